@@ -1,0 +1,69 @@
+# Each target sets up what it needs, on a machine with nothing but Python 3.11+ and make.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
+JOBS   ?= auto
+
+.PHONY: install run test check format bench soak lock clean
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dragoman needs Python 3.11 or later; this is %s. Say which one to use: make PYTHON=python3.12" % sys.version.split()[0])'
+	@echo "Making $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.made requirements/run.txt pyproject.toml
+	@echo "Installing what dragoman needs to run"
+	@$(PIP) install --require-hashes -r requirements/run.txt
+	@$(PIP) install --no-build-isolation --no-deps -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+	@echo "Installing what the checks and tests need"
+	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.peers: tests/peers/package.json tests/peers/package-lock.json $(VENV)/.dev
+	@if command -v npm >/dev/null; then echo "Installing the TypeScript peers"; \
+	  cd tests/peers && npm ci --silent --no-audit --no-fund; \
+	else echo "Node is not here: the tests against the TypeScript SDK will be skipped, and will say so"; fi
+	@touch $@
+
+install: $(VENV)/.run ## Set up .venv; the command is then .venv/bin/dragoman
+
+run: $(VENV)/.run ## Do the main job on the embedded default: no key, no network
+	@$(BIN)/dragoman run "Hello! What are you?"
+
+test: $(VENV)/.dev $(VENV)/.peers ## Run all tests
+	@$(BIN)/pytest -n $(JOBS)
+
+check: $(VENV)/.dev ## Format, lint, types, import direction, generated code
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/basedpyright
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python scripts/generate_types.py --check
+
+format: $(VENV)/.dev ## Format the code and fix what can be fixed
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.dev $(VENV)/.peers ## Measure against the peers, in one table
+	@$(BIN)/python -m bench
+
+soak: $(VENV)/.dev ## The long fuzz and kill loops
+	@DRAGOMAN_SOAK=1 $(BIN)/pytest -n 0 -m soak --timeout 3600
+	@$(BIN)/python -m tests.fuzz --seconds 300
+
+lock: ## Pin the dependencies anew (needs uv)
+	@scripts/lock
+
+clean: ## Remove what was made
+	@rm -rf $(VENV) tests/peers/node_modules dist build .pytest_cache .ruff_cache .hypothesis
