@@ -1,0 +1,30 @@
+"""JSON-RPC 2.0 over lines: framing and messages without I/O, the peer, and what carries its lines."""
+
+from dragoman.wire.framing import MAX_LINE_BYTES, LineSplitter, Oversized
+from dragoman.wire.handler import Handler, IncomingRequest
+from dragoman.wire.memory import MemoryTransport, memory_pair
+from dragoman.wire.message import MAX_NESTING, ErrorObject, Malformed, Message, parse
+from dragoman.wire.peer import MAX_IN_FLIGHT, Peer
+from dragoman.wire.stdio import StdioTransport, take_stdio
+from dragoman.wire.transport import Receiver, Transport
+
+__all__ = [
+    "MAX_IN_FLIGHT",
+    "MAX_LINE_BYTES",
+    "MAX_NESTING",
+    "ErrorObject",
+    "Handler",
+    "IncomingRequest",
+    "LineSplitter",
+    "Malformed",
+    "MemoryTransport",
+    "Message",
+    "Oversized",
+    "Peer",
+    "Receiver",
+    "StdioTransport",
+    "Transport",
+    "memory_pair",
+    "parse",
+    "take_stdio",
+]

@@ -1,0 +1,157 @@
+"""One line in, one JSON-RPC message out.
+
+`parse` never raises: a line is a `Message` or it is `Malformed`, which says how to answer it. The
+parameters and results inside stay the bytes that came (`msgspec.Raw`): whoever knows their type decodes
+them, once, and whoever only passes them on does not decode them at all. Ids stay bytes too, so that
+whatever the other side chose comes back to the letter.
+"""
+
+import re
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from dragoman.errors import ErrorCode
+from dragoman.wire.framing import Oversized
+
+MAX_NESTING = 200
+"""Deepest nesting: far beyond any real message, far below where a recursive decoder gives up."""
+
+NULL_ID = b"null"
+
+NO_PARAMS = Raw(b"{}")
+"""Stands for params that were absent."""
+
+_BAD_JSON = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_SQUARE = bytes.maketrans(b"{}", b"[]")
+_ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_STARTS_OF_AN_ID = frozenset(b'"-0123456789n')
+
+
+class Message(msgspec.Struct, gc=False):
+    """A request (method and id), a notification (method alone) or a response (result or error), as it came."""
+
+    jsonrpc: Literal["2.0"]
+    id: Raw | UnsetType = UNSET
+    method: str | None = None
+    params: Raw = NO_PARAMS
+    result: Raw | UnsetType = UNSET
+    error: Raw | UnsetType = UNSET
+
+
+class Malformed(msgspec.Struct, frozen=True):
+    """A line that is no message, and the error to answer it with; a broken response gets no answer."""
+
+    code: ErrorCode
+    problem: str
+    id: bytes = NULL_ID
+    answerable: bool = True
+
+
+class ErrorObject(msgspec.Struct):
+    """The `error` of a response."""
+
+    code: int
+    message: str
+    data: Any = UNSET
+
+
+_decode = msgspec.json.Decoder(Message).decode
+_decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+_decode_error = msgspec.json.Decoder(ErrorObject).decode
+
+
+def parse(line: bytes | Oversized) -> Message | Malformed:
+    """Make a message of a line."""
+    if not isinstance(line, bytes):
+        return Malformed(ErrorCode.INVALID_REQUEST, f"the message is longer than {line.max_bytes} bytes, the limit")
+    if not line.isascii():
+        try:
+            str(line, "utf-8")
+        except UnicodeDecodeError as error:
+            return Malformed(ErrorCode.PARSE_ERROR, f"byte {error.start} is not UTF-8")
+    if len(line) > 2 * MAX_NESTING and _is_too_deep(line):
+        return _describe(line, f"the message is nested deeper than {MAX_NESTING} levels, the limit")
+    try:
+        message = _decode(line)
+    except _BAD_JSON as error:
+        return _explain(line, error)
+    if message.method is None or message.id is not UNSET:
+        return _check(message, line)
+    return message
+
+
+def parse_error(raw: Raw) -> ErrorObject:
+    """Decode the `error` of a response; one that is no error object becomes one that says so."""
+    try:
+        return _decode_error(raw)
+    except _BAD_JSON as error:
+        return ErrorObject(ErrorCode.INTERNAL_ERROR, f"the error object itself is malformed: {error}")
+
+
+def _check(message: Message, line: bytes) -> Message | Malformed:
+    if message.id is not UNSET and memoryview(message.id)[0] not in _STARTS_OF_AN_ID:
+        return _describe(line, "id: expected a string, a number or null")
+    if message.method is not None:
+        return message
+    if message.error is not UNSET and bytes(message.error) == b"null":
+        message.error = UNSET
+    if message.result is UNSET and message.error is UNSET:
+        return _describe(line, "the message has no method, and neither a result nor an error")
+    if message.id is UNSET:
+        return _describe(line, "the response has no id")
+    return message
+
+
+def _explain(line: bytes, error: Exception) -> Malformed:
+    """Say what is wrong with a line that did not decode: not JSON, not an object, or not an envelope."""
+    if not isinstance(error, msgspec.ValidationError):
+        return Malformed(ErrorCode.PARSE_ERROR, _first_words(error))
+    try:
+        fields = _decode_fields(line)
+    except msgspec.ValidationError:
+        problem = (
+            "batches are not part of ACP; send one message a line"
+            if line.lstrip().startswith(b"[")
+            else "expected a JSON object"
+        )
+        return Malformed(ErrorCode.INVALID_REQUEST, problem)
+    except _BAD_JSON as malformed:
+        return Malformed(ErrorCode.PARSE_ERROR, _first_words(malformed))
+    if bytes(fields.get("jsonrpc", b"")) != b'"2.0"':
+        return _describe(line, 'jsonrpc: expected "2.0"')
+    return _describe(line, "method: expected a string")
+
+
+def _describe(line: bytes, problem: str) -> Malformed:
+    try:
+        fields = _decode_fields(line)
+    except _BAD_JSON:
+        return Malformed(ErrorCode.INVALID_REQUEST, problem)
+    given = bytes(fields.get("id", NULL_ID))
+    is_response = "method" not in fields and ("result" in fields or "error" in fields)
+    return Malformed(
+        ErrorCode.INVALID_REQUEST,
+        problem,
+        id=given if given[0] in _STARTS_OF_AN_ID else NULL_ID,
+        answerable=not is_response,
+    )
+
+
+def _first_words(error: Exception) -> str:
+    return str(error).removeprefix("JSON is malformed: ") if isinstance(error, msgspec.DecodeError) else "not JSON"
+
+
+def _is_too_deep(line: bytes) -> bool:
+    """Tell whether the nesting is over the limit, at the speed of C: peel one level a round."""
+    if line.count(b"{") + line.count(b"[") <= MAX_NESTING:
+        return False
+    brackets = _STRING.sub(b"", line).translate(_SQUARE, delete=_ALL_BUT_BRACKETS)
+    for _ in range(MAX_NESTING):
+        peeled = brackets.replace(b"[]", b"")
+        if len(peeled) == len(brackets):
+            return False
+        brackets = peeled
+    return bool(brackets)

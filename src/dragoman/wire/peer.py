@@ -1,0 +1,380 @@
+"""One side of a JSON-RPC conversation: it calls, notifies, answers, cancels and ends.
+
+Order. Lines are taken in the order in which they came. A notification is handled at once when its
+handler is a plain function; when it is a coroutine the lines behind it wait in a backlog until it is
+done. So notifications are handled one after the other, a response is never delivered before the
+notifications that came ahead of it were handled, and a request starts after them too; requests then
+run side by side, each in its own task.
+
+A notification handler that awaits a call on its own connection would wait for an answer that waits in
+the backlog behind it: such a call raises `WouldDeadlock`.
+
+Bounds. Sending waits while the other side does not take what was sent (`HIGH_WATER_BYTES`). A backlog of
+more than `MAX_BACKLOG_BYTES` stops reading, and so does a peer that provokes refusals faster than it
+reads them. More than `MAX_IN_FLIGHT` requests at a time are refused.
+
+End. When the input ends, calls that are still waiting fail with the reason at once, for no answer can
+come; handlers that are running get `END_GRACE_S` to finish and answer (as long as they like when the input
+was a file), because whoever closed the input may still read.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Sequence
+from typing import Any, Self
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from dragoman.errors import (
+    MESSAGES,
+    ConnectionClosed,
+    DragomanError,
+    ErrorCode,
+    InvalidResult,
+    RemoteError,
+    RpcError,
+    WouldDeadlock,
+)
+from dragoman.wire.framing import Oversized
+from dragoman.wire.handler import Handler, IncomingRequest
+from dragoman.wire.message import NO_PARAMS, NULL_ID, ErrorObject, Malformed, Message, parse, parse_error
+from dragoman.wire.transport import HIGH_WATER_BYTES, Transport
+
+MAX_IN_FLIGHT = 1024
+"""Requests of the other side that may run at a time: far more than any editor sends, far fewer than hurt."""
+
+MAX_BACKLOG_BYTES = 1024 * 1024
+"""Lines waiting behind a slow notification handler before reading stops."""
+
+END_GRACE_S = 1.0
+"""How long running handlers may go on after the input ended: enough to answer what was piped in."""
+
+CANCEL_REQUEST = "$/cancel_request"
+
+_FLUSH_BYTES = 64 * 1024
+"""A pipe full: writing more in one go would not get it there sooner."""
+
+_log = logging.getLogger("dragoman.wire")
+_encoder = msgspec.json.Encoder()
+
+
+class _CancelParams(msgspec.Struct, rename="camel"):
+    request_id: Raw
+
+
+class Peer:
+    """One side of a conversation; use it as an async context manager, which ends everything it started."""
+
+    def __init__(self, transport: Transport, handler: Handler) -> None:
+        self._transport = transport
+        self._handler = handler
+        self._tasks = asyncio.TaskGroup()
+        self._out = bytearray()
+        self._flush_scheduled = False
+        self._last_id = 0
+        self._calls: dict[bytes, tuple[str, asyncio.Future[Raw]]] = {}
+        self._in_flight: dict[bytes, IncomingRequest] = {}
+        self._backlog: deque[bytes | Oversized] = deque()
+        self._backlog_bytes = 0
+        self._dispatcher: asyncio.Task[None] | None = None
+        self._reading_paused = False
+        self._input_ended = asyncio.Event()
+        self._input_was_file = False
+        self._end: ConnectionClosed | None = None
+        self._closing = False
+
+    async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
+        await self._tasks.__aenter__()
+        self._transport.start(self, self._tasks)
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self._begin_end(ConnectionClosed("the connection was closed here"))
+        self._closing = True
+        for request in list(self._in_flight.values()):
+            if request.task is not None:
+                request.task.cancel()
+        if self._dispatcher is not None:
+            self._dispatcher.cancel()
+        self._flush()
+        try:
+            await self._transport.close()
+        finally:
+            # Without the error, so that whoever uses the connection meets it as itself and not in a group.
+            await self._tasks.__aexit__(None, None, None)
+
+    # ── sending ─────────────────────────────────────────────────────────────────────────────────
+
+    async def call(self, method: str, params: Any = NO_PARAMS) -> Raw:
+        """Send a request and wait for its result, undecoded; cancelling the wait cancels the request.
+
+        Raises RemoteError when the answer is an error, InvalidResult when it is no answer at all,
+        ConnectionClosed when none will come and WouldDeadlock inside a notification handler.
+        """
+        if self._dispatcher is not None and self._dispatcher is asyncio.current_task():
+            raise WouldDeadlock(method)
+        if self._end is not None:
+            raise self._end
+        self._last_id += 1
+        request_id = b"%d" % self._last_id
+        future: asyncio.Future[Raw] = self._loop.create_future()
+        head = b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":' % (request_id, _encoder.encode(method))
+        self._put(head, params)
+        self._calls[request_id] = (method, future)
+        try:
+            await self._flow()
+            return await future
+        except asyncio.CancelledError:
+            if self._end is None:
+                self._put(_NOTIFICATION_HEADS[CANCEL_REQUEST], {"requestId": Raw(request_id)})
+            raise
+        finally:
+            self._calls.pop(request_id, None)
+
+    async def notify(self, method: str, params: Any = NO_PARAMS) -> None:
+        """Send a notification; waits only while the other side does not keep up.
+
+        Raises ConnectionClosed when the other side no longer reads.
+        """
+        if not self._transport.can_write:
+            raise self._end or ConnectionClosed("the other side no longer reads")
+        self._put(_NOTIFICATION_HEADS[method], params)
+        if len(self._out) >= _FLUSH_BYTES:
+            await self._flow()
+
+    def _put(self, head: bytes, body: Any, tail: bytes = b"}\n") -> None:
+        out = self._out
+        mark = len(out)
+        out += head
+        try:
+            _encoder.encode_into(body, out, -1)
+        except BaseException:
+            del out[mark:]
+            raise
+        out += tail
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flush_scheduled = False
+        if self._out:
+            out, self._out = self._out, bytearray()
+            self._transport.write(out)
+
+    async def _flow(self) -> None:
+        """Wait while the other side is behind."""
+        if len(self._out) >= _FLUSH_BYTES:
+            self._flush()
+        if self._transport.unsent_bytes > HIGH_WATER_BYTES:
+            await self._transport.drained()
+
+    def _put_error(self, request_id: bytes, code: int, data: Any = None, message: str | None = None) -> None:
+        error = ErrorObject(int(code), message or MESSAGES[ErrorCode(code)], UNSET if data is None else data)
+        self._put(b'{"jsonrpc":"2.0","id":%b,"error":' % request_id, error)
+
+    # ── receiving ───────────────────────────────────────────────────────────────────────────────
+
+    def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
+        """Take the next lines, from the transport."""
+        for position, line in enumerate(lines):
+            if self._dispatcher is not None:
+                self._queue(lines[position:])
+                return
+            waiting = self._take(line)
+            if waiting is not None:
+                self._dispatcher = self._tasks.create_task(self._dispatch(waiting))
+
+    def input_ended(self, *, drained: bool) -> None:
+        """Take note that the transport has no more lines."""
+        self._input_was_file = drained
+        self._input_ended.set()
+        if self._dispatcher is None:
+            self._tasks.create_task(self._end_calls())
+
+    async def wait_ended(self) -> None:
+        """Wait until the other side said its last and what it asked for was answered, within bounds."""
+        await self._input_ended.wait()
+        try:
+            async with asyncio.timeout(None if self._input_was_file else END_GRACE_S):
+                while running := self._running():
+                    await asyncio.wait(running)
+        except TimeoutError:
+            _log.info("%d requests were still running when the other side had gone", len(self._in_flight))
+
+    def _running(self) -> list[asyncio.Task[None]]:
+        tasks = [self._dispatcher, *(request.task for request in self._in_flight.values())]
+        return [task for task in tasks if task is not None]
+
+    def _queue(self, lines: Sequence[bytes | Oversized]) -> None:
+        self._backlog.extend(lines)
+        self._backlog_bytes += sum(len(line) for line in lines if isinstance(line, bytes))
+        if self._backlog_bytes > MAX_BACKLOG_BYTES and not self._reading_paused:
+            self._reading_paused = True
+            self._transport.pause_reading()
+
+    async def _dispatch(self, waiting: Awaitable[None]) -> None:
+        """Wait for an asynchronous notification handler, then take the lines that came meanwhile."""
+        await self._finish_notification(waiting)
+        while self._backlog:
+            line = self._backlog.popleft()
+            if isinstance(line, bytes):
+                self._backlog_bytes -= len(line)
+            if self._reading_paused and self._backlog_bytes < MAX_BACKLOG_BYTES // 2:
+                self._reading_paused = False
+                self._transport.resume_reading()
+            more = self._take(line)
+            if more is not None:
+                await self._finish_notification(more)
+        self._dispatcher = None
+        if self._input_ended.is_set():
+            await self._end_calls()
+
+    def _take(self, line: bytes | Oversized) -> Awaitable[None] | None:
+        message = parse(line)
+        if isinstance(message, Malformed):
+            self._refuse(message)
+        elif message.id is not UNSET:
+            if message.method is None:
+                self._take_response(message, bytes(message.id))
+            else:
+                self._take_request(message.method, message.params, bytes(message.id))
+        elif message.method is None:
+            return None
+        elif message.method == CANCEL_REQUEST:
+            self._take_cancel(message.params)
+        else:
+            return self._take_notification(message.method, message.params)
+        return None
+
+    def _take_notification(self, method: str, params: Raw) -> Awaitable[None] | None:
+        try:
+            return self._handler.notification(method, params)
+        except Exception:  # noqa: BLE001 -- boundary: handler dispatch
+            _log.exception("the handler of %s failed", method)
+            return None
+
+    async def _finish_notification(self, waiting: Awaitable[None]) -> None:
+        try:
+            await waiting
+        except Exception:  # noqa: BLE001 -- boundary: handler dispatch
+            _log.exception("a notification handler failed")
+
+    def _take_response(self, message: Message, request_id: bytes) -> None:
+        method, future = self._calls.get(request_id, (None, None))
+        if method is None or future is None or future.done():
+            _log.debug("an answer to no call of ours was ignored")
+        elif message.error is not UNSET:
+            error = parse_error(message.error)
+            future.set_exception(
+                RemoteError(method, error.code, error.message, None if error.data is UNSET else error.data)
+            )
+        elif message.result is not UNSET:
+            future.set_result(message.result)
+
+    def _refuse(self, malformed: Malformed) -> None:
+        method, future = self._calls.get(malformed.id, (None, None))
+        if malformed.answerable:
+            self._put_error(malformed.id, malformed.code, malformed.problem)
+            self._hold_back()
+        elif method is not None and future is not None and not future.done():
+            future.set_exception(InvalidResult(method, malformed.problem))
+        _log.warning("a malformed message was refused: %s", malformed.problem)
+
+    def _take_cancel(self, params: Raw) -> None:
+        try:
+            request_id = bytes(msgspec.json.decode(params, type=_CancelParams).request_id)
+        except (msgspec.DecodeError, RecursionError):
+            _log.warning("a %s without a requestId was ignored", CANCEL_REQUEST)
+            return
+        # On the next tick: a request that came in the same read has not begun yet, and a task that is
+        # cancelled before it begins could not answer.
+        self._loop.call_soon(self._cancel, request_id)
+
+    def _cancel(self, request_id: bytes) -> None:
+        request = self._in_flight.get(request_id)
+        if request is not None:
+            request.cancel()
+
+    def _take_request(self, method: str, params: Raw, request_id: bytes) -> None:
+        if len(self._in_flight) >= MAX_IN_FLIGHT:
+            problem = f"{MAX_IN_FLIGHT} requests are in flight already; wait for answers before sending more"
+            self._put_error(request_id, ErrorCode.INVALID_REQUEST, problem)
+            self._hold_back()
+            return
+        if request_id in self._in_flight and request_id != NULL_ID:
+            problem = f"id {request_id.decode()} belongs to a request that is still running; use a new one"
+            self._put_error(request_id, ErrorCode.INVALID_REQUEST, problem)
+            self._hold_back()
+            return
+        request = IncomingRequest(method, params, request_id)
+        self._in_flight[request_id] = request
+        request.task = self._tasks.create_task(self._answer(request))
+
+    async def _answer(self, request: IncomingRequest) -> None:
+        try:
+            result = await self._handler.request(request)
+            self._put(b'{"jsonrpc":"2.0","id":%b,"result":' % request.id, result)
+        except RpcError as error:
+            self._put_error(request.id, error.code, error.data, error.message)
+        except asyncio.CancelledError:
+            if self._closing:
+                raise
+            self._put_error(request.id, ErrorCode.REQUEST_CANCELLED)
+        except DragomanError as error:
+            _log.warning("%s failed: %s", request.method, error)
+            self._put_error(request.id, ErrorCode.INTERNAL_ERROR, str(error))
+        except Exception:  # noqa: BLE001 -- boundary: handler dispatch
+            _log.exception("the handler of %s failed", request.method)
+            self._put_error(
+                request.id, ErrorCode.INTERNAL_ERROR, "an internal error; the log on stderr has the details"
+            )
+        try:
+            if self._end is None and self._transport.unsent_bytes > HIGH_WATER_BYTES:
+                await self._transport.drained()
+        finally:
+            if self._in_flight.get(request.id) is request:
+                del self._in_flight[request.id]
+
+    def _hold_back(self) -> None:
+        """Stop reading from a peer that provokes refusals and does not read them."""
+        if self._transport.unsent_bytes + len(self._out) > HIGH_WATER_BYTES and not self._reading_paused:
+            self._reading_paused = True
+            self._transport.pause_reading()
+            self._tasks.create_task(self._read_on_when_drained())
+
+    async def _read_on_when_drained(self) -> None:
+        self._flush()
+        await self._transport.drained()
+        self._reading_paused = False
+        self._transport.resume_reading()
+
+    # ── ending ──────────────────────────────────────────────────────────────────────────────────
+
+    async def _end_calls(self) -> None:
+        self._begin_end(await self._transport.explain_end())
+
+    def _begin_end(self, end: ConnectionClosed) -> None:
+        if self._end is None:
+            self._end = end
+        for _, future in self._calls.values():
+            if not future.done():
+                future.set_exception(self._end)
+
+
+_MAX_HEADS = 256
+"""A relay passes on whatever methods its peers invent; no more than this is remembered."""
+
+
+class _NotificationHeads(dict[str, bytes]):
+    def __missing__(self, method: str) -> bytes:
+        head = b'{"jsonrpc":"2.0","method":%b,"params":' % _encoder.encode(method)
+        if len(self) < _MAX_HEADS:
+            self[method] = head
+        return head
+
+
+_NOTIFICATION_HEADS = _NotificationHeads()

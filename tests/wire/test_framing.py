@@ -1,0 +1,86 @@
+import tracemalloc
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.wire import LineSplitter, Oversized
+
+
+def feed_all(splitter, pieces):
+    lines = []
+    for piece in pieces:
+        lines += splitter.feed(piece)
+    return lines + splitter.finish()
+
+
+def test_lines_come_out_without_their_newlines():
+    assert LineSplitter().feed(b"one\ntwo\n") == [b"one", b"two"]
+
+
+def test_a_line_may_come_in_many_pieces():
+    splitter = LineSplitter()
+    assert splitter.feed(b"o") == []
+    assert splitter.feed(b"n") == []
+    assert splitter.feed(b"e\ntw") == [b"one"]
+    assert splitter.feed(b"o\n") == [b"two"]
+
+
+def test_blank_lines_are_dropped():
+    assert LineSplitter().feed(b"\n \n\r\none\n\n") == [b"one"]
+
+
+def test_what_has_no_newline_at_the_end_comes_out_at_the_end():
+    splitter = LineSplitter()
+    assert splitter.feed(b"torn") == []
+    assert splitter.finish() == [b"torn"]
+    assert splitter.finish() == []
+
+
+def test_a_line_over_the_limit_is_replaced_and_the_next_one_is_whole():
+    splitter = LineSplitter(max_bytes=4)
+    assert splitter.feed(b"12345\nabcd\n") == [Oversized(4), b"abcd"]
+
+
+def test_a_line_over_the_limit_is_reported_once_and_at_once():
+    splitter = LineSplitter(max_bytes=4)
+    assert splitter.feed(b"123") == []
+    assert splitter.feed(b"45") == [Oversized(4)]
+    assert splitter.feed(b"67890") == []
+    assert splitter.feed(b"1\nok\n") == [b"ok"]
+
+
+def test_a_line_of_exactly_the_limit_passes():
+    splitter = LineSplitter(max_bytes=4)
+    assert splitter.feed(b"12") == []
+    assert splitter.feed(b"34\n") == [b"1234"]
+
+
+def test_an_oversized_line_that_the_stream_ends_in_stays_one_report():
+    splitter = LineSplitter(max_bytes=4)
+    assert feed_all(splitter, [b"123456", b"7"]) == [Oversized(4)]
+
+
+def test_memory_stays_bounded_while_a_long_line_is_skipped():
+    splitter = LineSplitter(max_bytes=100_000)
+    block = b"x" * 65_536
+    tracemalloc.start()
+    for _ in range(1_000):
+        splitter.feed(block)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+@given(st.lists(st.binary(max_size=20)), st.data())
+def test_where_the_stream_is_cut_does_not_matter(lines, data):
+    stream = b"\n".join(lines)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
+    pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+    limit = data.draw(st.integers(1, 30))
+    expected = []
+    for line in stream.split(b"\n"):
+        if len(line) > limit:
+            expected.append(Oversized(limit))
+        elif line.strip():
+            expected.append(line)
+    assert feed_all(LineSplitter(max_bytes=limit), pieces) == expected

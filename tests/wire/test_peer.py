@@ -1,0 +1,467 @@
+import asyncio
+import json
+import logging
+from contextlib import asynccontextmanager
+
+import pytest
+from msgspec import Raw
+from msgspec.json import decode
+
+from dragoman.errors import ConnectionClosed, ErrorCode, InvalidResult, RemoteError, RpcError, WouldDeadlock
+from dragoman.wire import MAX_IN_FLIGHT, Peer, memory_pair
+from tests.wire.raw_end import raw_end
+
+
+class Recorder:
+    """A handler that knows a few methods and writes down the notifications."""
+
+    def __init__(self):
+        self.seen = []
+        self.gate = asyncio.Event()
+        self.cancelled = []
+
+    async def request(self, request):
+        match request.method:
+            case "echo":
+                return request.params
+            case "wait":
+                try:
+                    await self.gate.wait()
+                except asyncio.CancelledError:
+                    self.cancelled.append(request.id)
+                    raise
+                return "waited"
+            case "ends-itself":
+                stop = asyncio.Event()
+                request.on_cancel = stop.set
+                await stop.wait()
+                return "ended by itself"
+            case "catches":
+                try:
+                    await self.gate.wait()
+                except asyncio.CancelledError:
+                    return "partial"
+            case "refuse":
+                raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, "no such thing")
+            case "crash":
+                raise KeyError("secret-canary")
+            case "unencodable":
+                return object()
+        raise RpcError(ErrorCode.METHOD_NOT_FOUND, request.method)
+
+    def notification(self, method, params):
+        if method == "slow":
+            return self.slowly(params)
+        if method == "crash":
+            raise KeyError("secret-canary")
+        self.seen.append((method, json.loads(bytes(params) or b"null")))
+        return None
+
+    async def slowly(self, params):
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        self.seen.append(("slow", decode(params)))
+
+
+@asynccontextmanager
+async def peer_and_raw_end(handler=None):
+    near, far = memory_pair()
+    handler = handler or Recorder()
+    async with raw_end(far) as end, Peer(near, handler) as peer:
+        yield peer, end, handler
+
+
+@asynccontextmanager
+async def two_peers(one=None, other=None):
+    near, far = memory_pair()
+    async with Peer(near, one or Recorder()) as peer, Peer(far, other or Recorder()) as opposite:
+        yield peer, opposite
+
+
+# ── requests and answers ────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("request_id", [0, 7, -1, "seven", "", "1", None, 1.5, 2**70])
+async def test_an_id_comes_back_as_it_was(request_id):
+    async with peer_and_raw_end() as (_, end, _):
+        answer = await end.ask({"id": request_id, "method": "echo", "params": {"a": 1}})
+        assert answer == {"jsonrpc": "2.0", "id": request_id, "result": {"a": 1}}
+        assert type(answer["id"]) is type(request_id)
+
+
+async def test_params_and_results_pass_unharmed():
+    params = {"unknown": None, "nested": {"x": [1, 2.5, "é\u2028"]}}
+    async with two_peers() as (peer, _):
+        assert decode(await peer.call("echo", params)) == params
+
+
+async def test_requests_run_side_by_side():
+    async with peer_and_raw_end() as (_, end, handler):
+        end.send({"id": 1, "method": "wait"})
+        assert (await end.ask({"id": 2, "method": "echo", "params": {}}))["id"] == 2
+        handler.gate.set()
+        assert (await end.receive()) == {"jsonrpc": "2.0", "id": 1, "result": "waited"}
+
+
+async def test_a_refusal_is_sent_with_code_message_and_data():
+    async with two_peers() as (peer, _):
+        with pytest.raises(RemoteError) as caught:
+            await peer.call("refuse")
+    assert (caught.value.code, caught.value.message, caught.value.data) == (
+        ErrorCode.RESOURCE_NOT_FOUND,
+        "Resource not found",
+        "no such thing",
+    )
+
+
+@pytest.mark.parametrize("method", ["crash", "unencodable"])
+async def test_a_crash_of_a_handler_is_an_internal_error_without_its_details(method, caplog):
+    async with peer_and_raw_end() as (_, end, _):
+        answer = await end.ask({"id": 1, "method": method})
+        assert answer["error"]["code"] == ErrorCode.INTERNAL_ERROR
+        assert "secret-canary" not in json.dumps(answer)
+        assert "Traceback" not in json.dumps(answer)
+    assert any(record.exc_info for record in caplog.records)
+
+
+async def test_a_second_request_with_an_id_in_use_is_refused_and_the_first_goes_on():
+    async with peer_and_raw_end() as (_, end, handler):
+        end.send({"id": 1, "method": "wait"})
+        refusal = await end.ask({"id": 1, "method": "echo"})
+        assert refusal["error"]["code"] == ErrorCode.INVALID_REQUEST
+        handler.gate.set()
+        assert (await end.receive())["result"] == "waited"
+
+
+async def test_more_requests_than_may_be_in_flight_are_refused_and_the_rest_answered():
+    async with peer_and_raw_end() as (_, end, handler):
+        for number in range(MAX_IN_FLIGHT + 3):
+            end.send({"id": number, "method": "wait"})
+        refused = [await end.receive() for _ in range(3)]
+        assert [answer["id"] for answer in refused] == [MAX_IN_FLIGHT, MAX_IN_FLIGHT + 1, MAX_IN_FLIGHT + 2]
+        assert all(answer["error"]["code"] == ErrorCode.INVALID_REQUEST for answer in refused)
+        handler.gate.set()
+        answered = {(await end.receive())["id"] for _ in range(MAX_IN_FLIGHT)}
+        assert answered == set(range(MAX_IN_FLIGHT))
+
+
+# ── whatever comes in ───────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b"not json", ErrorCode.PARSE_ERROR),
+        (b'{"jsonrpc":"2.0","id":1,"method":', ErrorCode.PARSE_ERROR),
+        (b"\xff\xfe", ErrorCode.PARSE_ERROR),
+        (b'{"jsonrpc":"2.0","id":1,"method":"echo","params":NaN}', ErrorCode.PARSE_ERROR),
+        (b"5", ErrorCode.INVALID_REQUEST),
+        (b"[]", ErrorCode.INVALID_REQUEST),
+        (b'[{"jsonrpc":"2.0","id":1,"method":"echo"}]', ErrorCode.INVALID_REQUEST),
+        (b"{}", ErrorCode.INVALID_REQUEST),
+        (b'{"jsonrpc":"2.0","method":5}', ErrorCode.INVALID_REQUEST),
+        (b'{"jsonrpc":"2.0","params":' + b"[" * 5000 + b"]" * 5000 + b"}", ErrorCode.INVALID_REQUEST),
+    ],
+)
+async def test_no_line_ends_the_connection(line, code):
+    async with peer_and_raw_end() as (_, end, _):
+        answer = await end.ask(line)
+        assert (answer["id"], answer["error"]["code"]) == (None, code)
+        assert answer["error"]["data"]
+        assert (await end.ask({"id": 2, "method": "echo", "params": {}}))["result"] == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"  \r",
+        b'{"jsonrpc":"2.0","id":99,"result":{}}',
+        b'{"jsonrpc":"2.0","id":"99","error":{"code":1,"message":"m"}}',
+        b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}',
+        b'{"jsonrpc":"2.0","result":{}}',
+        b'{"jsonrpc":"2.0","method":"crash"}',
+        b'{"jsonrpc":"2.0","method":"$/cancel_request"}',
+        b'{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":99}}',
+    ],
+)
+async def test_what_needs_no_answer_gets_none(line):
+    async with peer_and_raw_end() as (_, end, _):
+        assert (await end.ask(line + b'\n{"jsonrpc":"2.0","id":2,"method":"echo","params":{}}'))["id"] == 2
+
+
+async def test_an_answer_without_result_or_error_fails_the_call():
+    async with peer_and_raw_end() as (peer, end, _):
+        async with asyncio.TaskGroup() as tasks:
+            call = tasks.create_task(catch(peer.call("m")))
+            request = await end.receive()
+            end.send(b'{"id":%d,"result":{}}' % request["id"])
+        assert isinstance(call.result(), InvalidResult)
+
+
+async def test_a_malformed_error_object_still_fails_the_call():
+    async with peer_and_raw_end() as (peer, end, _):
+        async with asyncio.TaskGroup() as tasks:
+            call = tasks.create_task(catch(peer.call("m")))
+            end.send({"id": (await end.receive())["id"], "error": "broken"})
+        assert isinstance(call.result(), RemoteError)
+
+
+async def catch(call):
+    try:
+        return await call
+    except Exception as error:
+        return error
+
+
+# ── order ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_notifications_are_handled_in_order_even_when_some_are_slow():
+    async with peer_and_raw_end() as (_, end, handler):
+        for number in range(20):
+            end.send({"method": "slow" if number % 3 == 0 else "quick", "params": number})
+        await end.ask({"id": 1, "method": "echo"})
+        assert [params for _, params in handler.seen] == list(range(20))
+
+
+async def test_an_answer_comes_after_the_notifications_before_it_were_handled():
+    async with peer_and_raw_end() as (peer, end, handler):
+
+        async def answer():
+            request = await end.receive()
+            for number in range(5):
+                end.send({"method": "slow", "params": number})
+            end.send({"id": request["id"], "result": "done"})
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(answer())
+            assert decode(await peer.call("m")) == "done"
+            assert len(handler.seen) == 5
+
+
+async def test_a_request_starts_after_the_notifications_before_it():
+    async with peer_and_raw_end() as (_, end, handler):
+        end.send({"method": "slow", "params": 1})
+        await end.ask({"id": 1, "method": "echo"})
+        assert handler.seen == [("slow", 1)]
+
+
+async def test_a_call_from_a_notification_handler_is_refused_instead_of_waiting_for_ever():
+    raised = asyncio.Queue()
+
+    class Calls(Recorder):
+        def notification(self, method, params):
+            return self.call_back()
+
+        async def call_back(self):
+            try:
+                await peer.call("echo")
+            except WouldDeadlock as error:
+                raised.put_nowait(error)
+
+    async with peer_and_raw_end(Calls()) as (peer, end, _):
+        end.send({"method": "n"})
+        async with asyncio.timeout(10):
+            assert "start a task" in str(await raised.get())
+
+
+async def test_a_task_started_by_a_notification_handler_may_call():
+    results = asyncio.Queue()
+
+    class Spawns(Recorder):
+        async def slowly(self, params):
+            tasks.create_task(self.call())
+
+        async def call(self):
+            results.put_nowait(await peer.call("echo", {"x": 1}))
+
+    async with two_peers(Spawns()) as (peer, opposite), asyncio.TaskGroup() as tasks, asyncio.timeout(10):
+        await opposite.notify("slow", {})
+        assert decode(await results.get()) == {"x": 1}
+
+
+# ── cancelling ──────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_cancelling_the_wait_cancels_the_request_at_the_other_side():
+    opposite_handler = Recorder()
+    async with two_peers(None, opposite_handler) as (peer, _):
+        call = asyncio.ensure_future(peer.call("wait"))
+        await peer.call("echo")
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await peer.call("echo")
+        assert len(opposite_handler.cancelled) == 1
+
+
+@pytest.mark.parametrize(("request_id", "other_id"), [(1, "1"), ("1", 1)])
+async def test_cancel_request_reaches_exactly_that_request(request_id, other_id):
+    async with peer_and_raw_end() as (_, end, handler):
+        end.send({"id": request_id, "method": "wait"})
+        end.send({"id": other_id, "method": "wait"})
+        answer = await end.ask({"method": "$/cancel_request", "params": {"requestId": request_id}})
+        assert answer["id"] == request_id
+        assert answer["error"] == {"code": ErrorCode.REQUEST_CANCELLED, "message": "Request cancelled"}
+        handler.gate.set()
+        assert await end.receive() == {"jsonrpc": "2.0", "id": other_id, "result": "waited"}
+
+
+@pytest.mark.parametrize(("method", "result"), [("ends-itself", "ended by itself"), ("catches", "partial")])
+async def test_a_handler_may_answer_a_cancelled_request_itself(method, result):
+    async with peer_and_raw_end() as (_, end, _):
+        end.send({"id": 1, "method": method})
+        await end.ask({"id": 2, "method": "echo"})
+        answer = await end.ask({"method": "$/cancel_request", "params": {"requestId": 1}})
+        assert answer == {"jsonrpc": "2.0", "id": 1, "result": result}
+
+
+async def test_a_late_answer_to_a_cancelled_call_is_ignored():
+    async with peer_and_raw_end() as (peer, end, _):
+        call = asyncio.ensure_future(peer.call("m"))
+        request = await end.receive()
+        call.cancel()
+        cancel = await end.receive()
+        assert cancel["params"] == {"requestId": request["id"]}
+        end.send({"id": request["id"], "result": 1})
+        assert (await end.ask({"id": 1, "method": "echo", "params": {}}))["result"] == {}
+
+
+# ── back-pressure ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_sender_waits_for_a_peer_that_does_not_read_and_others_go_on():
+    async with peer_and_raw_end() as (peer, end, _), two_peers() as (other, _):
+        end.transport.pause_reading()
+        sent = 0
+
+        async def flood():
+            nonlocal sent
+            for _ in range(10_000):
+                await peer.notify("n", "x" * 1_000)
+                sent += 1
+
+        flooding = asyncio.ensure_future(flood())
+        for _ in range(100):
+            await other.call("echo")
+        assert 0 < sent < 1_000
+        end.transport.resume_reading()
+        await flooding
+        assert sent == 10_000
+
+
+async def test_a_slow_notification_handler_stops_the_sender_at_a_bounded_backlog():
+    class Stuck(Recorder):
+        def notification(self, method, params):
+            return self.wait()
+
+        async def wait(self):
+            await self.gate.wait()
+            self.seen.append(1)
+
+    handler = Stuck()
+    async with two_peers(None, handler) as (peer, _):
+        sent = 0
+
+        async def flood():
+            nonlocal sent
+            for _ in range(10_000):
+                await peer.notify("n", "x" * 1_000)
+                sent += 1
+
+        flooding = asyncio.ensure_future(flood())
+        for _ in range(1_000):
+            await asyncio.sleep(0)
+        assert sent < 3_000
+        handler.gate.set()
+        await flooding
+        await peer.call("echo")
+        assert len(handler.seen) == 10_000
+
+
+async def test_a_peer_that_provokes_refusals_and_does_not_read_is_not_read_either():
+    async with peer_and_raw_end() as (peer, end, _):
+        end.transport.pause_reading()
+        for _ in range(20_000):
+            end.send(b"garbage")
+            await asyncio.sleep(0)
+        assert peer._transport.unsent_bytes < 1_000_000
+        end.transport.resume_reading()
+        assert (await end.receive())["error"]["code"] == ErrorCode.PARSE_ERROR
+
+
+# ── ending ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_every_pending_call_fails_when_the_other_side_goes():
+    async with peer_and_raw_end() as (peer, end, _):
+        calls = [asyncio.ensure_future(catch(peer.call("m"))) for _ in range(10)]
+        await end.receive()
+        await end.transport.close()
+        async with asyncio.timeout(10):
+            results = await asyncio.gather(*calls)
+        assert all(isinstance(result, ConnectionClosed) for result in results)
+        with pytest.raises(ConnectionClosed):
+            await peer.call("m")
+
+
+async def test_an_answer_that_came_before_the_end_is_delivered():
+    async with peer_and_raw_end() as (peer, end, _):
+        call = asyncio.ensure_future(peer.call("m"))
+        request = await end.receive()
+        end.send({"method": "slow", "params": {}})
+        end.send({"id": request["id"], "result": "in time"})
+        await end.transport.close()
+        assert decode(await call) == "in time"
+
+
+async def test_closing_fails_calls_and_cancels_handlers():
+    handler = Recorder()
+    async with raw_end_and_peer(handler) as (peer, end):
+        end.send({"id": 1, "method": "wait"})
+        await end.ask({"id": 2, "method": "echo"})
+        call = asyncio.ensure_future(catch(peer.call("m")))
+        await end.receive()
+    assert isinstance(await call, ConnectionClosed)
+    assert handler.cancelled == [b"1"]
+
+
+@asynccontextmanager
+async def raw_end_and_peer(handler):
+    near, far = memory_pair()
+    async with raw_end(far) as end:
+        async with Peer(near, handler) as peer:
+            yield peer, end
+        await asyncio.wait_for(end.ended.wait(), 10)
+
+
+async def test_requests_that_came_before_the_end_are_answered():
+    async with peer_and_raw_end() as (peer, end, _):
+        end.send({"id": 1, "method": "echo", "params": {}})
+        peer.input_ended(drained=False)
+        await peer.wait_ended()
+        assert (await end.receive())["id"] == 1
+
+
+async def test_a_wait_that_is_cancelled_from_outside_ends_the_peer_cleanly(caplog):
+    caplog.set_level(logging.ERROR)
+    async with asyncio.timeout(10):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01), peer_and_raw_end() as (peer, _, _):
+                await peer.call("never answered")
+    assert not caplog.records
+
+
+async def test_raw_params_are_sent_as_they_are():
+    async with peer_and_raw_end() as (peer, end, _):
+        await peer.notify("n", Raw(b'{"a":  null}'))
+        assert await end.lines.get() == b'{"jsonrpc":"2.0","method":"n","params":{"a":  null}}'
+
+
+async def test_what_cannot_be_encoded_raises_and_leaves_nothing_half_sent():
+    async with peer_and_raw_end() as (peer, end, _):
+        with pytest.raises(TypeError):
+            await peer.notify("n", {"a": 1, "b": object()})
+        await peer.notify("n", {"ok": True})
+        assert (await end.receive())["params"] == {"ok": True}
