@@ -141,6 +141,12 @@ def test_many_brackets_side_by_side_or_in_strings_are_not_nesting():
     assert isinstance(parse(b'{"jsonrpc":"2.0","method":"m","params":%b}' % params.encode()), Message)
 
 
+@pytest.mark.parametrize("branch", [b"[],", b"[[[]]],", b"[" * 60 + b"]" * 60 + b","])
+def test_nesting_hidden_behind_branches_is_found(branch):
+    line = b'{"jsonrpc":"2.0","id":7,"method":"m","params":' + (b"[" + branch) * 300 + b"0" + b"]" * 300 + b"}"
+    assert "nested" in malformed(line).problem
+
+
 def test_an_oversized_line_is_an_invalid_request_that_names_the_limit():
     refusal = parse(Oversized(1024))
     assert isinstance(refusal, Malformed)

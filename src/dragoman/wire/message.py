@@ -27,6 +27,7 @@ _BAD_JSON = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _SQUARE = bytes.maketrans(b"{}", b"[]")
 _ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_TOO_DEEP = b"[" * (MAX_NESTING + 1)
 _STARTS_OF_AN_ID = frozenset(b'"-0123456789n')
 
 
@@ -150,6 +151,8 @@ def _is_too_deep(line: bytes) -> bool:
         return False
     brackets = _STRING.sub(b"", line).translate(_SQUARE, delete=_ALL_BUT_BRACKETS)
     for _ in range(MAX_NESTING):
+        if _TOO_DEEP in brackets:
+            return True
         peeled = brackets.replace(b"[]", b"")
         if len(peeled) == len(brackets):
             return False
