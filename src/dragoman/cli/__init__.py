@@ -1,0 +1,40 @@
+"""The command line: one module a command, imported when it is asked for."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+COMMANDS = {
+    "agent": "serve ACP on stdin and stdout, for an editor to start",
+    "run": "give an agent one prompt and print its answer",
+}
+
+USAGE_ERROR = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    name = arguments[0] if arguments else "--help"
+    if name in COMMANDS:
+        return import_module(f"dragoman.cli.{name}").main(arguments[1:])
+    if name in ("-h", "--help", "help"):
+        print(_help())
+        return 0
+    if name in ("-V", "--version"):
+        from dragoman import __version__
+
+        print(f"dragoman {__version__}")
+        return 0
+    print(f"dragoman: there is no command {name!r}\n\n{_help()}", file=sys.stderr)
+    return USAGE_ERROR
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    rows = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
+    return (
+        "dragoman: the session layer of the Agent Client Protocol\n\n"
+        f"usage: dragoman COMMAND [OPTIONS]\n\n{rows}\n\n"
+        "`dragoman COMMAND --help` tells more; `dragoman --version` tells the version."
+    )

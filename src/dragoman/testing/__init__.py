@@ -1,0 +1,8 @@
+"""A scripted agent and a scripted client, for testing the other side."""
+
+from dragoman.testing import steps
+from dragoman.testing.agent import ScriptedAgent
+from dragoman.testing.client import ScriptedClient
+from dragoman.testing.steps import dump_turns, load_turns
+
+__all__ = ["ScriptedAgent", "ScriptedClient", "dump_turns", "load_turns", "steps"]

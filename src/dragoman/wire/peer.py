@@ -57,7 +57,7 @@ _FLUSH_BYTES = 64 * 1024
 """A pipe full: writing more in one go would not get it there sooner."""
 
 _log = logging.getLogger("dragoman.wire")
-_encoder = msgspec.json.Encoder()
+_PLAIN_ENCODER = msgspec.json.Encoder()
 
 
 class _CancelParams(msgspec.Struct, rename="camel"):
@@ -67,8 +67,11 @@ class _CancelParams(msgspec.Struct, rename="camel"):
 class Peer:
     """One side of a conversation; use it as an async context manager, which ends everything it started."""
 
-    def __init__(self, transport: Transport, handler: Handler) -> None:
+    def __init__(
+        self, transport: Transport, handler: Handler, *, encoder: msgspec.json.Encoder = _PLAIN_ENCODER
+    ) -> None:
         self._transport = transport
+        self._encode_into = encoder.encode_into
         self._handler = handler
         self._tasks = asyncio.TaskGroup()
         self._out = bytearray()
@@ -121,7 +124,7 @@ class Peer:
         self._last_id += 1
         request_id = b"%d" % self._last_id
         future: asyncio.Future[Raw] = self._loop.create_future()
-        head = b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":' % (request_id, _encoder.encode(method))
+        head = b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":' % (request_id, _PLAIN_ENCODER.encode(method))
         self._put(head, params)
         self._calls[request_id] = (method, future)
         try:
@@ -150,7 +153,7 @@ class Peer:
         mark = len(out)
         out += head
         try:
-            _encoder.encode_into(body, out, -1)
+            self._encode_into(body, out, -1)
         except BaseException:
             del out[mark:]
             raise
@@ -371,7 +374,7 @@ _MAX_HEADS = 256
 
 class _NotificationHeads(dict[str, bytes]):
     def __missing__(self, method: str) -> bytes:
-        head = b'{"jsonrpc":"2.0","method":%b,"params":' % _encoder.encode(method)
+        head = b'{"jsonrpc":"2.0","method":%b,"params":' % _PLAIN_ENCODER.encode(method)
         if len(self) < _MAX_HEADS:
             self[method] = head
         return head

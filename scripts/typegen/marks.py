@@ -1,0 +1,55 @@
+"""Writing the marks of the schema as a module of tables, which is read only when a message does not fit."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from typegen.model import Field, Model, Struct
+
+_HEADER = '''"""Marks on the types of ACP, version {version}, by the names of the wire.
+
+Made by scripts/generate_types.py: change that, or the schema in protocol/schema, not this file.
+"""
+'''
+
+
+def render_marks(model: Model, version: str) -> str:
+    """Return the source of the module of marks."""
+    unions = [f'"{union.variants[0]}": "{union.name}"' for union in model.unions]
+    closed = [f'"{union.name}"' for union in model.unions if not union.takes_unknown]
+    return "\n".join(
+        [
+            _HEADER.format(version=version),
+            _table(
+                "DEFAULT_ON_ERROR",
+                "Fields that fall back to their default when misshapen; `_meta` does so everywhere.",
+                _marked(model, lambda each: each.default_on_error and each.wire != "_meta"),
+            ),
+            _table(
+                "SKIP_INVALID_ITEMS",
+                "Array fields whose misshapen items are left out.",
+                _marked(model, lambda each: each.skip_invalid_items),
+            ),
+            _table("UNION_NAMES", "The tagged unions, by their first variant.", unions),
+            _table("CLOSED_UNIONS", "Those of them where an unknown tag is always an error.", closed),
+            _table(
+                "UNSTABLE",
+                "Types, fields and variants that the stable schema does not have.",
+                (f'"{name}"' for name in sorted(model.unstable)),
+            ),
+        ]
+    )
+
+
+def _table(name: str, meaning: str, rows: Iterable[str]) -> str:
+    return f"{name} = {{\n" + "".join(f"    {row},\n" for row in rows) + f'}}\n"""{meaning}"""\n'
+
+
+def _marked(model: Model, has_mark: Callable[[Field], bool]) -> Iterator[str]:
+    for struct in model.structs.values():
+        for each in _all_fields(model, struct):
+            if has_mark(each):
+                yield f'"{struct.name}.{each.wire}"'
+
+
+def _all_fields(model: Model, struct: Struct) -> tuple[Field, ...]:
+    inherited = model.structs[struct.base].fields if struct.base else ()
+    return inherited + struct.fields

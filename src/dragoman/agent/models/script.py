@@ -1,0 +1,242 @@
+"""`script:FILE`, the deterministic model: a YAML list of replies, each a list of parts.
+
+    - - thought: They want a greeting.
+      - text: "Hello. "
+      - text: more
+        repeat: 3
+    - - tool: {name: read_file, arguments: {path: README.md}}
+    - - delay_s: 0.5
+      - usage: {input: 120, output: 45}
+      - stop: max_tokens
+    - - error: the provider is down
+
+Each item of the list answers one model request, and its parts are sent in order: `text` and `thought`
+(a chunk each), `tool`, `usage`, `delay_s`, `stop` (`max_tokens` or `refusal`) and `error`. A part that carries
+`repeat: N` is sent N times, each its own chunk. Every session has its own position and starts at the first
+item, also in a new process; a reply that was cancelled counts as used; after the last item comes the first.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from dragoman.agent.models.model import ModelFailure, Part, Stop, Text, Thought, ToolUse, Usage
+from dragoman.errors import ScriptError
+
+CONTEXT_SIZE = 200_000
+"""What a scripted conversation reports as its context, so that usage has something to be part of."""
+
+
+class Delay(msgspec.Struct, frozen=True):
+    """Nothing, for a while."""
+
+    delay_s: float
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """The model fails here."""
+
+    problem: str
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A part of a reply and how often it is sent."""
+
+    part: Part | Delay | Failure
+    repeat: int = 1
+
+
+Reply = Sequence[Step]
+
+
+class ScriptModel:
+    """Replies from a list, the same in every session."""
+
+    def __init__(self, replies: Sequence[Reply]) -> None:
+        self._replies = replies
+
+    def start(self) -> "ScriptConversation":
+        """Begin a conversation at the first reply."""
+        return ScriptConversation(self._replies)
+
+
+class ScriptConversation:
+    """One session's way through the list."""
+
+    context_size = CONTEXT_SIZE
+
+    def __init__(self, replies: Sequence[Reply]) -> None:
+        self._replies = replies
+        self._position = 0
+
+    async def reply(self) -> AsyncIterator[Part]:
+        """Stream the next reply; raises ModelFailure where the script says so."""
+        steps = self._replies[self._position % len(self._replies)]
+        self._position += 1
+        for step in steps:
+            for _ in range(step.repeat):
+                if isinstance(step.part, Delay):
+                    await asyncio.sleep(step.part.delay_s)
+                elif isinstance(step.part, Failure):
+                    raise ModelFailure(step.part.problem)
+                else:
+                    yield step.part
+
+
+def load_script(path: Path) -> ScriptModel:
+    """Read a script; raises ScriptError with file, line and reason."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ScriptError(str(path), 0, f"cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ScriptError(str(path), 0, "is not UTF-8 text") from None
+    return parse_script(text, str(path))
+
+
+def parse_script(text: str, file: str) -> ScriptModel:
+    """Make a model of the text of a script; raises ScriptError with file, line and reason."""
+    return ScriptModel(_Reader(file).read(text))
+
+
+class _Reader:
+    """Reads the YAML nodes themselves, because they know their lines."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+
+    def read(self, text: str) -> list[Reply]:
+        import yaml
+
+        try:
+            root = _loader()(text).get_single_node()
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            raise ScriptError(self._file, mark.line + 1 if mark else 1, f"not YAML: {error.problem}") from None
+        except yaml.YAMLError as error:
+            raise ScriptError(self._file, 1, f"not YAML: {error}") from None
+        if root is None or not root.value or root.id != "sequence":
+            raise ScriptError(self._file, 1, "expected a list of replies, each a list of parts")
+        return [self._reply(item) for item in root.value]
+
+    def _reply(self, node: Any) -> Reply:
+        if node.id != "sequence":
+            raise self._error(node, f"expected a reply, which is a list of parts, got a {_kind(node)}")
+        return [self._step(item) for item in node.value]
+
+    def _step(self, node: Any) -> Step:
+        fields = self._mapping(node, "a part such as {text: …}")
+        repeat_node = fields.pop("repeat", None)
+        repeat = 1 if repeat_node is None else self._number(repeat_node, "repeat", whole=True)
+        if len(fields) != 1:
+            raise self._error(node, f"expected one of {_KNOWN} and nothing else but repeat, got {_listed(fields)}")
+        [(name, value)] = fields.items()
+        read = _PARTS.get(name)
+        if read is None:
+            raise self._error(node, f"{name} is no part of a reply; expected one of {_KNOWN}")
+        return Step(read(self, value), int(repeat))
+
+    def text(self, node: Any) -> Text:
+        return Text(self._string(node, "text"))
+
+    def thought(self, node: Any) -> Thought:
+        return Thought(self._string(node, "thought"))
+
+    def failure(self, node: Any) -> Failure:
+        return Failure(self._string(node, "error"))
+
+    def delay(self, node: Any) -> Delay:
+        return Delay(self._number(node, "delay_s", whole=False))
+
+    def stop(self, node: Any) -> Stop:
+        reason = self._string(node, "stop")
+        if reason not in ("max_tokens", "refusal"):
+            raise self._error(node, f"stop: expected max_tokens or refusal, got {reason}")
+        return Stop(reason)
+
+    def usage(self, node: Any) -> Usage:
+        fields = self._mapping(node, "usage as {input: N, output: N}")
+        if set(fields) != {"input", "output"}:
+            raise self._error(node, f"usage: expected input and output, got {_listed(fields)}")
+        tokens = {name: int(self._number(value, f"usage.{name}", whole=True)) for name, value in fields.items()}
+        return Usage(**tokens)
+
+    def tool(self, node: Any) -> ToolUse:
+        fields = self._mapping(node, "a tool as {name: …, arguments: {…}}")
+        if not {"name"} <= set(fields) <= {"name", "arguments"}:
+            raise self._error(node, f"tool: expected name and arguments, got {_listed(fields)}")
+        arguments: Any = self._value(fields["arguments"]) if "arguments" in fields else {}
+        if not isinstance(arguments, dict):
+            raise self._error(fields["arguments"], "tool.arguments: expected a mapping")
+        return ToolUse(self._string(fields["name"], "tool.name"), cast("dict[str, Any]", arguments))
+
+    def _mapping(self, node: Any, expected: str) -> dict[str, Any]:
+        if node.id != "mapping":
+            raise self._error(node, f"expected {expected}, got a {_kind(node)}")
+        fields: dict[str, Any] = {}
+        for key, value in node.value:
+            if key.id != "scalar":
+                raise self._error(key, f"expected a name, got a {_kind(key)}")
+            if key.value in fields:
+                raise self._error(key, f"{key.value} is given twice")
+            fields[key.value] = value
+        return fields
+
+    def _string(self, node: Any, name: str) -> str:
+        value = self._value(node)
+        if not isinstance(value, str):
+            raise self._error(node, f"{name}: expected a text, got a {_kind(node)}; put it in quotes")
+        return value
+
+    def _number(self, node: Any, name: str, *, whole: bool) -> float:
+        value = self._value(node)
+        if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or value < 0:
+            raise self._error(node, f"{name}: expected a {'whole ' if whole else ''}number of at least 0")
+        return value
+
+    def _value(self, node: Any) -> Any:
+        import yaml
+
+        loader = _loader()("")
+        try:
+            return loader.construct_document(node)
+        except yaml.MarkedYAMLError as error:
+            raise self._error(node, f"not YAML: {error.problem}") from None
+        except ValueError as error:
+            raise self._error(node, f"not what its tag says: {error}") from None
+        finally:
+            loader.dispose()
+
+    def _error(self, node: Any, problem: str) -> ScriptError:
+        return ScriptError(self._file, node.start_mark.line + 1, problem)
+
+
+_PARTS: dict[str, Callable[[_Reader, Any], Part | Delay | Failure]] = {
+    "text": _Reader.text,
+    "thought": _Reader.thought,
+    "tool": _Reader.tool,
+    "usage": _Reader.usage,
+    "delay_s": _Reader.delay,
+    "stop": _Reader.stop,
+    "error": _Reader.failure,
+}
+_KNOWN = ", ".join(_PARTS)
+
+
+def _loader() -> Any:
+    import yaml
+
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _kind(node: Any) -> str:
+    if node.id == "scalar":
+        return {"tag:yaml.org,2002:str": "text", "tag:yaml.org,2002:null": "blank"}.get(node.tag, "number or the like")
+    return {"sequence": "list", "mapping": "mapping"}[node.id]
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(names) or "nothing"

@@ -1,0 +1,53 @@
+"""`dragoman agent`: serve ACP on stdin and stdout."""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from dragoman.agent import Agent
+from dragoman.agent.models import find_model
+from dragoman.agent.models.model import Model
+from dragoman.cli.loop import Stopped, run
+from dragoman.errors import DragomanError
+from dragoman.wire import StdioTransport, take_stdio
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serve until the client closes stdin."""
+    options = _parser().parse_args(argv)
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=os.environ.get("DRAGOMAN_LOG", "WARNING").upper(),
+        format="dragoman: %(levelname)s: %(message)s",
+    )
+    try:
+        load_model = find_model(options.model)
+        read_fd, write_fd = take_stdio()
+        run(_serve(read_fd, write_fd, load_model))
+    except DragomanError as error:
+        print(f"dragoman agent: {error}", file=sys.stderr)
+        return 2
+    except Stopped as stopped:
+        return 128 + stopped.signal_number
+    return 0
+
+
+async def _serve(read_fd: int, write_fd: int, load_model: Callable[[], Model]) -> None:
+    await Agent(StdioTransport(read_fd, write_fd), load_model).serve()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dragoman agent",
+        description="Serve ACP on stdin and stdout, for an editor to start.",
+        epilog="DRAGOMAN_LOG=debug writes a log to stderr.",
+    )
+    parser.add_argument(
+        "--model",
+        metavar="NAME",
+        default=os.environ.get("DRAGOMAN_MODEL"),
+        help="the model to talk with: script:FILE (default: $DRAGOMAN_MODEL, else a short demonstration)",
+    )
+    return parser

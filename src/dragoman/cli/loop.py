@@ -1,0 +1,50 @@
+"""How a command runs its coroutine: on uvloop where it is installed, ending cleanly on a signal."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Stopped(Exception):
+    """The process was told to end by this signal."""
+
+    def __init__(self, signal_number: int) -> None:
+        self.signal_number = signal_number
+        super().__init__(f"stopped by signal {signal_number}")
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end; SIGTERM, SIGHUP and SIGINT cancel it, and then `Stopped` is raised."""
+    stopped_by: list[int] = []
+
+    async def watched() -> T:
+        task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+
+        def stop(number: int) -> None:
+            stopped_by.append(number)
+            if task is not None:
+                task.cancel()
+
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            loop.add_signal_handler(number, stop, number)
+        return await main
+
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(watched())
+    except asyncio.CancelledError:
+        if not stopped_by:
+            raise
+        raise Stopped(stopped_by[0]) from None
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop

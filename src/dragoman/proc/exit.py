@@ -1,0 +1,18 @@
+"""How a process ended."""
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a process ended: by itself with a code, or by a signal."""
+
+    code: int | None = None
+    signal: int | None = None
+
+
+def decode_status(status: int) -> Exit:
+    """Read a status as `waitpid` gives it."""
+    code = os.waitstatus_to_exitcode(status)
+    return Exit(code=code) if code >= 0 else Exit(signal=-code)

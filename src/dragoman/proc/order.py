@@ -1,0 +1,78 @@
+"""The order to start a program, as the warden reads it, and the reason why it could not.
+
+Errors name the command without its arguments and variables without their values: both may
+hold secrets.
+"""
+
+import errno
+import os
+from collections.abc import Mapping, Sequence
+
+from dragoman.errors import CommandNotFound, StartError
+
+_ADVICE = {
+    errno.EACCES: "it may not be executed; make it executable (chmod +x), or start it with its interpreter",
+    errno.EPERM: "it may not be executed; make it executable (chmod +x), or start it with its interpreter",
+    errno.ENOEXEC: "it is no program for this machine and has no #! line; start it with its interpreter",
+    errno.E2BIG: "its arguments and environment are too long for this system; pass the big ones in a file",
+    errno.EAGAIN: "the system has no room for another process; end some, or raise the limit (ulimit -u)",
+    errno.ENOMEM: "the system is out of memory",
+    errno.EMFILE: "too many files are open; close some, or raise the limit (ulimit -n)",
+    errno.ENFILE: "too many files are open on this system",
+}
+
+
+def encode_order(command: Sequence[str], cwd: str, environment: Mapping[str, str]) -> bytes:
+    """Frame an order for the warden.
+
+    Raises StartError if it holds what no program can be given.
+    """
+    _check_command(command, cwd)
+    _check_environment(command[0], environment)
+    variables = [f"{name}={value}" for name, value in environment.items()]
+    try:
+        body = b"\0".join(os.fsencode(field) for field in (cwd, str(len(command)), *command, *variables))
+    except UnicodeEncodeError as error:
+        raise StartError(ascii(command[0]), f"this system cannot encode what it is given: {error.reason}") from None
+    return len(body).to_bytes(4, "big") + body
+
+
+def _check_command(command: Sequence[str], cwd: str) -> None:
+    if not command or not command[0]:
+        raise StartError("''", "the command is empty; name the program to start")
+    if "\0" in cwd or any("\0" in argument for argument in command):
+        shown = command[0].replace("\0", "\\0")
+        raise StartError(shown, "its arguments or working directory contain a NUL character; remove it")
+
+
+def _check_environment(command: str, environment: Mapping[str, str]) -> None:
+    for name, value in environment.items():
+        if not name or "=" in name or "\0" in name:
+            raise StartError(command, f"{name!r} cannot be the name of an environment variable")
+        if "\0" in value:
+            raise StartError(command, f"the value of the environment variable {name} contains a NUL character")
+
+
+def explain_failure(command: str, cwd: str, report: bytes) -> StartError:
+    """Turn a warden's `failed STAGE ERRNO` into words."""
+    _, stage, number = report.decode().split()
+    if stage == "missing":
+        return CommandNotFound(command)
+    if stage == "cwd":
+        return StartError(command, _explain_directory(cwd, int(number)))
+    if stage == "interpreter":
+        return StartError(command, "the interpreter or loader that it names does not exist; install that")
+    return StartError(command, explain_errno(int(number)))
+
+
+def explain_errno(number: int) -> str:
+    """Say what an errno means for a start, and what to do."""
+    return _ADVICE.get(number) or os.strerror(number)
+
+
+def _explain_directory(cwd: str, number: int) -> str:
+    if number == errno.ENOENT:
+        return f"its working directory {cwd} does not exist; create it or name another"
+    if number == errno.ENOTDIR:
+        return f"its working directory {cwd} is not a directory; name another"
+    return f"its working directory {cwd} cannot be entered: {os.strerror(number)}"

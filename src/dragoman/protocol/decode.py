@@ -1,0 +1,84 @@
+"""Bytes to protocol types and back: one pass of msgspec when all is well, a careful second one when not."""
+
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from dragoman.errors import InvalidParams, InvalidResult
+from dragoman.protocol.methods import Method
+from dragoman.protocol.misfit import Misfit, Place
+from dragoman.protocol.unions import Json, decode_hook, encode_hook
+
+P = TypeVar("P")
+R = TypeVar("R")
+RawJson = bytes | bytearray | memoryview | msgspec.Raw
+
+_REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+ENCODER = msgspec.json.Encoder(enc_hook=encode_hook)
+
+
+def encode(value: object) -> bytes:
+    """Return the JSON of a protocol type."""
+    return ENCODER.encode(value)
+
+
+def decode_params(method: Method[P, Any], raw: RawJson, *, lenient: bool = False) -> P:
+    """Decode the parameters of a request or notification; raises `InvalidParams`.
+
+    Lenient is for what a client or a relay receives: the schema's marks hold, and variants may be unknown.
+    """
+    try:
+        return _params_decoder(method).decode(raw)
+    except _REFUSALS:
+        pass
+    try:
+        return _decode_slowly(method.params, raw, Place("params", lenient), null_is_empty=True)
+    except Misfit as misfit:
+        raise InvalidParams(misfit.path, misfit.problem, expected=misfit.expected, got=misfit.got) from None
+
+
+def decode_result(method: Method[Any, R], raw: RawJson) -> R:
+    """Decode the result of a request, leniently where the schema allows it; raises `InvalidResult`."""
+    try:
+        return _result_decoder(method).decode(raw)
+    except _REFUSALS:
+        pass
+    try:
+        return _decode_slowly(method.result, raw, Place("result", lenient=True))
+    except Misfit as misfit:
+        raise InvalidResult(method.name, f"{misfit.path}: {misfit.problem}") from None
+
+
+@cache
+def _params_decoder(method: Method[Any, Any]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(method.params, dec_hook=decode_hook)
+
+
+@cache
+def _result_decoder(method: Method[Any, Any]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(method.result, dec_hook=decode_hook)
+
+
+def _decode_slowly(type_: Any, raw: RawJson, place: Place, *, null_is_empty: bool = False) -> Any:
+    # The tables it reads are large, and most processes never need them.
+    from dragoman.protocol import lenient
+
+    value = _parse(raw, place)
+    if value is None and (null_is_empty or lenient.accepts_nothing(type_)):
+        value = {}
+    return lenient.build(type_, value, place)
+
+
+def _parse(raw: RawJson, place: Place) -> Json:
+    if not memoryview(raw).nbytes:
+        return None
+    try:
+        return msgspec.json.decode(raw)
+    except UnicodeDecodeError:
+        raise Misfit(place.path, "not valid UTF-8") from None
+    except RecursionError:
+        raise Misfit(place.path, "nested too deeply") from None
+    except msgspec.DecodeError as error:
+        raise Misfit(place.path, f"not readable as JSON: {error}") from None

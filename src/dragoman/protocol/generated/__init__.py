@@ -1,0 +1,1 @@
+"""Code made by scripts/generate_types.py from the pinned ACP schema."""

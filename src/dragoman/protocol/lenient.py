@@ -1,0 +1,284 @@
+"""Decoding by hand, for what the fast path refused: either it can be mended, or the reason is found and told.
+
+The walk follows the same msgspec types as the fast path, so that both take the same messages. Where a place is
+lenient the marks of the schema hold: a misshapen field falls back to its default, a misshapen item is left out,
+and a variant with a tag we do not know is kept as an `UnknownVariant`.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any, cast
+
+from msgspec import inspect
+
+from dragoman.protocol.expected import expectation
+from dragoman.protocol.generated.v1_marks import CLOSED_UNIONS, DEFAULT_ON_ERROR, SKIP_INVALID_ITEMS, UNION_NAMES
+from dragoman.protocol.misfit import Misfit, Missing, Place, one_of, quote, unknown_value, wrong_type
+from dragoman.protocol.unions import AnyOf, Json, UnknownVariant, candidates
+
+_NOUNS = {
+    "ContentBlock": "content type",
+    "ToolCallContent": "tool call content type",
+    "SessionUpdate": "session update",
+    "SessionConfigOption": "config option type",
+    "PlanUpdateContent": "plan type",
+    "NesSuggestion": "suggestion kind",
+    "RequestPermissionOutcome": "outcome",
+}
+
+_Object = dict[str, Json]
+
+
+def build(type_: Any, value: Json, place: Place) -> Any:
+    """Return the value of a type that parsed JSON stands for; raises `Misfit`."""
+    return _build(_info(type_), value, place)
+
+
+def accepts_nothing(type_: Any) -> bool:
+    """Tell whether an object of the type may be empty."""
+    info = _info(type_)
+    return isinstance(info, inspect.StructType) and not any(field.required for field in info.fields)
+
+
+@cache
+def _info(type_: Any) -> inspect.Type:
+    return inspect.type_info(type_)
+
+
+def _build(info: inspect.Type, value: Json, place: Place) -> Any:
+    match info:
+        case inspect.StructType():
+            return _build_struct(info, value, place)
+        case inspect.UnionType():
+            return _build_union(info, value, place)
+        case inspect.CustomType():
+            return _build_any_of(info.cls, value, place)
+        case inspect.ListType() | inspect.DictType():
+            return _build_collection(info, value, place)
+        case _:
+            return _build_scalar(info, value, place)
+
+
+def _build_collection(info: inspect.ListType | inspect.DictType, value: Json, place: Place) -> Any:
+    if isinstance(info, inspect.DictType):
+        entries = _expect_object(info, value, place)
+        return {key: _build(info.value_type, item, place.key(key)) for key, item in entries.items()}
+    items = _expect_list(info, value, place)
+    return [_build(info.item_type, item, place.item(index)) for index, item in enumerate(items)]
+
+
+def _build_scalar(info: inspect.Type, value: Json, place: Place) -> Json:
+    match info, value:
+        case (inspect.AnyType(), _) | (inspect.NoneType(), None) | (inspect.BoolType(), bool()):
+            return value
+        case inspect.StrType(min_length=shortest), str() if len(value) >= (shortest or 0):
+            return value
+        case inspect.LiteralType(values=values), str():
+            if value in values:
+                return value
+            raise unknown_value(place, "value", value, [str(each) for each in values])
+        case inspect.IntType(ge=low, le=high), int() if not isinstance(value, bool) and _is_within(value, low, high):
+            return value
+        case inspect.FloatType(), int() | float() if not isinstance(value, bool):
+            return _float(info, value, place)
+        case _:
+            raise wrong_type(place, expectation(info), value)
+
+
+def _is_within(value: int, low: int | None, high: int | None) -> bool:
+    return (low is None or value >= low) and (high is None or value <= high)
+
+
+def _float(info: inspect.Type, value: float, place: Place) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise wrong_type(place, expectation(info), value) from None
+
+
+def _expect_object(info: inspect.Type, value: Json, place: Place) -> _Object:
+    if not isinstance(value, dict):
+        raise wrong_type(place, expectation(info), value, may_quote=False)
+    return cast("_Object", value)
+
+
+def _expect_list(info: inspect.Type, value: Json, place: Place) -> list[Json]:
+    if not isinstance(value, list):
+        raise wrong_type(place, expectation(info), value, may_quote=False)
+    return cast("list[Json]", value)
+
+
+def _build_struct(info: inspect.StructType, value: Json, place: Place) -> Any:
+    members = _expect_object(info, value, place)
+    _check_tag(info, members, place)
+    fields: dict[str, Any] = {}
+    for field in info.fields:
+        if field.encode_name in members:
+            fields |= _build_field(info, field, members[field.encode_name], place.key(field.encode_name))
+        elif field.required:
+            raise Missing(place, field.encode_name, expectation(field.type))
+    return info.cls(**fields)
+
+
+def _check_tag(info: inspect.StructType, members: _Object, place: Place) -> None:
+    """Refuse a wrong tag; where lenient it may be wrong, since in a union it was looked at before."""
+    if info.tag_field is None or place.lenient or members.get(info.tag_field, info.tag) == info.tag:
+        return
+    raise wrong_type(place.key(info.tag_field), quote(str(info.tag)), members[info.tag_field])
+
+
+def _build_field(info: inspect.StructType, field: inspect.Field, value: Json, place: Place) -> dict[str, Any]:
+    """Return the field under its name, or nothing where its default is to be used."""
+    mark = f"{info.cls.__name__}.{field.encode_name}"
+    try:
+        if place.lenient and mark in SKIP_INVALID_ITEMS and isinstance(value, list):
+            return {field.name: list(_valid_items(field.type, cast("list[Json]", value), place))}
+        return {field.name: _build(field.type, value, place)}
+    except Misfit:
+        if not place.lenient or not (field.encode_name == "_meta" or mark in DEFAULT_ON_ERROR):
+            raise
+        # The required fields with this mark are arrays, all of them.
+        return {field.name: []} if field.required else {}
+
+
+def _valid_items(info: inspect.Type, items: list[Json], place: Place) -> Iterator[Any]:
+    lists = [each for each in _members(info) if isinstance(each, inspect.ListType)]
+    for index, item in enumerate(items):
+        try:
+            yield _build(lists[0].item_type, item, place.item(index))
+        except Misfit:
+            continue
+
+
+def _members(info: inspect.Type) -> tuple[inspect.Type, ...]:
+    return info.types if isinstance(info, inspect.UnionType) else (info,)
+
+
+def _build_union(info: inspect.UnionType, value: Json, place: Place) -> Any:
+    members = [each for each in info.types if not isinstance(each, inspect.NoneType)]
+    if value is None and len(members) < len(info.types):
+        return None
+    structs = [each for each in members if isinstance(each, inspect.StructType)]
+    if len(structs) > 1:
+        return _build_tagged(structs, value, place)
+    for each in members:
+        try:
+            return _build(each, value, place)
+        except Misfit:
+            if len(members) == 1 and _is_kind_of(each, value):
+                raise
+    scalar = all(not isinstance(each, inspect.StructType | inspect.CustomType | inspect.DictType) for each in members)
+    raise wrong_type(place, expectation(info), value, may_quote=scalar and not isinstance(members[0], inspect.ListType))
+
+
+def _is_kind_of(info: inspect.Type, value: Json) -> bool:
+    """Tell whether a value is of the JSON type at least, so that the fault lies within it."""
+    match info:
+        case inspect.ListType():
+            return isinstance(value, list)
+        case inspect.StructType() | inspect.DictType() | inspect.CustomType():
+            return isinstance(value, dict)
+        case inspect.LiteralType():
+            return isinstance(value, str)
+        case _:
+            return False
+
+
+def _build_tagged(structs: list[inspect.StructType], value: Json, place: Place) -> Any:
+    members = _expect_object(structs[0], value, place)
+    tag_field = str(structs[0].tag_field)
+    by_tag = {str(struct.tag): struct for struct in structs}
+    tag = members.get(tag_field)
+    if not isinstance(tag, str):
+        raise _no_tag(tag_field, by_tag, members, place)
+    if tag in by_tag:
+        return _build_struct(by_tag[tag], members, place)
+    union = UNION_NAMES[structs[0].cls.__name__]
+    if place.lenient and union not in CLOSED_UNIONS:
+        return UnknownVariant(tag, members)
+    raise unknown_value(place.key(tag_field), _NOUNS[union], tag, by_tag)
+
+
+def _build_any_of(union: type[AnyOf], value: Json, place: Place) -> Any:
+    misfits: list[tuple[Any, Misfit]] = []
+    for variant in candidates(union, value):
+        try:
+            return _build_unknown(union, value, place) if variant is UnknownVariant else build(variant, value, place)
+        except Misfit as misfit:
+            misfits.append((variant, misfit))
+    raise _explain(union, value, place, misfits)
+
+
+def _build_unknown(union: type[AnyOf], value: _Object, place: Place) -> UnknownVariant:
+    misfits: list[tuple[Any, Misfit]] = []
+    for shape in union.other or ():
+        try:
+            build(shape, value, place)
+            break
+        except Misfit as misfit:
+            misfits.append((shape, misfit))
+    else:
+        if misfits:
+            raise _likeliest(misfits, value, place)
+    return UnknownVariant(str(union.tag(value)), value)
+
+
+def _explain(union: type[AnyOf], value: Json, place: Place, misfits: list[tuple[Any, Misfit]]) -> Misfit:
+    """Return the misfit of the variant that was most likely meant."""
+    tag = union.tag(value)
+    if isinstance(value, dict) and tag is None and (not misfits or union.tag_field in value):
+        return _no_tag(str(union.tag_field), union.tagged, cast("_Object", value), place)
+    if not misfits:
+        return wrong_type(place, "an object", value, may_quote=False)
+    likely = [each for each in misfits if each[0] in union.tagged.get(tag or "", ())] or misfits
+    best = _likeliest(likely, value, place)
+    best.problem += _tag_hint(union, value, place)
+    return best
+
+
+def _likeliest(misfits: list[tuple[Any, Misfit]], value: Json, place: Place) -> Misfit:
+    best = max(misfits, key=lambda each: _likeness(_info(each[0]), value))[1]
+    missing = {each.field: None for _, each in misfits if isinstance(each, Missing) and each.place == place}
+    if len(missing) == len(misfits) > 1:
+        best.problem += "; send " + " or ".join(quote(field) for field in missing)
+    return best
+
+
+def _no_tag(tag_field: str, tags: Iterable[str], members: _Object, place: Place) -> Misfit:
+    expected = one_of(tags)
+    if tag_field in members:
+        return wrong_type(place.key(tag_field), expected, members[tag_field])
+    missing = Missing(place, tag_field, expected)
+    missing.problem += f"; expected {expected}"
+    return missing
+
+
+def _likeness(info: inspect.Type, value: Json) -> int:
+    match info, value:
+        case inspect.StructType(fields=fields), dict():
+            return sum(field.encode_name in value for field in fields if field.required)
+        case inspect.ListType(item_type=item_type), [first, *_]:
+            return _likeness(item_type, first)
+        case _:
+            return 0
+
+
+def _tag_hint(union: type[AnyOf], value: Json, place: Place) -> str:
+    """Return what to say about the tag where a value was read as the variant without one."""
+    if not union.tagged or not union.untagged or not isinstance(value, dict):
+        return ""
+    tag = union.tag(value)
+    if tag is None:
+        meant = [tag for tag, variants in union.tagged.items() if any(_fits(each, value, place) for each in variants)]
+        return f'; if it is meant as {" or ".join(map(quote, meant))}, say so in "{union.tag_field}"' if meant else ""
+    if tag in union.tagged or any(each.__name__.lower().endswith(tag.lower()) for each in union.untagged):
+        return ""
+    return f"; its {union.tag_field} {quote(tag)} is not {one_of(union.tagged)}"
+
+
+def _fits(variant: Any, value: Json, place: Place) -> bool:
+    try:
+        build(variant, value, place)
+    except Misfit:
+        return False
+    return True

@@ -1,0 +1,200 @@
+"""The methods of ACP version 1: who handles each, what it takes and gives, and what must be advertised first."""
+
+from collections.abc import Mapping
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+
+from dragoman.protocol import v1
+
+Side = Literal["agent", "client", "both", "protocol"]
+Kind = Literal["request", "notification"]
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class Method(msgspec.Struct, Generic[P, R], frozen=True, eq=False):
+    """One method: `side` handles it, and `capability` is the dotted path that must be advertised for its use."""
+
+    name: str
+    side: Side
+    kind: Kind
+    params: Any
+    result: Any = None
+    capability: str | None = None
+    stable: bool = True
+
+
+def _request(
+    name: str, side: Side, params: type[P], result: type[R], capability: str | None = None, *, stable: bool = True
+) -> Method[P, R]:
+    return Method(name, side, "request", params, result, capability, stable)
+
+
+def _notification(
+    name: str, side: Side, params: type[P], capability: str | None = None, *, stable: bool = True
+) -> Method[P, None]:
+    return Method(name, side, "notification", params, None, capability, stable)
+
+
+_SESSION = "agentCapabilities.sessionCapabilities"
+_PROVIDERS = "agentCapabilities.providers"
+_NES = "agentCapabilities.nes"
+_DOCUMENT = "agentCapabilities.nes.events.document"
+_MCP_OVER_ACP = "agentCapabilities.mcpCapabilities.acp"
+_FS = "clientCapabilities.fs"
+_TERMINAL = "clientCapabilities.terminal"
+_ELICITATION = "clientCapabilities.elicitation"
+
+INITIALIZE = _request("initialize", "agent", v1.InitializeRequest, v1.InitializeResponse)
+AUTHENTICATE = _request("authenticate", "agent", v1.AuthenticateRequest, v1.AuthenticateResponse)
+LOGOUT = _request("logout", "agent", v1.LogoutRequest, v1.LogoutResponse, "agentCapabilities.auth.logout")
+SESSION_NEW = _request("session/new", "agent", v1.NewSessionRequest, v1.NewSessionResponse)
+SESSION_LOAD = _request(
+    "session/load", "agent", v1.LoadSessionRequest, v1.LoadSessionResponse, "agentCapabilities.loadSession"
+)
+SESSION_LIST = _request("session/list", "agent", v1.ListSessionsRequest, v1.ListSessionsResponse, f"{_SESSION}.list")
+SESSION_DELETE = _request(
+    "session/delete", "agent", v1.DeleteSessionRequest, v1.DeleteSessionResponse, f"{_SESSION}.delete"
+)
+SESSION_FORK = _request(
+    "session/fork", "agent", v1.ForkSessionRequest, v1.ForkSessionResponse, f"{_SESSION}.fork", stable=False
+)
+SESSION_RESUME = _request(
+    "session/resume", "agent", v1.ResumeSessionRequest, v1.ResumeSessionResponse, f"{_SESSION}.resume"
+)
+SESSION_CLOSE = _request("session/close", "agent", v1.CloseSessionRequest, v1.CloseSessionResponse, f"{_SESSION}.close")
+SESSION_SET_MODE = _request("session/set_mode", "agent", v1.SetSessionModeRequest, v1.SetSessionModeResponse)
+SESSION_SET_CONFIG_OPTION: Method[v1.SetSessionConfigOptionRequest, v1.SetSessionConfigOptionResponse] = Method(
+    "session/set_config_option", "agent", "request", v1.SetSessionConfigOptionRequest, v1.SetSessionConfigOptionResponse
+)
+SESSION_PROMPT = _request("session/prompt", "agent", v1.PromptRequest, v1.PromptResponse)
+SESSION_CANCEL = _notification("session/cancel", "agent", v1.CancelNotification)
+PROVIDERS_LIST = _request(
+    "providers/list", "agent", v1.ListProvidersRequest, v1.ListProvidersResponse, _PROVIDERS, stable=False
+)
+PROVIDERS_SET = _request(
+    "providers/set", "agent", v1.SetProviderRequest, v1.SetProviderResponse, _PROVIDERS, stable=False
+)
+PROVIDERS_DISABLE = _request(
+    "providers/disable", "agent", v1.DisableProviderRequest, v1.DisableProviderResponse, _PROVIDERS, stable=False
+)
+NES_START = _request("nes/start", "agent", v1.StartNesRequest, v1.StartNesResponse, _NES, stable=False)
+NES_SUGGEST = _request("nes/suggest", "agent", v1.SuggestNesRequest, v1.SuggestNesResponse, _NES, stable=False)
+NES_CLOSE = _request("nes/close", "agent", v1.CloseNesRequest, v1.CloseNesResponse, _NES, stable=False)
+NES_ACCEPT = _notification("nes/accept", "agent", v1.AcceptNesNotification, _NES, stable=False)
+NES_REJECT = _notification("nes/reject", "agent", v1.RejectNesNotification, _NES, stable=False)
+DOCUMENT_DID_OPEN = _notification(
+    "document/didOpen", "agent", v1.DidOpenDocumentNotification, f"{_DOCUMENT}.didOpen", stable=False
+)
+DOCUMENT_DID_CHANGE = _notification(
+    "document/didChange", "agent", v1.DidChangeDocumentNotification, f"{_DOCUMENT}.didChange", stable=False
+)
+DOCUMENT_DID_CLOSE = _notification(
+    "document/didClose", "agent", v1.DidCloseDocumentNotification, f"{_DOCUMENT}.didClose", stable=False
+)
+DOCUMENT_DID_SAVE = _notification(
+    "document/didSave", "agent", v1.DidSaveDocumentNotification, f"{_DOCUMENT}.didSave", stable=False
+)
+DOCUMENT_DID_FOCUS = _notification(
+    "document/didFocus", "agent", v1.DidFocusDocumentNotification, f"{_DOCUMENT}.didFocus", stable=False
+)
+
+SESSION_REQUEST_PERMISSION = _request(
+    "session/request_permission", "client", v1.RequestPermissionRequest, v1.RequestPermissionResponse
+)
+SESSION_UPDATE = _notification("session/update", "client", v1.SessionNotification)
+FS_READ_TEXT_FILE = _request(
+    "fs/read_text_file", "client", v1.ReadTextFileRequest, v1.ReadTextFileResponse, f"{_FS}.readTextFile"
+)
+FS_WRITE_TEXT_FILE = _request(
+    "fs/write_text_file", "client", v1.WriteTextFileRequest, v1.WriteTextFileResponse, f"{_FS}.writeTextFile"
+)
+TERMINAL_CREATE = _request("terminal/create", "client", v1.CreateTerminalRequest, v1.CreateTerminalResponse, _TERMINAL)
+TERMINAL_OUTPUT = _request("terminal/output", "client", v1.TerminalOutputRequest, v1.TerminalOutputResponse, _TERMINAL)
+TERMINAL_RELEASE = _request(
+    "terminal/release", "client", v1.ReleaseTerminalRequest, v1.ReleaseTerminalResponse, _TERMINAL
+)
+TERMINAL_WAIT_FOR_EXIT = _request(
+    "terminal/wait_for_exit", "client", v1.WaitForTerminalExitRequest, v1.WaitForTerminalExitResponse, _TERMINAL
+)
+TERMINAL_KILL = _request("terminal/kill", "client", v1.KillTerminalRequest, v1.KillTerminalResponse, _TERMINAL)
+ELICITATION_CREATE: Method[v1.CreateElicitationRequest, v1.CreateElicitationResponse] = Method(
+    "elicitation/create", "client", "request", v1.CreateElicitationRequest, v1.CreateElicitationResponse, _ELICITATION
+)
+ELICITATION_COMPLETE = _notification(
+    "elicitation/complete", "client", v1.CompleteElicitationNotification, f"{_ELICITATION}.url"
+)
+MCP_CONNECT = _request(
+    "mcp/connect", "client", v1.ConnectMcpRequest, v1.ConnectMcpResponse, _MCP_OVER_ACP, stable=False
+)
+MCP_DISCONNECT = _request(
+    "mcp/disconnect", "client", v1.DisconnectMcpRequest, v1.DisconnectMcpResponse, _MCP_OVER_ACP, stable=False
+)
+
+MCP_MESSAGE: Method[v1.MessageMcpRequest, v1.MessageMcpResponse] = Method(
+    "mcp/message", "both", "request", v1.MessageMcpRequest, v1.MessageMcpResponse, _MCP_OVER_ACP, stable=False
+)
+MCP_NOTIFICATION = _notification("mcp/message", "both", v1.MessageMcpNotification, _MCP_OVER_ACP, stable=False)
+
+CANCEL_REQUEST = _notification("$/cancel_request", "protocol", v1.CancelRequestNotification)
+
+REQUESTS: Mapping[str, Method[Any, Any]] = {
+    method.name: method
+    for method in (
+        INITIALIZE,
+        AUTHENTICATE,
+        LOGOUT,
+        SESSION_NEW,
+        SESSION_LOAD,
+        SESSION_LIST,
+        SESSION_DELETE,
+        SESSION_FORK,
+        SESSION_RESUME,
+        SESSION_CLOSE,
+        SESSION_SET_MODE,
+        SESSION_SET_CONFIG_OPTION,
+        SESSION_PROMPT,
+        PROVIDERS_LIST,
+        PROVIDERS_SET,
+        PROVIDERS_DISABLE,
+        NES_START,
+        NES_SUGGEST,
+        NES_CLOSE,
+        SESSION_REQUEST_PERMISSION,
+        FS_READ_TEXT_FILE,
+        FS_WRITE_TEXT_FILE,
+        TERMINAL_CREATE,
+        TERMINAL_OUTPUT,
+        TERMINAL_RELEASE,
+        TERMINAL_WAIT_FOR_EXIT,
+        TERMINAL_KILL,
+        ELICITATION_CREATE,
+        MCP_CONNECT,
+        MCP_DISCONNECT,
+        MCP_MESSAGE,
+    )
+}
+"""The requests, by name."""
+
+NOTIFICATIONS: Mapping[str, Method[Any, Any]] = {
+    method.name: method
+    for method in (
+        SESSION_CANCEL,
+        NES_ACCEPT,
+        NES_REJECT,
+        DOCUMENT_DID_OPEN,
+        DOCUMENT_DID_CHANGE,
+        DOCUMENT_DID_CLOSE,
+        DOCUMENT_DID_SAVE,
+        DOCUMENT_DID_FOCUS,
+        SESSION_UPDATE,
+        ELICITATION_COMPLETE,
+        MCP_NOTIFICATION,
+        CANCEL_REQUEST,
+    )
+}
+"""The notifications, by name."""
+
+METHODS: Mapping[str, Method[Any, Any]] = {**NOTIFICATIONS, **REQUESTS}
+"""All methods, by name; `mcp/message`, which is both, stands here as the request."""

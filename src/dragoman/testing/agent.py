@@ -1,0 +1,157 @@
+"""An agent that does what a script says, for tests of clients.
+
+In one process: `ScriptedAgent(transport, turns)`. As a child on stdio, for clients that start their agent:
+`python -m dragoman.testing 'JSON'`, with the JSON of `steps.dump_turns`.
+"""
+
+import asyncio
+import os
+import sys
+import uuid
+from typing import cast
+
+from dragoman import __version__
+from dragoman.errors import ErrorCode, RpcError
+from dragoman.protocol import v1
+from dragoman.protocol.connection import Connection
+from dragoman.protocol.methods import (
+    INITIALIZE,
+    SESSION_CANCEL,
+    SESSION_NEW,
+    SESSION_PROMPT,
+    SESSION_REQUEST_PERMISSION,
+    SESSION_UPDATE,
+)
+from dragoman.protocol.routes import Routes
+from dragoman.testing import steps
+from dragoman.wire import IncomingRequest, Transport
+
+
+class ScriptedAgent:
+    """Serves one client; each prompt gets the next turn of the script, and the last one is repeated.
+
+    `routes` is open: whatever a handler put there does replaces what the agent would do.
+    """
+
+    def __init__(self, transport: Transport, turns: list[steps.TurnScript]) -> None:
+        self.capabilities = v1.AgentCapabilities()
+        self.sessions: dict[str, v1.NewSessionRequest] = {}
+        self.prompts: list[v1.PromptRequest] = []
+        self.routes = Routes("agent")
+        self.routes.on_request(INITIALIZE, self._initialize)
+        self.routes.on_request(SESSION_NEW, self._new_session)
+        self.routes.on_request(SESSION_PROMPT, self._prompt)
+        self.routes.on_notification(SESSION_CANCEL, self._cancel)
+        self._transport = transport
+        self._turns = turns
+        self._cancels: dict[str, asyncio.Event] = {}
+        self.connection = Connection(transport, self.routes)
+
+    async def serve(self) -> None:
+        """Serve until the client is gone."""
+        async with self.connection:
+            await self.connection.wait_ended()
+
+    async def _initialize(self, params: v1.InitializeRequest, request: IncomingRequest) -> v1.InitializeResponse:
+        del params, request
+        return v1.InitializeResponse(
+            protocol_version=1,
+            agent_capabilities=self.capabilities,
+            agent_info=v1.Implementation(name="dragoman-scripted-agent", version=__version__),
+        )
+
+    async def _new_session(self, params: v1.NewSessionRequest, request: IncomingRequest) -> v1.NewSessionResponse:
+        del request
+        session_id = str(uuid.uuid4())
+        self.sessions[session_id] = params
+        self._cancels[session_id] = asyncio.Event()
+        return v1.NewSessionResponse(session_id=session_id)
+
+    async def _prompt(self, params: v1.PromptRequest, request: IncomingRequest) -> v1.PromptResponse:
+        if params.session_id not in self.sessions:
+            raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"sessionId": params.session_id})
+        cancelled = self._cancels[params.session_id]
+        cancelled.clear()
+        request.on_cancel = cancelled.set
+        self.prompts.append(params)
+        script = self._turns[min(len(self.prompts), len(self._turns)) - 1]
+        turn = _ScriptedTurn(self.connection, self._transport, params.session_id, cancelled)
+        return v1.PromptResponse(stop_reason=cast("v1.StopReason", await turn.run(script)))
+
+    def _cancel(self, params: v1.CancelNotification) -> None:
+        if params.session_id in self._cancels:
+            self._cancels[params.session_id].set()
+
+
+class _ScriptedTurn:
+    def __init__(self, connection: Connection, transport: Transport, session_id: str, cancelled: asyncio.Event) -> None:
+        self._connection = connection
+        self._transport = transport
+        self._session_id = session_id
+        self._cancelled = cancelled
+        self._message_id = str(uuid.uuid4())
+
+    async def run(self, script: steps.TurnScript) -> str:
+        for step in script:
+            reason = await self._take(step)
+            if reason is not None:
+                return reason
+        return "end_turn"
+
+    async def _take(self, step: steps.Step) -> str | None:
+        match step:
+            case steps.Say(text):
+                await self._say(text)
+            case steps.Think(text):
+                await self._update(v1.AgentThoughtChunk(content=v1.TextContent(text=text)))
+            case steps.Update(update):
+                await self._connection.notify_extension(
+                    SESSION_UPDATE.name, {"sessionId": self._session_id, "update": update}
+                )
+            case steps.AskPermission():
+                return await self._ask(step)
+            case steps.WaitForCancel():
+                await self._cancelled.wait()
+                return "cancelled"
+            case steps.Send(line):
+                self._transport.write(line.encode() + b"\n")
+            case steps.Exit(code, stderr):
+                await asyncio.sleep(0)  # what was said before this step goes out first
+                print(stderr, file=sys.stderr, flush=True)  # noqa: T201 -- the last word is the point
+                os._exit(code)
+            case steps.Stop(reason):
+                return reason
+            case steps.Fail(code, data):
+                raise RpcError(code, data)
+        return None
+
+    async def _ask(self, step: steps.AskPermission) -> str | None:
+        call_id = f"call-{uuid.uuid4()}"
+        await self._update(v1.ToolCall(tool_call_id=call_id, title=step.title, kind=step.kind, status="pending"))
+        answer = await self._connection.call(
+            SESSION_REQUEST_PERMISSION,
+            v1.RequestPermissionRequest(
+                session_id=self._session_id,
+                tool_call=v1.ToolCallUpdate(tool_call_id=call_id, title=step.title, kind=step.kind),
+                options=[
+                    v1.PermissionOption(option_id="yes", name="Allow", kind="allow_once"),
+                    v1.PermissionOption(option_id="no", name="Reject", kind="reject_once"),
+                ],
+            ),
+        )
+        allowed = isinstance(answer.outcome, v1.SelectedPermissionOutcome) and answer.outcome.option_id == "yes"
+        status = "completed" if allowed else "failed"
+        await self._update(v1.ToolCallProgress(tool_call_id=call_id, status=status))
+        if not isinstance(answer.outcome, v1.SelectedPermissionOutcome):
+            await self._say("outcome: cancelled")
+            return "cancelled"
+        await self._say(f"outcome: selected {answer.outcome.option_id}")
+        return None
+
+    async def _say(self, text: str) -> None:
+        await self._update(v1.AgentMessageChunk(content=v1.TextContent(text=text), message_id=self._message_id))
+
+    async def _update(self, update: v1.SessionUpdate) -> None:
+        await self._connection.notify(
+            SESSION_UPDATE, v1.SessionNotification(session_id=self._session_id, update=update)
+        )

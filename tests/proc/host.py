@@ -1,0 +1,57 @@
+"""A process that starts a nasty tree and then ends as told: `host.py LOOP FILE END`.
+
+It ends when a line or the end of its stdin comes; for the signals the test sends one instead.
+"""
+
+import asyncio
+import os
+import sys
+import threading
+
+from processes import LOOPS, TREE
+
+from dragoman.proc import Supervisor
+
+LOOP, FILE, END = sys.argv[1:]
+
+
+async def told() -> None:
+    loop, come = asyncio.get_running_loop(), asyncio.Event()
+
+    def listen() -> None:
+        sys.stdin.readline()
+        loop.call_soon_threadsafe(come.set)
+
+    threading.Thread(target=listen, daemon=True).start()
+    await come.wait()
+
+
+async def main() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    async with Supervisor() as supervisor:
+        await supervisor.start([*TREE, FILE])
+        if END == "forked":
+            fork_holding_everything()
+        await told()
+        if END == "exception":
+            raise ValueError("on purpose")
+        if END == "cancellation":
+            task.cancel()
+            await asyncio.sleep(60)
+        if END == "sys.exit":
+            sys.exit(3)
+        if END == "os._exit":
+            os._exit(4)
+
+
+def fork_holding_everything() -> None:
+    """Leave a fork of us that keeps copies of all our descriptors, as multiprocessing may."""
+    if os.fork() == 0:
+        print(os.getpid(), flush=True)
+        threading.Event().wait(300)
+        os._exit(0)
+
+
+with asyncio.Runner(loop_factory=LOOPS[LOOP]) as runner:
+    runner.run(main())

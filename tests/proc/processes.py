@@ -1,0 +1,86 @@
+"""What the tests of `proc` share: programs to start, and looking at processes from outside."""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+import uvloop
+
+HERE = Path(__file__).parent
+TREE = [sys.executable, str(HERE / "tree.py")]
+TREE_SIZE = 5
+
+LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+
+PATIENCE_S = 30.0
+"""For what takes milliseconds, on a machine that does much else."""
+
+
+def run(loop: str, main: Coroutine[None, None, None]) -> None:
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        runner.run(main)
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-I", "-S", "-c", code]
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def pids_in(file: Path, *, count: int) -> list[int]:
+    """The pids that a tree has announced, once all have."""
+    wait_until(lambda: len(_lines(file)) >= count)
+    return [int(line) for line in _lines(file)]
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text().split() if file.exists() else []
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "what should have happened has not"
+        time.sleep(0.005)
+
+
+def wait_until_gone(pids: list[int]) -> None:
+    wait_until(lambda: not any(alive(pid) for pid in pids))
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+async def announced(file: Path, count: int = TREE_SIZE) -> list[int]:
+    await eventually(lambda: len(_lines(file)) >= count)
+    return [int(line) for line in _lines(file)]
+
+
+async def read_all(descriptor: int) -> bytes:
+    """Read a blocking descriptor to its end, beside the loop."""
+
+    def read() -> bytes:
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read()
+
+    return await asyncio.to_thread(read)

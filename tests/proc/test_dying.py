@@ -1,0 +1,109 @@
+"""What is known of a child that died: its exit and the end of its stderr."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+from processes import LOOPS, eventually, python, run
+
+from dragoman.proc import Exit, Supervisor
+from dragoman.proc.stderr import TAIL_BYTES
+
+FLOOD = "import os\nfor n in range(800): os.write(2, b'%063d\\n' % n * 1024)\nos.write(2, b'the end\\n')"
+
+
+async def died(code):
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(python(code))
+        return await child.death()
+
+
+async def test_a_death_tells_the_exit_code_and_the_end_of_stderr():
+    death = await died("import sys; sys.exit('no key: set API_KEY')")
+    assert (death.exit_code, death.signal) == (1, None)
+    assert death.stderr_tail == "no key: set API_KEY\n"
+    assert str(death).endswith("exited with code 1; its stderr ends:\nno key: set API_KEY")
+
+
+async def test_a_death_tells_the_signal():
+    death = await died("import os; os.kill(os.getpid(), 9)")
+    assert (death.exit_code, death.signal) == (None, signal.SIGKILL)
+    assert "was killed by signal 9 and wrote nothing to stderr" in str(death)
+
+
+async def test_a_death_names_the_command_without_its_arguments():
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(["false", "--token=secret"])
+        assert str(await child.death()) == "false exited with code 1 and wrote nothing to stderr"
+
+
+async def test_a_child_that_closed_its_output_but_runs_is_not_called_dead():
+    death = await died("import os, time; os.write(2, b'bye'); os.close(1); time.sleep(300)")
+    assert (death.exit_code, death.signal) == (None, None)
+    assert "closed its output but still runs" in str(death)
+    assert death.stderr_tail == "bye"
+
+
+async def test_a_death_does_not_wait_for_others_who_hold_the_stderr():
+    death = await died("import os, sys, time\nos.fork() or time.sleep(300)\nsys.exit('gone')")
+    assert (death.exit_code, death.stderr_tail) == (1, "gone\n")
+
+
+async def test_an_exit_is_told_to_everybody_who_waits():
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(python("import sys; sys.stdin.read(); sys.exit(3)"))
+        waits = [asyncio.create_task(child.wait()) for _ in range(3)]
+        await asyncio.sleep(0)
+        waits.pop().cancel()
+        os.close(child.take_stdio()[1])
+        assert await asyncio.gather(*waits) == [Exit(code=3)] * 2
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_fifty_megabytes_of_stderr_that_nobody_reads_block_nobody(loop):
+    async def main():
+        async with Supervisor() as supervisor:
+            child = await supervisor.start(python(FLOOD))
+            assert await child.wait() == Exit(code=0)
+            assert child.stderr_tail.endswith("\nthe end\n")
+            assert len(child.stderr_tail) <= TAIL_BYTES
+            assert {len(line) for line in child.stderr_tail.splitlines()[:-1]} == {63}
+
+    run(loop, main())
+
+
+async def test_stderr_is_passed_on_whole():
+    seen = bytearray()
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(python(FLOOD), on_stderr=seen.extend)
+        await child.wait()
+    assert len(seen) == 800 * 64 * 1024 + len("the end\n")
+
+
+async def test_a_listener_that_raises_is_reported_and_the_draining_goes_on():
+    reports = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reports.append(context["message"]))
+
+    def listener(data):
+        raise ValueError("on purpose")
+
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(python(FLOOD), on_stderr=listener)
+        assert await child.wait() == Exit(code=0)
+        assert child.stderr_tail.endswith("the end\n")
+    assert reports == ["on_stderr raised, and will not be called again"]
+
+
+async def test_the_tail_of_one_endless_line_is_kept_and_bytes_that_are_no_text_are_replaced():
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(python("import os; os.write(2, b'\\xff' * 40000)"))
+        await child.wait()
+        assert child.stderr_tail == "\N{REPLACEMENT CHARACTER}" * TAIL_BYTES
+
+
+async def test_a_child_may_close_its_stderr():
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(python("import os, sys; os.close(2); sys.stdin.read()"))
+        await eventually(lambda: child._stderr.closed)
+        assert await child.stop() == Exit(code=0)

@@ -1,0 +1,234 @@
+"""Stopping a child: gently first, and all that came of it."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+from processes import LOOPS, TREE, alive, announced, children_of, eventually, python, read_all, run, wait_until_gone
+
+from dragoman.proc import Exit, Supervisor
+from dragoman.proc.stewardship import Stewardship
+
+SHORT = {"grace_s": 0.05, "term_s": 0.05}
+ON_TERM = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: os._exit(5))
+print("ready", flush=True)
+time.sleep(300)
+"""
+
+
+async def test_a_child_that_heeds_the_end_of_its_stdin_gets_no_signal():
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(python("import sys; sys.stdin.read(); sys.exit(6)"))
+        assert child.exit is None
+        assert await child.stop() == Exit(code=6)
+        assert child.exit == Exit(code=6)
+
+
+async def test_a_child_that_reads_no_stdin_gets_sigterm():
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(python(ON_TERM))
+        assert await asyncio.to_thread(os.read, child.stdout, 6) == b"ready\n"
+        assert await child.stop(grace_s=0.05) == Exit(code=5)
+
+
+async def test_a_child_that_ignores_sigterm_gets_sigkill():
+    code = ON_TERM.replace("lambda *_: os._exit(5)", "signal.SIG_IGN")
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(python(code))
+        assert await asyncio.to_thread(os.read, child.stdout, 6) == b"ready\n"
+        assert await child.stop(**SHORT) == Exit(signal=signal.SIGKILL)
+
+
+async def test_a_stopped_process_is_killed_too():
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(["sleep", "300"])
+        os.kill(child.pid, signal.SIGSTOP)
+        assert await child.stop(**SHORT) == Exit(signal=signal.SIGKILL)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_whole_nasty_tree_goes_with_its_child(tmp_path, loop):
+    async def main():
+        async with Supervisor() as supervisor:
+            child = await supervisor.start([*TREE, str(tmp_path / "pids")])
+            pids = await announced(tmp_path / "pids")
+            assert await child.stop(**SHORT) == Exit(signal=signal.SIGKILL)
+            assert not any(map(alive, pids))
+
+    run(loop, main())
+
+
+async def test_what_a_child_leaves_behind_goes_when_it_is_stopped(tmp_path):
+    async with Supervisor() as supervisor:
+        child = await supervisor.start([*TREE, str(tmp_path / "pids"), "leave"])
+        left = await announced(tmp_path / "pids", 4)
+        assert await child.wait() == Exit(code=7)
+        assert all(map(alive, left))
+        assert await child.stop(**SHORT) == Exit(code=7)
+        assert not any(map(alive, left))
+
+
+async def test_what_a_child_leaves_behind_goes_when_the_supervisor_closes(tmp_path):
+    async with Supervisor() as supervisor:
+        child = await supervisor.start([*TREE, str(tmp_path / "pids"), "leave"])
+        left = await announced(tmp_path / "pids", 4)
+        for descriptor in child.take_stdio():
+            os.close(descriptor)
+        assert await child.wait() == Exit(code=7)
+    assert not any(map(alive, left))
+
+
+async def test_leftovers_that_heed_sigterm_are_let_to_clean_up(tmp_path):
+    done = tmp_path / "done"
+    code = ON_TERM.replace("os._exit(5)", f"(open({str(done)!r}, 'w').close(), os._exit(0))")
+    code = f"import os\nif os.fork(): os._exit(0)\nos.setsid()\n{code}"
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(python(code))
+        assert await asyncio.to_thread(os.read, child.stdout, 6) == b"ready\n"
+        await child.stop(grace_s=0.05)
+    assert done.exists()
+
+
+async def test_stopping_one_child_leaves_the_others_alone(tmp_path):
+    async with Supervisor() as supervisor:
+        one = await supervisor.start([*TREE, str(tmp_path / "one")])
+        other = await supervisor.start([*TREE, str(tmp_path / "other")])
+        ones, others = await announced(tmp_path / "one"), await announced(tmp_path / "other")
+        await one.stop(**SHORT)
+        assert not any(map(alive, ones))
+        assert all(map(alive, others))
+        other.kill()
+    assert not any(map(alive, others))
+
+
+async def test_kill_ends_the_whole_tree_at_once(tmp_path):
+    async with Supervisor() as supervisor:
+        child = await supervisor.start([*TREE, str(tmp_path / "pids")])
+        pids = await announced(tmp_path / "pids")
+        child.kill()
+        assert await child.wait() == Exit(signal=signal.SIGKILL)
+        await eventually(lambda: not any(map(alive, pids)))
+        child.kill()
+        assert await child.stop() == Exit(signal=signal.SIGKILL)
+        child.kill()
+
+
+async def test_a_family_that_forks_without_end_is_killed_to_the_last(tmp_path):
+    file = tmp_path / "pids"
+    code = f"""
+import os, time
+while True:
+    file = os.open({str(file)!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(file, b"%d\\n" % os.getpid())
+    os.close(file)
+    if os.fork():
+        time.sleep(0.01)
+        os._exit(0)
+    os.setsid()
+"""
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(python(code))
+        await announced(file, 10)
+        await child.stop(**SHORT)
+        pids = [int(pid) for pid in file.read_text().split()]
+        assert not any(map(alive, pids))
+
+
+async def test_stopping_twice_and_at_the_same_time_is_one_stop():
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(["cat"])
+        assert await asyncio.gather(*(child.stop() for _ in range(10))) == [Exit(code=0)] * 10
+        assert await child.stop() == Exit(code=0)
+        assert await child.wait() == Exit(code=0)
+
+
+async def test_children_are_stopped_in_parallel_when_the_supervisor_closes(tmp_path):
+    """One after the other these would take eighty seconds, more than a test may."""
+    async with Supervisor() as supervisor:
+        children = await asyncio.gather(*(supervisor.start(["sleep", "300"]) for _ in range(40)))
+    assert [child.exit for child in children] == [Exit(signal=signal.SIGTERM)] * 40
+
+
+async def test_a_cancelled_stop_goes_on(tmp_path):
+    async with Supervisor() as supervisor:
+        child = await supervisor.start([*TREE, str(tmp_path / "pids")])
+        pids = await announced(tmp_path / "pids")
+        stop = asyncio.create_task(child.stop(**SHORT))
+        await asyncio.sleep(0)
+        stop.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await stop
+        await eventually(lambda: not any(map(alive, pids)))
+        assert await child.wait() == Exit(signal=signal.SIGKILL)
+
+
+async def test_a_supervisor_cancelled_while_it_closes_still_ends_everybody(tmp_path):
+    async def main():
+        async with Supervisor() as supervisor:
+            child = await supervisor.start([*TREE, str(tmp_path / "pids")])
+            pids.extend(await announced(tmp_path / "pids"))
+            stop = asyncio.create_task(child.stop(**SHORT))
+            await asyncio.sleep(0)
+        await stop
+
+    pids: list[int] = []
+    task = asyncio.create_task(main())
+    await eventually(lambda: len(pids) == 5)
+    for _ in range(3):
+        await asyncio.sleep(0)
+        task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not any(map(alive, pids))
+    assert children_of(os.getpid()) == []
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_nobody_stays_when_the_loop_ends_in_the_middle_of_a_stop(tmp_path, loop):
+    async def main():
+        supervisor = await Supervisor().__aenter__()
+        child = await supervisor.start([*TREE, str(tmp_path / "pids")])
+        pids.extend(await announced(tmp_path / "pids"))
+        stops.append(asyncio.create_task(child.stop()))
+        await asyncio.sleep(0.01)
+        stewards.append(supervisor._stewardship)
+
+    pids: list[int] = []
+    stops: list[asyncio.Task[Exit]] = []
+    stewards: list[Stewardship] = []
+    run(loop, main())
+    wait_until_gone(pids)
+    asyncio.run(stewards.pop().end())
+
+
+async def test_the_stdin_of_a_child_is_left_to_whoever_took_it():
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(["cat"])
+        stdout, stdin = child.take_stdio()
+        assert (child.stdin, child.stdout) == (-1, -1)
+        with pytest.raises(RuntimeError, match="taken"):
+            child.take_stdio()
+        os.write(stdin, b"still here")
+        os.close(stdin)
+        assert await child.stop() == Exit(code=0)
+        assert await read_all(stdout) == b"still here"
+
+
+async def test_a_child_that_floods_a_stdout_nobody_reads_can_be_stopped():
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(python("import os\nwhile True: os.write(1, bytes(65536))"))
+        assert await child.stop(**SHORT) == Exit(signal=signal.SIGTERM)
+
+
+async def test_no_zombie_stays_while_the_child_lives():
+    code = "import os, sys\nfor _ in range(20): os.fork() or (os.fork() and os._exit(0)) or os._exit(0)\n"
+    code += "print('ready', flush=True); sys.stdin.read()"
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(python(code))
+        assert await asyncio.to_thread(os.read, child.stdout, 6) == b"ready\n"
+        (steward,) = children_of(os.getpid())
+        (warden,) = children_of(steward)
+        await eventually(lambda: children_of(warden) == [child.pid])

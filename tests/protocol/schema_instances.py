@@ -1,0 +1,168 @@
+"""Valid instances of any definition of the ACP schema, derived from the schema itself, and its judgement of others."""
+
+import copy
+import json
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import jsonschema
+
+FOLDER = files("dragoman.protocol") / "schema" / "v1"
+SCHEMA = json.loads((FOLDER / "schema.unstable.json").read_text("utf-8"))
+STABLE = json.loads((FOLDER / "schema.json").read_text("utf-8"))
+DEFS = SCHEMA["$defs"]
+
+Path = tuple[str | int, ...]
+
+
+@cache
+def validator(name):
+    """The judge of one definition."""
+    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": DEFS})
+
+
+def is_valid(name, value):
+    """Tell whether the schema takes a value as that definition."""
+    return validator(name).is_valid(value)
+
+
+def minimal(node):
+    """The smallest instance of a node: required properties only."""
+    return next(iter(instances(node)))
+
+
+@cache
+def _of_definition(name):
+    return tuple(instances(DEFS[name]))
+
+
+def instances(node) -> Iterator[Any]:
+    """Instances of a node that together use every property and every variant below it; the minimal one first."""
+    for value in _instances(node):
+        yield copy.deepcopy(value)
+
+
+def _instances(node):
+    if "$ref" in node:
+        yield from _of_definition(node["$ref"].rsplit("/", 1)[1])
+    elif "const" in node:
+        yield node["const"]
+    elif "properties" in node or "allOf" in node or "oneOf" in node or "anyOf" in node:
+        yield from _combined(node)
+    else:
+        yield from _plain(node)
+
+
+def _combined(node):
+    """A node may have properties of its own, parts it includes and variants, all at once."""
+    parts = [list(instances(part)) for part in node.get("allOf", ())]
+    variants = [list(instances(variant)) for variant in node.get("oneOf") or node.get("anyOf") or ()]
+    own = list(_objects(node)) if "properties" in node else []
+    if "not" in node:
+        own = [{**each, _tag_of_other(node): "_other"} for each in own]
+    groups = [*parts, [each for variant in variants for each in variant], own]
+    groups = [group for group in groups if group]
+    yield _merge([group[0] for group in groups])
+    for index, group in enumerate(groups):
+        for value in group[1:]:
+            yield _merge([*(other[0] for other in groups[:index]), value, *(other[0] for other in groups[index + 1 :])])
+
+
+def _tag_of_other(node):
+    return node["required"][0]
+
+
+def _merge(values):
+    if len(values) == 1:
+        return values[0]
+    merged = {}
+    for value in values:
+        merged |= value
+    return merged
+
+
+def _objects(node):
+    required = node.get("required", ())
+    choices = {name: list(instances(each)) for name, each in node["properties"].items()}
+    smallest = {name: choices[name][0] for name in node["properties"] if name in required}
+    yield smallest
+    for name, values in choices.items():
+        for value in values[1:] if name in required else values:
+            yield {**smallest, name: value}
+
+
+def _plain(node):
+    kinds = node.get("type", "string")
+    for kind in kinds if isinstance(kinds, list) else [kinds]:
+        if kind == "array":
+            yield from ([item] for item in instances(node["items"]))
+        elif kind == "object" and isinstance(node.get("additionalProperties"), dict):
+            yield from ({"key": value} for value in instances(node["additionalProperties"]))
+        else:
+            yield {"object": {}, "null": None, "boolean": True, "integer": 7, "number": 0.5, "string": "words"}[kind]
+
+
+def members(value, path: Path = ()) -> Iterator[Path]:
+    """The paths of all members of objects inside a value."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield (*path, key)
+            yield from members(each, (*path, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from members(each, (*path, index))
+
+
+def without(value, path: Path):
+    """The value with the member at that path taken out."""
+    changed = copy.deepcopy(value)
+    del _parent(changed, path)[path[-1]]
+    return changed
+
+
+def with_other(value, path: Path, other):
+    """The value with something else at that path."""
+    changed = copy.deepcopy(value)
+    _parent(changed, path)[path[-1]] = other
+    return changed
+
+
+def at(value, path: Path):
+    """What is at a path."""
+    return _parent(value, path)[path[-1]]
+
+
+def _parent(value, path: Path):
+    for step in path[:-1]:
+        value = value[step]
+    return value
+
+
+def dotted(root, path: Path):
+    """A path as our errors write it."""
+    return root + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+
+
+WRONG = {str: 5, bool: "wrong", int: "wrong", float: "wrong", dict: "wrong", list: "wrong"}
+
+
+def mutations(name) -> Iterator[tuple[Path, str, Any]]:
+    """Instances of a definition with one member taken out or of another type: each kind of change once."""
+    seen = set()
+    for instance in instances(DEFS[name]):
+        for path in members(instance):
+            for kind, change in (("missing", without), ("wrong", _with_wrong)):
+                sketch = path, kind, type(at(instance, path)), _sketch(_parent(instance, path))
+                if sketch not in seen and at(instance, path) is not None:
+                    seen.add(sketch)
+                    yield path, kind, change(instance, path)
+
+
+def _with_wrong(value, path: Path):
+    return with_other(value, path, WRONG[type(at(value, path))])
+
+
+def _sketch(value):
+    return tuple((key, each if isinstance(each, str) else type(each)) for key, each in sorted(value.items()))
