@@ -6,7 +6,8 @@ Every prompt is a JSON object as the bench agents read it; see ``python_sdk_agen
 
 ``initialize_s``       from before the agent is spawned to its ``initialize`` answer
 ``new_session_s``      one ``session/new``
-``stream_s``           from sending the prompt until its response came and all N updates were handled
+``stream_s``           from sending the prompt until its response came and all N updates were handled,
+                       after a warm-up
 ``roundtrip_*_s``      a prompt that is answered at once, R times after a warm-up
 ``big_message_s``      the same with a prompt text of M bytes
 ``big_update_s``       a prompt answered by one update of M bytes
@@ -27,6 +28,7 @@ import acp
 
 TIMEOUT_S = 300
 WARM_UP_ROUNDTRIPS = 20
+WARM_UP_CHUNKS = 100
 SESSION_CWD = "/"
 
 
@@ -102,8 +104,9 @@ async def measure(options: argparse.Namespace, command: list[str]) -> dict[str, 
         if options.roundtrips:
             report |= await time_roundtrips(session, options.roundtrips)
         if options.chunks:
-            order = {"chunks": options.chunks, "size": options.size, "yield": options.yields}
-            seconds, received = await session.prompt(order, updates=options.chunks)
+            order = {"size": options.size, "yield": options.yields}
+            await session.prompt(order | {"chunks": WARM_UP_CHUNKS}, updates=WARM_UP_CHUNKS)
+            seconds, received = await session.prompt(order | {"chunks": options.chunks}, updates=options.chunks)
             report |= {"stream_s": seconds, "chunks_received": received}
             report["chunks_per_s"] = received / seconds
         if options.message_bytes:

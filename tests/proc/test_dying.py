@@ -5,7 +5,7 @@ import os
 import signal
 
 import pytest
-from processes import LOOPS, eventually, python, run
+from tests.proc.processes import LOOPS, eventually, python, run
 
 from dragoman.proc import Exit, Supervisor
 from dragoman.proc.stderr import TAIL_BYTES
@@ -16,7 +16,9 @@ FLOOD = "import os\nfor n in range(800): os.write(2, b'%063d\\n' % n * 1024)\nos
 async def died(code):
     async with Supervisor() as supervisor:
         child = await supervisor.start(python(code))
-        return await child.death()
+        death = await child.death()
+        child.kill()
+        return death
 
 
 async def test_a_death_tells_the_exit_code_and_the_end_of_stderr():

@@ -3,11 +3,12 @@
 import asyncio
 import json
 import os
+import resource
 import signal
 import sys
 
 import pytest
-from processes import LOOPS, alive, children_of, eventually, open_descriptors, python, read_all, run
+from tests.proc.processes import LOOPS, alive, children_of, eventually, open_descriptors, python, read_all, run
 
 from dragoman.errors import CommandNotFound, StartError
 from dragoman.proc import EVERYTHING, Exit, Supervisor
@@ -287,14 +288,14 @@ async def test_a_child_that_ends_by_itself_with_its_stdio_taken_holds_no_descrip
         assert child.exit == Exit(code=0)
 
 
-async def test_no_more_descriptors_is_an_error_in_words(monkeypatch):
-    resource = pytest.importorskip("resource")
+async def test_no_more_descriptors_is_an_error_in_words():
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     async with Supervisor() as supervisor:
         await supervisor.start(["cat"])
         before = open_descriptors()
-        for room in range(1, 8):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (before - 1 + room, limits[1]))
+        free = [number for number in range(before + 8) if not os.path.exists(f"/proc/self/fd/{number}")]
+        for lowest_refused in free[:8]:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_refused, limits[1]))
             try:
                 with pytest.raises(StartError, match="too many files are open"):
                     await supervisor.start(["cat"])

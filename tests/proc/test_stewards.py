@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from processes import TREE, alive, announced, children_of, eventually, python
+from tests.proc.processes import TREE, alive, announced, children_of, eventually, python
 
 from dragoman.errors import StartError
 from dragoman.proc import Exit, Supervisor

@@ -5,7 +5,18 @@ import os
 import signal
 
 import pytest
-from processes import LOOPS, TREE, alive, announced, children_of, eventually, python, read_all, run, wait_until_gone
+from tests.proc.processes import (
+    LOOPS,
+    TREE,
+    alive,
+    announced,
+    children_of,
+    eventually,
+    python,
+    read_all,
+    run,
+    wait_until_gone,
+)
 
 from dragoman.proc import Exit, Supervisor
 from dragoman.proc.stewardship import Stewardship

@@ -465,3 +465,21 @@ async def test_what_cannot_be_encoded_raises_and_leaves_nothing_half_sent():
             await peer.notify("n", {"a": 1, "b": object()})
         await peer.notify("n", {"ok": True})
         assert (await end.receive())["params"] == {"ok": True}
+
+
+async def test_a_notification_behind_a_request_finds_it_begun():
+    begun = []
+
+    class Begins(Recorder):
+        async def request(self, request):
+            begun.append(request.method)
+
+        def notification(self, method, params):
+            begun.append(method)
+
+    async with peer_and_raw_end(Begins()) as (_, end, _), asyncio.timeout(10):
+        pair = b'{"jsonrpc":"2.0","id":%d,"method":"r%d"}\n{"jsonrpc":"2.0","method":"n%d"}\n'
+        end.send(b"".join(pair % (n, n, n) for n in range(3)).rstrip())
+        while len(begun) < 6:
+            await asyncio.sleep(0)
+    assert begun == ["r0", "n0", "r1", "n1", "r2", "n2"]

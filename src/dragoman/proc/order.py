@@ -53,9 +53,20 @@ def _check_environment(command: str, environment: Mapping[str, str]) -> None:
             raise StartError(command, f"the value of the environment variable {name} contains a NUL character")
 
 
-def explain_failure(command: str, cwd: str, report: bytes) -> StartError:
-    """Turn a warden's `failed STAGE ERRNO` into words."""
-    _, stage, number = report.decode().split()
+def read_answer(command: str, cwd: str, answer: bytes) -> int | None:
+    """The pid that a warden has answered with, or None if it died without an answer.
+
+    Raises StartError if it answered that there is none, and why.
+    """
+    if not answer:
+        return None
+    word, *details = answer.decode().split()
+    if word == "failed":
+        raise _explain_failure(command, cwd, *details)
+    return int(details[0])
+
+
+def _explain_failure(command: str, cwd: str, stage: str, number: str) -> StartError:
     if stage == "missing":
         return CommandNotFound(command)
     if stage == "cwd":

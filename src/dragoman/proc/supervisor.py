@@ -10,13 +10,16 @@ from dragoman.errors import StartError
 from dragoman.proc.child import Child
 from dragoman.proc.environment import make_environment
 from dragoman.proc.line import Line
-from dragoman.proc.order import encode_order, explain_errno, explain_failure
+from dragoman.proc.order import encode_order, explain_errno, read_answer
 from dragoman.proc.pipes import Pipes
 from dragoman.proc.stderr import Stderr
 from dragoman.proc.stewardship import Stewardship
 
 START_TIMEOUT_S = 30.0
 """A start takes milliseconds, but a hundred at once on a busy machine, or a program on a slow network disk, do not."""
+
+START_ATTEMPTS = 2
+"""A steward that is killed takes the orders along that it has not read; the next one gets them."""
 
 
 class Supervisor:
@@ -50,12 +53,13 @@ class Supervisor:
         """
         directory = _absolute(cwd)
         order = encode_order(command, directory, make_environment(env, inherit))
-        pipes = _open_pipes(command[0])
         try:
-            line, pid = await self._launch(command[0], directory, order, pipes)
-        except BaseException:
-            pipes.close()
-            raise
+            async with asyncio.timeout(START_TIMEOUT_S):
+                pid, line, pipes = await self._launch(command[0], directory, order)
+        except TimeoutError:
+            raise StartError(command[0], f"it did not start within {START_TIMEOUT_S:.0f} s") from None
+        except OSError as error:
+            raise StartError(command[0], explain_errno(error.errno or 0)) from None
         stderr = Stderr(pipes.stderr, on_stderr)
         child = Child(
             tuple(command), pid, line, stdin=pipes.stdin, stdout=pipes.stdout, stderr=stderr, on_free=self._forget
@@ -63,22 +67,27 @@ class Supervisor:
         self._children.add(child)
         return child
 
-    async def _launch(self, name: str, cwd: str, order: bytes, pipes: Pipes) -> tuple[Line, int]:
-        line = Line(pipes.line)
-        try:
-            async with asyncio.timeout(START_TIMEOUT_S):
-                await self._steward(name).hand_over(pipes.theirs)
-                pipes.close_theirs()
-                answer = await line.order(order)
-            self._steward(name)
-            return line, _read_answer(name, cwd, answer)
-        except BaseException as error:
-            line.close()
-            if isinstance(error, TimeoutError):
-                raise StartError(name, f"it did not start within {START_TIMEOUT_S:.0f} s") from None
-            if isinstance(error, OSError):
-                raise StartError(name, explain_errno(error.errno or 0)) from None
-            raise
+    async def _launch(self, name: str, cwd: str, order: bytes) -> tuple[int, Line, Pipes]:
+        for _ in range(START_ATTEMPTS):
+            pipes = Pipes()
+            line = Line(pipes.line)
+            try:
+                answer = await self._order(name, order, line, pipes)
+                if pid := read_answer(name, cwd, answer):
+                    return pid, line, pipes
+            except BaseException:
+                line.close()
+                pipes.close()
+                raise
+            pipes.close()
+        raise StartError(name, "the process that should have started it died; try again")
+
+    async def _order(self, name: str, order: bytes, line: Line, pipes: Pipes) -> bytes:
+        await self._steward(name).hand_over(pipes.theirs)
+        pipes.close_theirs()
+        answer = await line.order(order)
+        self._steward(name)
+        return answer
 
     def _steward(self, name: str) -> Stewardship:
         if self._stewardship is None:
@@ -111,24 +120,9 @@ async def _finish(task: asyncio.Task[None]) -> None:
         raise cancelled
 
 
-def _read_answer(name: str, cwd: str, answer: bytes) -> int:
-    if answer.startswith(b"started "):
-        return int(answer[8:])
-    if answer.startswith(b"failed "):
-        raise explain_failure(name, cwd, answer)
-    raise StartError(name, "the process that should have started it died; try again")
-
-
 def _absolute(cwd: str | None) -> str:
     # Lexically: symlinks stay in it, as a shell has it. If our own is gone, a relative one is found not to exist.
     try:
         return os.path.abspath(cwd or ".")  # noqa: PTH100
     except FileNotFoundError:
         return cwd or "."
-
-
-def _open_pipes(name: str) -> Pipes:
-    try:
-        return Pipes()
-    except OSError as error:
-        raise StartError(name, explain_errno(error.errno or 0)) from None

@@ -26,6 +26,7 @@ _NOUNS = {
     "RequestPermissionOutcome": "outcome",
 }
 
+_CONTAINERS = (inspect.StructType, inspect.CustomType, inspect.DictType, inspect.ListType)
 _Object = dict[str, Json]
 
 
@@ -167,8 +168,8 @@ def _build_union(info: inspect.UnionType, value: Json, place: Place) -> Any:
         except Misfit:
             if len(members) == 1 and _is_kind_of(each, value):
                 raise
-    scalar = all(not isinstance(each, inspect.StructType | inspect.CustomType | inspect.DictType) for each in members)
-    raise wrong_type(place, expectation(info), value, may_quote=scalar and not isinstance(members[0], inspect.ListType))
+    may_quote = not any(isinstance(each, _CONTAINERS) for each in members)
+    raise wrong_type(place, expectation(info), value, may_quote=may_quote)
 
 
 def _is_kind_of(info: inspect.Type, value: Json) -> bool:

@@ -4,7 +4,6 @@ Values are quoted where that helps and cut short. What lies in `env`, `headers` 
 neither is a string where a list or an object belongs: it may hold all of those.
 """
 
-import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -91,20 +90,13 @@ def describe(value: Any, *, may_quote: bool = True) -> str:
         case str():
             kind, text = "a string", quote(value)
         case _:
-            kind, text = "a number", _number(value)
+            kind, text = "a number", _cut(str(value))
     return f"{kind} ({text})" if may_quote else kind
 
 
 def quote(text: str) -> str:
     """Return a string in quotes, cut short."""
     return f'"{_cut(text)}"'
-
-
-def _number(value: float) -> str:
-    # Python refuses to print an integer of thousands of digits.
-    if isinstance(value, int) and value and math.log10(abs(value)) > MAX_QUOTED:
-        return f"about {'-' if value < 0 else ''}1e{int(math.log10(abs(value)))}"
-    return str(value)
 
 
 def _cut(text: str) -> str:

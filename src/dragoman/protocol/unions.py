@@ -76,19 +76,25 @@ class AnyOf(metaclass=_AnyOfType):
 
 def candidates(union: type[AnyOf], value: Json) -> Iterator[Any]:
     """Yield the variants that a value may be, in the order to try; `UnknownVariant` stands for an unlisted tag."""
-    tag = union.tag(value)
-    if tag is not None and tag in union.tagged:
-        yield from union.tagged[tag]
-    elif tag is not None and union.other is not None:
-        yield UnknownVariant
+    yield from _tagged(union, union.tag(value))
     yield from union.untagged
 
 
+def _tagged(union: type[AnyOf], tag: str | None) -> tuple[Any, ...]:
+    if tag is None:
+        return ()
+    return union.tagged.get(tag, () if union.other is None else (UnknownVariant,))
+
+
 def decode_hook(union: type[Any], value: Json) -> Any:
-    """Decode an irregular union from parsed JSON, as msgspec's `dec_hook`; raises `ValueError` when nothing fits."""
+    """Decode an irregular union from parsed JSON, as msgspec's `dec_hook`; raises `ValueError` when nothing fits.
+
+    A value whose tag is known must fit that variant: whether it may be another one is left to the second look, which
+    would rather mend it.
+    """
     if not issubclass(union, AnyOf):
         raise NotImplementedError(f"{union} is no union of the protocol")
-    for variant in candidates(union, value):
+    for variant in _tagged(union, union.tag(value)) or union.untagged:
         try:
             return _decode_unknown(union, value) if variant is UnknownVariant else _convert(value, variant)
         except msgspec.ValidationError:

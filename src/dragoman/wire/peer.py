@@ -3,8 +3,8 @@
 Order. Lines are taken in the order in which they came. A notification is handled at once when its
 handler is a plain function; when it is a coroutine the lines behind it wait in a backlog until it is
 done. So notifications are handled one after the other, a response is never delivered before the
-notifications that came ahead of it were handled, and a request starts after them too; requests then
-run side by side, each in its own task.
+notifications that came ahead of it were handled, and a request begins after those ahead of
+it and before those behind it; requests then run side by side, each in its own task.
 
 A notification handler that awaits a call on its own connection would wait for an answer that waits in
 the backlog behind it: such a call raises `WouldDeadlock`.
@@ -79,6 +79,7 @@ class Peer:
         self._last_id = 0
         self._calls: dict[bytes, tuple[str, asyncio.Future[Raw]]] = {}
         self._in_flight: dict[bytes, IncomingRequest] = {}
+        self._unbegun = 0
         self._backlog: deque[bytes | Oversized] = deque()
         self._backlog_bytes = 0
         self._dispatcher: asyncio.Task[None] | None = None
@@ -249,6 +250,8 @@ class Peer:
             return None
         elif message.method == CANCEL_REQUEST:
             self._take_cancel(message.params)
+        elif self._unbegun:
+            return self._take_notification_later(message.method, message.params)
         else:
             return self._take_notification(message.method, message.params)
         return None
@@ -259,6 +262,13 @@ class Peer:
         except Exception:  # noqa: BLE001 -- boundary: handler dispatch
             _log.exception("the handler of %s failed", method)
             return None
+
+    async def _take_notification_later(self, method: str, params: Raw) -> None:
+        """Let the requests that came before begin first: a cancel right behind its prompt must find it."""
+        await asyncio.sleep(0)
+        waiting = self._take_notification(method, params)
+        if waiting is not None:
+            await waiting
 
     async def _finish_notification(self, waiting: Awaitable[None]) -> None:
         try:
@@ -315,9 +325,11 @@ class Peer:
             return
         request = IncomingRequest(method, params, request_id)
         self._in_flight[request_id] = request
+        self._unbegun += 1
         request.task = self._tasks.create_task(self._answer(request))
 
     async def _answer(self, request: IncomingRequest) -> None:
+        self._unbegun -= 1
         try:
             result = await self._handler.request(request)
             self._put(b'{"jsonrpc":"2.0","id":%b,"result":' % request.id, result)

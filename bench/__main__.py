@@ -1,0 +1,62 @@
+"""`python -m bench [PART…] [--quick] [--json FILE]`."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from bench import machine, memory, message, progress, roundtrip, start, stream, table
+from bench.rounds import Result, run_rounds
+
+MEASURES = (*start.MEASURES, *stream.MEASURES, *roundtrip.MEASURES, *message.MEASURES, *memory.MEASURES)
+PARTS = tuple(dict.fromkeys(measure.part for measure in MEASURES))
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure, and print the table."""
+    options = parse_arguments(argv)
+    described = machine.describe()
+    print("\n".join(f"{name}: {value}" for name, value in described.items()), end="\n\n", flush=True)
+    results = [
+        run_rounds(measure, quick=options.quick, progress=progress.show)
+        for measure in MEASURES
+        if measure.part in (options.parts or PARTS)
+    ]
+    progress.clear()
+    print(table.render(results))
+    if options.json:
+        options.json.write_bytes(to_json(described, results))
+
+
+def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure dragoman beside its peers.")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to measure: {', '.join(PARTS)} (default: all)")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, for a first look")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all samples to a file")
+    options = parser.parse_args(argv)
+    for part in options.parts:
+        if part not in PARTS:
+            parser.error(f"there is no part {part!r}; choose from {', '.join(PARTS)}")
+    return options
+
+
+def to_json(described: dict[str, str], results: Sequence[Result]) -> bytes:
+    measures = [
+        {
+            "part": result.measure.part,
+            "title": result.measure.title,
+            "unit": result.measure.unit,
+            "outcomes": result.outcomes,
+            "targets": [
+                {"target": target, "ratio": result.ratio(target.ours, target.theirs)}
+                for target in result.measure.targets
+            ],
+        }
+        for result in results
+    ]
+    return msgspec.json.format(msgspec.json.encode({"machine": described, "measures": measures}))
+
+
+if __name__ == "__main__":
+    main()

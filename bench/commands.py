@@ -1,0 +1,34 @@
+"""The commands that start the peers."""
+
+import shutil
+import sys
+from pathlib import Path
+
+from bench.measure import Missing
+
+ROOT = Path(__file__).parent.parent
+PEERS = ROOT / "bench" / "peers"
+NODE_MODULES = ROOT / "tests" / "peers" / "node_modules"
+TYPESCRIPT_SDK = NODE_MODULES / "@agentclientprotocol" / "sdk"
+
+Command = tuple[str, ...]
+
+
+def python(name: str) -> Command:
+    """Return the command of a Python peer."""
+    return (sys.executable, str(PEERS / name))
+
+
+def dragoman(*arguments: str) -> Command:
+    """Return a command of the installed console script."""
+    return (str(Path(sys.executable).parent / "dragoman"), *arguments)
+
+
+def node(name: str) -> Command:
+    """Return the command of a TypeScript peer; raises Missing."""
+    found = shutil.which("node")
+    if found is None:
+        raise Missing("node is not here")
+    if not TYPESCRIPT_SDK.is_dir():
+        raise Missing("the TypeScript SDK is not installed: make .venv/.peers")
+    return (found, str(PEERS / name))

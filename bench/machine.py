@@ -1,0 +1,50 @@
+"""Where and with what the figures were taken."""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from bench.commands import TYPESCRIPT_SDK
+
+PACKAGES = ("dragoman", "msgspec", "uvloop", "agent-client-protocol")
+
+
+def describe() -> dict[str, str]:
+    """Return the date, the machine and the versions, by name."""
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "machine": f"{platform.system()} {platform.release()}, {os.cpu_count()} x {_processor()}",
+        "load": f"{os.getloadavg()[0]:.2f} before the run",
+        "Python": platform.python_version(),
+        **{package: version(package) for package in PACKAGES},
+        "@agentclientprotocol/sdk": _typescript_sdk(),
+        "node": _node(),
+    }
+
+
+def _processor() -> str:
+    try:
+        info = Path("/proc/cpuinfo").read_text()
+    except FileNotFoundError:
+        return platform.processor() or platform.machine()
+    names = (line.partition(":")[2].strip() for line in info.splitlines() if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+def _typescript_sdk() -> str:
+    try:
+        return json.loads((TYPESCRIPT_SDK / "package.json").read_text())["version"]
+    except FileNotFoundError:
+        return "not installed"
+
+
+def _node() -> str:
+    found = shutil.which("node")
+    if found is None:
+        return "not here"
+    return subprocess.check_output([found, "--version"], text=True).strip()

@@ -1,0 +1,65 @@
+"""The agent on `dragoman.protocol.Connection` that the other bench agents are compared with.
+
+The first text block of a prompt is a JSON object, every field optional: ``chunks`` updates of ``size``
+characters each, with a turn of the event loop after each if ``yield`` is true, then one update of ``bytes``
+characters. None of them means an answer at once.
+"""
+
+import asyncio
+import json
+
+from dragoman.cli.loop import run
+from dragoman.protocol import v1
+from dragoman.protocol.connection import Connection
+from dragoman.protocol.methods import INITIALIZE, SESSION_NEW, SESSION_PROMPT, SESSION_UPDATE
+from dragoman.protocol.routes import Routes
+from dragoman.wire import IncomingRequest, StdioTransport, take_stdio
+
+SESSION_ID = "0" * 32  # as long as a real one, so that lines are of a real length
+
+
+class BenchAgent:
+    def __init__(self) -> None:
+        routes = Routes("agent")
+        routes.on_request(INITIALIZE, self._initialize)
+        routes.on_request(SESSION_NEW, self._new_session)
+        routes.on_request(SESSION_PROMPT, self._prompt)
+        self._connection = Connection(StdioTransport(*take_stdio()), routes)
+
+    async def serve(self) -> None:
+        async with self._connection as connection:
+            await connection.wait_ended()
+
+    async def _initialize(self, params: v1.InitializeRequest, request: IncomingRequest) -> v1.InitializeResponse:
+        del params, request
+        return v1.InitializeResponse(protocol_version=1)
+
+    async def _new_session(self, params: v1.NewSessionRequest, request: IncomingRequest) -> v1.NewSessionResponse:
+        del params, request
+        return v1.NewSessionResponse(session_id=SESSION_ID)
+
+    async def _prompt(self, params: v1.PromptRequest, request: IncomingRequest) -> v1.PromptResponse:
+        del request
+        block = params.prompt[0]
+        order = json.loads(block.text) if isinstance(block, v1.TextContent) else {}
+        text = "x" * order.get("size", 0)
+        yields = order.get("yield", False)
+        for _number in range(order.get("chunks", 0)):
+            await self._say(params.session_id, text)
+            if yields:
+                await asyncio.sleep(0)
+        if order.get("bytes"):
+            await self._say(params.session_id, "x" * order["bytes"])
+        return v1.PromptResponse(stop_reason="end_turn")
+
+    async def _say(self, session_id: str, text: str) -> None:
+        update = v1.AgentMessageChunk(content=v1.TextContent(text=text))
+        await self._connection.notify(SESSION_UPDATE, v1.SessionNotification(session_id=session_id, update=update))
+
+
+async def main() -> None:
+    await BenchAgent().serve()
+
+
+if __name__ == "__main__":
+    run(main())

@@ -1,0 +1,52 @@
+"""Running the contenders of a measure in turns."""
+
+import statistics
+from collections.abc import Callable
+
+import msgspec
+
+from bench.measure import Measure, Missing
+
+
+class Outcome(msgspec.Struct):
+    """What one contender came to: its samples, or why there are none."""
+
+    contender: str
+    samples: list[float] = []
+    missing: str | None = None
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.samples)
+
+
+class Result(msgspec.Struct):
+    """A measure and its outcomes, in the order of the contenders."""
+
+    measure: Measure
+    outcomes: list[Outcome]
+
+    def ratio(self, ours: str, theirs: str) -> float | None:
+        """Return how the medians compare, or None when one of them is missing."""
+        medians = {outcome.contender: outcome.median for outcome in self.outcomes if outcome.samples}
+        return medians[ours] / medians[theirs] if {ours, theirs} <= medians.keys() else None
+
+
+def run_rounds(measure: Measure, *, quick: bool, progress: Callable[[str], None]) -> Result:
+    """Measure every contender once a round; the first round warms caches and bytecode, and is not counted."""
+    outcomes = {name: Outcome(name) for name in measure.contenders}
+    rounds = measure.quick_rounds if quick else measure.rounds
+    for number in range(rounds + 1):
+        for name, measure_once in measure.contenders.items():
+            outcome = outcomes[name]
+            if outcome.missing is not None:
+                continue
+            progress(f"{measure.title}: round {number} of {rounds}, {name}")
+            try:
+                sample = measure_once()
+            except Missing as missing:
+                outcome.missing = str(missing)
+                continue
+            if number > 0:
+                outcome.samples.append(sample)
+    return Result(measure, list(outcomes.values()))

@@ -1,0 +1,95 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from dragoman import __version__
+
+DRAGOMAN = [sys.executable, "-m", "dragoman"]
+
+
+def dragoman(*arguments, **options):
+    return subprocess.run([*DRAGOMAN, *arguments], capture_output=True, text=True, timeout=30, check=False, **options)
+
+
+def lines(*messages):
+    return "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
+
+
+INITIALIZE = {"id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
+
+
+def test_piped_requests_are_all_answered_before_it_ends():
+    new = {"id": "new", "method": "session/new", "params": {"cwd": "/", "mcpServers": []}}
+    done = dragoman("agent", input=lines(INITIALIZE, new))
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert (first["id"], first["result"]["agentInfo"]["version"]) == (0, __version__)
+    assert second["result"]["sessionId"]
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_session_can_be_held_over_a_pipe(tmp_path):
+    script = tmp_path / "s.yaml"
+    script.write_text("- - text: hi\n    repeat: 3\n")
+    with subprocess.Popen(
+        [*DRAGOMAN, "agent", "--model", f"script:{script}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as agent:
+        agent.stdin.write(
+            lines(INITIALIZE, {"id": 1, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}})
+        )
+        agent.stdin.flush()
+        agent.stdout.readline()
+        session_id = json.loads(agent.stdout.readline())["result"]["sessionId"]
+        prompt = {"sessionId": session_id, "prompt": [{"type": "text", "text": "go"}]}
+        agent.stdin.write(lines({"id": 2, "method": "session/prompt", "params": prompt}))
+        agent.stdin.close()
+        *updates, answer = map(json.loads, agent.stdout)
+        assert agent.wait(10) == 0
+    assert [update["params"]["update"]["content"]["text"] for update in updates] == ["hi"] * 3
+    assert answer["result"] == {"stopReason": "end_turn"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_it_quietly(number):
+    with subprocess.Popen(
+        [*DRAGOMAN, "agent"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as agent:
+        agent.stdin.write(lines(INITIALIZE))
+        agent.stdin.flush()
+        agent.stdout.readline()
+        os.kill(agent.pid, number)
+        assert agent.wait(10) == 128 + number
+        assert agent.stderr.read() == ""
+
+
+def test_a_bad_script_is_refused_at_the_start_with_file_line_and_reason(tmp_path):
+    script = tmp_path / "bad.yaml"
+    script.write_text("- - text: ok\n  - txt: oops\n")
+    done = dragoman("agent", "--model", f"script:{script}", input="")
+    assert done.returncode == 2
+    assert f"{script}:2: txt is no part of a reply" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("name", ["nonsense", "script:", "openai:gpt"])
+def test_a_model_that_is_not_there_is_refused_with_what_was_expected(name):
+    done = dragoman("agent", "--model", name, input="")
+    assert done.returncode == 2
+    assert f"there is no model '{name}'; expected script:FILE" in done.stderr
+
+
+def test_the_model_may_come_from_the_environment(tmp_path):
+    done = dragoman("agent", input="", env={**os.environ, "DRAGOMAN_MODEL": "nonsense"})
+    assert "nonsense" in done.stderr
+
+
+def test_help_version_and_unknown_commands():
+    assert "usage: dragoman COMMAND" in dragoman("--help").stdout
+    assert "usage: dragoman COMMAND" in dragoman().stdout
+    assert dragoman("--version").stdout == f"dragoman {__version__}\n"
+    unknown = dragoman("fly")
+    assert unknown.returncode == 2
+    assert "there is no command 'fly'" in unknown.stderr

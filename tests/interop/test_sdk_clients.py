@@ -1,0 +1,84 @@
+"""The official SDKs are the client, we are the agent: the real `dragoman agent`, and our scripted one where the
+client's answer to a permission request is what matters."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from tests.interop.peers import CLIENTS
+
+from dragoman.testing import dump_turns, steps
+
+pytestmark = pytest.mark.parametrize("client", CLIENTS)
+
+SCRIPT = """
+- - thought: hm
+  - text: "one "
+  - text: two
+  - usage: {input: 5, output: 6}
+- - text: waiting
+  - delay_s: 600
+- - tool: {name: fly}
+- - text: done
+"""
+
+
+def converse(client, cwd, agent, *options):
+    command = [*client, "--cwd", str(cwd), *options, "--", *agent]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def our_agent(tmp_path):
+    script = tmp_path / "script.yaml"
+    script.write_text(SCRIPT)
+    return [sys.executable, "-m", "dragoman", "agent", "--model", f"script:{script}"]
+
+
+def scripted_agent(*turns):
+    return [sys.executable, "-m", "dragoman.testing", dump_turns(list(turns))]
+
+
+def kinds(prompt):
+    return [update["sessionUpdate"] for update in prompt["updates"]]
+
+
+def test_initialize_and_new_are_understood(client, our_agent, tmp_path):
+    report = converse(client, tmp_path, our_agent)
+    assert report["initialize"]["protocolVersion"] == 1
+    assert report["initialize"]["agentInfo"]["name"] == "dragoman"
+    assert report["sessionId"]
+
+
+def test_a_prompt_with_updates_arrives_whole_and_in_order(client, our_agent, tmp_path):
+    [prompt] = converse(client, tmp_path, our_agent, "--prompt", "hi")["prompts"]
+    assert prompt["stopReason"] == "end_turn"
+    assert kinds(prompt) == ["agent_thought_chunk", "agent_message_chunk", "agent_message_chunk", "usage_update"]
+    assert [update["content"]["text"] for update in prompt["updates"][:3]] == ["hm", "one ", "two"]
+
+
+def test_a_running_turn_can_be_cancelled(client, our_agent, tmp_path):
+    options = ("--prompt", "hi", "--prompt", "wait", "--cancel-after", "1")
+    _, prompt = converse(client, tmp_path, our_agent, *options)["prompts"]
+    assert prompt["stopReason"] == "cancelled"
+    assert prompt["updates"][0]["content"]["text"] == "waiting"
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "reason"),
+    [
+        ("yes", "outcome: selected yes", "end_turn"),
+        ("no", "outcome: selected no", "end_turn"),
+        ("cancel", "outcome: cancelled", "cancelled"),
+    ],
+)
+def test_a_permission_request_is_answered(client, answer, outcome, reason, tmp_path):
+    agent = scripted_agent([steps.AskPermission()])
+    [prompt] = converse(client, tmp_path, agent, "--prompt", "go", "--answer", answer)["prompts"]
+    assert prompt["stopReason"] == reason
+    assert kinds(prompt) == ["tool_call", "tool_call_update", "agent_message_chunk"]
+    assert prompt["updates"][-1]["content"]["text"] == outcome
+    assert prompt["permissions"][0]["toolCall"]["title"] == "Edit notes.txt"

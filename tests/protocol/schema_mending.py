@@ -1,0 +1,80 @@
+"""What the schema's leniency marks make of a misshapen value: a second reading of them, to compare ours with."""
+
+from tests.protocol.schema_instances import DEFS
+
+
+class CannotMend(Exception):
+    pass
+
+
+def mend(node, value):
+    """The value as the schema would have it; raises `CannotMend` where no mark allows that."""
+    if "$ref" in node:
+        return mend(DEFS[node["$ref"].rsplit("/", 1)[1]], value)
+    if "const" in node and value != node["const"]:
+        raise CannotMend
+    kinds = node.get("type", ())
+    if kinds and not any(_is_of(kind, value) for kind in (kinds if isinstance(kinds, list) else [kinds])):
+        raise CannotMend
+    if "not" in node and value.get(node["required"][0]) in _known_tags(node):
+        raise CannotMend
+    value = _mend_inside(node, value)
+    for part in node.get("allOf", ()):
+        value = mend(part, value)
+    variants = node.get("oneOf") or node.get("anyOf")
+    return _first_that_mends(variants, value) if variants else value
+
+
+def _known_tags(node):
+    return [tag["const"] for each in node["not"]["anyOf"] for tag in each["properties"].values()]
+
+
+def _first_that_mends(variants, value):
+    for variant in variants:
+        try:
+            return mend(variant, value)
+        except CannotMend:
+            continue
+    raise CannotMend
+
+
+def _mend_inside(node, value):
+    if isinstance(value, list) and "items" in node:
+        return list(_items(node, value))
+    if isinstance(value, dict) and "properties" in node:
+        return dict(_members(node, value))
+    if isinstance(value, dict) and isinstance(node.get("additionalProperties"), dict):
+        return {key: mend(node["additionalProperties"], each) for key, each in value.items()}
+    return value
+
+
+def _items(node, value):
+    for item in value:
+        try:
+            yield mend(node["items"], item)
+        except CannotMend:
+            if "x-deserialize-skip-invalid-items" not in node:
+                raise
+
+
+def _members(node, value):
+    required = node.get("required", ())
+    if any(name not in value for name in required):
+        raise CannotMend
+    for name, each in value.items():
+        if name not in node["properties"]:
+            yield name, each
+            continue
+        try:
+            yield name, mend(node["properties"][name], each)
+        except CannotMend:
+            if "x-deserialize-default-on-error" not in node["properties"][name]:
+                raise
+            if name in required:
+                yield name, []
+
+
+def _is_of(kind, value):
+    if kind in ("integer", "number"):
+        return isinstance(value, int if kind == "integer" else int | float) and not isinstance(value, bool)
+    return isinstance(value, {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}[kind])
