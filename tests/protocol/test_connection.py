@@ -142,7 +142,7 @@ async def test_a_result_that_breaks_the_schema_fails_that_call_alone():
     routes = Routes("agent")
     routes.on_request(SESSION_PROMPT, prompt)
     async with connected(routes) as (agent, _):
-        with pytest.raises(InvalidResult, match="result.stopReason"):
+        with pytest.raises(InvalidResult, match=r"result\.stopReason"):
             await agent.call(SESSION_PROMPT, v1.PromptRequest(session_id="s", prompt=[]))
         assert (await refused(agent.call_extension("_sync", {}))).code == ErrorCode.METHOD_NOT_FOUND
 
