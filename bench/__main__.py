@@ -1,6 +1,7 @@
 """`python -m bench [PART…] [--quick] [--json FILE]`."""
 
 import argparse
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,8 @@ PARTS = tuple(dict.fromkeys(measure.part for measure in MEASURES))
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, and print the table."""
     options = parse_arguments(argv)
+    # Installed packages have their bytecode; ours, in a checkout, has it from its first start, unless told not to.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     described = machine.describe()
     print("\n".join(f"{name}: {value}" for name, value in described.items()), end="\n\n", flush=True)
     results = [

@@ -107,6 +107,15 @@ async def test_our_own_directory_counts_as_it_is_now(tmp_path, monkeypatch):
         assert await read_all(child.take_stdio()[0]) == os.fsencode(tmp_path) + b"\n"
 
 
+async def test_our_own_directory_being_gone_is_an_error_in_words(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(StartError, match="our own working directory is gone"):
+        await show()
+    assert (await show(cwd=str(tmp_path)))["cwd"] == str(tmp_path)
+
+
 @pytest.fixture
 def script(tmp_path):
     path = tmp_path / "bin" / "greet"
@@ -272,6 +281,7 @@ def test_descriptors_do_not_leak(loop):
                     await supervisor.start(["cat"], cwd="/no/such/directory")
             assert open_descriptors() == before
 
+    run(loop, asyncio.sleep(0))  # the first loop of a kind opens what it keeps for all that follow
     before = open_descriptors()
     run(loop, main())
     assert open_descriptors() == before

@@ -147,6 +147,16 @@ def test_nesting_hidden_behind_branches_is_found(branch):
     assert "nested" in malformed(line).problem
 
 
+def test_a_megabyte_of_quotes_in_a_string_without_end_is_no_work():
+    assert malformed(b"[" * 201 + b'"' + b'\\"' * 500_000).code == ErrorCode.INVALID_REQUEST
+
+
+def test_megabytes_of_allowed_nesting_pass():
+    tower = b"[" * 150 + b"]" * 150
+    line = b'{"jsonrpc":"2.0","method":"m","params":[' + b",".join([tower] * 5_000) + b"]}"
+    assert isinstance(parse(line), Message)
+
+
 def test_an_oversized_line_is_an_invalid_request_that_names_the_limit():
     refusal = parse(Oversized(1024))
     assert isinstance(refusal, Malformed)

@@ -214,6 +214,47 @@ async def catch(call):
         return error
 
 
+async def test_requests_with_a_null_id_are_all_answered_and_none_outlives_the_connection():
+    async with peer_and_raw_end() as (_, end, handler):
+        for _ in range(3):
+            end.send({"id": None, "method": "wait"})
+        handler.gate.set()
+        assert [(await end.receive())["id"] for _ in range(3)] == [None] * 3
+        handler.gate.clear()
+        for _ in range(3):
+            end.send({"id": None, "method": "wait"})
+        await end.ask({"id": 1, "method": "echo"})
+    assert handler.cancelled == [b"null"] * 3
+
+
+@pytest.mark.parametrize("data", [object(), "\ud800", {"deep": [object()]}])
+async def test_an_error_whose_details_cannot_be_encoded_is_sent_without_them(data):
+    class Refuses(Recorder):
+        async def request(self, request):
+            raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, data)
+
+    async with peer_and_raw_end(Refuses()) as (_, end, _):
+        for request_id in (1, 2):
+            answer = await end.ask({"id": request_id, "method": "m"})
+            assert (answer["id"], answer["error"]["code"]) == (request_id, ErrorCode.RESOURCE_NOT_FOUND)
+
+
+@pytest.mark.parametrize("method", ["slow", "quick"])
+async def test_a_notification_handler_that_meets_a_cancellation_stops_nothing_else(method):
+    class Cancelled(Recorder):
+        def notification(self, method, params):
+            if method == "slow":
+                return self.slowly(params)
+            raise asyncio.CancelledError
+
+        async def slowly(self, params):
+            raise asyncio.CancelledError
+
+    async with peer_and_raw_end(Cancelled()) as (_, end, _):
+        end.send({"method": method})
+        assert (await end.ask({"id": 1, "method": "echo", "params": {}}))["result"] == {}
+
+
 # ── order ───────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -404,6 +445,20 @@ async def test_every_pending_call_fails_when_the_other_side_goes():
         assert all(isinstance(result, ConnectionClosed) for result in results)
         with pytest.raises(ConnectionClosed):
             await peer.call("m")
+
+
+async def test_a_sender_that_waits_is_let_go_when_we_close():
+    async with peer_and_raw_end() as (peer, end, _):
+        end.transport.pause_reading()
+
+        async def flood():
+            while True:
+                await peer.notify("n", "x" * 10_000)
+
+        flooding = asyncio.ensure_future(catch(flood()))
+        for _ in range(50):
+            await asyncio.sleep(0)
+    assert isinstance(await asyncio.wait_for(flooding, 10), ConnectionClosed)
 
 
 async def test_an_answer_that_came_before_the_end_is_delivered():

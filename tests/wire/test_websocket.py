@@ -2,6 +2,7 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
+from msgspec import Raw
 from msgspec.json import decode
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import serve
@@ -76,6 +77,19 @@ async def test_a_frame_with_line_breaks_is_one_message():
             await asyncio.sleep(0)
         assert peer
     assert handler.seen == [[1]]
+
+
+async def test_a_carriage_return_between_values_splits_no_message():
+    frames = []
+
+    async def collect(connection):
+        frames.append(await connection.recv())
+        await connection.close()
+
+    async with connected(accept=collect) as peer:
+        await peer.notify("n", Raw(b'{"a":\r1}'))
+        await peer.wait_ended()
+    assert frames == ['{"jsonrpc":"2.0","method":"n","params":{"a":\r1}}']
 
 
 async def test_the_end_says_how_the_socket_was_closed():

@@ -51,7 +51,7 @@ class Supervisor:
 
         Raises CommandNotFound if there is no such program, StartError if it cannot be started.
         """
-        directory = _absolute(cwd)
+        directory = _absolute(cwd, command)
         order = encode_order(command, directory, make_environment(env, inherit))
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
@@ -120,9 +120,8 @@ async def _finish(task: asyncio.Task[None]) -> None:
         raise cancelled
 
 
-def _absolute(cwd: str | None) -> str:
-    # Lexically: symlinks stay in it, as a shell has it. If our own is gone, a relative one is found not to exist.
+def _absolute(cwd: str | None, command: Sequence[str]) -> str:
     try:
-        return os.path.abspath(cwd or ".")  # noqa: PTH100
+        return os.path.abspath(cwd or ".")  # noqa: PTH100  symlinks stay in it, as a shell has it
     except FileNotFoundError:
-        return cwd or "."
+        raise StartError("".join(command[:1]), "our own working directory is gone; name one for it") from None

@@ -98,6 +98,7 @@ class MemoryTransport:
 
     async def close(self) -> None:
         self._outgoing.end()
+        self._outgoing.outbox.close()
         self._incoming.deliver_to(None)
         self._incoming.end()
-        self._incoming.outbox.clear()
+        self._incoming.outbox.close()

@@ -10,6 +10,7 @@ class Outbox:
 
     def __init__(self) -> None:
         self.unsent_bytes = 0
+        self._closed = False
         self._waiters: list[asyncio.Future[None]] = []
 
     def add(self, count: int) -> None:
@@ -22,14 +23,14 @@ class Outbox:
         if self.unsent_bytes <= LOW_WATER_BYTES:
             self._release()
 
-    def clear(self) -> None:
-        """Forget everything: the other side is gone."""
-        self.unsent_bytes = 0
+    def close(self) -> None:
+        """Let everybody go: nothing will be sent any more."""
+        self._closed = True
         self._release()
 
     async def drained(self, below: int = HIGH_WATER_BYTES) -> None:
         """Wait while there is more unsent than `below`, down to the low-water mark."""
-        while self.unsent_bytes > below:
+        while self.unsent_bytes > below and not self._closed:
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
             await waiter

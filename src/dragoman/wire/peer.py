@@ -78,12 +78,14 @@ class Peer:
         self._flush_scheduled = False
         self._last_id = 0
         self._calls: dict[bytes, tuple[str, asyncio.Future[Raw]]] = {}
-        self._in_flight: dict[bytes, IncomingRequest] = {}
+        self._in_flight: set[IncomingRequest] = set()
+        self._by_id: dict[bytes, IncomingRequest] = {}
         self._unbegun = 0
         self._backlog: deque[bytes | Oversized] = deque()
         self._backlog_bytes = 0
         self._dispatcher: asyncio.Task[None] | None = None
-        self._reading_paused = False
+        self._backlog_full = False
+        self._outbox_full = False
         self._input_ended = asyncio.Event()
         self._input_was_file = False
         self._end: ConnectionClosed | None = None
@@ -98,7 +100,7 @@ class Peer:
     async def __aexit__(self, *exc_info: object) -> None:
         self._begin_end(ConnectionClosed("the connection was closed here"))
         self._closing = True
-        for request in list(self._in_flight.values()):
+        for request in list(self._in_flight):
             if request.task is not None:
                 request.task.cancel()
         if self._dispatcher is not None:
@@ -121,7 +123,7 @@ class Peer:
         if self._dispatcher is not None and self._dispatcher is asyncio.current_task():
             raise WouldDeadlock(method)
         if self._end is not None:
-            raise self._end
+            raise self._end.with_traceback(None)
         self._last_id += 1
         request_id = b"%d" % self._last_id
         future: asyncio.Future[Raw] = self._loop.create_future()
@@ -137,6 +139,8 @@ class Peer:
             raise
         finally:
             self._calls.pop(request_id, None)
+            if future.done() and not future.cancelled():
+                future.exception()  # seen: the wait may have been cancelled before it was met
 
     async def notify(self, method: str, params: Any = NO_PARAMS) -> None:
         """Send a notification; waits only while the other side does not keep up.
@@ -144,7 +148,7 @@ class Peer:
         Raises ConnectionClosed when the other side no longer reads.
         """
         if not self._transport.can_write:
-            raise self._end or ConnectionClosed("the other side no longer reads")
+            raise (self._end or ConnectionClosed("the other side no longer reads")).with_traceback(None)
         self._put(_NOTIFICATION_HEADS[method], params)
         if len(self._out) >= _FLUSH_BYTES:
             await self._flow()
@@ -177,13 +181,20 @@ class Peer:
             await self._transport.drained()
 
     def _put_error(self, request_id: bytes, code: int, data: Any = None, message: str | None = None) -> None:
-        error = ErrorObject(int(code), message or MESSAGES[ErrorCode(code)], UNSET if data is None else data)
-        self._put(b'{"jsonrpc":"2.0","id":%b,"error":' % request_id, error)
+        head = b'{"jsonrpc":"2.0","id":%b,"error":' % request_id
+        try:
+            error = ErrorObject(int(code), message or MESSAGES[ErrorCode(code)], UNSET if data is None else data)
+            self._put(head, error)
+        except (TypeError, ValueError, NotImplementedError, RecursionError):
+            _log.exception("the details of an error could not be encoded")
+            self._put(head, ErrorObject(int(code), "Error"))
 
     # ── receiving ───────────────────────────────────────────────────────────────────────────────
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
         """Take the next lines, from the transport."""
+        if self._closing:
+            return
         for position, line in enumerate(lines):
             if self._dispatcher is not None:
                 self._queue(lines[position:])
@@ -210,14 +221,14 @@ class Peer:
             _log.info("%d requests were still running when the other side had gone", len(self._in_flight))
 
     def _running(self) -> list[asyncio.Task[None]]:
-        tasks = [self._dispatcher, *(request.task for request in self._in_flight.values())]
+        tasks = [self._dispatcher, *(request.task for request in self._in_flight)]
         return [task for task in tasks if task is not None]
 
     def _queue(self, lines: Sequence[bytes | Oversized]) -> None:
         self._backlog.extend(lines)
         self._backlog_bytes += sum(len(line) for line in lines if isinstance(line, bytes))
-        if self._backlog_bytes > MAX_BACKLOG_BYTES and not self._reading_paused:
-            self._reading_paused = True
+        if self._backlog_bytes > MAX_BACKLOG_BYTES:
+            self._backlog_full = True
             self._transport.pause_reading()
 
     async def _dispatch(self, waiting: Awaitable[None]) -> None:
@@ -227,9 +238,9 @@ class Peer:
             line = self._backlog.popleft()
             if isinstance(line, bytes):
                 self._backlog_bytes -= len(line)
-            if self._reading_paused and self._backlog_bytes < MAX_BACKLOG_BYTES // 2:
-                self._reading_paused = False
-                self._transport.resume_reading()
+            if self._backlog_full and self._backlog_bytes < MAX_BACKLOG_BYTES // 2:
+                self._backlog_full = False
+                self._read_on()
             more = self._take(line)
             if more is not None:
                 await self._finish_notification(more)
@@ -259,7 +270,7 @@ class Peer:
     def _take_notification(self, method: str, params: Raw) -> Awaitable[None] | None:
         try:
             return self._handler.notification(method, params)
-        except Exception:  # noqa: BLE001 -- boundary: handler dispatch
+        except (Exception, asyncio.CancelledError):  # noqa: BLE001 -- boundary: handler dispatch
             _log.exception("the handler of %s failed", method)
             return None
 
@@ -273,6 +284,10 @@ class Peer:
     async def _finish_notification(self, waiting: Awaitable[None]) -> None:
         try:
             await waiting
+        except asyncio.CancelledError:
+            if self._closing:
+                raise
+            _log.warning("a notification handler was cancelled")
         except Exception:  # noqa: BLE001 -- boundary: handler dispatch
             _log.exception("a notification handler failed")
 
@@ -308,7 +323,7 @@ class Peer:
         self._loop.call_soon(self._cancel, request_id)
 
     def _cancel(self, request_id: bytes) -> None:
-        request = self._in_flight.get(request_id)
+        request = self._by_id.get(request_id)
         if request is not None:
             request.cancel()
 
@@ -318,13 +333,14 @@ class Peer:
             self._put_error(request_id, ErrorCode.INVALID_REQUEST, problem)
             self._hold_back()
             return
-        if request_id in self._in_flight and request_id != NULL_ID:
+        if request_id in self._by_id and request_id != NULL_ID:
             problem = f"id {request_id.decode()} belongs to a request that is still running; use a new one"
             self._put_error(request_id, ErrorCode.INVALID_REQUEST, problem)
             self._hold_back()
             return
         request = IncomingRequest(method, params, request_id)
-        self._in_flight[request_id] = request
+        self._in_flight.add(request)
+        self._by_id[request_id] = request
         self._unbegun += 1
         request.task = self._tasks.create_task(self._answer(request))
 
@@ -351,21 +367,26 @@ class Peer:
             if self._end is None and self._transport.unsent_bytes > HIGH_WATER_BYTES:
                 await self._transport.drained()
         finally:
-            if self._in_flight.get(request.id) is request:
-                del self._in_flight[request.id]
+            self._in_flight.discard(request)
+            if self._by_id.get(request.id) is request:
+                del self._by_id[request.id]
 
     def _hold_back(self) -> None:
         """Stop reading from a peer that provokes refusals and does not read them."""
-        if self._transport.unsent_bytes + len(self._out) > HIGH_WATER_BYTES and not self._reading_paused:
-            self._reading_paused = True
+        if self._transport.unsent_bytes + len(self._out) > HIGH_WATER_BYTES and not self._outbox_full:
+            self._outbox_full = True
             self._transport.pause_reading()
             self._tasks.create_task(self._read_on_when_drained())
 
     async def _read_on_when_drained(self) -> None:
         self._flush()
         await self._transport.drained()
-        self._reading_paused = False
-        self._transport.resume_reading()
+        self._outbox_full = False
+        self._read_on()
+
+    def _read_on(self) -> None:
+        if not self._backlog_full and not self._outbox_full:
+            self._transport.resume_reading()
 
     # ── ending ──────────────────────────────────────────────────────────────────────────────────
 

@@ -188,7 +188,7 @@ class StdioTransport:
         if self._unsent:
             self._loop.remove_writer(self._write_fd)
         self._unsent.clear()
-        self._outbox.clear()
+        self._outbox.close()
         self._loop.call_soon(self._end_input)
 
     def _let_go(self) -> None:
@@ -199,7 +199,7 @@ class StdioTransport:
         if self._unsent:
             self._loop.remove_writer(self._write_fd)
             self._unsent.clear()
-        self._outbox.clear()
+        self._outbox.close()
         for fd, was_blocking in self._was_blocking.items():
             os.set_blocking(fd, was_blocking)
             os.close(fd)

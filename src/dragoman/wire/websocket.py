@@ -41,7 +41,7 @@ class WebSocketTransport:
     def write(self, lines: bytes | bytearray) -> None:
         if self._closed:
             return
-        for line in bytes(lines).splitlines():
+        for line in bytes(lines).removesuffix(b"\n").split(b"\n"):
             self._unsent.append(line)
             self._outbox.add(len(line))
         self._has_unsent.set()
@@ -98,4 +98,4 @@ class WebSocketTransport:
     def _give_up(self) -> None:
         self._closed = True
         self._unsent.clear()
-        self._outbox.clear()
+        self._outbox.close()

@@ -89,7 +89,9 @@ def execute(arguments: list[bytes], environment: dict[bytes, bytes]) -> None:
             if os.path.isfile(path):  # noqa: PTH113  pathlib costs 8 ms
                 raise StartFailure(b"interpreter", error.errno or 0) from None
         except PermissionError as error:
-            failure = StartFailure(b"exec", error.errno or 0)
+            # A folder of the PATH that may not be searched says nothing about the command.
+            if path == arguments[0] or os.path.exists(path):  # noqa: PTH110  as above
+                failure = StartFailure(b"exec", error.errno or 0)
         except OSError as error:
             raise StartFailure(b"exec", error.errno or 0) from None
     raise failure

@@ -1,0 +1,58 @@
+"""What the documentation shows is run, so that it stays true."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragoman.agent.models.script import load_script, parse_script
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+WITH_OUR_COMMAND = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+
+
+def run(command, **options):
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, cwd=ROOT, env=WITH_OUR_COMMAND, check=False, **options
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_to_a_file_leads_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+def test_the_program_in_the_readme_runs():
+    [program] = blocks("README.md", "python")
+    output = run([sys.executable, "-c", f"{program}\nimport asyncio\nasyncio.run(main())"])
+    assert "AgentMessageChunk" in output
+    assert output.endswith("end_turn\n")
+
+
+def test_the_scripted_peers_in_the_docs_run():
+    for program in blocks("docs/testing.md", "python"):
+        run([sys.executable, "-c", program])
+    for command in blocks("docs/testing.md", "sh"):
+        assert run(["sh", "-c", command]) == "Hello.\n"
+
+
+def test_the_scripts_in_the_docs_are_good_scripts():
+    load_script(ROOT / "docs/example.yaml")
+    for script in blocks("docs/script-model.md", "yaml"):
+        parse_script(script, "script-model.md")
+
+
+def test_the_main_job_of_the_readme_is_done():
+    assert "I am dragoman" in run(["make", "--no-print-directory", "run", f"PYTHON={sys.executable}"])
