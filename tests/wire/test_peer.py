@@ -358,6 +358,15 @@ async def test_a_handler_may_answer_a_cancelled_request_itself(method, result):
         assert answer == {"jsonrpc": "2.0", "id": 1, "result": result}
 
 
+async def test_a_cancel_reaches_no_later_request_with_the_same_id():
+    async with peer_and_raw_end() as (_, end, _):
+        end.send(
+            b'{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":7}}\n'
+            b'{"jsonrpc":"2.0","id":7,"method":"echo","params":{}}'
+        )
+        assert (await end.receive())["result"] == {}
+
+
 async def test_a_late_answer_to_a_cancelled_call_is_ignored():
     async with peer_and_raw_end() as (peer, end, _):
         call = asyncio.ensure_future(peer.call("m"))

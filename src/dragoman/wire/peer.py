@@ -318,13 +318,14 @@ class Peer:
         except (msgspec.DecodeError, RecursionError):
             _log.warning("a %s without a requestId was ignored", CANCEL_REQUEST)
             return
-        # On the next tick: a request that came in the same read has not begun yet, and a task that is
-        # cancelled before it begins could not answer.
-        self._loop.call_soon(self._cancel, request_id)
-
-    def _cancel(self, request_id: bytes) -> None:
         request = self._by_id.get(request_id)
         if request is not None:
+            # On the next tick: a request that came in the same read has not begun yet, and a task that is
+            # cancelled before it begins could not answer.
+            self._loop.call_soon(self._cancel, request)
+
+    def _cancel(self, request: IncomingRequest) -> None:
+        if request in self._in_flight:
             request.cancel()
 
     def _take_request(self, method: str, params: Raw, request_id: bytes) -> None:
