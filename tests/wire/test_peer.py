@@ -381,7 +381,8 @@ async def test_a_late_answer_to_a_cancelled_call_is_ignored():
 # ── back-pressure ───────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_sender_waits_for_a_peer_that_does_not_read_and_others_go_on():
+@pytest.mark.parametrize("yields", [False, True])
+async def test_a_sender_waits_for_a_peer_that_does_not_read_and_others_go_on(yields):
     async with peer_and_raw_end() as (peer, end, _), two_peers() as (other, _):
         end.transport.pause_reading()
         sent = 0
@@ -391,9 +392,11 @@ async def test_a_sender_waits_for_a_peer_that_does_not_read_and_others_go_on():
             for _ in range(10_000):
                 await peer.notify("n", "x" * 1_000)
                 sent += 1
+                if yields:
+                    await asyncio.sleep(0)
 
         flooding = asyncio.ensure_future(flood())
-        for _ in range(100):
+        for _ in range(500):
             await other.call("echo")
         assert 0 < sent < 1_000
         end.transport.resume_reading()

@@ -76,6 +76,7 @@ class Peer:
         self._tasks = asyncio.TaskGroup()
         self._out = bytearray()
         self._flush_scheduled = False
+        self._congested = False
         self._last_id = 0
         self._calls: dict[bytes, tuple[str, asyncio.Future[Raw]]] = {}
         self._in_flight: set[IncomingRequest] = set()
@@ -131,7 +132,7 @@ class Peer:
         self._put(head, params)
         self._calls[request_id] = (method, future)
         try:
-            await self._flow()
+            await self.flow()
             return await future
         except asyncio.CancelledError:
             if self._end is None:
@@ -147,11 +148,20 @@ class Peer:
 
         Raises ConnectionClosed when the other side no longer reads.
         """
+        self._check_can_write()
+        self._put(_NOTIFICATION_HEADS[method], params)
+        if self._congested or len(self._out) >= _FLUSH_BYTES:
+            await self.flow()
+
+    def write(self, lines: bytes) -> None:
+        """Send whole lines that were made elsewhere; `flow` tells when to wait. Raises ConnectionClosed."""
+        self._check_can_write()
+        self._out += lines
+        self._flush_soon()
+
+    def _check_can_write(self) -> None:
         if not self._transport.can_write:
             raise (self._end or ConnectionClosed("the other side no longer reads")).with_traceback(None)
-        self._put(_NOTIFICATION_HEADS[method], params)
-        if len(self._out) >= _FLUSH_BYTES:
-            await self._flow()
 
     def _put(self, head: bytes, body: Any, tail: bytes = b"}\n") -> None:
         out = self._out
@@ -163,6 +173,9 @@ class Peer:
             del out[mark:]
             raise
         out += tail
+        self._flush_soon()
+
+    def _flush_soon(self) -> None:
         if not self._flush_scheduled:
             self._flush_scheduled = True
             self._loop.call_soon(self._flush)
@@ -172,13 +185,15 @@ class Peer:
         if self._out:
             out, self._out = self._out, bytearray()
             self._transport.write(out)
+            self._congested = self._transport.unsent_bytes > HIGH_WATER_BYTES
 
-    async def _flow(self) -> None:
-        """Wait while the other side is behind."""
+    async def flow(self) -> None:
+        """Wait while the other side does not keep up."""
         if len(self._out) >= _FLUSH_BYTES:
             self._flush()
-        if self._transport.unsent_bytes > HIGH_WATER_BYTES:
+        if self._congested:
             await self._transport.drained()
+            self._congested = False
 
     def _put_error(self, request_id: bytes, code: int, data: Any = None, message: str | None = None) -> None:
         head = b'{"jsonrpc":"2.0","id":%b,"error":' % request_id
@@ -365,8 +380,7 @@ class Peer:
                 request.id, ErrorCode.INTERNAL_ERROR, "an internal error; the log on stderr has the details"
             )
         try:
-            if self._end is None and self._transport.unsent_bytes > HIGH_WATER_BYTES:
-                await self._transport.drained()
+            await self.flow()
         finally:
             self._in_flight.discard(request)
             if self._by_id.get(request.id) is request:
