@@ -28,7 +28,9 @@ def _fuzz(target, seconds):
         print(f"{target}: {outcome.inputs:,} inputs, nothing found", flush=True)
         return True
     print(outcome.output)
-    print(f"{target}: found something; to see it again:\n  {campaign.replay_command(target, outcome.output)}", flush=True)
+    print(
+        f"{target}: found something; to see it again:\n  {campaign.replay_command(target, outcome.output)}", flush=True
+    )
     return False
 
 

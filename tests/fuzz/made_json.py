@@ -11,7 +11,26 @@ from dragoman.protocol.misfit import SECRET_FIELDS
 METHODS = [*methods.REQUESTS.values(), *methods.NOTIFICATIONS.values()]
 CANARY = "canary-in-a-secret-field"
 _WRONG_ONE_IN = 24
-_ODD = [None, True, 0, -1, 1.5, 2**53, 2**64, -(2**63) - 1, 10**400, 1e308, -0.0, "", "\u2028é", "[", [], {}, [[]], {"": {}}]
+_ODD = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    2**53,
+    2**64,
+    -(2**63) - 1,
+    10**400,
+    1e308,
+    -0.0,
+    "",
+    "\u2028é",
+    "[",
+    [],
+    {},
+    [[]],
+    {"": {}},
+]
 _MAX_DEPTH = 8
 
 

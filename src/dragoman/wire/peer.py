@@ -85,6 +85,7 @@ class Peer:
         self._backlog: deque[bytes | Oversized] = deque()
         self._backlog_bytes = 0
         self._dispatcher: asyncio.Task[None] | None = None
+        self._waiting: Awaitable[None] | None = None
         self._backlog_full = False
         self._outbox_full = False
         self._input_ended = asyncio.Event()
@@ -106,6 +107,8 @@ class Peer:
                 request.task.cancel()
         if self._dispatcher is not None:
             self._dispatcher.cancel()
+        if asyncio.iscoroutine(self._waiting):
+            self._waiting.close()  # the dispatcher is cancelled before it could await it
         self._flush()
         try:
             await self._transport.close()
@@ -216,7 +219,8 @@ class Peer:
                 return
             waiting = self._take(line)
             if waiting is not None:
-                self._dispatcher = self._tasks.create_task(self._dispatch(waiting))
+                self._waiting = waiting
+                self._dispatcher = self._tasks.create_task(self._dispatch())
 
     def input_ended(self, *, drained: bool) -> None:
         """Take note that the transport has no more lines."""
@@ -246,9 +250,11 @@ class Peer:
             self._backlog_full = True
             self._transport.pause_reading()
 
-    async def _dispatch(self, waiting: Awaitable[None]) -> None:
+    async def _dispatch(self) -> None:
         """Wait for an asynchronous notification handler, then take the lines that came meanwhile."""
-        await self._finish_notification(waiting)
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            await self._finish_notification(waiting)
         while self._backlog:
             line = self._backlog.popleft()
             if isinstance(line, bytes):

@@ -1,4 +1,4 @@
-"""Lines into a real connection with real routes: each is handled or answered as documented, and it answers afterwards."""
+"""Lines into a real connection with real routes: each is handled or answered as documented, and so is the next one."""
 
 import asyncio
 import gc

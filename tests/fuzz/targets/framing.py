@@ -75,19 +75,33 @@ def _refuse(constant):
 
 
 def _has_own_rules(line):
-    """Lone surrogates, absurd numbers and deep nesting: the two libraries differ there, and both may."""
+    """Lone surrogates, absurd numbers, deep nesting, repeated keys: the two libraries differ there, and both may."""
     return bool(
         _SURROGATE.search(line)
         or _HUGE_INTEGER.search(line)
         or b"e" in re.sub(rb'"(?:[^"\\]|\\.)*+"?', b"", line).lower().replace(b"true", b"").replace(b"false", b"")
         or line.count(b"[") + line.count(b"{") > MAX_NESTING
+        or _repeats_a_key(line)
     )
+
+
+def _repeats_a_key(line):
+    repeated = []
+
+    def note(pairs):
+        repeated.append(len(dict(pairs)) < len(pairs))
+        return dict(pairs)
+
+    json.loads(line, object_pairs_hook=note)
+    return any(repeated)
 
 
 def _is_envelope(fields):
     if not isinstance(fields, dict) or fields.get("jsonrpc") != "2.0":
         return False
-    has_id = "id" in fields and isinstance(fields["id"], str | int | float | None) and not isinstance(fields["id"], bool)
+    has_id = (
+        "id" in fields and isinstance(fields["id"], str | int | float | None) and not isinstance(fields["id"], bool)
+    )
     if fields.get("method") is not None:
         return isinstance(fields["method"], str) and (has_id or "id" not in fields)
     return has_id and ("result" in fields or fields.get("error") is not None)
