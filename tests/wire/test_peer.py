@@ -227,7 +227,7 @@ async def test_requests_with_a_null_id_are_all_answered_and_none_outlives_the_co
     assert handler.cancelled == [b"null"] * 3
 
 
-@pytest.mark.parametrize("data", [object(), "\ud800", {"deep": [object()]}])
+@pytest.mark.parametrize("data", [object(), "\ud800", {"deep": [object()]}], ids=["object", "surrogate", "deep"])
 async def test_an_error_whose_details_cannot_be_encoded_is_sent_without_them(data):
     class Refuses(Recorder):
         async def request(self, request):
