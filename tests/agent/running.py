@@ -5,22 +5,23 @@ from contextlib import asynccontextmanager
 
 from dragoman.agent import Agent
 from dragoman.agent.models.script import parse_script
+from dragoman.store import FileStore
 from dragoman.testing import ScriptedClient
 from dragoman.wire import memory_pair
 
 
 @asynccontextmanager
-async def running_agent(script="- - text: hello\n", **options):
+async def running_agent(home, script="- - text: hello\n", *, model=None, store=None, **options):
     near, far = memory_pair()
-    model = parse_script(script, "test.yaml")
+    model = model or parse_script(script, "test.yaml")
     async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-        tasks.create_task(Agent(far, lambda: model).serve())
+        tasks.create_task(Agent(far, store or FileStore(home), lambda: model).serve())
         async with ScriptedClient(near, **options) as client:
             yield client
 
 
 @asynccontextmanager
 async def session_in(cwd, script="- - text: hello\n", **options):
-    async with running_agent(script, **options) as client:
+    async with running_agent(cwd / ".home", script, **options) as client:
         await client.initialize()
         yield client, await client.new_session(str(cwd))

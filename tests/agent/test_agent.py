@@ -21,36 +21,36 @@ async def refused(call):
 
 
 @pytest.mark.parametrize("asked", [0, 1, 2, 65535])
-async def test_the_version_that_we_speak_is_the_answer_to_any(asked):
-    async with running_agent() as client:
+async def test_the_version_that_we_speak_is_the_answer_to_any(asked, tmp_path):
+    async with running_agent(tmp_path) as client:
         answer = await client.connection.call(INITIALIZE, v1.InitializeRequest(protocol_version=asked))
         assert answer.protocol_version == 1
         assert answer.agent_info == v1.Implementation(name="dragoman", title="Dragoman", version=__version__)
 
 
-async def test_initialize_needs_nothing_but_a_version_and_minds_no_unknown_field():
-    async with running_agent() as client:
+async def test_initialize_needs_nothing_but_a_version_and_minds_no_unknown_field(tmp_path):
+    async with running_agent(tmp_path) as client:
         answer = await client.connection.call_extension("initialize", {"protocolVersion": 1, "later": {"x": 1}})
         assert answer["protocolVersion"] == 1
 
 
 @pytest.mark.parametrize("version", ["1", 1.0, 1.5, True, None, -1, 65536, [1]])
-async def test_a_version_that_is_no_small_integer_is_refused(version):
-    async with running_agent() as client:
+async def test_a_version_that_is_no_small_integer_is_refused(version, tmp_path):
+    async with running_agent(tmp_path) as client:
         error = await refused(client.connection.call_extension("initialize", {"protocolVersion": version}))
         assert error.code == ErrorCode.INVALID_PARAMS
         assert error.data["path"] == "params.protocolVersion"
 
 
 @pytest.mark.parametrize("method", ["session/new", "session/prompt", "_anything", "unknown"])
-async def test_nothing_is_answered_before_initialize(method):
-    async with running_agent() as client:
+async def test_nothing_is_answered_before_initialize(method, tmp_path):
+    async with running_agent(tmp_path) as client:
         error = await refused(client.connection.call_extension(method, {}))
         assert error.code == ErrorCode.INVALID_REQUEST
         assert "initialize first" in error.data
 
 
-@pytest.mark.parametrize("method", ["session/load", "session/list", "session/fork", "logout", "_ours/x", "no/such"])
+@pytest.mark.parametrize("method", ["logout", "providers/list", "nes/start", "_ours/x", "no/such"])
 async def test_what_is_not_advertised_is_refused(method, tmp_path):
     async with session_in(tmp_path) as (client, session_id):
         error = await refused(client.connection.call_extension(method, {"sessionId": session_id}))
@@ -86,8 +86,8 @@ async def test_session_ids_are_unique_uuids(tmp_path):
         ("/with\0nul", "NUL"),
     ],
 )
-async def test_a_cwd_that_is_no_absolute_existing_directory_is_refused_in_words(cwd, words):
-    async with running_agent() as client:
+async def test_a_cwd_that_is_no_absolute_existing_directory_is_refused_in_words(cwd, words, tmp_path):
+    async with running_agent(tmp_path) as client:
         await client.initialize()
         error = await refused(client.new_session(cwd))
         assert error.code == ErrorCode.INVALID_PARAMS
@@ -112,8 +112,8 @@ async def test_a_cwd_that_is_no_absolute_existing_directory_is_refused_in_words(
         ),
     ],
 )
-async def test_a_missing_or_misshapen_field_is_named(params, path):
-    async with running_agent() as client:
+async def test_a_missing_or_misshapen_field_is_named(params, path, tmp_path):
+    async with running_agent(tmp_path) as client:
         await client.initialize()
         error = await refused(client.connection.call_extension("session/new", params))
         assert error.code == ErrorCode.INVALID_PARAMS
@@ -122,7 +122,7 @@ async def test_a_missing_or_misshapen_field_is_named(params, path):
 
 
 async def test_stdio_servers_are_taken(tmp_path):
-    async with running_agent() as client:
+    async with running_agent(tmp_path) as client:
         await client.initialize()
         server = v1.McpServerStdio(name="a", command="b", args=[], env=[])
         request = v1.NewSessionRequest(cwd=str(tmp_path), mcp_servers=[server])
@@ -137,7 +137,7 @@ async def test_a_turn_streams_its_chunks_and_ends(tmp_path):
         answer = await client.prompt(session_id, "hi")
         assert answer.stop_reason == "end_turn"
         kinds = [type(notification.update) for notification in client.updates]
-        assert kinds == [v1.AgentThoughtChunk, v1.AgentMessageChunk, v1.AgentMessageChunk]
+        assert kinds == [v1.SessionInfoUpdate, v1.AgentThoughtChunk, v1.AgentMessageChunk, v1.AgentMessageChunk]
         assert client.text() == "hello"
         assert {notification.session_id for notification in client.updates} == {session_id}
 
@@ -147,7 +147,7 @@ async def test_chunks_of_one_message_share_an_id_and_messages_do_not(tmp_path):
     async with session_in(tmp_path, script) as (client, session_id):
         await client.prompt(session_id, "one")
         await client.prompt(session_id, "two")
-        ids = [notification.update.message_id for notification in client.updates]
+        ids = [n.update.message_id for n in client.updates if not isinstance(n.update, v1.SessionInfoUpdate)]
         assert all(ids)
         assert ids[1] == ids[2] == ids[3]
         assert len({ids[0], ids[1], ids[4], ids[5]}) == 4
@@ -178,7 +178,7 @@ async def test_a_tool_that_is_not_there_fails_visibly_and_the_turn_goes_on(tmp_p
     script = "- - tool: {name: fly, arguments: {to: moon}}\n- - text: I cannot fly.\n"
     async with session_in(tmp_path, script) as (client, session_id):
         assert (await client.prompt(session_id, "fly")).stop_reason == "end_turn"
-        call, progress, _ = [notification.update for notification in client.updates]
+        _, call, progress, _ = [notification.update for notification in client.updates]
         assert (call.title, call.status, call.raw_input) == ("fly", "pending", {"to": "moon"})
         assert (progress.tool_call_id, progress.status) == (call.tool_call_id, "failed")
         assert "no tool named fly" in progress.content[0].content.text
@@ -208,8 +208,8 @@ async def test_content_that_was_not_advertised_is_refused_by_position(block, tmp
         assert error.data["path"] == "params.prompt[1].type"
 
 
-async def test_a_prompt_for_an_unknown_session_is_not_found():
-    async with running_agent() as client:
+async def test_a_prompt_for_an_unknown_session_is_not_found(tmp_path):
+    async with running_agent(tmp_path) as client:
         await client.initialize()
         error = await refused(client.prompt("nobody", "hi"))
         assert error.code == ErrorCode.RESOURCE_NOT_FOUND

@@ -2,7 +2,8 @@ import asyncio
 
 import pytest
 
-from dragoman.agent.models.model import ModelFailure, Stop, Text, Thought, ToolUse, Usage
+from dragoman.agent.models.message import ToolUse
+from dragoman.agent.models.model import ModelFailure, Stop, Text, Thought, Usage
 from dragoman.agent.models.script import load_script, parse_script
 from dragoman.errors import ScriptError
 
@@ -18,16 +19,16 @@ SCRIPT = """
 
 
 async def replies(conversation):
-    return [part async for part in conversation.reply()]
+    return [part async for part in conversation.reply([])]
 
 
 async def test_parts_come_in_order_and_repeated():
-    conversation = parse_script(SCRIPT, "f").start()
-    assert await replies(conversation) == [
+    parts = await replies(parse_script(SCRIPT, "f").start())
+    assert parts == [
         Thought("hmm"),
         Text("a"),
         Text("a"),
-        ToolUse("read_file", {"path": "x", "lines": [1, 2]}),
+        ToolUse(parts[3].id, "read_file", {"path": "x", "lines": [1, 2]}),
         Usage(3, 4),
         Stop("refusal"),
     ]

@@ -46,8 +46,9 @@ def test_a_session_can_be_held_over_a_pipe(tmp_path):
         prompt = {"sessionId": session_id, "prompt": [{"type": "text", "text": "go"}]}
         agent.stdin.write(lines({"id": 2, "method": "session/prompt", "params": prompt}))
         agent.stdin.close()
-        *updates, answer = map(json.loads, agent.stdout)
+        title, *updates, answer = map(json.loads, agent.stdout)
         assert agent.wait(10) == 0
+    assert title["params"]["update"]["title"] == "go"
     assert [update["params"]["update"]["content"]["text"] for update in updates] == ["hi"] * 3
     assert answer["result"] == {"stopReason": "end_turn"}
 

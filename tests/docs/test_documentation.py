@@ -12,7 +12,6 @@ from dragoman.agent.models.script import load_script, parse_script
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-WITH_OUR_COMMAND = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 def blocks(page, language):
@@ -20,8 +19,9 @@ def blocks(page, language):
 
 
 def run(command, **options):
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, cwd=ROOT, env=WITH_OUR_COMMAND, check=False, **options
+        command, capture_output=True, text=True, timeout=60, cwd=ROOT, env=environment, check=False, **options
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -56,15 +56,18 @@ def test_initialize_and_new_are_understood(client, our_agent, tmp_path):
 def test_a_prompt_with_updates_arrives_whole_and_in_order(client, our_agent, tmp_path):
     [prompt] = converse(client, tmp_path, our_agent, "--prompt", "hi")["prompts"]
     assert prompt["stopReason"] == "end_turn"
-    assert kinds(prompt) == ["agent_thought_chunk", "agent_message_chunk", "agent_message_chunk", "usage_update"]
-    assert [update["content"]["text"] for update in prompt["updates"][:3]] == ["hm", "one ", "two"]
+    title, *chunks, usage = prompt["updates"]
+    assert (title["sessionUpdate"], title["title"]) == ("session_info_update", "hi")
+    assert kinds(prompt)[1:4] == ["agent_thought_chunk", "agent_message_chunk", "agent_message_chunk"]
+    assert [chunk["content"]["text"] for chunk in chunks] == ["hm", "one ", "two"]
+    assert (usage["sessionUpdate"], usage["used"]) == ("usage_update", 11)
 
 
 def test_a_running_turn_can_be_cancelled(client, our_agent, tmp_path):
     options = ("--prompt", "hi", "--prompt", "wait", "--cancel-after", "1")
     _, prompt = converse(client, tmp_path, our_agent, *options)["prompts"]
     assert prompt["stopReason"] == "cancelled"
-    assert prompt["updates"][0]["content"]["text"] == "waiting"
+    assert prompt["updates"][-1]["content"]["text"] == "waiting"
 
 
 @pytest.mark.parametrize(

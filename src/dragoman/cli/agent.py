@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 from dragoman.agent import Agent
 from dragoman.agent.models import find_model
 from dragoman.agent.models.model import Model
+from dragoman.cli.home import home
 from dragoman.cli.loop import Stopped, run
 from dragoman.errors import DragomanError
+from dragoman.store import FileStore, raise_fd_limit
 from dragoman.wire import StdioTransport, take_stdio
 
 
@@ -35,14 +37,15 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _serve(read_fd: int, write_fd: int, load_model: Callable[[], Model]) -> None:
-    await Agent(StdioTransport(read_fd, write_fd), load_model).serve()
+    raise_fd_limit()
+    await Agent(StdioTransport(read_fd, write_fd), FileStore(home()), load_model).serve()
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="dragoman agent",
         description="Serve ACP on stdin and stdout, for an editor to start.",
-        epilog="DRAGOMAN_LOG=debug writes a log to stderr.",
+        epilog="Sessions are kept under $DRAGOMAN_HOME (~/.dragoman). DRAGOMAN_LOG=debug writes a log to stderr.",
     )
     parser.add_argument(
         "--model",

@@ -1,11 +1,11 @@
 """A typed ACP conversation over any transport."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 import msgspec
 
-from dragoman.protocol.decode import ENCODER, decode_result
+from dragoman.protocol.decode import ENCODER, decode_result, encode
 from dragoman.protocol.methods import Method
 from dragoman.protocol.routes import Routes
 from dragoman.wire import Peer, Transport
@@ -48,6 +48,19 @@ class Connection:
     async def notify_extension(self, name: str, params: Mapping[str, Any]) -> None:
         """Send an extension notification, whose name begins with `_`."""
         await self._peer.notify(name, params)
+
+    def write_updates(self, session_id: str, updates: Sequence[bytes | msgspec.Raw]) -> None:
+        """Send updates that are JSON already, each in its own `session/update`; `flow` tells when to wait.
+
+        Raises ConnectionClosed.
+        """
+        if updates:
+            head = b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%b,"update":' % encode(session_id)
+            self._peer.write(head + (b"}}\n" + head).join(updates) + b"}}\n")
+
+    async def flow(self) -> None:
+        """Wait while the other side does not keep up."""
+        await self._peer.flow()
 
     async def wait_ended(self) -> None:
         """Wait until the other side said its last and what it asked for was answered, within bounds."""

@@ -204,7 +204,7 @@ class Peer:
             error = ErrorObject(int(code), message or MESSAGES[ErrorCode(code)], UNSET if data is None else data)
             self._put(head, error)
         except (TypeError, ValueError, NotImplementedError, RecursionError) as problem:
-            _log.error("the details of an error could not be encoded: %s", type(problem).__name__)  # noqa: TRY400 -- the traceback would show them
+            _log.error("the details of an error could not be encoded: %s", type(problem).__name__)
             self._put(head, ErrorObject(int(code), "Error"))
 
     # ── receiving ───────────────────────────────────────────────────────────────────────────────

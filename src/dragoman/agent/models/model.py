@@ -1,10 +1,11 @@
 """What a model is to a turn: a stream of parts for each request."""
 
-from collections.abc import AsyncIterator
-from typing import Any, Literal, Protocol
+from collections.abc import AsyncIterator, Sequence
+from typing import Literal, Protocol
 
 import msgspec
 
+from dragoman.agent.models.message import Message, ToolUse
 from dragoman.errors import DragomanError
 
 
@@ -18,13 +19,6 @@ class Thought(msgspec.Struct, frozen=True):
     """Some of the reasoning before it."""
 
     text: str
-
-
-class ToolUse(msgspec.Struct, frozen=True):
-    """A tool that the model wants to be called."""
-
-    name: str
-    arguments: dict[str, Any]
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -52,7 +46,7 @@ class Conversation(Protocol):
 
     context_size: int
 
-    def reply(self) -> AsyncIterator[Part]:
+    def reply(self, messages: Sequence[Message]) -> AsyncIterator[Part]:
         """Stream the reply to what was said so far; raises ModelFailure."""
         ...
 

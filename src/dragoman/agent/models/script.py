@@ -17,13 +17,15 @@ item, also in a new process; a reply that was cancelled counts as used; after th
 """
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
-from dragoman.agent.models.model import ModelFailure, Part, Stop, Text, Thought, ToolUse, Usage
+from dragoman.agent.models.message import Message, ToolUse
+from dragoman.agent.models.model import ModelFailure, Part, Stop, Text, Thought, Usage
 from dragoman.errors import ScriptError
 
 CONTEXT_SIZE = 200_000
@@ -42,10 +44,17 @@ class Failure(msgspec.Struct, frozen=True):
     problem: str
 
 
+class Tool(msgspec.Struct, frozen=True):
+    """The model asks for a tool, under a new id each time."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
 class Step(msgspec.Struct, frozen=True):
     """A part of a reply and how often it is sent."""
 
-    part: Part | Delay | Failure
+    part: Text | Thought | Tool | Usage | Stop | Delay | Failure
     repeat: int = 1
 
 
@@ -72,8 +81,9 @@ class ScriptConversation:
         self._replies = replies
         self._position = 0
 
-    async def reply(self) -> AsyncIterator[Part]:
-        """Stream the next reply; raises ModelFailure where the script says so."""
+    async def reply(self, messages: Sequence[Message]) -> AsyncIterator[Part]:
+        """Stream the next reply, whatever was said; raises ModelFailure where the script says so."""
+        del messages
         steps = self._replies[self._position % len(self._replies)]
         self._position += 1
         for step in steps:
@@ -82,6 +92,8 @@ class ScriptConversation:
                     await asyncio.sleep(step.part.delay_s)
                 elif isinstance(step.part, Failure):
                     raise ModelFailure(step.part.problem)
+                elif isinstance(step.part, Tool):
+                    yield ToolUse(f"call-{uuid.uuid4()}", step.part.name, step.part.arguments)
                 else:
                     yield step.part
 
@@ -164,14 +176,14 @@ class _Reader:
         tokens = {name: int(self._number(value, f"usage.{name}", whole=True)) for name, value in fields.items()}
         return Usage(**tokens)
 
-    def tool(self, node: Any) -> ToolUse:
+    def tool(self, node: Any) -> Tool:
         fields = self._mapping(node, "a tool as {name: …, arguments: {…}}")
         if not {"name"} <= set(fields) <= {"name", "arguments"}:
             raise self._error(node, f"tool: expected name and arguments, got {_listed(fields)}")
         arguments: Any = self._value(fields["arguments"]) if "arguments" in fields else {}
         if not isinstance(arguments, dict):
             raise self._error(fields["arguments"], "tool.arguments: expected a mapping")
-        return ToolUse(self._string(fields["name"], "tool.name"), cast("dict[str, Any]", arguments))
+        return Tool(self._string(fields["name"], "tool.name"), cast("dict[str, Any]", arguments))
 
     def _mapping(self, node: Any, expected: str) -> dict[str, Any]:
         if node.id != "mapping":
@@ -214,7 +226,7 @@ class _Reader:
         return ScriptError(self._file, node.start_mark.line + 1, problem)
 
 
-_PARTS: dict[str, Callable[[_Reader, Any], Part | Delay | Failure]] = {
+_PARTS: dict[str, Callable[[_Reader, Any], Text | Thought | Tool | Usage | Stop | Delay | Failure]] = {
     "text": _Reader.text,
     "thought": _Reader.thought,
     "tool": _Reader.tool,

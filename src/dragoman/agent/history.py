@@ -1,0 +1,101 @@
+"""What a log says of a session: its updates, replayed, and its state, restored."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from dragoman.agent.models.message import Message
+from dragoman.agent.session import Session, turn_end
+from dragoman.agent.settings import Settings
+from dragoman.protocol import v1
+from dragoman.protocol.unions import decode_hook
+from dragoman.store import Log, LogFailed, Record
+
+Replay = Callable[[Sequence[bytes]], Awaitable[None]]
+
+_decode_message = msgspec.json.Decoder(Message, dec_hook=decode_hook).decode
+_decode_settings = msgspec.json.Decoder(Settings).decode
+_decode_title = msgspec.json.Decoder(str).decode
+_decode_update = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class _TurnEvent(msgspec.Struct):
+    event: str
+
+
+_decode_turn = msgspec.json.Decoder(_TurnEvent).decode
+
+
+async def replay(log: Log, send: Replay) -> None:
+    """Send every logged update again, in order, as the bytes that were sent first."""
+    async for batch in log.records():
+        await send([record.data for record in batch if record.kind == "update"])
+
+
+async def restore(session: Session, log: Log, send: Replay | None) -> None:
+    """Bring a session back from its log, replaying its updates on the way when `send` is given.
+
+    A turn that was running when its process died is closed: its tool calls that never ended are marked as
+    failed, in the log and, with `send`, for the client.
+    """
+    unfinished_since = 0
+    async for batch in log.records():
+        if send is not None:
+            await send([record.data for record in batch if record.kind == "update"])
+        for record in batch:
+            if record.kind == "turn":
+                unfinished_since = record.seq if _decode_turn(record.data).event == "start" else 0
+            elif record.kind != "update":
+                _take(session, record)
+    session.outlet.log = log
+    if log.damage is not None:
+        session.notices.append(f"dragoman: {log.damage}")
+    if unfinished_since:
+        await _close_turn(session, log, unfinished_since, send)
+
+
+def _take(session: Session, record: Record) -> None:
+    match record.kind:
+        case "model":
+            session.messages.append(_decode_message(record.data))
+        case "config":
+            session.settings = _decode_settings(record.data)
+        case "title":
+            session.title = _decode_title(record.data)
+        case _:
+            pass
+
+
+async def _close_turn(session: Session, log: Log, since: int, send: Replay | None) -> None:
+    reason = v1.Content(content=v1.TextContent(text="The agent was stopped before this was done."))
+    ends = [
+        msgspec.json.encode(v1.ToolCallProgress(tool_call_id=call_id, status="failed", content=[reason]))
+        for call_id in await _unfinished_calls(log, since)
+    ]
+    for end in ends:
+        log.append("update", end)
+    log.append("turn", turn_end(session, "cancelled"))
+    try:
+        log.flush()
+    except LogFailed as failure:
+        session.notices.append(f"dragoman: {failure}")
+    if send is not None and ends:
+        await send(ends)
+
+
+async def _unfinished_calls(log: Log, since: int) -> list[str]:
+    open_calls: dict[str, None] = {}
+    async for batch in log.records():
+        for record in batch:
+            if record.seq <= since or record.kind != "update" or b'"tool_call' not in bytes(record.data):
+                continue
+            update = _decode_update(record.data)
+            call_id = update.get("toolCallId")
+            if not isinstance(call_id, str):
+                continue
+            if update.get("status") in ("completed", "failed"):
+                open_calls.pop(call_id, None)
+            elif update.get("sessionUpdate") == "tool_call":
+                open_calls[call_id] = None
+    return list(open_calls)

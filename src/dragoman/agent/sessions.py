@@ -1,0 +1,172 @@
+"""The sessions of one connection, and how they come, go and come back."""
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from dragoman.agent.history import replay, restore
+from dragoman.agent.models.model import Model
+from dragoman.agent.outlet import Outlet
+from dragoman.agent.session import Session
+from dragoman.errors import ErrorCode, InvalidParams, RpcError
+from dragoman.protocol.connection import Connection
+from dragoman.store import Header, Log, SessionBusy, SessionUnknown, Store, is_same_directory
+
+CLOSE_TIMEOUT_S = 5.0
+"""How long the end of a connection waits for turns to stop and logs to reach the disk."""
+
+
+class Sessions:
+    """The live ones by id, and those in the store, which become live when they are loaded or resumed."""
+
+    def __init__(self, connection: Connection, store: Store, load_model: Callable[[], Model]) -> None:
+        self._connection = connection
+        self._store = store
+        self._load_model = load_model
+        self._model: Model | None = None
+        self._live: dict[str, Session] = {}
+        self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def get(self, session_id: str) -> Session:
+        """Return a live session; raises RpcError `-32002`."""
+        try:
+            return self._live[session_id]
+        except KeyError:
+            raise not_found(session_id) from None
+
+    def find(self, session_id: str) -> Session | None:
+        """Return a live session, if it is one."""
+        return self._live.get(session_id)
+
+    def new(self, cwd: str, directories: list[str]) -> Session:
+        """Begin a session."""
+        session = self._make(_header(cwd, directories))
+        self._live[session.id] = session
+        return session
+
+    async def bring_back(self, session_id: str, cwd: str, directories: list[str], *, with_replay: bool) -> Session:
+        """Make a session live, or find it live, and replay it when asked to; raises RpcError and LogFailed."""
+        async with self._opening.setdefault(session_id, asyncio.Lock()):
+            session = self._live.get(session_id)
+            if session is None:
+                session = await self._open(session_id, cwd, with_replay=with_replay)
+                self._live[session_id] = session
+            else:
+                _check_same_cwd(session.header, cwd)
+                if with_replay and session.log is not None:
+                    await self._replay_live(session, session.log)
+        session.additional_directories = directories
+        return session
+
+    async def fork(self, session_id: str, cwd: str, directories: list[str]) -> Session:
+        """Begin a session with the history of another; raises RpcError and LogFailed."""
+        fork = self._make(_header(cwd, directories, forked_from=session_id))
+        source = self._live.get(session_id)
+        if source is not None and source.log is None:
+            fork.settings = msgspec.structs.replace(source.settings)
+        else:
+            if source is not None:
+                source.outlet.flush()
+            try:
+                await self._store.fork(session_id, fork.header)
+            except SessionUnknown:
+                raise not_found(session_id) from None
+            await restore(fork, await self._store.open(fork.id), None)
+        self._live[fork.id] = fork
+        return fork
+
+    async def close(self, session_id: str) -> None:
+        """Stop and free a session, keeping its history; raises RpcError `-32002` when there is none."""
+        session = self._live.get(session_id)
+        if session is None:
+            if await self._store.find(session_id) is None:
+                raise not_found(session_id)
+            return
+        await self._free(session)
+
+    async def delete(self, session_id: str) -> None:
+        """Stop and remove a session; raises RpcError when another process has it."""
+        session = self._live.get(session_id)
+        if session is not None:
+            await self._free(session)
+        try:
+            await self._store.delete(session_id)
+        except SessionBusy as error:
+            raise busy(error) from None
+
+    async def close_all(self) -> None:
+        """Stop and free all of them, in bounded time."""
+        sessions = list(self._live.values())
+        for session in sessions:
+            session.cancel()
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await asyncio.gather(*(self._free(session) for session in sessions), return_exceptions=True)
+                await self._store.close()
+        except TimeoutError:
+            pass  # every acknowledged update is in its log already; only the last fsync was missed
+
+    async def _free(self, session: Session) -> None:
+        session.cancel()
+        await session.wait_idle()
+        if self._live.pop(session.id, None) is not None and session.log is not None:
+            await session.log.close()
+
+    def _make(self, header: Header) -> Session:
+        if self._model is None:
+            self._model = self._load_model()
+        return Session(header, Outlet(self._connection, header.id), self._model.start())
+
+    async def _open(self, session_id: str, cwd: str, *, with_replay: bool) -> Session:
+        try:
+            log = await self._store.open(session_id)
+        except SessionUnknown:
+            raise not_found(session_id) from None
+        except SessionBusy as error:
+            raise busy(error) from None
+        try:
+            _check_same_cwd(log.header, cwd)
+            session = self._make(log.header)
+            await restore(session, log, session.outlet.replay if with_replay else None)
+        except BaseException:
+            await log.close()
+            raise
+        return session
+
+    async def _replay_live(self, session: Session, log: Log) -> None:
+        session.outlet.hold()
+        try:
+            await replay(log, session.outlet.replay)
+        finally:
+            session.outlet.release()
+
+
+def _header(cwd: str, directories: list[str], *, forked_from: str | None = None) -> Header:
+    created = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return Header(str(uuid.uuid4()), cwd, directories, created, forked_from)
+
+
+def not_found(session_id: str) -> RpcError:
+    """Say that there is no such session."""
+    problem = "there is no such session; session/list tells which there are, session/new makes one"
+    return RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"sessionId": session_id, "problem": problem})
+
+
+def busy(error: SessionBusy) -> RpcError:
+    """Say who has the session."""
+    data = {"sessionId": error.session_id, "problem": str(error), "pid": error.pid, "host": error.host}
+    return RpcError(ErrorCode.INVALID_REQUEST, data)
+
+
+def _check_same_cwd(header: Header, cwd: str) -> None:
+    if not is_same_directory(header.cwd, cwd):
+        raise InvalidParams(
+            "params.cwd",
+            f"session {header.id} belongs to {header.cwd}; send that as its cwd",
+            expected=header.cwd,
+            got=cwd,
+        )

@@ -1,0 +1,653 @@
+"""Sessions come, go and come back."""
+
+import asyncio
+import json
+import os
+
+import pytest
+from tests.agent.running import running_agent
+from tests.wire.raw_end import raw_end
+
+from dragoman.agent import Agent
+from dragoman.agent.models.model import Text
+from dragoman.agent.models.script import parse_script
+from dragoman.errors import ErrorCode, RemoteError
+from dragoman.protocol import v1
+from dragoman.protocol.methods import (
+    SESSION_CLOSE,
+    SESSION_DELETE,
+    SESSION_FORK,
+    SESSION_LIST,
+    SESSION_LOAD,
+    SESSION_RESUME,
+)
+from dragoman.store import FileStore
+from dragoman.wire import memory_pair
+
+SCRIPT = """
+- - thought: hm
+  - text: one
+  - text: two
+  - usage: {input: 3, output: 4}
+- - tool: {name: fly, arguments: {to: moon}}
+- - text: cannot
+- - text: started
+  - delay_s: 600
+- - text: five
+"""
+
+
+class Remembers:
+    """A model that says how much it remembers."""
+
+    context_size = 1000
+
+    def start(self):
+        return self
+
+    async def reply(self, messages):
+        yield Text(f"{len(messages)} messages")
+
+
+async def refused(call):
+    with pytest.raises(RemoteError) as caught:
+        await call
+    return caught.value
+
+
+async def load(client, session_id, cwd, **options):
+    request = v1.LoadSessionRequest(session_id=session_id, cwd=str(cwd), mcp_servers=[], **options)
+    return await client.connection.call(SESSION_LOAD, request)
+
+
+async def resume(client, session_id, cwd, **options):
+    request = v1.ResumeSessionRequest(session_id=session_id, cwd=str(cwd), **options)
+    return await client.connection.call(SESSION_RESUME, request)
+
+
+async def fork(client, session_id, cwd):
+    request = v1.ForkSessionRequest(session_id=session_id, cwd=str(cwd))
+    return (await client.connection.call(SESSION_FORK, request)).session_id
+
+
+async def close(client, session_id):
+    return await client.connection.call(SESSION_CLOSE, v1.CloseSessionRequest(session_id=session_id))
+
+
+async def delete(client, session_id):
+    return await client.connection.call(SESSION_DELETE, v1.DeleteSessionRequest(session_id=session_id))
+
+
+async def listed(client, cwd=None, cursor=None):
+    request = v1.ListSessionsRequest(cwd=cwd and str(cwd), cursor=cursor)
+    return await client.connection.call(SESSION_LIST, request)
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Where the session works, and where it is kept."""
+    (tmp_path / "project").mkdir()
+    return tmp_path / "project", tmp_path / "home"
+
+
+def files(home):
+    return sorted(home.glob("projects/*/session-*.jsonl"))
+
+
+async def converse(place, *prompts, script=SCRIPT, **options):
+    """Have a conversation in a process of its own, so to say; return its id and what the client saw."""
+    cwd, home = place
+    async with running_agent(home, script, **options) as client:
+        await client.initialize()
+        session_id = await client.new_session(str(cwd))
+        for prompt in prompts:
+            await client.prompt(session_id, prompt)
+        return session_id, [notification.update for notification in client.updates]
+
+
+async def test_what_works_is_advertised(place):
+    async with running_agent(place[1]) as client:
+        capabilities = (await client.initialize()).agent_capabilities
+    assert capabilities.load_session
+    given = capabilities.session_capabilities
+    for name in ("list", "resume", "close", "delete", "fork", "additional_directories"):
+        assert getattr(given, name) is not None
+    assert capabilities.mcp_capabilities == v1.McpCapabilities()
+    assert capabilities.prompt_capabilities == v1.PromptCapabilities()
+
+
+# ── the file ────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_session_without_a_prompt_leaves_no_file(place):
+    await converse(place)
+    assert files(place[1]) == []
+
+
+async def test_the_file_is_where_it_should_be_and_says_its_cwd(place):
+    cwd, home = place
+    session_id, _ = await converse(place, "hi")
+    [path] = files(home)
+    assert path == home / "projects" / str(cwd).replace("/", "-") / f"session-{session_id}.jsonl"
+    header, *records = map(json.loads, path.read_text().splitlines())
+    assert header["session"]["cwd"] == str(cwd)
+    assert [record["seq"] for record in records] == list(range(1, len(records) + 1))
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+async def test_mcp_servers_and_their_secrets_are_in_no_file(place):
+    cwd, home = place
+    server = v1.McpServerStdio(
+        name="s", command="c", args=["canary-arg"], env=[v1.EnvVariable(name="KEY", value="canary-env")]
+    )
+    async with running_agent(home) as client:
+        await client.initialize()
+        session_id = await client.new_session(str(cwd), [server])
+        await client.prompt(session_id, "hi")
+    assert all(b"canary" not in path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+
+# ── session/load ────────────────────────────────────────────────────────────────────────────────────
+
+
+def without_user(updates):
+    return [update for update in updates if not isinstance(update, v1.UserMessageChunk)]
+
+
+async def test_a_load_replays_the_whole_conversation_and_then_answers(place):
+    session_id, seen = await converse(place, "first prompt", "fly")
+    async with running_agent(place[1], SCRIPT) as client:
+        await client.initialize()
+        answer = await load(client, session_id, place[0])
+        replayed = [notification.update for notification in client.updates]
+    assert without_user(replayed) == seen
+    assert [u.content.text for u in replayed if isinstance(u, v1.UserMessageChunk)] == ["first prompt", "fly"]
+    assert isinstance(replayed[0], v1.UserMessageChunk)
+    assert answer.modes.current_mode_id == "ask"
+    assert answer.config_options
+
+
+async def test_replayed_updates_are_the_bytes_that_were_sent(place):
+    cwd, home = place
+    raw_seen, raw_replayed = [], []
+
+    async def listen(client, into):
+        handle = client.routes.notification
+
+        def tap(method, params):
+            into.append(bytes(params))
+            return handle(method, params)
+
+        client.connection._peer._handler = type(
+            "Tap", (), {"notification": staticmethod(tap), "request": client.routes.request}
+        )()
+
+    async with running_agent(home, SCRIPT) as client:
+        await listen(client, raw_seen)
+        await client.initialize()
+        session_id = await client.new_session(str(cwd))
+        await client.prompt(session_id, 'a ☃ and a \\ " newline\n')
+        await client.prompt(session_id, "again")
+    async with running_agent(home, SCRIPT) as client:
+        await listen(client, raw_replayed)
+        await client.initialize()
+        await load(client, session_id, cwd)
+    assert [line for line in raw_replayed if b"user_message_chunk" not in line] == raw_seen
+
+
+async def test_the_model_remembers_after_a_load_and_a_resume(place):
+    cwd, home = place
+    session_id, _ = await converse(place, "one", "two", model=Remembers())
+    for bring_back in (load, resume):
+        async with running_agent(home, model=Remembers()) as client:
+            await client.initialize()
+            await bring_back(client, session_id, cwd)
+            client.updates.clear()
+            await client.prompt(session_id, "next")
+            said = client.text()
+        assert said == ("5 messages" if bring_back is load else "7 messages")
+
+
+async def test_a_live_session_is_replayed_too(place):
+    cwd, home = place
+    async with running_agent(home, SCRIPT) as client:
+        await client.initialize()
+        session_id = await client.new_session(str(cwd))
+        await client.prompt(session_id, "hi")
+        seen = [notification.update for notification in client.updates]
+        client.updates.clear()
+        await load(client, session_id, cwd)
+        assert without_user([notification.update for notification in client.updates]) == seen
+        await client.prompt(session_id, "go on")
+
+
+async def test_a_live_session_without_a_prompt_loads_as_nothing(place):
+    cwd, home = place
+    async with running_agent(home) as client:
+        await client.initialize()
+        session_id = await client.new_session(str(cwd))
+        await load(client, session_id, cwd)
+        assert client.updates == []
+    async with running_agent(home) as client:
+        await client.initialize()
+        assert (await refused(load(client, session_id, cwd))).code == ErrorCode.RESOURCE_NOT_FOUND
+
+
+async def test_a_load_in_the_middle_of_a_turn_shows_what_happened_and_then_what_happens(place):
+    cwd, home = place
+    script = "- - text: 'a'\n    repeat: 50\n  - delay_s: 0.02\n  - text: 'b'\n    repeat: 50\n"
+    async with running_agent(home, script) as client:
+        await client.initialize()
+        session_id = await client.new_session(str(cwd))
+        turn = asyncio.ensure_future(client.prompt(session_id, "hi"))
+        await client.wait_for(lambda c: len(c.updates) > 20)
+        client.updates.clear()
+        await load(client, session_id, cwd)
+        await turn
+        text = client.text()
+    assert text.endswith("b" * 50)
+    assert "a" * 50 + "b" * 50 in text
+
+
+async def test_updates_while_a_replay_is_under_way_come_after_it(place):
+    cwd, home = place
+    script = "- - text: 'x'\n    repeat: 3000\n- - text: '0'\n    repeat: 3000\n  - text: '1'\n    repeat: 3000\n"
+    async with running_agent(home, script) as client:
+        await client.initialize()
+        session_id = await client.new_session(str(cwd))
+        await client.prompt(session_id, "fill")
+        turn = asyncio.ensure_future(client.prompt(session_id, "run"))
+        await client.wait_for(lambda c: "0" in c.text())
+        before = len(client.text())
+        await load(client, session_id, cwd)
+        await turn
+        replayed_and_live = client.text()[before:]
+    start = replayed_and_live.index("x" * 3000)
+    assert replayed_and_live[start + 3000 :] == "0" * 3000 + "1" * 3000
+
+
+@pytest.mark.parametrize("bring_back", [load, resume])
+async def test_an_unknown_session_is_not_found(place, bring_back):
+    async with running_agent(place[1]) as client:
+        await client.initialize()
+        for unknown in ("nobody", "00000000-0000-0000-0000-000000000000", "../../etc/passwd", ""):
+            error = await refused(bring_back(client, unknown, place[0]))
+            assert (error.code, error.data["sessionId"]) == (ErrorCode.RESOURCE_NOT_FOUND, unknown)
+
+
+@pytest.mark.parametrize("bring_back", [load, resume])
+@pytest.mark.parametrize("live", [True, False])
+async def test_another_cwd_is_refused_with_the_right_one(place, bring_back, live, tmp_path):
+    cwd, home = place
+    session_id, _ = await converse(place, "hi")
+    async with running_agent(home) as client:
+        await client.initialize()
+        if live:
+            await resume(client, session_id, cwd)
+        error = await refused(bring_back(client, session_id, tmp_path))
+        assert error.data["path"] == "params.cwd"
+        assert f"belongs to {cwd}" in error.data["problem"]
+        await bring_back(client, session_id, f"{cwd}/./")
+
+
+async def test_a_resume_replays_nothing(place):
+    session_id, _ = await converse(place, "hi")
+    async with running_agent(place[1], SCRIPT) as client:
+        await client.initialize()
+        answer = await resume(client, session_id, place[0])
+        assert client.updates == []
+        assert answer.modes.current_mode_id == "ask"
+        assert (await client.prompt(session_id, "again")).stop_reason == "end_turn"
+
+
+@pytest.mark.parametrize("bring_back", [load, resume])
+async def test_a_session_of_another_live_process_is_refused_with_its_owner(place, bring_back):
+    cwd, home = place
+    async with running_agent(home) as owner:
+        await owner.initialize()
+        session_id = await owner.new_session(str(cwd))
+        await owner.prompt(session_id, "hi")
+        async with running_agent(home) as other:
+            await other.initialize()
+            error = await refused(bring_back(other, session_id, cwd))
+    assert error.code == ErrorCode.INVALID_REQUEST
+    assert error.data["pid"] == os.getpid()
+    assert f"process {os.getpid()}" in error.data["problem"]
+
+
+async def test_two_loads_at_once_both_get_the_session(place):
+    session_id, seen = await converse(place, "hi")
+    async with running_agent(place[1]) as client:
+        await client.initialize()
+        await asyncio.gather(load(client, session_id, place[0]), load(client, session_id, place[0]))
+        assert len(without_user([n.update for n in client.updates])) == 2 * len(seen)
+
+
+async def test_additional_directories_are_those_of_the_request_and_checked(place, tmp_path):
+    cwd, home = place
+    session_id, _ = await converse(place, "hi")
+    async with running_agent(home) as client:
+        await client.initialize()
+        await load(client, session_id, cwd, additional_directories=[str(tmp_path)])
+        error = await refused(load(client, session_id, cwd, additional_directories=[str(tmp_path), "relative"]))
+        assert error.data["path"] == "params.additionalDirectories[1]"
+
+
+# ── after a crash ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_tool_calls_that_a_crash_left_open_are_closed_once(place):
+    cwd, home = place
+    session_id, _ = await converse(place, "hi")
+    store = FileStore(home)
+    log = await store.open(session_id)
+    async for _ in log.records():
+        pass
+    log.append("turn", b'{"event":"start"}')
+    log.append("update", b'{"sessionUpdate":"tool_call","toolCallId":"open","title":"t","status":"pending"}')
+    log.append("update", b'{"sessionUpdate":"tool_call","toolCallId":"done","title":"t"}')
+    log.append("update", b'{"sessionUpdate":"tool_call_update","toolCallId":"done","status":"completed"}')
+    await log.close()
+    for _ in range(2):
+        async with running_agent(home) as client:
+            await client.initialize()
+            await load(client, session_id, cwd)
+            ends = [n.update for n in client.updates if isinstance(n.update, v1.ToolCallProgress)]
+        assert [(end.tool_call_id, end.status) for end in ends] == [("done", "completed"), ("open", "failed")]
+
+
+async def test_a_torn_end_is_told_once_and_the_session_goes_on(place):
+    cwd, home = place
+    session_id, seen = await converse(place, "hi")
+    [path] = files(home)
+    with path.open("ab") as file:
+        file.write(b'{"seq":99,"time":1,"upda')
+    async with running_agent(home, SCRIPT) as client:
+        await client.initialize()
+        await load(client, session_id, cwd)
+        *replayed, notice = without_user([n.update for n in client.updates])
+        assert replayed == seen
+        assert "cut short" in notice.content.text
+        await client.prompt(session_id, "go on")
+    async with running_agent(home, SCRIPT) as client:
+        await client.initialize()
+        await load(client, session_id, cwd)
+        assert "cut short" not in client.text()
+        assert "one" in client.text()
+
+
+async def test_damage_inside_is_told_and_the_file_kept_aside(place):
+    cwd, home = place
+    session_id, _ = await converse(place, "first", "second")
+    [path] = files(home)
+    original = path.read_bytes()
+    spot = original.index(b'"second"')
+    damaged = original[:spot] + b'"sec0nd"' + original[spot + 8 :]
+    path.write_bytes(damaged)
+    async with running_agent(home, SCRIPT) as client:
+        await client.initialize()
+        await load(client, session_id, cwd)
+        assert "damaged" in client.text()
+        assert "first" in [n.update.content.text for n in client.updates if isinstance(n.update, v1.UserMessageChunk)]
+        await client.prompt(session_id, "go on")
+    assert any(other.read_bytes() == damaged for other in path.parent.iterdir())
+
+
+# ── list, close, delete, fork ───────────────────────────────────────────────────────────────────────
+
+
+async def test_a_list_tells_title_time_and_message_count_newest_first(place, tmp_path):
+    cwd, home = place
+    first, _ = await converse(place, "What is the\n meaning of life?", "Really?")
+    second, _ = await converse((tmp_path, home), "elsewhere")
+    async with running_agent(home) as client:
+        await client.initialize()
+        everything = await listed(client)
+        assert [info.session_id for info in everything.sessions] == [second, first]
+        [info] = (await listed(client, cwd)).sessions
+        assert (info.session_id, info.cwd, info.title) == (first, str(cwd), "What is the meaning of life?")
+        assert info.updated_at.endswith("Z")
+        assert info.meta == {"dragoman/messages": 5}
+        assert (await listed(client, "/nowhere")).sessions == []
+        assert everything.next_cursor is None
+
+
+async def test_a_bad_cursor_is_refused(place):
+    async with running_agent(place[1]) as client:
+        await client.initialize()
+        error = await refused(listed(client, cursor="made up"))
+        assert (error.code, error.data["path"]) == (ErrorCode.INVALID_PARAMS, "params.cursor")
+
+
+async def test_a_close_answers_after_the_turns_own_answer(place):
+    cwd, home = place
+    near, far = memory_pair()
+    model = parse_script("- - text: started\n  - delay_s: 600\n", "f")
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+        tasks.create_task(Agent(far, FileStore(home), lambda: model).serve())
+        async with raw_end(near) as end:
+            await end.ask({"id": 0, "method": "initialize", "params": {"protocolVersion": 1}})
+            new = await end.ask({"id": 1, "method": "session/new", "params": {"cwd": str(cwd), "mcpServers": []}})
+            session = {"sessionId": new["result"]["sessionId"]}
+            end.send({"id": 2, "method": "session/prompt", "params": {**session, "prompt": []}})
+            while (await end.receive())["params"]["update"]["sessionUpdate"] != "agent_message_chunk":
+                pass
+            answers = [await end.ask({"id": 3, "method": "session/close", "params": session}), await end.receive()]
+    assert [(answer["id"], answer["result"]) for answer in answers] == [(2, {"stopReason": "cancelled"}), (3, {})]
+
+
+async def test_a_closed_session_keeps_its_history(place):
+    cwd, home = place
+    async with running_agent(home, "- - text: said\n") as client:
+        await client.initialize()
+        session_id = await client.new_session(str(cwd))
+        await client.prompt(session_id, "hi")
+        for _ in range(2):
+            await close(client, session_id)
+        assert (await refused(client.prompt(session_id, "x"))).code == ErrorCode.RESOURCE_NOT_FOUND
+        await load(client, session_id, cwd)
+        assert client.text() == "saidsaid"
+
+
+async def test_a_close_of_what_never_was_is_not_found(place):
+    async with running_agent(place[1]) as client:
+        await client.initialize()
+        assert (await refused(close(client, "nobody"))).code == ErrorCode.RESOURCE_NOT_FOUND
+
+
+async def test_a_delete_removes_it_and_is_silent_otherwise(place):
+    cwd, home = place
+    session_id, _ = await converse(place, "hi")
+    async with running_agent(home) as client:
+        await client.initialize()
+        await load(client, session_id, cwd)
+        for _ in range(2):
+            await delete(client, session_id)
+        await delete(client, "nobody")
+        assert (await listed(client)).sessions == []
+        assert (await refused(load(client, session_id, cwd))).code == ErrorCode.RESOURCE_NOT_FOUND
+    assert files(home) == []
+
+
+async def test_a_delete_stops_a_running_turn(place):
+    cwd, home = place
+    async with running_agent(home, "- - text: started\n  - delay_s: 600\n") as client:
+        await client.initialize()
+        session_id = await client.new_session(str(cwd))
+        turn = asyncio.ensure_future(client.prompt(session_id, "hi"))
+        await client.wait_for(lambda c: c.text() == "started")
+        await delete(client, session_id)
+        assert (await turn).stop_reason == "cancelled"
+    assert files(home) == []
+
+
+async def test_a_fork_has_the_same_history_and_its_own_future(place):
+    cwd, home = place
+    session_id, seen = await converse(place, "hi", model=Remembers())
+    async with running_agent(home, model=Remembers()) as client:
+        await client.initialize()
+        copy = await fork(client, session_id, cwd)
+        assert copy != session_id
+        await client.prompt(copy, "only here")
+        assert client.text() == "3 messages"
+        client.updates.clear()
+        await load(client, session_id, cwd)
+        assert without_user([n.update for n in client.updates]) == seen
+        client.updates.clear()
+        await load(client, copy, cwd)
+        assert client.text() == "1 messages3 messages"
+        assert len((await listed(client)).sessions) == 2
+
+
+async def test_a_fork_of_a_live_session_in_a_turn_leaves_it_alone(place):
+    cwd, home = place
+    async with running_agent(home, "- - text: started\n  - delay_s: 600\n- - text: second\n") as client:
+        await client.initialize()
+        session_id = await client.new_session(str(cwd))
+        turn = asyncio.ensure_future(client.prompt(session_id, "hi"))
+        await client.wait_for(lambda c: c.text() == "started")
+        copy = await fork(client, session_id, cwd)
+        assert not turn.done()
+        client.updates.clear()
+        await load(client, copy, cwd)
+        assert client.text(copy) == "started"
+        await client.cancel(session_id)
+        assert (await turn).stop_reason == "cancelled"
+
+
+async def test_a_fork_of_a_session_without_a_prompt_keeps_its_settings(place):
+    cwd, home = place
+    async with running_agent(home) as client:
+        await client.initialize()
+        session_id = await client.new_session(str(cwd))
+        await client.connection.call_extension("session/set_mode", {"sessionId": session_id, "modeId": "plan"})
+        copy = await fork(client, session_id, cwd)
+        assert (await load(client, copy, cwd)).modes.current_mode_id == "plan"
+        assert (await refused(fork(client, "nobody", cwd))).code == ErrorCode.RESOURCE_NOT_FOUND
+
+
+# ── modes and options ───────────────────────────────────────────────────────────────────────────────
+
+KNOWS_BOOLEAN = v1.ClientCapabilities(
+    session=v1.ClientSessionCapabilities(
+        config_options=v1.SessionConfigOptionsCapabilities(boolean=v1.BooleanConfigOptionCapabilities())
+    )
+)
+
+
+def values(options):
+    return {option.id: option.current_value for option in options}
+
+
+async def test_modes_and_options_are_in_step_whichever_is_set(place):
+    cwd, home = place
+    async with running_agent(home) as client:
+        await client.initialize()
+        session_id = await client.new_session(str(cwd))
+        await client.connection.call_extension("session/set_mode", {"sessionId": session_id, "modeId": "code"})
+        mode, options = [n.update for n in client.updates]
+        assert (mode.current_mode_id, values(options.config_options)) == ("code", {"mode": "code"})
+        client.updates.clear()
+        params = {"sessionId": session_id, "configId": "mode", "value": "plan"}
+        answer = await client.connection.call_extension("session/set_config_option", params)
+        assert answer["configOptions"][0]["currentValue"] == "plan"
+        mode, options = [n.update for n in client.updates]
+        assert (mode.current_mode_id, values(options.config_options)) == ("plan", {"mode": "plan"})
+
+
+async def test_settings_survive_a_load(place):
+    cwd, home = place
+    async with running_agent(home, capabilities=KNOWS_BOOLEAN) as client:
+        await client.initialize()
+        session_id = await client.new_session(str(cwd))
+        await client.connection.call_extension("session/set_mode", {"sessionId": session_id, "modeId": "plan"})
+        await client.prompt(session_id, "hi")
+        params = {"sessionId": session_id, "configId": "thoughts", "type": "boolean", "value": False}
+        await client.connection.call_extension("session/set_config_option", params)
+    async with running_agent(home, capabilities=KNOWS_BOOLEAN) as client:
+        await client.initialize()
+        answer = await load(client, session_id, cwd)
+        assert answer.modes.current_mode_id == "plan"
+        assert values(answer.config_options) == {"mode": "plan", "thoughts": False}
+
+
+async def test_thoughts_can_be_hidden(place):
+    cwd, home = place
+    async with running_agent(home, "- - thought: hm\n  - text: a\n", capabilities=KNOWS_BOOLEAN) as client:
+        await client.initialize()
+        session_id = await client.new_session(str(cwd))
+        params = {"sessionId": session_id, "configId": "thoughts", "type": "boolean", "value": False}
+        await client.connection.call_extension("session/set_config_option", params)
+        await client.prompt(session_id, "hi")
+        assert not any(isinstance(n.update, v1.AgentThoughtChunk) for n in client.updates)
+
+
+@pytest.mark.parametrize(
+    ("params", "path"),
+    [
+        ({"configId": "speed", "value": "fast"}, "params.configId"),
+        ({"configId": "mode", "value": "yolo"}, "params.value"),
+        ({"configId": "mode", "type": "boolean", "value": True}, "params.value"),
+        ({"configId": "thoughts", "type": "boolean", "value": True}, "params.configId"),
+        ({"configId": "mode"}, "params.value"),
+    ],
+)
+async def test_what_cannot_be_set_is_refused_with_what_can(place, params, path):
+    cwd, home = place
+    async with running_agent(home) as client:
+        await client.initialize()
+        session_id = await client.new_session(str(cwd))
+        error = await refused(
+            client.connection.call_extension("session/set_config_option", {"sessionId": session_id, **params})
+        )
+        assert (error.code, error.data["path"]) == (ErrorCode.INVALID_PARAMS, path)
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("session/prompt", {"prompt": []}),
+        ("session/load", {"cwd": "/", "mcpServers": []}),
+        ("session/resume", {"cwd": "/"}),
+        ("session/fork", {"cwd": "/"}),
+        ("session/close", {}),
+        ("session/set_mode", {"modeId": "ask"}),
+        ("session/set_config_option", {"configId": "mode", "value": "ask"}),
+    ],
+)
+async def test_every_method_says_that_it_does_not_know_a_session(place, method, params):
+    async with running_agent(place[1]) as client:
+        await client.initialize()
+        error = await refused(client.connection.call_extension(method, {"sessionId": "nobody", **params}))
+        assert error.code == ErrorCode.RESOURCE_NOT_FOUND
+
+
+# ── many at once ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_many_sessions_run_side_by_side_without_mixing(place):
+    cwd, home = place
+    async with running_agent(home, "- - text: x\n    repeat: 100\n") as client:
+        await client.initialize()
+        ids = [await client.new_session(str(cwd)) for _ in range(20)]
+        await asyncio.gather(*(client.prompt(session_id, session_id) for session_id in ids))
+        assert all(client.text(session_id) == "x" * 100 for session_id in ids)
+    assert len(files(home)) == 20
+    for path in files(home):
+        text = path.read_text()
+        assert sum(session_id in text for session_id in ids) == 1
+
+
+async def test_a_slow_model_or_disk_of_one_session_does_not_hold_up_another(place):
+    cwd, home = place
+    async with running_agent(home, "- - text: started\n  - delay_s: 600\n") as slow:
+        await slow.initialize()
+        one = await slow.new_session(str(cwd))
+        turn = asyncio.ensure_future(slow.prompt(one, "hi"))
+        await slow.wait_for(lambda c: c.text() == "started")
+        other = await slow.new_session(str(cwd))
+        turns = [turn, asyncio.ensure_future(slow.prompt(other, "hi"))]
+        await slow.wait_for(lambda c: c.text(other) == "started")
+        for session_id, running in zip((one, other), turns, strict=True):
+            await slow.cancel(session_id)
+            assert (await running).stop_reason == "cancelled"
