@@ -1,12 +1,12 @@
 import asyncio
 
 import pytest
-from tests.agent.running import running_agent, session_in
 
 from dragoman import __version__
 from dragoman.errors import ErrorCode, RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import AUTHENTICATE, INITIALIZE, SESSION_NEW, SESSION_PROMPT
+from tests.agent.running import running_agent, session_in
 
 WAITING = "- - text: started\n  - delay_s: 600\n- - text: second reply\n"
 

@@ -5,8 +5,6 @@ import json
 import os
 
 import pytest
-from tests.agent.running import running_agent
-from tests.wire.raw_end import raw_end
 
 from dragoman.agent import Agent
 from dragoman.agent.models.model import Text
@@ -23,6 +21,8 @@ from dragoman.protocol.methods import (
 )
 from dragoman.store import FileStore
 from dragoman.wire import memory_pair
+from tests.agent.running import running_agent
+from tests.wire.raw_end import raw_end
 
 SCRIPT = """
 - - thought: hm

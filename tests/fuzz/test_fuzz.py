@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 from tests.fuzz import campaign
 from tests.fuzz.targets import TARGETS
 

@@ -4,12 +4,12 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.interop.peers import AGENTS
 
 from dragoman.proc import EVERYTHING, Supervisor
 from dragoman.protocol import v1
 from dragoman.testing import ScriptedClient
 from dragoman.wire import StdioTransport
+from tests.interop.peers import AGENTS
 
 pytestmark = pytest.mark.parametrize("command", AGENTS)
 

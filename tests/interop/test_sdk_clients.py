@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from tests.interop.peers import CLIENTS
 
 from dragoman.testing import dump_turns, steps
+from tests.interop.peers import CLIENTS
 
 pytestmark = pytest.mark.parametrize("client", CLIENTS)
 
@@ -68,6 +68,16 @@ def test_a_running_turn_can_be_cancelled(client, our_agent, tmp_path):
     _, prompt = converse(client, tmp_path, our_agent, *options)["prompts"]
     assert prompt["stopReason"] == "cancelled"
     assert prompt["updates"][-1]["content"]["text"] == "waiting"
+
+
+def test_a_load_replays_the_conversation_in_a_new_process(client, our_agent, tmp_path):
+    first = converse(client, tmp_path, our_agent, "--prompt", "hi")
+    second = converse(client, tmp_path, our_agent, "--load", first["sessionId"], "--prompt", "again")
+    replayed = second["loaded"]
+    assert replayed[0]["sessionUpdate"] == "user_message_chunk"
+    assert replayed[0]["content"] == {"type": "text", "text": "hi"}
+    assert replayed[1:] == first["prompts"][0]["updates"]
+    assert second["prompts"][0]["stopReason"] == "end_turn"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """A client on the official Python SDK that runs one scenario against an agent and prints what it saw.
 
-    python_client.py --cwd DIR [--prompt TEXT]... [--answer yes|no|cancel] [--cancel-after N] -- CMD ARGS...
+    python_client.py --cwd DIR [--load ID] [--prompt TEXT]... [--answer yes|no|cancel] [--cancel-after N] -- CMD ARGS...
 
-Stdout is one JSON object: ``{"initialize", "sessionId", "prompts": [{"stopReason", "updates",
+Stdout is one JSON object: ``{"initialize", "sessionId", "loaded": [updates], "prompts": [{"stopReason", "updates",
 "permissions"}]}``, or ``{"error"}`` with exit status 1. Values are what the SDK's models took in, with wire
 names and without fields that the agent did not send.
 """
@@ -75,11 +75,16 @@ async def run_scenario(options: argparse.Namespace, command: list[str]) -> dict[
             protocol_version=acp.PROTOCOL_VERSION,
             client_info=Implementation(name="python-sdk-client", version="0.12.1"),
         )
-        session = await agent.new_session(cwd=options.cwd, mcp_servers=[])
+        session_id, loaded = options.load, None
+        if session_id is None:
+            session_id = (await agent.new_session(cwd=options.cwd, mcp_servers=[])).session_id
+        else:
+            await agent.load_session(cwd=options.cwd, session_id=session_id, mcp_servers=[])
+            loaded = await settled(client.updates)
         prompts = []
         for number, text in enumerate(options.prompt, start=1):
             client.begin_turn(options.cancel_after if number == len(options.prompt) else None)
-            response = await agent.prompt(session_id=session.session_id, prompt=[acp.text_block(text)])
+            response = await agent.prompt(session_id=session_id, prompt=[acp.text_block(text)])
             prompts.append(
                 {
                     "stopReason": response.stop_reason,
@@ -87,7 +92,16 @@ async def run_scenario(options: argparse.Namespace, command: list[str]) -> dict[
                     "permissions": client.permissions,
                 }
             )
-    return {"initialize": to_wire(initialized), "sessionId": session.session_id, "prompts": prompts}
+    return {"initialize": to_wire(initialized), "sessionId": session_id, "loaded": loaded, "prompts": prompts}
+
+
+async def settled(updates: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Wait until no more updates come: the SDK gives the answer to a load before it has handled the replay."""
+    count = -1
+    while count != len(updates):
+        count = len(updates)
+        await asyncio.sleep(0.1)
+    return updates
 
 
 def give_up(process: asyncio.subprocess.Process) -> None:
@@ -107,6 +121,7 @@ def describe(error: BaseException) -> str:
 def parse_arguments(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = argparse.ArgumentParser(usage="%(prog)s --cwd DIR [options] -- CMD ARGS...")
     parser.add_argument("--cwd", required=True)
+    parser.add_argument("--load")
     parser.add_argument("--prompt", action="append", default=[])
     parser.add_argument("--answer", choices=["yes", "no", "cancel"], default="yes")
     parser.add_argument("--cancel-after", type=int)

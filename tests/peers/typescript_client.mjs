@@ -1,8 +1,8 @@
 // A client on the official TypeScript SDK that runs one scenario against an agent and prints what it saw.
 //
-//   typescript_client.mjs --cwd DIR [--prompt TEXT]... [--answer yes|no|cancel] [--cancel-after N] -- CMD...
+//   typescript_client.mjs --cwd DIR [--load ID] [--prompt TEXT]... [--answer yes|no|cancel] [--cancel-after N] -- CMD...
 //
-// Stdout is one JSON object: {"initialize", "sessionId", "prompts": [{"stopReason", "updates",
+// Stdout is one JSON object: {"initialize", "sessionId", "loaded": [updates], "prompts": [{"stopReason", "updates",
 // "permissions"}]}, or {"error"} with exit status 1. Updates and permission requests are what the SDK's
 // validators let through; responses are as they came, since the SDK does not validate them.
 
@@ -26,6 +26,7 @@ function parseArguments(argv) {
     args: argv.slice(0, split),
     options: {
       cwd: { type: "string" },
+      load: { type: "string" },
       prompt: { type: "string", multiple: true, default: [] },
       answer: { type: "string", default: "yes" },
       "cancel-after": { type: "string" },
@@ -36,7 +37,7 @@ function parseArguments(argv) {
   if (!["yes", "no", "cancel"].includes(values.answer)) throw new Error("--answer is yes, no or cancel");
   if (command.length === 0) throw new Error("an agent command is needed after --");
   const cancelAfter = values["cancel-after"] === undefined ? undefined : Number(values["cancel-after"]);
-  return { cwd: values.cwd, prompts: values.prompt, answer: values.answer, cancelAfter, command };
+  return { cwd: values.cwd, load: values.load, prompts: values.prompt, answer: values.answer, cancelAfter, command };
 }
 
 async function startAgent([program, ...args]) {
@@ -71,7 +72,7 @@ function answerPermission(turn, answer, { toolCall, options }) {
   return { outcome: { outcome: "selected", optionId } };
 }
 
-async function runScenario(child, { cwd, prompts, answer, cancelAfter }) {
+async function runScenario(child, { cwd, load, prompts, answer, cancelAfter }) {
   let turn = beginTurn(undefined);
   const app = acp
     .client({ name: "typescript-sdk-client" })
@@ -92,8 +93,15 @@ async function runScenario(child, { cwd, prompts, answer, cancelAfter }) {
       clientCapabilities: {},
       clientInfo: { name: "typescript-sdk-client", version: "2.4.0" },
     });
-    const { sessionId } = await agent.request(agentMethods.session.new, { cwd, mcpServers: [] });
-    const report = { initialize, sessionId, prompts: [] };
+    const report = { initialize, sessionId: load, loaded: null, prompts: [] };
+    if (load === undefined) {
+      report.sessionId = (await agent.request(agentMethods.session.new, { cwd, mcpServers: [] })).sessionId;
+    } else {
+      await agent.request(agentMethods.session.load, { sessionId: load, cwd, mcpServers: [] });
+      await nextTick();
+      report.loaded = turn.updates;
+    }
+    const { sessionId } = report;
     for (const [index, text] of prompts.entries()) {
       turn = beginTurn(index === prompts.length - 1 ? cancelAfter : undefined);
       const { stopReason } = await agent.request(agentMethods.session.prompt, {

@@ -5,10 +5,10 @@ import os
 import signal
 
 import pytest
-from tests.proc.processes import LOOPS, eventually, python, run
 
 from dragoman.proc import Exit, Supervisor
 from dragoman.proc.stderr import TAIL_BYTES
+from tests.proc.processes import LOOPS, eventually, python, run
 
 FLOOD = "import os\nfor n in range(800): os.write(2, b'%063d\\n' % n * 1024)\nos.write(2, b'the end\\n')"
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+
 from tests.proc.processes import HERE, LOOPS, TREE_SIZE, alive, children_of, pids_in, wait_until, wait_until_gone
 
 

@@ -8,10 +8,10 @@ import signal
 import sys
 
 import pytest
-from tests.proc.processes import LOOPS, alive, children_of, eventually, open_descriptors, python, read_all, run
 
 from dragoman.errors import CommandNotFound, StartError
 from dragoman.proc import EVERYTHING, Exit, Supervisor
+from tests.proc.processes import LOOPS, alive, children_of, eventually, open_descriptors, python, read_all, run
 
 SHOW = """
 import os, json, signal, sys

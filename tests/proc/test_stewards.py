@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from tests.proc.processes import TREE, alive, announced, children_of, eventually, python
 
 from dragoman.errors import StartError
 from dragoman.proc import Exit, Supervisor
 from dragoman.proc.steward.kin import children, scan_children
+from tests.proc.processes import TREE, alive, announced, children_of, eventually, python
 
 
 async def test_children_outlive_a_killed_steward_and_the_next_start_makes_a_new_one(tmp_path):

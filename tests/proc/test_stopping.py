@@ -5,6 +5,9 @@ import os
 import signal
 
 import pytest
+
+from dragoman.proc import Exit, Supervisor
+from dragoman.proc.stewardship import Stewardship
 from tests.proc.processes import (
     LOOPS,
     TREE,
@@ -17,9 +20,6 @@ from tests.proc.processes import (
     run,
     wait_until_gone,
 )
-
-from dragoman.proc import Exit, Supervisor
-from dragoman.proc.stewardship import Stewardship
 
 SHORT = {"grace_s": 0.05, "term_s": 0.05}
 ON_TERM = """

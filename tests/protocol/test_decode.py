@@ -7,11 +7,11 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.protocol.schema_instances import DEFS, dotted, instances, is_valid, minimal, mutations
 
 from dragoman.errors import ErrorCode, InvalidParams, InvalidResult
 from dragoman.protocol import methods, v1
 from dragoman.protocol.decode import decode_params, decode_result, encode
+from tests.protocol.schema_instances import DEFS, dotted, instances, is_valid, minimal, mutations
 
 METHODS = [*methods.REQUESTS.values(), *methods.NOTIFICATIONS.values()]
 MENDED = {"_meta", "clientCapabilities", "clientInfo"}

@@ -3,14 +3,14 @@
 import json
 
 import pytest
-from tests.protocol.schema_instances import DEFS, instances, mutations
-from tests.protocol.schema_mending import CannotMend, mend
 
 from dragoman.errors import InvalidParams, InvalidResult
 from dragoman.protocol import methods, v1
 from dragoman.protocol.decode import decode_params, decode_result, encode
 from dragoman.protocol.lenient import build
 from dragoman.protocol.misfit import Place
+from tests.protocol.schema_instances import DEFS, instances, mutations
+from tests.protocol.schema_mending import CannotMend, mend
 
 METHODS = [*methods.REQUESTS.values(), *methods.NOTIFICATIONS.values()]
 WITH_RESULT = [method for method in methods.REQUESTS.values() if method is not methods.MCP_MESSAGE]

@@ -4,9 +4,9 @@ import json
 
 import msgspec
 import pytest
-from tests.protocol.schema_instances import DEFS, FOLDER
 
 from dragoman.protocol import methods, v1
+from tests.protocol.schema_instances import DEFS, FOLDER
 
 ALL = [*methods.REQUESTS.values(), *methods.NOTIFICATIONS.values()]
 META = json.loads((FOLDER / "meta.unstable.json").read_text("utf-8"))

@@ -5,13 +5,13 @@ import types
 
 import msgspec
 import pytest
-from tests.protocol.schema_instances import DEFS, STABLE, instances, is_valid
 
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
 from dragoman.protocol.generated import v1 as generated
 from dragoman.protocol.generated import v1_marks
 from dragoman.protocol.unions import AnyOf, decode_hook
+from tests.protocol.schema_instances import DEFS, STABLE, instances, is_valid
 
 ENVELOPES = {name for name, node in DEFS.items() if node.get("x-docs-ignore")}
 SCOPES = {"ElicitationSessionScope", "ElicitationRequestScope"}

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec import Raw
 from msgspec.json import decode
-from tests.wire.raw_end import raw_end
 
 from dragoman.errors import ConnectionClosed, ErrorCode, InvalidResult, RemoteError, RpcError, WouldDeadlock
 from dragoman.wire import MAX_IN_FLIGHT, Peer, memory_pair
+from tests.wire.raw_end import raw_end
 
 
 class Recorder:

@@ -7,13 +7,13 @@ import logging
 from collections import Counter
 
 from msgspec import UNSET
-from tests.fuzz.made_json import METHODS, make_text
 
 from dragoman.errors import MESSAGES, ConnectionClosed, ErrorCode, InvalidResult, RemoteError
 from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.routes import Routes
 from dragoman.wire import LineSplitter, Malformed, Oversized, memory_pair, parse
+from tests.fuzz.made_json import METHODS, make_text
 
 PATIENCE_S = 20
 """Far beyond what any input needs on a busy machine: over it, something hangs."""

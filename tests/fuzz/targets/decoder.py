@@ -4,13 +4,13 @@ import zlib
 
 import msgspec
 from msgspec import UNSET
-from tests.fuzz.made_json import CANARY, METHODS, make_text
 
 from dragoman.errors import InvalidParams, InvalidResult
 from dragoman.protocol import lenient, methods, unions
 from dragoman.protocol.decode import decode_params, decode_result, encode
 from dragoman.protocol.misfit import Place
 from dragoman.wire import Message, parse
+from tests.fuzz.made_json import CANARY, METHODS, make_text
 
 
 def check(data):
