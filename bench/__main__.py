@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,11 +22,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     described = machine.describe()
     print("\n".join(f"{name}: {value}" for name, value in described.items()), end="\n\n", flush=True)
-    results = [
-        run_rounds(measure, quick=options.quick, progress=progress.show)
-        for measure in MEASURES
-        if measure.part in (options.parts or PARTS)
-    ]
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["DRAGOMAN_HOME"] = home  # where the real agent keeps its sessions
+        results = [
+            run_rounds(measure, quick=options.quick, progress=progress.show)
+            for measure in MEASURES
+            if measure.part in (options.parts or PARTS)
+        ]
     progress.clear()
     print(table.render(results))
     if options.json:

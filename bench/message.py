@@ -3,8 +3,8 @@
 from bench.measure import Measure
 from bench.pairs import contenders
 
-# Some small prompts first, so that what is built on first use is not counted.
-OPTIONS = ("--roundtrips", "50", "--message-bytes", "1000000")
+# Some small prompts and updates first, so that what is built on first use is not counted.
+OPTIONS = ("--roundtrips", "50", "--chunks", "100", "--message-bytes", "1000000")
 
 MEASURES = (
     Measure(
