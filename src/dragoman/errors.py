@@ -10,12 +10,21 @@
     ├── WouldDeadlock          a notification handler called its own connection
     ├── StartError             a process could not be started
     │   └── CommandNotFound    … because there is no such command
+    ├── SessionUnknown         there is no such session
+    ├── SessionBusy            the session is open already, in this process or another
+    ├── SessionUnreadable      its file is there, but cannot be used as a session
+    ├── LogFailed              the log of a session cannot be written or read any more
+    ├── BadCursor              a cursor that did not come from this list
+    ├── UnknownModel           there is no model of that name
+    ├── ModelFailure           the model could not answer
     └── ScriptError            a model script is wrong, at this file and line
 
 Every message says what was wrong and, where there is one, the next step. Whatever is put
 into an `RpcError` goes to the other side: no traceback and no secret belongs there.
 """
 
+import errno as codes
+import os
 from enum import IntEnum
 from typing import Any
 
@@ -141,6 +150,68 @@ class CommandNotFound(StartError):
         super().__init__(command, "no such command; give its full path, or install it and see that it is on PATH")
 
 
+class SessionUnknown(DragomanError):
+    """There is no such session."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        super().__init__(f"there is no session {session_id}; it may have been deleted, or never had a prompt")
+
+
+class SessionBusy(DragomanError):
+    """The session is open already: `pid` on `host` has it, if that could be read from the lock."""
+
+    def __init__(self, session_id: str, pid: int | None, host: str | None) -> None:
+        self.session_id = session_id
+        self.pid = pid
+        self.host = host
+        holder = f"process {pid} on {host}" if pid is not None else "another process"
+        super().__init__(f"session {session_id} is in use by {holder}; close it there, or end that process, first")
+
+
+class SessionUnreadable(DragomanError):
+    """The file of a session is there, but it cannot be used; it is left as it is."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        self.path = path
+        self.problem = problem
+        super().__init__(f"the session in {path} cannot be read: {problem}; the file is left as it is")
+
+
+class LogFailed(DragomanError):
+    """The log of a session cannot be used any more; what was written before the failure is kept."""
+
+    def __init__(self, path: str, errno: int, action: str) -> None:
+        self.path = path
+        self.errno = errno
+        self.action = action
+        problem = _PROBLEMS.get(errno) or os.strerror(errno)
+        super().__init__(f"cannot {action} {path}: {problem}; {_next_step(errno)}")
+
+
+class BadCursor(DragomanError):
+    """A cursor that did not come from this list."""
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(f"{problem}; ask for the first page, without a cursor, and go on from there")
+
+
+_PROBLEMS = {codes.ESTALE: "it is not as this process left it"}
+
+
+class UnknownModel(DragomanError):
+    """There is no model of that name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"there is no model {name!r}; expected script:FILE")
+
+
+class ModelFailure(DragomanError):
+    """The model could not answer; the message says why, for a person."""
+
+
 class ScriptError(DragomanError):
     """A model script is wrong at this file and line."""
 
@@ -149,6 +220,26 @@ class ScriptError(DragomanError):
         self.line = line
         self.problem = problem
         super().__init__(f"{file}:{line}: {problem}")
+
+
+_NEXT_STEPS = {
+    codes.ENOSPC: "free some space on that disk, then load the session again",
+    codes.EDQUOT: "free some of your quota on that disk, then load the session again",
+    codes.EFBIG: "raise the limit on file sizes (ulimit -f), then load the session again",
+    codes.EIO: "check that disk, then load the session again",
+    codes.ENOENT: "it was removed while the session was open; put it back and load the session, or start a new one",
+    codes.ESTALE: "close whatever else writes to it, then load the session again",
+    codes.EEXIST: "a session must be given an id that was never used",
+    codes.EMFILE: "raise the limit on open files (ulimit -n), then load the session again",
+}
+_PERMISSION = "see that this user may read and write it, then load the session again"
+_OTHERWISE = "mend that, then load the session again"
+
+
+def _next_step(errno: int) -> str:
+    if errno in (codes.EACCES, codes.EPERM, codes.EROFS):
+        return _PERMISSION
+    return _NEXT_STEPS.get(errno, _OTHERWISE)
 
 
 def _stable_message(code: int) -> str:

@@ -15,7 +15,7 @@ async def running_agent(home, script="- - text: hello\n", *, model=None, store=N
     near, far = memory_pair()
     model = model or parse_script(script, "test.yaml")
     async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-        tasks.create_task(Agent(far, store or FileStore(home), lambda: model).serve())
+        tasks.create_task(Agent(far, lambda: store or FileStore(home), lambda: model).serve())
         async with ScriptedClient(near, **options) as client:
             yield client
 

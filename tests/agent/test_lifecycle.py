@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -167,32 +168,42 @@ async def test_a_load_replays_the_whole_conversation_and_then_answers(place):
     assert answer.config_options
 
 
+@asynccontextmanager
+async def raw_client(home, script):
+    """Our agent with nothing but lines on its other side."""
+    near, far = memory_pair()
+    model = parse_script(script, "f")
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+        tasks.create_task(Agent(far, lambda: FileStore(home), lambda: model).serve())
+        async with raw_end(near) as end:
+            await end.ask({"id": 0, "method": "initialize", "params": {"protocolVersion": 1}})
+            yield end
+
+
+async def lines_until_answer(end, request):
+    """Send a request and return the lines that come before its answer."""
+    end.send(request)
+    lines = [await end.lines.get()]
+    while b'"method":"session/update"' in lines[-1]:
+        lines.append(await end.lines.get())
+    return lines[:-1], json.loads(lines[-1])["result"]
+
+
 async def test_replayed_updates_are_the_bytes_that_were_sent(place):
     cwd, home = place
-    raw_seen, raw_replayed = [], []
-
-    async def listen(client, into):
-        handle = client.routes.notification
-
-        def tap(method, params):
-            into.append(bytes(params))
-            return handle(method, params)
-
-        client.connection._peer._handler = type(
-            "Tap", (), {"notification": staticmethod(tap), "request": client.routes.request}
-        )()
-
-    async with running_agent(home, SCRIPT) as client:
-        await listen(client, raw_seen)
-        await client.initialize()
-        session_id = await client.new_session(str(cwd))
-        await client.prompt(session_id, 'a ☃ and a \\ " newline\n')
-        await client.prompt(session_id, "again")
-    async with running_agent(home, SCRIPT) as client:
-        await listen(client, raw_replayed)
-        await client.initialize()
-        await load(client, session_id, cwd)
-    assert [line for line in raw_replayed if b"user_message_chunk" not in line] == raw_seen
+    where = {"cwd": str(cwd), "mcpServers": []}
+    sent = []
+    async with raw_client(home, SCRIPT) as end:
+        _, new = await lines_until_answer(end, {"id": 1, "method": "session/new", "params": where})
+        for number, text in enumerate(['a ☃ and a \\ " newline\n', "again"]):
+            params = {"sessionId": new["sessionId"], "prompt": [{"type": "text", "text": text}]}
+            lines, _ = await lines_until_answer(end, {"id": 2 + number, "method": "session/prompt", "params": params})
+            sent += lines
+    async with raw_client(home, SCRIPT) as end:
+        load = {"id": 1, "method": "session/load", "params": {**where, "sessionId": new["sessionId"]}}
+        replayed, _ = await lines_until_answer(end, load)
+    assert len(sent) > 5
+    assert [line for line in replayed if b"user_message_chunk" not in line] == sent
 
 
 async def test_the_model_remembers_after_a_load_and_a_resume(place):
@@ -421,18 +432,13 @@ async def test_a_bad_cursor_is_refused(place):
 
 async def test_a_close_answers_after_the_turns_own_answer(place):
     cwd, home = place
-    near, far = memory_pair()
-    model = parse_script("- - text: started\n  - delay_s: 600\n", "f")
-    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-        tasks.create_task(Agent(far, FileStore(home), lambda: model).serve())
-        async with raw_end(near) as end:
-            await end.ask({"id": 0, "method": "initialize", "params": {"protocolVersion": 1}})
-            new = await end.ask({"id": 1, "method": "session/new", "params": {"cwd": str(cwd), "mcpServers": []}})
-            session = {"sessionId": new["result"]["sessionId"]}
-            end.send({"id": 2, "method": "session/prompt", "params": {**session, "prompt": []}})
-            while (await end.receive())["params"]["update"]["sessionUpdate"] != "agent_message_chunk":
-                pass
-            answers = [await end.ask({"id": 3, "method": "session/close", "params": session}), await end.receive()]
+    async with raw_client(home, "- - text: started\n  - delay_s: 600\n") as end:
+        new = await end.ask({"id": 1, "method": "session/new", "params": {"cwd": str(cwd), "mcpServers": []}})
+        session = {"sessionId": new["result"]["sessionId"]}
+        end.send({"id": 2, "method": "session/prompt", "params": {**session, "prompt": []}})
+        while (await end.receive())["params"]["update"]["sessionUpdate"] != "agent_message_chunk":
+            pass
+        answers = [await end.ask({"id": 3, "method": "session/close", "params": session}), await end.receive()]
     assert [(answer["id"], answer["result"]) for answer in answers] == [(2, {"stopReason": "cancelled"}), (3, {})]
 
 

@@ -3,9 +3,9 @@ import asyncio
 import pytest
 
 from dragoman.agent.models.message import ToolUse
-from dragoman.agent.models.model import ModelFailure, Stop, Text, Thought, Usage
+from dragoman.agent.models.model import Stop, Text, Thought, Usage
 from dragoman.agent.models.script import load_script, parse_script
-from dragoman.errors import ScriptError
+from dragoman.errors import ModelFailure, ScriptError
 
 SCRIPT = """
 - - thought: hmm

@@ -1,19 +1,23 @@
-"""The agent: what an ACP client meets when it starts `dragoman agent`."""
+"""The agent: what an ACP client meets when it starts `dragoman agent`.
 
-import logging
+`initialize` is answered before anything else is imported: sessions, their store and their models come with the
+first request that needs them.
+"""
+
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from dragoman import __version__
-from dragoman.agent.models.model import Model, ModelFailure
-from dragoman.agent.session import Session, check_cwd, check_directories
-from dragoman.agent.sessions import Sessions
-from dragoman.agent.turn import Turn
 from dragoman.errors import ErrorCode, InvalidParams, RpcError
 from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.routes import Routes
-from dragoman.store import BadCursor, Store, Summary
 from dragoman.wire import IncomingRequest, Transport
+
+if TYPE_CHECKING:
+    from dragoman.agent.handlers import SessionHandlers
+    from dragoman.agent.models.model import Model
+    from dragoman.store import Store
 
 PROTOCOL_VERSION = 1
 
@@ -30,35 +34,21 @@ CAPABILITIES = v1.AgentCapabilities(
 )
 """What works, and nothing else."""
 
-_log = logging.getLogger("dragoman.agent")
-
 
 class Agent:
-    """Serves one client over one connection; `load_model` is called when the first session needs it."""
+    """Serves one client over one connection; store and model are made when the first session needs them."""
 
-    def __init__(self, transport: Transport, store: Store, load_model: Callable[[], Model]) -> None:
-        self._store = store
-        self._initialized = False
-        self._knows_boolean = False
-        self._connection = Connection(transport, self._routes())
-        self._sessions = Sessions(self._connection, store, load_model)
-
-    def _routes(self) -> Routes:
-        routes = Routes("agent", gate=self._check_initialized)
+    def __init__(
+        self, transport: Transport, open_store: "Callable[[], Store]", load_model: "Callable[[], Model]"
+    ) -> None:
+        self._open_store = open_store
+        self._load_model = load_model
+        self._client: v1.InitializeRequest | None = None
+        self._handlers: SessionHandlers | None = None
+        routes = Routes("agent", gate=self._check_initialized, on_demand=self._route_sessions)
         routes.on_request(methods.INITIALIZE, self._initialize)
         routes.on_request(methods.AUTHENTICATE, self._authenticate)
-        routes.on_request(methods.SESSION_NEW, self._new_session)
-        routes.on_request(methods.SESSION_LOAD, self._load_session)
-        routes.on_request(methods.SESSION_RESUME, self._resume_session)
-        routes.on_request(methods.SESSION_FORK, self._fork_session)
-        routes.on_request(methods.SESSION_LIST, self._list_sessions)
-        routes.on_request(methods.SESSION_CLOSE, self._close_session)
-        routes.on_request(methods.SESSION_DELETE, self._delete_session)
-        routes.on_request(methods.SESSION_SET_MODE, self._set_mode)
-        routes.on_request(methods.SESSION_SET_CONFIG_OPTION, self._set_config_option)
-        routes.on_request(methods.SESSION_PROMPT, self._prompt)
-        routes.on_notification(methods.SESSION_CANCEL, self._cancel)
-        return routes
+        self._connection = Connection(transport, routes)
 
     async def serve(self) -> None:
         """Serve until the client is gone."""
@@ -66,19 +56,16 @@ class Agent:
             try:
                 await connection.wait_ended()
             finally:
-                await self._sessions.close_all()
-
-    # ── setting up ──────────────────────────────────────────────────────────────────────────────
+                if self._handlers is not None:
+                    await self._handlers.close()
 
     def _check_initialized(self, request: IncomingRequest) -> None:
-        if not self._initialized and request.method != methods.INITIALIZE.name:
+        if self._client is None and request.method != methods.INITIALIZE.name:
             raise RpcError(ErrorCode.INVALID_REQUEST, f"{request.method} came before initialize; send initialize first")
 
     async def _initialize(self, params: v1.InitializeRequest, request: IncomingRequest) -> v1.InitializeResponse:
         del request
-        self._initialized = True
-        session = params.client_capabilities.session
-        self._knows_boolean = bool(session and session.config_options and session.config_options.boolean)
+        self._client = params
         return v1.InitializeResponse(
             protocol_version=PROTOCOL_VERSION,  # the only one that we speak, so it is the answer to any
             agent_info=v1.Implementation(name="dragoman", title="Dragoman", version=__version__),
@@ -90,137 +77,12 @@ class Agent:
         del request
         raise InvalidParams("params.methodId", f"{params.method_id!r} was not offered; this agent needs no login")
 
-    # ── sessions come, go and come back ─────────────────────────────────────────────────────────
+    def _route_sessions(self, routes: Routes) -> None:
+        from dragoman.agent.handlers import SessionHandlers
 
-    async def _new_session(self, params: v1.NewSessionRequest, request: IncomingRequest) -> v1.NewSessionResponse:
-        del request
-        cwd, directories = _check_place(params)
-        session = self._sessions.new(cwd, directories)
-        return v1.NewSessionResponse(
-            session_id=session.id, modes=session.settings.modes(), config_options=self._options(session)
+        session = self._client.client_capabilities.session if self._client else None
+        knows_boolean = bool(session and session.config_options and session.config_options.boolean)
+        self._handlers = SessionHandlers(
+            self._connection, self._open_store(), self._load_model, knows_boolean=knows_boolean
         )
-
-    async def _load_session(self, params: v1.LoadSessionRequest, request: IncomingRequest) -> v1.LoadSessionResponse:
-        del request
-        cwd, directories = _check_place(params)
-        session = await self._sessions.bring_back(params.session_id, cwd, directories, with_replay=True)
-        await session.show_notices()
-        return v1.LoadSessionResponse(modes=session.settings.modes(), config_options=self._options(session))
-
-    async def _resume_session(
-        self, params: v1.ResumeSessionRequest, request: IncomingRequest
-    ) -> v1.ResumeSessionResponse:
-        del request
-        cwd, directories = _check_place(params)
-        session = await self._sessions.bring_back(params.session_id, cwd, directories, with_replay=False)
-        return v1.ResumeSessionResponse(modes=session.settings.modes(), config_options=self._options(session))
-
-    async def _fork_session(self, params: v1.ForkSessionRequest, request: IncomingRequest) -> v1.ForkSessionResponse:
-        del request
-        cwd, directories = _check_place(params)
-        session = await self._sessions.fork(params.session_id, cwd, directories)
-        return v1.ForkSessionResponse(
-            session_id=session.id, modes=session.settings.modes(), config_options=self._options(session)
-        )
-
-    async def _list_sessions(self, params: v1.ListSessionsRequest, request: IncomingRequest) -> v1.ListSessionsResponse:
-        del request
-        try:
-            page = await self._store.page(params.cwd, params.cursor)
-        except BadCursor as error:
-            raise InvalidParams("params.cursor", str(error)) from None
-        return v1.ListSessionsResponse(
-            sessions=[_info(summary) for summary in page.sessions], next_cursor=page.next_cursor
-        )
-
-    async def _close_session(self, params: v1.CloseSessionRequest, request: IncomingRequest) -> v1.CloseSessionResponse:
-        del request
-        await self._sessions.close(params.session_id)
-        return v1.CloseSessionResponse()
-
-    async def _delete_session(
-        self, params: v1.DeleteSessionRequest, request: IncomingRequest
-    ) -> v1.DeleteSessionResponse:
-        del request
-        await self._sessions.delete(params.session_id)
-        return v1.DeleteSessionResponse()
-
-    # ── in a session ────────────────────────────────────────────────────────────────────────────
-
-    async def _set_mode(self, params: v1.SetSessionModeRequest, request: IncomingRequest) -> v1.SetSessionModeResponse:
-        del request
-        session = self._sessions.get(params.session_id)
-        session.settings.set_mode(params.mode_id)
-        await self._announce_settings(session)
-        return v1.SetSessionModeResponse()
-
-    async def _set_config_option(
-        self, params: v1.SetSessionConfigOptionRequest, request: IncomingRequest
-    ) -> v1.SetSessionConfigOptionResponse:
-        del request
-        session = self._sessions.get(params.session_id)
-        session.settings.set_option(params, boolean=self._knows_boolean)
-        await self._announce_settings(session)
-        return v1.SetSessionConfigOptionResponse(config_options=self._options(session))
-
-    async def _announce_settings(self, session: Session) -> None:
-        """Log what is set, and tell it in both ways, whichever of them the client used."""
-        session.record_settings()
-        await session.outlet.send(v1.CurrentModeUpdate(current_mode_id=session.settings.mode))
-        await session.outlet.send(v1.ConfigOptionUpdate(config_options=self._options(session)))
-
-    async def _prompt(self, params: v1.PromptRequest, request: IncomingRequest) -> v1.PromptResponse:
-        session = self._sessions.get(params.session_id)
-        _check_prompt(params.prompt)
-        turn = Turn(session, self._store)
-        with session.turn(turn.cancel):
-            request.on_cancel = turn.cancel
-            try:
-                return await turn.run(params.prompt)
-            except ModelFailure as error:
-                raise RpcError(ErrorCode.INTERNAL_ERROR, f"the model failed: {error}") from error
-
-    def _cancel(self, params: v1.CancelNotification) -> None:
-        session = self._sessions.find(params.session_id)
-        if session is None:
-            _log.warning("session/cancel for a session that is not live was ignored")
-        else:
-            session.cancel()
-
-    def _options(self, session: Session) -> list[v1.SessionConfigOption]:
-        return session.settings.options(boolean=self._knows_boolean)
-
-
-def _check_place(
-    params: v1.NewSessionRequest | v1.LoadSessionRequest | v1.ResumeSessionRequest | v1.ForkSessionRequest,
-) -> tuple[str, list[str]]:
-    """Return where the session is to work; raises InvalidParams."""
-    for position, server in enumerate(params.mcp_servers or []):
-        if not isinstance(server, v1.McpServerStdio):
-            raise InvalidParams(
-                f"params.mcpServers[{position}].type",
-                "this agent takes stdio servers only, as its mcpCapabilities say",
-                expected="a stdio server",
-            )
-    return check_cwd(params.cwd), check_directories(params.additional_directories or [])
-
-
-def _check_prompt(prompt: list[v1.ContentBlock]) -> None:
-    for position, block in enumerate(prompt):
-        if not isinstance(block, v1.TextContent | v1.ResourceLink):
-            raise InvalidParams(
-                f"params.prompt[{position}].type",
-                "this agent takes text and resource links only, as its promptCapabilities say",
-                expected='"text" or "resource_link"',
-            )
-
-
-def _info(summary: Summary) -> v1.SessionInfo:
-    return v1.SessionInfo(
-        session_id=summary.id,
-        cwd=summary.cwd,
-        additional_directories=summary.additional_directories,
-        title=summary.title,
-        updated_at=summary.updated_at,
-        meta={"dragoman/messages": summary.message_count},
-    )
+        self._handlers.register(routes)

@@ -8,9 +8,10 @@ import msgspec
 from dragoman.agent.models.message import Message
 from dragoman.agent.session import Session, turn_end
 from dragoman.agent.settings import Settings
+from dragoman.errors import LogFailed
 from dragoman.protocol import v1
 from dragoman.protocol.unions import decode_hook
-from dragoman.store import Log, LogFailed, Record
+from dragoman.store import Log, Record
 
 Replay = Callable[[Sequence[bytes]], Awaitable[None]]
 

@@ -8,10 +8,11 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
+from dragoman.errors import LogFailed
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.decode import encode
-from dragoman.store import Log, LogFailed
+from dragoman.store import Log
 
 STAGED_BYTES = 64 * 1024
 """Staged updates that are sent without waiting for the end of the tick: a pipe full."""

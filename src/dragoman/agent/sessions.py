@@ -12,9 +12,9 @@ from dragoman.agent.history import replay, restore
 from dragoman.agent.models.model import Model
 from dragoman.agent.outlet import Outlet
 from dragoman.agent.session import Session
-from dragoman.errors import ErrorCode, InvalidParams, RpcError
+from dragoman.errors import ErrorCode, InvalidParams, RpcError, SessionBusy, SessionUnknown
 from dragoman.protocol.connection import Connection
-from dragoman.store import Header, Log, SessionBusy, SessionUnknown, Store, is_same_directory
+from dragoman.store import Header, Log, Store, is_same_directory
 
 CLOSE_TIMEOUT_S = 5.0
 """How long the end of a connection waits for turns to stop and logs to reach the disk."""

@@ -9,9 +9,10 @@ from typing import Any
 from dragoman.agent.models.message import AssistantMessage, ToolMessage, ToolResult, ToolUse, UserMessage
 from dragoman.agent.models.model import Part, Stop, Text, Thought, Usage
 from dragoman.agent.session import Session, turn_end
+from dragoman.errors import LogFailed
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
-from dragoman.store import LogFailed, Store
+from dragoman.store import Store
 
 MAX_MODEL_REQUESTS = 50
 """Model requests in one turn before it stops with `max_turn_requests`: a model that runs in circles costs money."""

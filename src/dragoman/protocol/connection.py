@@ -1,6 +1,6 @@
 """A typed ACP conversation over any transport."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 import msgspec
@@ -21,7 +21,7 @@ class Connection:
     """
 
     def __init__(self, transport: Transport, routes: Routes) -> None:
-        self._peer = Peer(transport, routes, encoder=ENCODER)
+        self._peer = Peer(transport, routes, encoder=ENCODER, find_shortcut=routes.find_shortcut)
 
     async def __aenter__(self) -> Self:
         await self._peer.__aenter__()
@@ -37,9 +37,9 @@ class Connection:
         """
         return decode_result(method, await self._peer.call(method.name, params))
 
-    async def notify(self, method: Method[P, None], params: P) -> None:
+    def notify(self, method: Method[P, None], params: P) -> Coroutine[Any, Any, None]:
         """Send a notification; waits only while the other side does not keep up. Raises ConnectionClosed."""
-        await self._peer.notify(method.name, params)
+        return self._peer.notify(method.name, params)
 
     async def call_extension(self, name: str, params: Mapping[str, Any]) -> Any:
         """Send an extension request, whose name begins with `_`, and return its result as plain JSON."""

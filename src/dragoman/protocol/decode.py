@@ -30,7 +30,7 @@ def decode_params(method: Method[P, Any], raw: RawJson, *, lenient: bool = False
     Lenient is for what a client or a relay receives: the schema's marks hold, and variants may be unknown.
     """
     try:
-        return _params_decoder(method).decode(raw)
+        return params_decoder(method).decode(raw)
     except _REFUSALS:
         pass
     try:
@@ -52,7 +52,8 @@ def decode_result(method: Method[Any, R], raw: RawJson) -> R:
 
 
 @cache
-def _params_decoder(method: Method[Any, Any]) -> msgspec.json.Decoder[Any]:
+def params_decoder(method: Method[Any, Any]) -> msgspec.json.Decoder[Any]:
+    """Return what decodes the params of a method when all is well with them."""
     return msgspec.json.Decoder(method.params, dec_hook=decode_hook)
 
 

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.errors import ErrorCode, InvalidParams, RpcError
-from dragoman.protocol.decode import decode_params
+from dragoman.protocol.decode import decode_params, params_decoder
 from dragoman.protocol.methods import Method
-from dragoman.wire import IncomingRequest
+from dragoman.wire import HEADS, IncomingRequest, Shortcut
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -25,14 +25,20 @@ class Routes:
     """The handlers of one side; what has no handler is answered `-32601`, or ignored when it is a notification.
 
     As agent we take parameters strictly; as client leniently, where the schema says so. `gate`, when given, sees
-    every request before it is decoded and may raise.
+    every request before it is decoded and may raise. `on_demand`, when given, is called once, with the first method
+    that has no handler, to add what was not needed before. Handlers are not to be changed once they were used.
     """
 
     def __init__(
-        self, side: Literal["agent", "client"], *, gate: Callable[[IncomingRequest], None] | None = None
+        self,
+        side: Literal["agent", "client"],
+        *,
+        gate: Callable[[IncomingRequest], None] | None = None,
+        on_demand: "Callable[[Routes], None] | None" = None,
     ) -> None:
         self._lenient = side == "client"
         self._gate = gate
+        self._on_demand = on_demand
         self._requests: dict[str, tuple[Method[Any, Any], RequestHandler[Any, Any]]] = {}
         self._notifications: dict[str, tuple[Method[Any, Any], NotificationHandler[Any]]] = {}
         self._extensions: dict[str, RequestHandler[Any, Any]] = {}
@@ -58,6 +64,8 @@ class Routes:
         """Answer a request, for the peer."""
         if self._gate is not None:
             self._gate(request)
+        if request.method not in self._requests:
+            self._demand()
         if request.method in self._requests:
             method, handler = self._requests[request.method]
             return await handler(decode_params(method, request.params, lenient=self._lenient), request)
@@ -65,8 +73,17 @@ class Routes:
             return await self._extensions[request.method](_decode_json(request.params), request)
         raise RpcError(ErrorCode.METHOD_NOT_FOUND, {"method": request.method})
 
+    def find_shortcut(self, method: str) -> Shortcut | None:
+        """Say how a notification of the protocol is decoded and handled, for the peer."""
+        if method not in self._notifications:
+            return None
+        known, handler = self._notifications[method]
+        return Shortcut(HEADS[method], params_decoder(known).decode, handler)
+
     def notification(self, method: str, params: Raw) -> Awaitable[None] | None:
         """Take a notification, for the peer."""
+        if method not in self._notifications:
+            self._demand()
         try:
             if method in self._notifications:
                 known, handler = self._notifications[method]
@@ -78,6 +95,11 @@ class Routes:
             return None
         _log.debug("an unknown notification was ignored: %s", method)
         return None
+
+    def _demand(self) -> None:
+        on_demand, self._on_demand = self._on_demand, None
+        if on_demand is not None:
+            on_demand(self)
 
 
 def _extension_name(name: str) -> str:

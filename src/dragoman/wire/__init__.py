@@ -5,10 +5,12 @@ from dragoman.wire.handler import Handler, IncomingRequest
 from dragoman.wire.memory import MemoryTransport, memory_pair
 from dragoman.wire.message import MAX_NESTING, ErrorObject, Malformed, Message, parse
 from dragoman.wire.peer import MAX_IN_FLIGHT, Peer
+from dragoman.wire.shortcut import HEADS, Shortcut
 from dragoman.wire.stdio import StdioTransport, take_stdio
 from dragoman.wire.transport import Receiver, Transport
 
 __all__ = [
+    "HEADS",
     "MAX_IN_FLIGHT",
     "MAX_LINE_BYTES",
     "MAX_NESTING",
@@ -22,6 +24,7 @@ __all__ = [
     "Oversized",
     "Peer",
     "Receiver",
+    "Shortcut",
     "StdioTransport",
     "Transport",
     "memory_pair",

@@ -19,12 +19,15 @@ from dragoman.wire.framing import Oversized
 MAX_NESTING = 200
 """Deepest nesting: far beyond any real message, far below where a recursive decoder gives up."""
 
+SURELY_SHALLOW_BYTES = 2 * MAX_NESTING
+"""A line this short has no room for more levels."""
+
 NULL_ID = b"null"
 
 NO_PARAMS = Raw(b"{}")
 """Stands for params that were absent."""
 
-_BAD_JSON = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+BAD_JSON = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 """A string, also one that never ends: without that the search would begin anew at each quote in it."""
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
@@ -69,27 +72,32 @@ def parse(line: bytes | Oversized) -> Message | Malformed:
     """Make a message of a line."""
     if not isinstance(line, bytes):
         return Malformed(ErrorCode.INVALID_REQUEST, f"the message is longer than {line.max_bytes} bytes, the limit")
-    if not line.isascii():
-        try:
-            str(line, "utf-8")
-        except UnicodeDecodeError as error:
-            return Malformed(ErrorCode.PARSE_ERROR, f"byte {error.start} is not UTF-8")
-    if len(line) > 2 * MAX_NESTING and _is_too_deep(line):
-        return _describe(line, f"the message is nested deeper than {MAX_NESTING} levels, the limit")
+    if not is_sound(line):
+        return _explain_unsound(line)
     try:
         message = _decode(line)
-    except _BAD_JSON as error:
+    except BAD_JSON as error:
         return _explain(line, error)
     if message.method is None or message.id is not UNSET:
         return _check(message, line)
     return message
 
 
+def is_sound(line: bytes) -> bool:
+    """Tell whether a line is UTF-8 and not nested too deeply, neither of which its decoder may find out."""
+    if not line.isascii():
+        try:
+            str(line, "utf-8")
+        except UnicodeDecodeError:
+            return False
+    return len(line) <= SURELY_SHALLOW_BYTES or not _is_too_deep(line)
+
+
 def parse_error(raw: Raw) -> ErrorObject:
     """Decode the `error` of a response; one that is no error object becomes one that says so."""
     try:
         return _decode_error(raw)
-    except _BAD_JSON as error:
+    except BAD_JSON as error:
         return ErrorObject(ErrorCode.INTERNAL_ERROR, f"the error object itself is malformed: {error}")
 
 
@@ -107,6 +115,14 @@ def _check(message: Message, line: bytes) -> Message | Malformed:
     return message
 
 
+def _explain_unsound(line: bytes) -> Malformed:
+    try:
+        str(line, "utf-8")
+    except UnicodeDecodeError as error:
+        return Malformed(ErrorCode.PARSE_ERROR, f"byte {error.start} is not UTF-8")
+    return _describe(line, f"the message is nested deeper than {MAX_NESTING} levels, the limit")
+
+
 def _explain(line: bytes, error: Exception) -> Malformed:
     """Say what is wrong with a line that did not decode: not JSON, not an object, or not an envelope."""
     if not isinstance(error, msgspec.ValidationError):
@@ -120,7 +136,7 @@ def _explain(line: bytes, error: Exception) -> Malformed:
             else "expected a JSON object"
         )
         return Malformed(ErrorCode.INVALID_REQUEST, problem)
-    except _BAD_JSON as malformed:
+    except BAD_JSON as malformed:
         return Malformed(ErrorCode.PARSE_ERROR, _first_words(malformed))
     if bytes(fields.get("jsonrpc", b"")) != b'"2.0"':
         return _describe(line, 'jsonrpc: expected "2.0"')
@@ -130,7 +146,7 @@ def _explain(line: bytes, error: Exception) -> Malformed:
 def _describe(line: bytes, problem: str) -> Malformed:
     try:
         fields = _decode_fields(line)
-    except _BAD_JSON:
+    except BAD_JSON:
         return Malformed(ErrorCode.INVALID_REQUEST, problem)
     given = bytes(fields.get("id", NULL_ID))
     is_response = "method" not in fields and ("result" in fields or "error" in fields)

@@ -6,7 +6,6 @@ from typing import Literal, Protocol
 import msgspec
 
 from dragoman.agent.models.message import Message, ToolUse
-from dragoman.errors import DragomanError
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -35,10 +34,6 @@ class Stop(msgspec.Struct, frozen=True):
 
 
 Part = Text | Thought | ToolUse | Usage | Stop
-
-
-class ModelFailure(DragomanError):
-    """The model could not answer; the message says why, for a person."""
 
 
 class Conversation(Protocol):

@@ -25,8 +25,8 @@ from typing import Any, cast
 import msgspec
 
 from dragoman.agent.models.message import Message, ToolUse
-from dragoman.agent.models.model import ModelFailure, Part, Stop, Text, Thought, Usage
-from dragoman.errors import ScriptError
+from dragoman.agent.models.model import Part, Stop, Text, Thought, Usage
+from dragoman.errors import ModelFailure, ScriptError
 
 CONTEXT_SIZE = 200_000
 """What a scripted conversation reports as its context, so that usage has something to be part of."""

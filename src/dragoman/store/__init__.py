@@ -1,0 +1,23 @@
+"""Append-only session logs: what a store offers, and the one that keeps them in files."""
+
+from dragoman.store.damage import Damage
+from dragoman.store.files import FileStore
+from dragoman.store.limits import raise_fd_limit
+from dragoman.store.naming import is_same_directory
+from dragoman.store.record import KINDS, Header, Record
+from dragoman.store.store import PAGE_SESSIONS, Log, Page, Store, Summary
+
+__all__ = [
+    "KINDS",
+    "PAGE_SESSIONS",
+    "Damage",
+    "FileStore",
+    "Header",
+    "Log",
+    "Page",
+    "Record",
+    "Store",
+    "Summary",
+    "is_same_directory",
+    "raise_fd_limit",
+]

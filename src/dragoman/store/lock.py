@@ -1,0 +1,115 @@
+"""One writer a session: a file with a `flock` on it, which dies with its holder.
+
+The lock file says who holds it, for the error that others get. It is removed when the lock is given
+back, so whoever gets a lock looks whether the file it is on still has its name; if not, it begins anew.
+"""
+
+import errno
+import fcntl
+import os
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from dragoman.errors import SessionBusy
+
+_LOOKS = 100
+_PAUSE_S = 0.002
+"""A holder says who it is right after it got the lock; a loser that is quicker tries again, for 0.2 s at most."""
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """Who holds a lock."""
+
+    pid: int
+    host: str
+    since: str
+
+
+_decode_holder = msgspec.json.Decoder(Holder).decode
+
+
+class Lock:
+    """A lock that this process holds."""
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self._path = path
+        self._fd = fd
+
+    def release(self) -> None:
+        """Give it back; a second time does nothing."""
+        fd, self._fd = self._fd, -1
+        if fd < 0:
+            return
+        if _is_at(fd, self._path):
+            with suppress(OSError):
+                self._path.unlink()
+        # A child between fork and exec has a copy of the descriptor: closing ours would not be enough.
+        fcntl.flock(fd, fcntl.LOCK_UN)
+        os.close(fd)
+
+
+def acquire(path: Path, session_id: str) -> Lock:
+    """Take the lock of a session, or raise SessionBusy at once."""
+    for _ in range(_LOOKS):
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        if not _try_lock(fd):
+            holder = _read_holder(path)
+            if holder is not None:
+                raise SessionBusy(session_id, holder.pid, holder.host)
+            time.sleep(_PAUSE_S)
+        elif _is_at(fd, path):
+            _write_holder(fd)
+            return Lock(path, fd)
+        else:
+            os.close(fd)
+    raise SessionBusy(session_id, None, None)
+
+
+def _try_lock(fd: int) -> bool:
+    """Lock, or close the descriptor."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(fd)
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            raise
+        return False
+    return True
+
+
+def _is_at(fd: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _write_holder(fd: int) -> None:
+    holder = Holder(os.getpid(), os.uname().nodename, datetime.now(UTC).isoformat(timespec="seconds"))
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, msgspec.json.encode(holder) + b"\n", 0)
+
+
+def _read_holder(path: Path) -> Holder | None:
+    """Read who holds a lock; None when that was not written yet, or by somebody who is dead."""
+    try:
+        holder = _decode_holder(path.read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return None
+    return holder if _may_live(holder) else None
+
+
+def _may_live(holder: Holder) -> bool:
+    if holder.host != os.uname().nodename:
+        return True
+    try:
+        os.kill(holder.pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,230 @@
+"""A session's log in a file.
+
+An idle log holds nothing but its lock: the file is opened by the first write after it was opened or
+synced, and closed by the next sync. Everything but `append` and `flush` leaves the event loop to others.
+"""
+
+import asyncio
+import errno
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from enum import Enum, auto
+from pathlib import Path
+
+import msgspec
+
+from dragoman.errors import LogFailed
+from dragoman.store.damage import Damage
+from dragoman.store.disk import APPEND, Disk, failing, write_all
+from dragoman.store.lock import Lock
+from dragoman.store.reader import Reader
+from dragoman.store.record import KEYS, Header, Record, encode_write
+from dragoman.store.repair import mend_torn, set_aside
+from dragoman.store.tail import read_tail
+from dragoman.store.thread import finish
+
+_NEWLINE = ord("\n")
+
+
+class _State(Enum):
+    UNREAD = auto()
+    WRITABLE = auto()
+    FAILED = auto()
+    CLOSED = auto()
+
+
+class FileLog:
+    """One session's log, held by this process. See `Log`."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        path: Path,
+        header: Header,
+        lock: Lock,
+        *,
+        start: int,
+        is_new: bool,
+        on_sync: "Callable[[FileLog], Awaitable[None]]",
+        on_close: "Callable[[FileLog], None]",
+    ) -> None:
+        self.header = header
+        self.path = path
+        self.title: str | None = None
+        self.message_count = 0
+        self.damage: Damage | None = None
+        self.updated_ms = _now_ms()
+        self._disk = disk
+        self._lock = lock
+        self._start = start
+        self._size = start
+        self._seq = 0
+        self._fd = -1
+        self._pending: list[tuple[bytes, bytes]] = []
+        self._state = _State.WRITABLE if is_new else _State.UNREAD
+        self._failure: LogFailed | None = None
+        self._listed: tuple[str | None, int, int] | None = None
+        self._on_sync = on_sync
+        self._on_close = on_close
+
+    @property
+    def records_span(self) -> tuple[int, int | None]:
+        """Where its records begin and end in the file; None while that is not known yet."""
+        return self._start, None if self._state is _State.UNREAD else self._size
+
+    def flush_if_possible(self) -> None:
+        """Write what was appended, unless the log has failed, which then is no news."""
+        if self._failure is None:
+            self.flush()
+
+    def append(self, kind: str, data: bytes) -> None:
+        if self._state is not _State.WRITABLE:
+            self._refuse()
+        if _NEWLINE in data or kind not in KEYS:
+            _refuse_payload(kind)
+        self._pending.append((KEYS[kind], data))
+
+    def flush(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        if not self._pending:
+            return
+        try:
+            now = _now_ms()
+            data = encode_write(self._pending, self._seq, now)
+            if self._fd < 0:
+                self._fd = self._open()
+            write_all(self._disk, self._fd, data)
+        except OSError as error:
+            raise self._fail(error, "write to") from error
+        self._size += len(data)
+        self._seq += len(self._pending)
+        self.updated_ms = now
+        self._pending.clear()
+
+    async def sync(self) -> None:
+        self.flush()
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            await finish(lambda: self._sync(fd))
+        listed = (self.title, self.message_count, self.updated_ms)
+        if listed != self._listed:
+            await self._on_sync(self)
+            self._listed = listed
+
+    def records(self) -> AsyncIterator[list[Record]]:
+        self.flush_if_possible()
+        end = None if self._state is _State.UNREAD else self._size
+        return self._read(end)
+
+    async def close(self) -> None:
+        if self._state is _State.CLOSED:
+            return
+        was, self._state = self._state, _State.CLOSED
+        try:
+            if was is _State.WRITABLE:
+                await self.sync()
+        finally:
+            self._let_go()
+
+    def abandon(self) -> None:
+        """Let go without writing what is left."""
+        self._state = _State.CLOSED
+        self._pending.clear()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self._close_file()
+        self._lock.release()
+        self._on_close(self)
+
+    def _refuse(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        if self._state is _State.UNREAD:
+            raise RuntimeError(f"session {self.header.id} must be read to its end before anything is appended")
+        raise RuntimeError(f"session {self.header.id} is closed")
+
+    def _open(self) -> int:
+        fd = self._disk.open(self.path, APPEND)
+        if os.fstat(fd).st_size != self._size:
+            os.close(fd)
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        return fd
+
+    def _sync(self, fd: int) -> None:
+        """Sync and close, in a thread; it is the thread that notes a failure, for the caller may be gone by then."""
+        try:
+            self._disk.sync(fd)
+            if os.fstat(fd).st_nlink == 0:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        except OSError as error:
+            raise self._fail(error, "sync") from error
+        finally:
+            os.close(fd)
+
+    def _fail(self, error: OSError, action: str) -> LogFailed:
+        failure = LogFailed(str(self.path), error.errno or errno.EIO, action)
+        self._failure = failure
+        if self._state is not _State.CLOSED:
+            self._state = _State.FAILED
+        if self._fd >= 0:
+            with suppress(OSError):
+                self._disk.truncate(self._fd, self._size)
+        self._pending.clear()
+        self._close_file()
+        return failure
+
+    def _close_file(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    async def _read(self, end: int | None) -> AsyncIterator[list[Record]]:
+        with failing(self.path, "read"):
+            reader = await asyncio.to_thread(Reader, self._disk, self.path, self._start, end)
+            try:
+                while records := await asyncio.to_thread(reader.read):
+                    yield records
+                if self._state is _State.UNREAD:
+                    await asyncio.to_thread(self._go_on_from, reader)
+                elif reader.damage is not None:
+                    self.damage = reader.damage
+                    self._fail(OSError(errno.ESTALE, ""), "go on with")
+            finally:
+                reader.close()
+
+    def _go_on_from(self, reader: Reader) -> None:
+        """Take over what a first reading has found, and mend what it found wrong."""
+        tail = read_tail(reader.fd, self._start, reader.trusted)
+        self.title, self.message_count = tail.title, tail.message_count
+        self.updated_ms = tail.time or self.updated_ms
+        self._seq, self._size = reader.seq, reader.trusted
+        self.damage = reader.damage
+        if self._state is _State.UNREAD:
+            self._state = _State.WRITABLE
+        if reader.damage is not None:
+            self._mend(reader.damage, reader.unsealed)
+
+    def _mend(self, damage: Damage, unsealed: int) -> None:
+        try:
+            if damage.torn:
+                self._size = mend_torn(self._disk, self.path, self._size, unsealed)
+            else:
+                aside = set_aside(self._disk, self.path, self._size)
+                self.damage = msgspec.structs.replace(damage, kept_as=str(aside))
+        except OSError as error:
+            # What could be read is still worth showing: it is only that nothing can be added.
+            self._fail(error, "mend")
+
+
+def _refuse_payload(kind: str) -> None:
+    if kind not in KEYS:
+        raise ValueError(f"a record cannot be a {kind!r}, only one of {', '.join(sorted(KEYS))}")
+    raise ValueError("the payload of a record must be JSON without a newline in it")
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

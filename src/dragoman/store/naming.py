@@ -1,0 +1,102 @@
+"""Where a session's files are, and which working directories are the same.
+
+    <home>/projects/<encoded cwd>/session-<uuid>.jsonl               the log
+    <home>/projects/<encoded cwd>/session-<uuid>.damaged-<n>.jsonl   a damaged original, set aside
+    <home>/locks/session-<uuid>.lock                                 there while somebody holds the session
+    <home>/index.db                                                  what lists are made of; may be deleted
+
+A working directory is encoded by writing `-` for each separator, and nothing else: `/Users/me/code` is
+`-Users-me-code`, and of `C:\\Users\\me`, where `:\\` is one separator, it makes `C-Users-me`. Two
+directories may get one name, so the header of each log says whose it is.
+"""
+
+import os
+import re
+from pathlib import Path
+
+MAX_NAME_BYTES = 200
+"""Longest encoded name: file systems allow 255, encrypted ones less."""
+
+_HASH_CHARACTERS = 16
+_SESSION_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_LOG_NAME = re.compile(rf"session-({_SESSION_ID.pattern})\.jsonl")
+_DRIVE = re.compile(r"([A-Za-z]):[\\/]")
+
+
+def is_session_id(text: str) -> bool:
+    """Tell whether this can name a session: only a UUID in small letters, so that no id is a path."""
+    return _SESSION_ID.fullmatch(text) is not None
+
+
+def normalise(cwd: str) -> str:
+    """Make directories that are the same equal; symbolic links are not followed."""
+    if _is_windows(cwd):
+        import ntpath
+
+        return ntpath.normpath(cwd)
+    normal = os.path.normpath(cwd)
+    return normal[1:] if normal.startswith("//") else normal
+
+
+def is_same_directory(one: str, other: str) -> bool:
+    """Tell whether two working directories are the same."""
+    return normalise(one) == normalise(other)
+
+
+def encode_cwd(cwd: str) -> str:
+    """Make the name of a project directory; raises ValueError unless `cwd` is absolute."""
+    if _is_windows(cwd):
+        name = re.sub(r"[\\/]", "-", _DRIVE.sub(r"\1-", cwd, count=1))
+    elif cwd.startswith("/"):
+        name = cwd.replace("/", "-")
+    else:
+        raise ValueError(f"a session's cwd must be an absolute path, not {cwd!r}")
+    return _shorten(name, cwd)
+
+
+def projects_path(home: Path) -> Path:
+    """Say where the project directories are."""
+    return home / "projects"
+
+
+def log_path(home: Path, cwd: str, session_id: str) -> Path:
+    """Say where a new session's log belongs; raises ValueError for what is no session id or no absolute path."""
+    if not is_session_id(session_id):
+        raise ValueError(f"a session id must be a UUID in small letters, not {session_id!r}")
+    return projects_path(home) / encode_cwd(normalise(cwd)) / log_name(session_id)
+
+
+def log_name(session_id: str) -> str:
+    """Name the log of a session."""
+    return f"session-{session_id}.jsonl"
+
+
+def session_id_of(name: str) -> str | None:
+    """Say which session's log has this name, if it is one at all."""
+    match = _LOG_NAME.fullmatch(name)
+    return match[1] if match else None
+
+
+def aside_path(log: Path, number: int) -> Path:
+    """Name a place for a damaged original, beside its log."""
+    return log.with_name(f"{log.stem}.damaged-{number}.jsonl")
+
+
+def lock_path(home: Path, session_id: str) -> Path:
+    """Say where the lock of a session is."""
+    return home / "locks" / f"session-{session_id}.lock"
+
+
+def _is_windows(cwd: str) -> bool:
+    return _DRIVE.match(cwd) is not None or cwd.startswith("\\\\")
+
+
+def _shorten(name: str, cwd: str) -> str:
+    encoded = os.fsencode(name)
+    if len(encoded) <= MAX_NAME_BYTES:
+        return name
+    import hashlib
+
+    digest = hashlib.sha256(os.fsencode(cwd)).hexdigest()[:_HASH_CHARACTERS]
+    kept = encoded[: MAX_NAME_BYTES - 1 - _HASH_CHARACTERS].decode("utf-8", "ignore")
+    return f"{kept}-{digest}"

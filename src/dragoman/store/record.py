@@ -1,0 +1,175 @@
+"""The session log: a header line, then records, one JSON object a line.
+
+    {"dragoman":1,"session":{"id":…,"cwd":…,"additionalDirectories":[…],"created":…},"crc":"89abcdef"}
+    {"seq":1,"time":1763240000000,"update":{…}}
+    {"seq":2,"time":1763240000000,"turn":{…},"crc":"01234567"}
+
+The header says the version of the format and whose log this is; its word counts, whatever the path
+says. `seq` counts records from 1 without a gap, `time` is in milliseconds since 1970, and the third
+key is the record's kind. Its value is the payload, byte for byte as it was given: replay can splice it
+into a fresh envelope without decoding it.
+
+Records are written many at a time, one write for each tick of the event loop, and the last record of
+each write carries the seal: the CRC-32 of all bytes from the end of the last seal's line (or from the
+beginning of the header) up to the comma before `"crc"`. So there is one checksum a write, however
+large it is, and no byte of the file is outside one: the bytes after a checksum are always `"}` and a
+newline. A payload cannot counterfeit a seal: it would have to be a JSON value that ends in a string
+with bare quotes in it.
+
+From that follows what can be known of a file that is not whole:
+
+* What ends in a good seal is what was written.
+* After the last seal there may be the beginning of one more write: whole lines, then part of one. That
+  is a *torn* write, which nobody was told of as done. Its whole lines are kept and sealed, the rest is
+  dropped, before anything is appended.
+* Anything else is *damage*: a seal that does not fit, a whole line that is no record, a gap in `seq`.
+  Nothing from the end of the last good seal on is trusted. The file is kept aside, and the log goes on
+  in a new one that holds the trusted part.
+* A header that does not fit its seal makes the file unreadable as a session: which session it was, and
+  where, is not known. It is not listed, cannot be opened, and is never touched.
+"""
+
+import re
+from zlib import crc32
+
+import msgspec
+from msgspec import Raw
+
+VERSION = 1
+
+KINDS = frozenset({"config", "model", "permission", "title", "turn", "update"})
+"""What a record can be; a new kind needs a new version, for an older reader would take it as damage."""
+
+SEAL_BYTES = len(b',"crc":"89abcdef"}\n')
+SEAL = re.compile(rb',"crc":"([0-9a-f]{8})"\}\n')
+"""The end of a write."""
+
+_ABSENT = Raw(b"")
+
+
+class Header(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Whose log this is."""
+
+    id: str
+    cwd: str
+    additional_directories: list[str]
+    created: str
+    """ISO 8601 in UTC, with a Z."""
+    forked_from: str | None = None
+
+
+class Record(msgspec.Struct, gc=False):
+    """One thing that happened, as read back; `data` looks into the block that was read: copy it to keep it."""
+
+    seq: int
+    time: int
+    kind: str
+    data: Raw
+
+
+class _FirstLine(msgspec.Struct):
+    dragoman: int
+    session: Header
+    crc: str = ""
+
+
+class _Version(msgspec.Struct):
+    dragoman: int
+
+
+class _Line(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    seq: int
+    time: int
+    update: Raw = _ABSENT
+    model: Raw = _ABSENT
+    turn: Raw = _ABSENT
+    config: Raw = _ABSENT
+    title: Raw = _ABSENT
+    permission: Raw = _ABSENT
+    crc: str = ""
+
+
+KEYS = {kind: b'"%b":' % kind.encode() for kind in KINDS}
+"""Each kind's key as it is written."""
+
+_NOT_UPDATES = tuple(sorted(KINDS - {"update"}))
+_decode_first_line = msgspec.json.Decoder(_FirstLine).decode
+_decode_version = msgspec.json.Decoder(_Version).decode
+_decode_lines = msgspec.json.Decoder(_Line).decode_lines
+
+
+def encode_header(header: Header) -> bytes:
+    """Make the first line of a log."""
+    line = msgspec.json.encode({"dragoman": VERSION, "session": header})
+    return seal(line[:-1])
+
+
+def decode_header(line: bytes) -> Header:
+    """Read the first line of a log; raises ValueError that says what is wrong with it."""
+    mark = SEAL.search(line, max(0, len(line) - SEAL_BYTES))
+    if mark is None or crc32(line[: mark.start()]) != int(mark[1], 16):
+        raise ValueError(_explain_header(line))
+    if _decode_version(line).dragoman != VERSION:
+        raise ValueError(_explain_header(line))
+    return _decode_first_line(line).session
+
+
+def encode_write(pending: list[tuple[bytes, bytes]], last_seq: int, time: int) -> bytes:
+    """Make one sealed write of records, given as key and payload, that follow `last_seq`."""
+    stamp = b',"time":%d,' % time
+    first = last_seq + 1
+    lines = [b'{"seq":%d%b%b%b' % (seq, stamp, key, data) for seq, (key, data) in enumerate(pending, first)]
+    return seal(b"}\n".join(lines))
+
+
+def seal(body: bytes) -> bytes:
+    """Finish a write that lacks nothing but the end of its last record."""
+    return b'%b,"crc":"%08x"}\n' % (body, crc32(body))
+
+
+def sealed_end(block: bytes) -> tuple[int, bool]:
+    """Give the end of the last write that is whole and good, and whether the one after it is damaged."""
+    view = memoryview(block)
+    end = 0
+    for mark in SEAL.finditer(block):
+        if crc32(view[end : mark.start()]) != int(mark[1], 16):
+            return end, True
+        end = mark.end()
+    return end, False
+
+
+def decode_records(lines: bytes, last_seq: int) -> list[Record]:
+    """Read whole lines; raises ValueError when they are not the records that follow `last_seq`."""
+    records = [
+        Record(line.seq, line.time, "update", line.update) if line.update is not _ABSENT else _other(line)
+        for line in _decode_lines(lines)
+    ]
+    if [record.seq for record in records] != list(range(last_seq + 1, last_seq + 1 + len(records))):
+        raise ValueError("records are missing or out of order")
+    return records
+
+
+def decode_unsealed(lines: bytes, last_seq: int) -> list[Record]:
+    """Read whole lines of a torn write, which no checksum vouches for, so that every byte is looked at."""
+    str(lines, "utf-8")
+    if b'"crc":' in lines and any(line.crc for line in _decode_lines(lines)):
+        raise ValueError("a seal is broken")
+    return decode_records(lines, last_seq)
+
+
+def _other(line: _Line) -> Record:
+    for kind in _NOT_UPDATES:
+        data: Raw = getattr(line, kind)
+        if data is not _ABSENT:
+            return Record(line.seq, line.time, kind, data)
+    raise ValueError(f"record {line.seq} is of no known kind")
+
+
+def _explain_header(line: bytes) -> str:
+    try:
+        version = _decode_version(line).dragoman
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return "its first line is no header of a session log"
+    if version != VERSION:
+        return f"it has format {version}, and this dragoman reads format {VERSION}: use the dragoman that wrote it"
+    return "its header is damaged"

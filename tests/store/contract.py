@@ -1,0 +1,362 @@
+"""What any store has to do, whatever it is made of.
+
+A test file of an implementation subclasses `StoreContract` and gives it `another_store`, a fixture that
+makes stores on one and the same place: two of them stand for two processes.
+"""
+
+import asyncio
+import uuid
+from contextlib import aclosing
+
+import pytest
+
+from dragoman.errors import BadCursor, SessionBusy, SessionUnknown
+from dragoman.store import KINDS, PAGE_SESSIONS
+from tests.store.making import new_header, read_all, reread, turn_end, write_session
+
+
+async def list_ids(store, cwd=None):
+    ids, cursor = [], None
+    while True:
+        page = await store.page(cwd, cursor)
+        ids += [session.id for session in page.sessions]
+        cursor = page.next_cursor
+        if cursor is None:
+            return ids
+
+
+class StoreContract:
+    @pytest.fixture
+    def another_store(self):
+        raise NotImplementedError
+
+    @pytest.fixture
+    async def store(self, another_store):
+        return another_store()
+
+    async def test_what_was_appended_is_read_back_in_order_and_to_the_byte(self, store):
+        header = new_header()
+        log = await store.create(header)
+        payloads = [b'{ "a" : 1.0 }', '{"text":"žluťoučký 🐎"}'.encode(), b'{"crc":"89abcdef"}', b"null", b'"\\n"']
+        for payload in payloads:
+            log.append("update", payload)
+            log.flush()
+        await log.close()
+        records, _ = await reread(store, header.id)
+        assert records == [(seq, "update", payload) for seq, payload in enumerate(payloads, 1)]
+
+    async def test_every_kind_of_record_is_kept(self, store):
+        header = new_header()
+        log = await store.create(header)
+        for kind in sorted(KINDS):
+            log.append(kind, b"{}")
+        await log.close()
+        records, _ = await reread(store, header.id)
+        assert [kind for _, kind, _ in records] == sorted(KINDS)
+
+    async def test_records_have_the_time_they_were_written(self, store):
+        log = await store.create(new_header())
+        log.append("update", b"{}")
+        times = [record.time async for batch in log.records() for record in batch]
+        assert all(1_700_000_000_000 < time < 10_000_000_000_000 for time in times)
+        await log.close()
+
+    async def test_a_session_goes_on_where_it_was_left(self, store, another_store):
+        header = await write_session(store)
+        log = await another_store().open(header.id)
+        before = await read_all(log)
+        log.append("update", b'{"n":2}')
+        await log.close()
+        records, _ = await reread(store, header.id)
+        assert records == [*before, (len(before) + 1, "update", b'{"n":2}')]
+
+    async def test_many_records_come_in_batches_without_a_gap(self, store):
+        header = new_header()
+        log = await store.create(header)
+        payload = b'{"text":"%b"}' % (b"x" * 200)
+        for number in range(10_000):
+            log.append("update", payload)
+            if number % 7 == 0:
+                log.flush()
+        await log.close()
+        log = await store.open(header.id)
+        batches = [[record.seq for record in batch] async for batch in log.records()]
+        assert len(batches) > 1
+        assert [seq for batch in batches for seq in batch] == list(range(1, 10_001))
+        await log.close()
+
+    async def test_one_record_can_be_many_megabytes(self, store):
+        header = new_header()
+        log = await store.create(header)
+        big = b'{"data":"%b"}' % (b"A" * 5_000_000)
+        for payload in (b"1", big, b"2", big):
+            log.append("update", payload)
+        await log.close()
+        records, _ = await reread(store, header.id)
+        assert [data for _, _, data in records] == [b"1", big, b"2", big]
+
+    async def test_a_live_session_is_read_as_far_as_it_was_appended_when_the_reading_began(self, store):
+        log = await store.create(new_header())
+        log.append("update", b"1")
+        reading = log.records()
+        log.append("update", b"2")
+        log.flush()
+        assert [bytes(record.data) async for batch in reading for record in batch] == [b"1"]
+        assert [data for _, _, data in await read_all(log)] == [b"1", b"2"]
+        await log.close()
+
+    async def test_reading_can_be_given_up_and_begun_anew(self, store):
+        header = await write_session(store)
+        log = await store.open(header.id)
+        async with aclosing(log.records()) as reading:
+            await anext(reading)
+        assert len(await read_all(log)) == 2
+        log.append("update", b"{}")
+        await log.close()
+
+    async def test_nothing_can_be_appended_before_the_log_was_read_to_its_end(self, store):
+        header = await write_session(store)
+        log = await store.open(header.id)
+        with pytest.raises(RuntimeError, match="read to its end"):
+            log.append("update", b"{}")
+        await read_all(log)
+        log.append("update", b"{}")
+        await log.close()
+
+    async def test_a_closed_log_takes_nothing_and_closing_it_again_does_nothing(self, store):
+        log = await store.create(new_header())
+        await log.close()
+        await log.close()
+        with pytest.raises(RuntimeError, match="is closed"):
+            log.append("update", b"{}")
+
+    async def test_a_payload_with_a_newline_is_refused(self, store):
+        log = await store.create(new_header())
+        with pytest.raises(ValueError, match="newline"):
+            log.append("update", b"{\n}")
+        await log.close()
+
+    async def test_an_unknown_kind_is_refused(self, store):
+        log = await store.create(new_header())
+        with pytest.raises(ValueError, match="only one of config, model"):
+            log.append("mcp", b"{}")
+        await log.close()
+
+    async def test_the_header_is_kept_whole(self, store):
+        header = new_header(additional_directories=["/a", "/b c"], forked_from=str(uuid.uuid4()))
+        await write_session(store, header)
+        assert await store.find(header.id) == header
+        log = await store.open(header.id)
+        assert log.header == header
+        await log.close()
+
+    async def test_title_and_message_count_come_from_the_last_turn_and_title_records(self, store):
+        header = await write_session(store, title="First", messages=4)
+        _, log = await reread(store, header.id)
+        assert (log.title, log.message_count) == ("First", 4)
+        log = await store.open(header.id)
+        await read_all(log)
+        log.append("turn", b'{"event":"start"}')
+        log.append("title", b'{"title":"Second"}')
+        await log.close()
+        _, log = await reread(store, header.id)
+        assert (log.title, log.message_count) == ("Second", 4)
+
+    async def test_an_unknown_session_is_unknown_to_every_call(self, store):
+        for unknown in (str(uuid.uuid4()), "", "../../etc/passwd", "*", str(uuid.uuid4()).upper()):
+            with pytest.raises(SessionUnknown):
+                await store.open(unknown)
+            with pytest.raises(SessionUnknown):
+                await store.fork(unknown, new_header())
+            assert await store.find(unknown) is None
+            assert await store.delete(unknown) is False
+
+    async def test_what_is_no_session_id_cannot_be_created(self, store):
+        header = new_header()
+        for wrong in ("x", "../x", header.id.upper()):
+            with pytest.raises(ValueError, match="UUID"):
+                await store.create(type(header)(wrong, "/work", [], header.created))
+
+    async def test_a_session_has_one_holder(self, store, another_store):
+        header = new_header()
+        log = await store.create(header)
+        for other in (store, another_store()):
+            with pytest.raises(SessionBusy) as caught:
+                await other.open(header.id)
+            assert caught.value.pid is not None
+            assert str(caught.value.pid) in str(caught.value)
+        await log.close()
+        await (await another_store().open(header.id)).close()
+
+    async def test_a_held_session_can_be_found_listed_and_forked_but_not_deleted(self, store, another_store):
+        header = new_header()
+        log = await store.create(header)
+        other = another_store()
+        assert await other.find(header.id) == header
+        assert await list_ids(other) == [header.id]
+        await other.fork(header.id, new_header())
+        with pytest.raises(SessionBusy):
+            await other.delete(header.id)
+        await log.close()
+        assert await other.delete(header.id) is True
+
+    async def test_opening_that_is_given_up_holds_nothing(self, store):
+        header = await write_session(store)
+        for _ in range(20):
+            opening = asyncio.create_task(store.open(header.id))
+            await asyncio.sleep(0)
+            opening.cancel()
+            await asyncio.wait([opening])
+        async with asyncio.timeout(5):
+            while True:
+                try:
+                    log = await store.open(header.id)
+                except SessionBusy:
+                    await asyncio.sleep(0)
+                else:
+                    break
+        await log.close()
+
+    async def test_creating_that_is_given_up_can_be_done_again(self, store):
+        header = new_header()
+        creating = asyncio.create_task(store.create(header))
+        await asyncio.sleep(0)
+        creating.cancel()
+        await asyncio.wait([creating])
+        async with asyncio.timeout(5):
+            while await store.find(header.id) is not None or header.id in await list_ids(store):
+                await asyncio.sleep(0)
+
+    async def test_a_fork_has_the_same_records_and_its_own_future(self, store):
+        header = await write_session(store, payloads=[b"1", b"2"])
+        forked = new_header("/elsewhere", forked_from=header.id)
+        await store.fork(header.id, forked)
+        log = await store.open(forked.id)
+        before = await read_all(log)
+        assert log.header == forked
+        assert log.damage is None
+        log.append("update", b'"fork"')
+        await log.close()
+        original, _ = await reread(store, header.id)
+        assert original == before
+        assert (await reread(store, forked.id))[0] == [*before, (len(before) + 1, "update", b'"fork"')]
+
+    async def test_a_fork_of_a_live_session_has_all_that_was_appended_so_far(self, store):
+        header = new_header()
+        log = await store.create(header)
+        log.append("update", b"1")
+        forked = new_header(forked_from=header.id)
+        await store.fork(header.id, forked)
+        log.append("update", b"2")
+        assert (await reread(store, forked.id))[0] == [(1, "update", b"1")]
+        assert len(await read_all(log)) == 2
+        await log.close()
+
+    async def test_a_fork_cannot_take_the_place_of_a_session(self, store):
+        one, two = await write_session(store, payloads=[b"1"]), await write_session(store, payloads=[b"2"])
+        with pytest.raises(Exception, match="never used"):
+            await store.fork(one.id, two)
+        assert (await reread(store, two.id))[0][0] == (1, "update", b"2")
+
+    async def test_a_deleted_session_is_gone_from_everywhere(self, store, another_store):
+        header = await write_session(store)
+        assert await store.delete(header.id) is True
+        assert await store.delete(header.id) is False
+        assert await store.find(header.id) is None
+        assert await list_ids(store) == []
+        assert await list_ids(another_store()) == []
+        with pytest.raises(SessionUnknown):
+            await store.open(header.id)
+
+    async def test_a_list_says_what_is_known_of_a_session(self, store, another_store):
+        header = new_header("/work/a", additional_directories=["/more"])
+        await write_session(store, header, title="Häppy", messages=6)
+        for lister in (store, another_store()):
+            (session,) = (await lister.page()).sessions
+            assert (session.id, session.cwd, session.additional_directories) == (header.id, "/work/a", ["/more"])
+            assert (session.title, session.message_count) == ("Häppy", 6)
+            assert session.updated_at.startswith("2")
+            assert session.updated_at.endswith("Z")
+
+    async def test_a_list_without_sessions_is_empty(self, store):
+        page = await store.page()
+        assert (page.sessions, page.next_cursor) == ([], None)
+
+    async def test_lists_begin_with_the_session_that_was_written_last(self, store):
+        headers = [await write_session(store) for _ in range(3)]
+        await self.touch(store, headers[0])
+        assert await list_ids(store) == [headers[0].id, headers[2].id, headers[1].id]
+
+    async def test_a_list_of_one_directory_has_its_sessions_however_it_is_written(self, store):
+        mine = await write_session(store, new_header("/work/a"))
+        await write_session(store, new_header("/work/a/b"))
+        await write_session(store, new_header("/work-a"))
+        assert await list_ids(store, "/work/a") == [mine.id]
+        assert await list_ids(store, "/work/./b/../a/") == [mine.id]
+
+    async def test_directories_of_one_encoding_do_not_mix(self, store):
+        one = await write_session(store, new_header("/work/a-b"))
+        two = await write_session(store, new_header("/work/a/b"))
+        assert await list_ids(store, "/work/a-b") == [one.id]
+        assert await list_ids(store, "/work/a/b") == [two.id]
+
+    async def test_pages_follow_each_other_without_a_gap_while_sessions_come_and_go(self, store):
+        headers = [await write_session(store) for _ in range(PAGE_SESSIONS + 5)]
+        expected = [header.id for header in reversed(headers)]
+        first = await store.page()
+        assert [session.id for session in first.sessions] == expected[:PAGE_SESSIONS]
+        await write_session(store)
+        await store.delete(expected[0])
+        await store.delete(expected[PAGE_SESSIONS])
+        second = await store.page(None, first.next_cursor)
+        assert [session.id for session in second.sessions] == expected[PAGE_SESSIONS + 1 :]
+        assert second.next_cursor is None
+
+    async def test_a_page_that_is_exactly_full_is_the_last_one(self, store):
+        for _ in range(PAGE_SESSIONS):
+            await write_session(store)
+        page = await store.page()
+        assert len(page.sessions) == PAGE_SESSIONS
+        assert page.next_cursor is None
+
+    @pytest.mark.parametrize("cursor", ["", "x", "MS4x", "1", "🐎", "A" * 10_000, "MS4xLjIuMw=="])
+    async def test_a_cursor_that_is_none_is_refused(self, store, cursor):
+        with pytest.raises(BadCursor, match="without a cursor"):
+            await store.page(None, cursor)
+
+    async def test_a_sync_shows_in_lists_while_the_session_lives(self, store, another_store):
+        log = await store.create(new_header())
+        log.append("turn", turn_end())
+        log.title, log.message_count = "Live", 1
+        await log.sync()
+        (session,) = (await another_store().page()).sessions
+        assert (session.title, session.message_count) == ("Live", 1)
+        await log.close()
+
+    async def test_many_sessions_are_written_at_the_same_time(self, store):
+        async def write(number):
+            payloads = [b"%d" % (number * 100 + step) for step in range(20)]
+            header = await write_session(store, payloads=payloads)
+            records, _ = await reread(store, header.id)
+            assert [data for _, kind, data in records if kind == "update"] == payloads
+
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(30):
+                tasks.create_task(write(number))
+        assert len(await list_ids(store)) == 30
+
+    async def test_closing_the_store_closes_its_logs(self, store, another_store):
+        header = new_header()
+        log = await store.create(header)
+        log.append("update", b"1")
+        await store.close()
+        assert (await reread(another_store(), header.id))[0] == [(1, "update", b"1")]
+
+    @staticmethod
+    async def touch(store, header):
+        before = (await store.page()).sessions[0].updated_at
+        while (await store.page()).sessions[0].updated_at <= before:
+            log = await store.open(header.id)
+            await read_all(log)
+            log.append("turn", turn_end())
+            await log.close()

@@ -1,0 +1,197 @@
+"""Logs that were cut, changed or shuffled: nothing trusted is lost, and nothing wrong passes for a record."""
+
+from pathlib import Path
+
+import pytest
+
+from dragoman.errors import SessionUnknown, SessionUnreadable
+from dragoman.store import FileStore
+from dragoman.store.naming import log_path
+from dragoman.store.record import KEYS, encode_header, encode_write
+from tests.store.making import QuickDisk, new_header, read_all, reread, turn_end
+
+WRITES = [[b'{"n":1}', b'"two"'], [b"3"], ['{"n":"čtyři"}'.encode(), b"5", turn_end()]]
+
+
+class Specimen:
+    """A small log, made by hand, with what is known of it."""
+
+    def __init__(self, tmp_path):
+        self.home = tmp_path / "home"
+        self.store = FileStore(self.home, disk=QuickDisk())
+        self.header = new_header()
+        self.path = log_path(self.home, self.header.cwd, self.header.id)
+        self.path.parent.mkdir(parents=True)
+        first = encode_header(self.header)
+        self.start = len(first)
+        self.writes, seq = [], 0
+        for payloads in WRITES:
+            self.writes.append(encode_write([(KEYS["update"], data) for data in payloads], seq, 1_763_240_000_000))
+            seq += len(payloads)
+        self.content = first + b"".join(self.writes)
+        self.records = [
+            (seq, "update", data) for seq, data in enumerate((data for write in WRITES for data in write), 1)
+        ]
+
+    def put(self, content):
+        for path in self.path.parent.iterdir():
+            path.unlink()
+        self.path.write_bytes(content)
+
+    def asides(self):
+        return [path for path in self.path.parent.iterdir() if path != self.path]
+
+    async def read(self):
+        return await reread(self.store, self.header.id)
+
+    async def append(self, data):
+        log = await self.store.open(self.header.id)
+        await read_all(log)
+        log.append("update", data)
+        await log.close()
+
+
+@pytest.fixture
+async def specimen(tmp_path):
+    specimen = Specimen(tmp_path)
+    yield specimen
+    await specimen.store.close()
+
+
+async def test_a_log_cut_at_any_byte_keeps_every_whole_record_and_goes_on(specimen):
+    for cut in range(specimen.start, len(specimen.content) + 1):
+        kept = specimen.records[: specimen.content[specimen.start : cut].count(b"\n")]
+        sealed = cut in (specimen.start, *_ends(specimen))
+        specimen.put(specimen.content[:cut])
+        records, log = await specimen.read()
+        assert records == kept
+        assert (log.damage is None) == sealed
+        assert sealed or log.damage.torn
+        records, log = await specimen.read()
+        assert (records, log.damage) == (kept, None), "told once"
+        await specimen.append(b'"next"')
+        records, log = await specimen.read()
+        assert (records, log.damage) == ([*kept, (len(kept) + 1, "update", b'"next"')], None)
+        assert specimen.asides() == []
+
+
+async def test_a_log_cut_inside_its_header_was_never_a_session(specimen):
+    for cut in range(specimen.start):
+        specimen.put(specimen.content[:cut])
+        assert await specimen.store.find(specimen.header.id) is None
+        with pytest.raises(SessionUnknown):
+            await specimen.store.open(specimen.header.id)
+        assert specimen.path.stat().st_size == cut
+
+
+@pytest.mark.parametrize("change", [0x01, 0x20, 0x80, None], ids=["bit 0", "bit 5", "bit 7", "newline"])
+async def test_a_byte_changed_anywhere_is_found_and_nothing_before_its_write_is_lost(specimen, change):
+    for at, byte in enumerate(specimen.content):
+        changed = ord("\n") if change is None else byte ^ change
+        if changed == byte:
+            continue
+        broken = specimen.content[:at] + bytes([changed]) + specimen.content[at + 1 :]
+        specimen.put(broken)
+        if at < specimen.start:
+            with pytest.raises((SessionUnreadable, SessionUnknown)):
+                await specimen.store.open(specimen.header.id)
+            assert specimen.path.read_bytes() == broken
+            continue
+        records, log = await specimen.read()
+        assert log.damage is not None
+        assert records == specimen.records[: len(records)]
+        assert len(records) >= _records_before(specimen, at)
+        if not log.damage.torn:
+            assert [path.read_bytes() for path in specimen.asides()] == [broken]
+        again, log = await specimen.read()
+        assert (again, log.damage) == (records, None)
+
+
+async def test_damage_inside_is_told_and_kept_aside_and_the_log_goes_on(specimen):
+    broken = specimen.content.replace(b'"update":3', b'"update":4')
+    specimen.put(broken)
+    records, log = await specimen.read()
+    assert records == specimen.records[:2]
+    at = specimen.start + len(specimen.writes[0])
+    assert (log.damage.torn, log.damage.after, log.damage.at_byte) == (False, 2, at)
+    assert f"damaged at byte {at}" in str(log.damage)
+    assert "everything up to record 2 is kept" in str(log.damage)
+    assert log.damage.kept_as in str(log.damage)
+    assert Path(log.damage.kept_as).read_bytes() == broken
+    await specimen.append(b'"next"')
+    records, log = await specimen.read()
+    assert (records, log.damage) == ([*specimen.records[:2], (3, "update", b'"next"')], None)
+    assert [session.id for session in (await specimen.store.page()).sessions] == [specimen.header.id]
+
+
+async def test_what_was_set_aside_is_never_overwritten(specimen):
+    broken = [specimen.content[:-30] + b"#" * number + specimen.content[-30:] for number in (1, 2, 3)]
+    specimen.put(broken[0])
+    await specimen.read()
+    for content in broken[1:]:
+        specimen.path.write_bytes(content)
+        await specimen.read()
+    assert sorted(path.read_bytes() for path in specimen.asides()) == sorted(broken)
+    names = {path.name.removeprefix(specimen.path.stem) for path in specimen.asides()}
+    assert names == {".damaged-1.jsonl", ".damaged-2.jsonl", ".damaged-3.jsonl"}
+
+
+@pytest.mark.parametrize("order", [(0, 2), (0, 0, 1, 2), (1,), (0, 2, 1)])
+async def test_whole_writes_that_are_missing_doubled_or_shuffled_are_damage(specimen, order):
+    specimen.put(specimen.content[: specimen.start] + b"".join(specimen.writes[number] for number in order))
+    records, log = await specimen.read()
+    assert records == specimen.records[: len(records)]
+    assert log.damage is not None
+    assert not log.damage.torn
+
+
+@pytest.mark.parametrize("tail", [b"\0" * 4096, b"\0\n", b"{}\n", b"garbage\n", b'{"seq":7,"time":5,"mcp":{}}\n'])
+async def test_what_follows_the_last_write_and_is_no_record_is_not_taken_for_one(specimen, tail):
+    specimen.put(specimen.content + tail)
+    records, log = await specimen.read()
+    assert records == specimen.records
+    assert log.damage is not None
+
+
+async def test_a_log_that_was_given_up_half_read_is_not_touched(specimen):
+    specimen.put(specimen.content[:-5])
+    log = await specimen.store.open(specimen.header.id)
+    await log.close()
+    assert specimen.path.read_bytes() == specimen.content[:-5]
+
+
+async def test_damage_that_comes_while_a_session_lives_is_told_and_ends_its_writing(specimen):
+    specimen.put(specimen.content)
+    log = await specimen.store.open(specimen.header.id)
+    await read_all(log)
+    specimen.path.write_bytes(specimen.content.replace(b'"two"', b'"owt"'))
+    assert await read_all(log) == []
+    assert not log.damage.torn
+    with pytest.raises(Exception, match="not as this process left it"):
+        log.append("update", b"1")
+    await log.close()
+
+
+async def test_a_fork_of_a_torn_log_is_mended_like_the_log_itself(specimen):
+    specimen.put(specimen.content[:-5])
+    forked = new_header()
+    await specimen.store.fork(specimen.header.id, forked)
+    records, log = await reread(specimen.store, forked.id)
+    assert records == specimen.records[:-1]
+    assert log.damage.torn
+
+
+def _ends(specimen):
+    end = specimen.start
+    for write in specimen.writes:
+        end += len(write)
+        yield end
+
+
+def _records_before(specimen, at):
+    count = 0
+    for end, payloads in zip(_ends(specimen), WRITES, strict=True):
+        if end > at:
+            return count
+        count += len(payloads)
+    return count

@@ -1,0 +1,341 @@
+"""Disks that fill up, break or go away: a clear error, a log that stays readable, and others that live on."""
+
+import asyncio
+import errno
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from dragoman.errors import LogFailed
+from dragoman.store import FileStore
+from dragoman.store.disk import Disk
+from tests.store.making import new_header, read_all, reread, turn_end, write_session
+
+ERRORS = [errno.ENOSPC, errno.EIO, errno.EDQUOT]
+
+
+class FailingDisk(Disk):
+    """A disk whose calls fail from the nth on; a write that fails leaves half of its bytes behind."""
+
+    def __init__(self, call=None, *, nth=1, error=errno.EIO, keeps_torn=False):
+        self.call = call
+        self.left = nth
+        self.error = error
+        self.keeps_torn = keeps_torn
+        self.made = 0
+
+    def write(self, fd, data):
+        try:
+            self._count("write")
+        except OSError:
+            os.write(fd, bytes(data)[: len(data) // 2])
+            raise
+        return super().write(fd, data)
+
+    def sync(self, fd):
+        self._count("sync")
+
+    def sync_directory(self, path):
+        self._count("sync_directory")
+
+    def open(self, path, flags):
+        self._count("open")
+        return super().open(path, flags)
+
+    def truncate(self, fd, size):
+        if self.keeps_torn:
+            raise OSError(self.error, os.strerror(self.error))
+        super().truncate(fd, size)
+
+    def _count(self, call):
+        if call != self.call:
+            return
+        self.made += 1
+        if self.made >= self.left:
+            raise OSError(self.error, os.strerror(self.error))
+
+
+async def stream(store, header):
+    """Write until it fails; give what was acknowledged, the log if there is one, and the failure."""
+    acknowledged, log = [], None
+    try:
+        log = await store.create(header)
+        for number in range(1, 7):
+            log.append("update", b'{"n":%d}' % number)
+            log.flush()
+            acknowledged.append((number, "update", b'{"n":%d}' % number))
+            if number % 2 == 0:
+                await log.sync()
+        await log.close()
+    except LogFailed as failure:
+        return acknowledged, log, failure
+    return acknowledged, log, None
+
+
+@pytest.mark.parametrize("keeps_torn", [False, True], ids=["cut back", "left torn"])
+@pytest.mark.parametrize("error", ERRORS, ids=errno.errorcode.get)
+@pytest.mark.parametrize("call", ["write", "sync", "sync_directory", "open"])
+async def test_whichever_call_fails_what_was_acknowledged_is_kept(tmp_path, call, error, keeps_torn):
+    for nth in range(1, 20):
+        home = tmp_path / str(nth)
+        disk = FailingDisk(call, nth=nth, error=error, keeps_torn=keeps_torn)
+        store, header = FileStore(home, disk=disk), new_header()
+        acknowledged, log, failure = await stream(store, header)
+        if failure is None:
+            break
+        assert failure.errno == error
+        assert os.strerror(error) in str(failure)
+        if log is not None:
+            assert header.id in failure.path
+            await check_read_only(log, disk, acknowledged)
+            await check_goes_on(home, header, acknowledged, torn_allowed=keeps_torn)
+        await store.close()
+    else:
+        raise AssertionError("every nth call failed: the test never got through")
+    assert nth > 3
+
+
+async def check_read_only(log, disk, acknowledged):
+    for attempt in (lambda: log.append("update", b"{}"), log.flush):
+        with pytest.raises(LogFailed):
+            attempt()
+    with pytest.raises(LogFailed):
+        await log.sync()
+    disk.call = None
+    assert await read_all(log) == acknowledged
+    await log.close()
+
+
+async def check_goes_on(home, header, acknowledged, *, torn_allowed):
+    sound = FileStore(home)
+    log = await sound.open(header.id)
+    assert await read_all(log) == acknowledged
+    assert log.damage is None or (torn_allowed and log.damage.torn)
+    log.append("update", b'"again"')
+    await log.close()
+    records, log = await reread(sound, header.id)
+    assert (records, log.damage) == ([*acknowledged, (len(acknowledged) + 1, "update", b'"again"')], None)
+    await sound.close()
+
+
+async def test_a_session_that_could_not_be_created_leaves_nothing_and_can_be_created_again(tmp_path):
+    for call in ("write", "sync", "open"):
+        home = tmp_path / call
+        disk = FailingDisk(call, error=errno.ENOSPC)
+        store, header = FileStore(home, disk=disk), new_header()
+        with pytest.raises(LogFailed, match=r"cannot create .*: No space left on device; free some space"):
+            await store.create(header)
+        disk.call = None
+        assert await store.find(header.id) is None
+        await (await store.create(header)).close()
+        await store.close()
+
+
+async def test_other_sessions_live_on(tmp_path):
+    disk = FailingDisk()
+    store = FileStore(tmp_path, disk=disk)
+    failed, sound = await store.create(new_header()), await store.create(new_header())
+    failed.append("update", b"1")
+    disk.call = "write"
+    with pytest.raises(LogFailed):
+        failed.flush()
+    disk.call = None
+    sound.append("update", b"1")
+    await sound.sync()
+    assert len(await read_all(sound)) == 1
+    await store.close()
+
+
+async def test_a_store_closes_all_its_logs_though_one_fails(tmp_path):
+    disk = FailingDisk()
+    store = FileStore(tmp_path, disk=disk)
+    logs = [await store.create(new_header()) for _ in range(3)]
+    for log in logs:
+        log.append("update", b"1")
+    disk.call, disk.left = "write", 1
+    with pytest.raises(LogFailed):
+        await store.close()
+    disk.call = None
+    for log in logs:
+        await (await store.open(log.header.id)).close()
+    await store.close()
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+async def test_short_writes_are_continued(tmp_path, size):
+    class ShortDisk(Disk):
+        def write(self, fd, data):
+            return super().write(fd, bytes(data)[:size])
+
+    store = FileStore(tmp_path, disk=ShortDisk())
+    header = await write_session(store, payloads=[b'{"n":1}', b'{"n":2}'])
+    records, log = await reread(store, header.id)
+    assert ([data for _, _, data in records], log.damage) == ([b'{"n":1}', b'{"n":2}', turn_end()], None)
+    forked = new_header()
+    await store.fork(header.id, forked)
+    assert (await reread(store, forked.id))[0] == records
+    await store.close()
+
+
+async def test_a_disk_that_fills_up_between_short_writes_leaves_no_part_of_a_record(tmp_path):
+    class FillingDisk(Disk):
+        room = 10_000
+
+        def write(self, fd, data):
+            if self.room == 0:
+                raise OSError(errno.ENOSPC, "full")
+            taken = super().write(fd, bytes(data)[: self.room])
+            self.room -= taken
+            return taken
+
+    disk = FillingDisk()
+    store, header = FileStore(tmp_path, disk=disk), new_header()
+    log = await store.create(header)
+    log.append("update", b"1")
+    log.flush()
+    disk.room = 20
+    log.append("update", b'"%b"' % (b"x" * 100))
+    with pytest.raises(LogFailed):
+        log.flush()
+    await log.close()
+    records, log = await reread(FileStore(tmp_path), header.id)
+    assert (records, log.damage) == ([(1, "update", b"1")], None)
+
+
+@pytest.mark.parametrize("remove", ["file", "directory"])
+@pytest.mark.parametrize("moment", ["idle", "writing"])
+async def test_a_log_that_vanishes_under_a_live_session_is_noticed(tmp_path, remove, moment):
+    store = FileStore(tmp_path)
+    log = await store.create(new_header())
+    if moment == "writing":
+        log.append("update", b"1")
+        log.flush()
+    shutil.rmtree(log.path.parent) if remove == "directory" else log.path.unlink()
+    log.append("update", b"2")
+    with pytest.raises(LogFailed, match="was removed while the session was open") as caught:
+        await log.sync()
+    assert caught.value.errno == errno.ENOENT
+    await log.close()
+    await store.close()
+
+
+async def test_a_log_that_somebody_else_wrote_to_is_not_written_to(tmp_path):
+    store = FileStore(tmp_path)
+    log = await store.create(new_header())
+    with log.path.open("ab") as other:
+        other.write(b"hello\n")
+    log.append("update", b"2")
+    with pytest.raises(LogFailed, match="not as this process left it"):
+        log.flush()
+    await log.close()
+    await store.close()
+
+
+async def test_a_torn_log_on_a_disk_that_cannot_be_written_can_still_be_read(tmp_path):
+    sound = FileStore(tmp_path)
+    header = await write_session(sound, payloads=[b"1", b"2"])
+    await sound.close()
+    log_file = next(tmp_path.glob("projects/*/*.jsonl"))
+    os.truncate(log_file, log_file.stat().st_size - 3)
+    store = FileStore(tmp_path, disk=FailingDisk(keeps_torn=True, error=errno.EROFS))
+    log = await store.open(header.id)
+    assert len(await read_all(log)) == 2
+    assert log.damage.torn
+    with pytest.raises(LogFailed, match=r"cannot mend .*: Read-only file system; see that this user may"):
+        log.append("update", b"{}")
+    await store.close()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+async def test_a_log_whose_permission_is_lost_says_so(tmp_path):
+    store = FileStore(tmp_path)
+    log = await store.create(new_header())
+    log.path.chmod(0o400)
+    log.append("update", b"1")
+    with pytest.raises(LogFailed, match="see that this user may read and write it"):
+        log.flush()
+    await store.close()
+
+
+async def test_a_failed_sync_is_remembered_though_nobody_waited_for_it(tmp_path):
+    disk = FailingDisk("sync", nth=2)
+    store = FileStore(tmp_path, disk=disk)
+    log = await store.create(new_header())
+    log.append("update", b"1")
+    syncing = asyncio.create_task(log.sync())
+    await asyncio.sleep(0)
+    syncing.cancel()
+    await asyncio.wait([syncing])
+    async with asyncio.timeout(5):
+        while disk.made < 2:
+            await asyncio.sleep(0)
+    with pytest.raises(LogFailed):
+        while True:
+            log.flush()
+            await asyncio.sleep(0)
+    await store.close()
+
+
+LIMITED = """
+import asyncio, resource, sys
+from pathlib import Path
+from dragoman.errors import LogFailed
+from dragoman.store import FileStore
+from tests.store.making import new_header, read_all
+
+async def main():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+    store = FileStore(Path(sys.argv[1]))
+    log = await store.create(new_header())
+    acknowledged = 0
+    try:
+        while True:
+            log.append("update", b'"%b"' % (b"x" * 500))
+            log.flush()
+            acknowledged += 1
+    except LogFailed as failure:
+        print(failure.errno, acknowledged, len(await read_all(log)), log.header.id)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_real_limit_on_the_size_of_files_is_a_clear_failure(tmp_path):
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    error, acknowledged, read, session_id = done.stdout.split()
+    assert int(error) == errno.EFBIG
+    assert 5 < int(acknowledged) == int(read)
+    records, log = await reread(FileStore(tmp_path), session_id)
+    assert (len(records), log.damage) == (int(acknowledged), None)
+
+
+@pytest.fixture
+def tiny_disk(tmp_path):
+    place = tmp_path / "tiny"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)]
+    if os.geteuid() != 0 or shutil.which("mount") is None or subprocess.run(command, check=False).returncode:
+        pytest.skip("mounting a small disk needs root")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+async def test_a_disk_that_is_really_full_is_a_clear_failure(tiny_disk):
+    store, header = FileStore(tiny_disk), new_header()
+    log = await store.create(header)
+    acknowledged = 0
+    with pytest.raises(LogFailed, match="No space left on device; free some space"):
+        while True:
+            log.append("update", b'"%b"' % (b"x" * 5000))
+            log.flush()
+            acknowledged += 1
+    assert len(await read_all(log)) == acknowledged > 5
+    await log.close()
+    records, log = await reread(store, header.id)
+    assert (len(records), log.damage) == (acknowledged, None)
+    await store.close()

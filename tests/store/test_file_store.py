@@ -1,0 +1,274 @@
+import json
+import os
+import shutil
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragoman.errors import LogFailed, SessionUnreadable
+from dragoman.store import FileStore, raise_fd_limit
+from dragoman.store.naming import log_path
+from tests.store.contract import StoreContract, list_ids
+from tests.store.making import new_header, read_all, reread, turn_end, write_session
+
+
+class TestFileStore(StoreContract):
+    @pytest.fixture
+    async def another_store(self, tmp_path):
+        stores = []
+
+        def make():
+            stores.append(FileStore(tmp_path / "home"))
+            return stores[-1]
+
+        yield make
+        for store in stores:
+            await store.close()
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home"
+
+
+@pytest.fixture
+async def store(home):
+    store = FileStore(home)
+    yield store
+    await store.close()
+
+
+def files(home):
+    return sorted(str(path.relative_to(home)) for path in home.rglob("*") if path.is_file())
+
+
+def permissions(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+async def test_a_log_is_lines_of_json_in_the_place_that_its_cwd_names(store, home):
+    header = await write_session(store, new_header("/Users/me/code"))
+    path = home / "projects" / "-Users-me-code" / f"session-{header.id}.jsonl"
+    first, *rest = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert first["dragoman"] == 1
+    assert first["session"]["cwd"] == "/Users/me/code"
+    assert [(line["seq"], next(key for key in line if key not in ("seq", "time"))) for line in rest] == [
+        (1, "update"),
+        (2, "turn"),
+    ]
+    assert "crc" in rest[-1]
+    assert "crc" not in rest[0]
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+async def test_files_and_folders_are_for_their_owner_only(home, umask):
+    before = os.umask(umask)
+    try:
+        store = FileStore(home)
+        header = await write_session(store)
+        await store.fork(header.id, new_header("/other"))
+        log = await store.open(header.id)
+        await store.page()
+        found = list(home.rglob("*"))
+        assert {permissions(path) for path in found if path.is_file()} == {0o600}
+        assert {permissions(path) for path in [home, *found] if path.is_dir()} == {0o700}
+        await log.close()
+        await store.close()
+    finally:
+        os.umask(before)
+
+
+async def test_nothing_but_logs_and_the_index_stays(store, home):
+    header = await write_session(store)
+    await store.page()
+    await store.close()
+    assert files(home) == ["index.db", f"projects/-work-project/session-{header.id}.jsonl"]
+
+
+async def test_the_lock_says_who_holds_it(store, home):
+    header = new_header()
+    log = await store.create(header)
+    held = json.loads((home / "locks" / f"session-{header.id}.lock").read_bytes())
+    assert (held["pid"], held["host"]) == (os.getpid(), os.uname().nodename)
+    assert held["since"]
+    await log.close()
+
+
+async def test_sessions_copied_in_by_hand_are_listed_and_open(store, home, tmp_path):
+    other = FileStore(tmp_path / "other")
+    header = await write_session(other, title="From afar", messages=3)
+    await other.close()
+    await write_session(store)
+    assert len(await list_ids(store)) == 1
+    shutil.copytree(tmp_path / "other" / "projects", home / "projects", dirs_exist_ok=True)
+    assert {session.title for session in (await store.page()).sessions} == {"A title", "From afar"}
+    assert len((await reread(store, header.id))[0]) == 2
+
+
+async def test_a_session_in_a_foreign_folder_belongs_to_the_cwd_that_its_file_names(store, home):
+    header = await write_session(store, new_header("/work/mine"))
+    (home / "projects" / "-work-mine").rename(home / "projects" / "anything")
+    assert await list_ids(store, "/work/mine") == [header.id]
+    assert await store.find(header.id) == header
+
+
+async def test_sessions_deleted_by_hand_vanish_from_lists(store, home):
+    kept = await write_session(store, new_header("/a"))
+    gone = await write_session(store, new_header("/a"))
+    await write_session(store, new_header("/b"))
+    assert len(await list_ids(store)) == 3
+    log_path(home, "/a", gone.id).unlink()
+    shutil.rmtree(home / "projects" / "-b")
+    assert await list_ids(store) == [kept.id]
+
+
+async def test_listing_again_opens_no_log(store, home):
+    await write_session(store, new_header("/a"))
+    project = home / "projects" / "-a"
+    os.utime(project, (1_700_000_000, 1_700_000_000))  # long ago, so that it counts as settled
+    assert len(await list_ids(store)) == 1
+    for log in project.iterdir():
+        log.write_bytes(b"")
+    assert len(await list_ids(store)) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database at all", b"SQLite format 3\0" + b"x" * 5000])
+async def test_a_damaged_index_is_made_anew(store, home, content):
+    header = await write_session(store, title="Still here", messages=9)
+    await store.close()
+    (home / "index.db").write_bytes(content)
+    (session,) = (await store.page()).sessions
+    assert (session.id, session.title, session.message_count) == (header.id, "Still here", 9)
+
+
+async def test_an_index_removed_under_a_running_process_is_made_anew(store, home):
+    header = await write_session(store)
+    assert await list_ids(store) == [header.id]
+    for path in home.glob("index.db*"):
+        path.unlink()
+    other = FileStore(home)
+    second = await write_session(other)
+    assert await list_ids(store) == [second.id, header.id]
+    assert await list_ids(other) == [second.id, header.id]
+    await other.close()
+
+
+async def test_an_index_that_cannot_be_made_is_kept_in_memory(store, home):
+    home.mkdir()
+    (home / "index.db").mkdir()
+    header = await write_session(store)
+    assert await list_ids(store) == [header.id]
+    assert await store.delete(header.id)
+    assert await list_ids(store) == []
+
+
+async def test_an_index_of_another_version_is_made_anew(store, home):
+    import sqlite3
+
+    header = await write_session(store)
+    await store.close()
+    database = sqlite3.connect(home / "index.db")
+    database.execute("PRAGMA user_version = 99")
+    database.execute("DROP TABLE session")
+    database.close()
+    assert await list_ids(store) == [header.id]
+
+
+async def test_a_title_is_found_behind_a_long_unfinished_turn(store, home):
+    header = await write_session(store, title="Before", messages=2)
+    log = await store.open(header.id)
+    await read_all(log)
+    for _ in range(1000):
+        log.append("update", b'{"title":"not this","text":"%b"}' % (b"x" * 300))
+    log.flush()
+    (home / "index.db").unlink()
+    (session,) = (await FileStore(home).page()).sessions
+    assert (session.title, session.message_count) == ("Before", 2)
+    await log.close()
+
+
+async def test_a_session_whose_header_is_damaged_says_so_and_is_left_alone(store, home):
+    header = await write_session(store)
+    path = log_path(home, header.cwd, header.id)
+    broken = path.read_bytes().replace(b"/work", b"/wark")
+    path.write_bytes(broken)
+    (home / "index.db").unlink()
+    for ask in (store.open, store.find):
+        with pytest.raises(SessionUnreadable, match="header is damaged; the file is left as it is"):
+            await ask(header.id)
+    assert await list_ids(store) == []
+    assert path.read_bytes() == broken
+
+
+async def test_a_log_of_a_newer_format_says_so(store, home):
+    header = await write_session(store)
+    path = log_path(home, header.cwd, header.id)
+    path.write_bytes(path.read_bytes().replace(b'"dragoman":1', b'"dragoman":2'))
+    with pytest.raises(SessionUnreadable, match="it has format 2"):
+        await store.open(header.id)
+
+
+async def test_a_log_under_another_sessions_name_says_so(store, home):
+    header, other = await write_session(store), new_header()
+    log_path(home, header.cwd, header.id).rename(log_path(home, header.cwd, other.id))
+    with pytest.raises(SessionUnreadable, match=f"it is session {header.id}"):
+        await store.open(other.id)
+    assert await list_ids(store) == []
+
+
+async def test_deleting_a_session_deletes_what_was_set_aside_of_it(store, home):
+    header = await write_session(store)
+    path = log_path(home, header.cwd, header.id)
+    path.write_bytes(path.read_bytes().replace(b'"n":1', b'"n":2'))
+    _, log = await reread(store, header.id)
+    assert Path(log.damage.kept_as).exists()
+    await store.delete(header.id)
+    assert list(path.parent.iterdir()) == []
+
+
+async def test_a_log_is_no_symbolic_link(store, home, tmp_path):
+    header = await write_session(store)
+    path = log_path(home, header.cwd, header.id)
+    path.rename(tmp_path / "elsewhere.jsonl")
+    path.symlink_to(tmp_path / "elsewhere.jsonl")
+    with pytest.raises(LogFailed):
+        await store.open(header.id)
+
+
+async def test_an_idle_session_holds_one_descriptor(store):
+    def opened():
+        return len(os.listdir("/dev/fd"))
+
+    await write_session(store)
+    await store.page()
+    before = opened()
+    logs = [await store.create(new_header()) for _ in range(10)]
+    for log in logs:
+        log.append("turn", turn_end())
+        await log.sync()
+    assert opened() - before == 10
+    for log in logs:
+        await log.close()
+    assert opened() == before
+
+
+def test_the_limit_on_open_files_is_raised_as_far_as_it_goes():
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+        assert raise_fd_limit() > 256
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == raise_fd_limit()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+async def test_importing_the_store_imports_nothing_heavy():
+    import asyncio
+
+    code = "import sys, asyncio, dragoman.store; print({'sqlite3', 'hashlib', 'resource'} & set(sys.modules))"
+    child = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE)
+    assert (await child.communicate())[0] == b"set()\n"

@@ -1,0 +1,186 @@
+"""One writer a session, across real processes."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from dragoman.errors import SessionBusy
+from dragoman.store import FileStore
+from dragoman.store.lock import acquire
+from tests.store.making import new_header, write_session
+
+HOLDER = """
+import sys
+from pathlib import Path
+from dragoman.errors import SessionBusy
+from dragoman.store.lock import acquire
+
+path = Path(sys.argv[1])
+print("ready", flush=True)
+for line in sys.stdin:
+    try:
+        lock = acquire(path, "x")
+    except SessionBusy as busy:
+        print("busy", busy.pid, flush=True)
+    else:
+        print("got", flush=True)
+        if sys.stdin.readline() == "release\\n":
+            lock.release()
+        print("released", flush=True)
+"""
+
+
+class Contender:
+    def __init__(self, path):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.pid = self.process.pid
+        assert self.hear() == ["ready"]
+
+    def say(self, word="go"):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+
+    def hear(self):
+        return self.process.stdout.readline().split()
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.communicate()
+
+
+@pytest.fixture
+def contenders(tmp_path):
+    made = [Contender(tmp_path / "session.lock") for _ in range(3)]
+    yield made
+    for contender in made:
+        contender.kill()
+
+
+def test_of_several_processes_that_race_one_wins_and_the_others_name_it(contenders):
+    for _ in range(30):
+        for contender in contenders:
+            contender.say()
+        said = {contender.pid: contender.hear() for contender in contenders}
+        (winner,) = [pid for pid, words in said.items() if words == ["got"]]
+        assert [words for pid, words in said.items() if pid != winner] == [["busy", str(winner)]] * 2
+        holder = next(contender for contender in contenders if contender.pid == winner)
+        holder.say("release")
+        assert holder.hear() == ["released"]
+
+
+def test_a_dead_holders_lock_is_free_at_once(contenders):
+    first, second, third = contenders
+    first.say()
+    assert first.hear() == ["got"]
+    first.kill()
+    second.say()
+    assert second.hear() == ["got"]
+    third.say()
+    assert third.hear() == ["busy", str(second.pid)]
+
+
+def test_taking_and_giving_back_at_the_same_time_never_makes_two_holders(contenders, tmp_path):
+    turns = {contender.pid: 0 for contender in contenders}
+    for _ in range(100):
+        for contender in contenders:
+            contender.say()
+            contender.say("release")
+        for contender in contenders:
+            words = contender.hear()
+            if words[0] == "got":
+                turns[contender.pid] += 1
+                assert contender.hear() == ["released"]
+            else:
+                # It took "release" for a second try.
+                if contender.hear() == ["got"]:
+                    contender.say("release")
+                    assert contender.hear() == ["released"]
+    assert sum(turns.values()) >= 100
+    assert not (tmp_path / "session.lock").exists()
+
+
+def test_a_lock_survives_neither_a_stranger_nor_garbage_in_its_file(tmp_path):
+    path = tmp_path / "session.lock"
+    path.write_bytes(b"garbage")
+    lock = acquire(path, "x")
+    with pytest.raises(SessionBusy) as caught:
+        acquire(path, "x")
+    assert caught.value.pid == os.getpid()
+    path.unlink()
+    other = acquire(path, "x")
+    lock.release()
+    assert path.exists(), "the lock of another is not removed"
+    other.release()
+    assert not path.exists()
+
+
+def test_a_holder_that_cannot_be_read_is_still_a_holder(tmp_path):
+    path = tmp_path / "session.lock"
+    lock = acquire(path, "x")
+    path.write_bytes(b"")
+    with pytest.raises(SessionBusy, match="in use by another process") as caught:
+        acquire(path, "x")
+    assert (caught.value.pid, caught.value.host) == (None, None)
+    lock.release()
+
+
+def test_children_do_not_inherit_a_lock(tmp_path):
+    path = tmp_path / "session.lock"
+    lock = acquire(path, "x")
+    child = subprocess.Popen(["sleep", "60"], close_fds=False)
+    try:
+        os.close(lock._fd)  # as the death of this process does it
+        acquire(path, "x").release()
+    finally:
+        child.kill()
+        child.wait()
+    lock._fd = -1
+
+
+OPENER = """
+import asyncio, sys
+from pathlib import Path
+from dragoman.errors import SessionBusy
+from dragoman.store import FileStore
+
+async def main():
+    store = FileStore(Path(sys.argv[1]))
+    sys.stdin.readline()
+    try:
+        log = await store.open(sys.argv[2])
+    except SessionBusy as busy:
+        print("busy", busy.pid, busy.host, flush=True)
+    else:
+        print("got", flush=True)
+        sys.stdin.readline()
+        await log.close()
+
+asyncio.run(main())
+"""
+
+
+async def test_two_processes_that_open_one_session_have_one_winner(tmp_path):
+    store = FileStore(tmp_path)
+    header = await write_session(store, new_header())
+    command = [sys.executable, "-c", OPENER, str(tmp_path), header.id]
+    pipes = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE}
+    children = [await asyncio.create_subprocess_exec(*command, **pipes) for _ in range(2)]
+    for child in children:
+        child.stdin.write(b"\n")
+    said = [(await child.stdout.readline()).decode().split() for child in children]
+    winner = next(child for child, words in zip(children, said, strict=True) if words == ["got"])
+    (loser,) = [words for words in said if words != ["got"]]
+    assert loser == ["busy", str(winner.pid), os.uname().nodename]
+    with pytest.raises(SessionBusy, match=f"process {winner.pid} on {os.uname().nodename}"):
+        await store.open(header.id)
+    winner.stdin.write(b"\n")
+    for child in children:
+        await child.communicate()
+    await (await store.open(header.id)).close()
+    await store.close()
