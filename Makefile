@@ -55,7 +55,14 @@ format: $(VENV)/.dev ## Format the code and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.dev $(VENV)/.peers ## Measure against the peers, in one table
+.cache/bench/.made: requirements/run.txt pyproject.toml
+	@echo "Installing dragoman by itself, as a user has it"
+	@$(PYTHON) -m venv .cache/bench
+	@.cache/bench/bin/python -m pip --disable-pip-version-check --no-input -q install --require-hashes -r requirements/run.txt
+	@.cache/bench/bin/python -m pip --disable-pip-version-check --no-input -q install --no-build-isolation --no-deps -e .
+	@touch $@
+
+bench: $(VENV)/.dev $(VENV)/.peers .cache/bench/.made ## Measure against the peers, in one table
 	@$(BIN)/python -m bench
 
 soak: $(VENV)/.dev ## The long fuzz and kill loops

@@ -7,6 +7,7 @@ from pathlib import Path
 from bench.measure import Missing
 
 ROOT = Path(__file__).parent.parent
+INSTALLED = ROOT / ".cache" / "bench"
 PEERS = ROOT / "bench" / "peers"
 NODE_MODULES = ROOT / "tests" / "peers" / "node_modules"
 TYPESCRIPT_SDK = NODE_MODULES / "@agentclientprotocol" / "sdk"
@@ -20,8 +21,11 @@ def python(name: str) -> Command:
 
 
 def dragoman(*arguments: str) -> Command:
-    """Return a command of the installed console script."""
-    return (str(Path(sys.executable).parent / "dragoman"), *arguments)
+    """Return a command of dragoman as a user has it: without the tools of its developers; raises Missing."""
+    command = INSTALLED / "bin" / "dragoman"
+    if not command.exists():
+        raise Missing("dragoman is not installed by itself: make .cache/bench/.made")
+    return (str(command), *arguments)
 
 
 def node(name: str) -> Command:
