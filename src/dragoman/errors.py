@@ -17,6 +17,7 @@
     ├── BadCursor              a cursor that did not come from this list
     ├── UnknownModel           there is no model of that name
     ├── ModelFailure           the model could not answer
+    │   └── MissingKey         … because it was given no key, or a wrong one
     └── ScriptError            a model script is wrong, at this file and line
 
 Every message says what was wrong and, where there is one, the next step. Whatever is put
@@ -210,6 +211,10 @@ class UnknownModel(DragomanError):
 
 class ModelFailure(DragomanError):
     """The model could not answer; the message says why, for a person."""
+
+
+class MissingKey(ModelFailure):
+    """The model needs a key that it was not given, or does not accept the one it was given."""
 
 
 class ScriptError(DragomanError):

@@ -41,13 +41,16 @@ SCRIPT = """
 class Remembers:
     """A model that says how much it remembers."""
 
+    name = "remembers"
     context_size = 1000
+    takes = frozenset()
+    thought_levels = ()
 
     def start(self):
         return self
 
-    async def reply(self, messages):
-        yield Text(f"{len(messages)} messages")
+    async def reply(self, request):
+        yield Text(f"{len(request.messages)} messages")
 
 
 async def refused(call):

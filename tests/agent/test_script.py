@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from dragoman.agent.models.message import ToolUse
-from dragoman.agent.models.model import Stop, Text, Thought, Usage
+from dragoman.agent.models.model import ModelRequest, Stop, Text, Thought, Usage
 from dragoman.agent.models.script import load_script, parse_script
 from dragoman.errors import ModelFailure, ScriptError
 
@@ -19,7 +19,7 @@ SCRIPT = """
 
 
 async def replies(conversation):
-    return [part async for part in conversation.reply([])]
+    return [part async for part in conversation.reply(ModelRequest([]))]
 
 
 async def test_parts_come_in_order_and_repeated():

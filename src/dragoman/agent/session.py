@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import msgspec
 
 from dragoman.agent.models.message import AssistantMessage, Message, UserMessage
-from dragoman.agent.models.model import Conversation
+from dragoman.agent.models.model import Model
 from dragoman.agent.outlet import Outlet
 from dragoman.agent.settings import Settings
 from dragoman.errors import ErrorCode, InvalidParams, RpcError
@@ -23,11 +23,12 @@ class Session:
     Its log begins with the first prompt: until then the session lives in memory alone.
     """
 
-    def __init__(self, header: Header, outlet: Outlet, conversation: Conversation) -> None:
+    def __init__(self, header: Header, outlet: Outlet, model: Model) -> None:
         self.header = header
         self.additional_directories: Sequence[str] = header.additional_directories
         self.outlet = outlet
-        self.conversation = conversation
+        self.model = model
+        self.conversation = model.start()
         self.settings = Settings()
         self.messages: list[Message] = []
         self.title: str | None = None

@@ -119,7 +119,7 @@ class Sessions:
     def _make(self, header: Header) -> Session:
         if self._model is None:
             self._model = self._load_model()
-        return Session(header, Outlet(self._connection, header.id), self._model.start())
+        return Session(header, Outlet(self._connection, header.id), self._model)
 
     async def _open(self, session_id: str, cwd: str, *, with_replay: bool) -> Session:
         try:

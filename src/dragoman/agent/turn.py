@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from dragoman.agent.models.message import AssistantMessage, ToolMessage, ToolResult, ToolUse, UserMessage
-from dragoman.agent.models.model import Part, Stop, Text, Thought, Usage
+from dragoman.agent.models.model import ModelRequest, Part, Stop, Text, Thought, Usage
 from dragoman.agent.session import Session, turn_end
 from dragoman.errors import LogFailed
 from dragoman.protocol import v1
@@ -82,7 +82,7 @@ class Turn:
         for _ in range(MAX_MODEL_REQUESTS):
             reply = _Reply(self._outlet.send, thoughts=self._session.settings.thoughts)
             try:
-                async for part in self._session.conversation.reply(self._session.messages):
+                async for part in self._session.conversation.reply(ModelRequest(self._session.messages)):
                     await reply.take(part)
             finally:
                 self._session.remember(reply.message())
@@ -113,7 +113,7 @@ class Turn:
         if usage is None:
             return
         self._used = Usage(self._used.input + usage.input, self._used.output + usage.output)
-        size = self._session.conversation.context_size
+        size = self._session.model.context_size
         await self._outlet.send(v1.UsageUpdate(used=usage.input + usage.output, size=size))
 
     def _usage(self) -> v1.Usage | None:
@@ -164,6 +164,8 @@ class _Reply:
                 self.usage = part
             case Stop():
                 self.stop = part
+            case _:
+                pass
 
     def message(self) -> AssistantMessage:
         """Return the reply as the model shall remember it."""

@@ -1,11 +1,29 @@
 """What a model is to a turn: a stream of parts for each request."""
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
 from dragoman.agent.models.message import Message, ToolUse
+
+
+class ToolDefinition(msgspec.Struct, frozen=True):
+    """A tool as a model sees it; `parameters` is a JSON schema of an object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class ModelRequest(msgspec.Struct, frozen=True):
+    """All that a model is given for one reply."""
+
+    messages: Sequence[Message]
+    tools: Sequence[ToolDefinition] = ()
+    instructions: str = ""
+    max_output_tokens: int | None = None
+    thought_level: str | None = None
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -20,11 +38,26 @@ class Thought(msgspec.Struct, frozen=True):
     text: str
 
 
+class ToolStart(msgspec.Struct, frozen=True):
+    """The model begins to ask for a tool; the `ToolUse` of the same id follows when its arguments are whole."""
+
+    id: str
+    name: str
+
+
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens that the request took."""
+    """Tokens that the request took, and what they cost where that is known."""
 
     input: int
     output: int
+    cost_usd: float | None = None
+
+
+class Retry(msgspec.Struct, frozen=True):
+    """The provider has to be asked again; `reason` is for a person. What came of this reply so far is void."""
+
+    reason: str
+    delay_s: float
 
 
 class Stop(msgspec.Struct, frozen=True):
@@ -33,21 +66,26 @@ class Stop(msgspec.Struct, frozen=True):
     reason: Literal["max_tokens", "refusal"]
 
 
-Part = Text | Thought | ToolUse | Usage | Stop
+Part = Text | Thought | ToolStart | ToolUse | Usage | Retry | Stop
 
 
 class Conversation(Protocol):
     """A model in one session."""
 
-    context_size: int
-
-    def reply(self, messages: Sequence[Message]) -> AsyncIterator[Part]:
-        """Stream the reply to what was said so far; raises ModelFailure."""
+    def reply(self, request: ModelRequest) -> AsyncIterator[Part]:
+        """Stream the reply; raises ModelFailure, and MissingKey when there is no way in."""
         ...
 
 
 class Model(Protocol):
     """A model that sessions can be had with."""
+
+    name: str
+    context_size: int
+    takes: frozenset[str]
+    """The kinds of content it can be given beyond text: `image`, `audio`."""
+    thought_levels: Sequence[str]
+    """How hard it can be made to think, least first; empty when that cannot be chosen."""
 
     def start(self) -> Conversation:
         """Begin a conversation of its own."""

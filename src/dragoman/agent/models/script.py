@@ -24,8 +24,8 @@ from typing import Any, cast
 
 import msgspec
 
-from dragoman.agent.models.message import Message, ToolUse
-from dragoman.agent.models.model import Part, Stop, Text, Thought, Usage
+from dragoman.agent.models.message import ToolUse
+from dragoman.agent.models.model import ModelRequest, Part, Stop, Text, Thought, Usage
 from dragoman.errors import ModelFailure, ScriptError
 
 CONTEXT_SIZE = 200_000
@@ -64,7 +64,12 @@ Reply = Sequence[Step]
 class ScriptModel:
     """Replies from a list, the same in every session."""
 
-    def __init__(self, replies: Sequence[Reply]) -> None:
+    context_size = CONTEXT_SIZE
+    takes = frozenset({"image", "audio"})
+    thought_levels = ()
+
+    def __init__(self, name: str, replies: Sequence[Reply]) -> None:
+        self.name = name
         self._replies = replies
 
     def start(self) -> "ScriptConversation":
@@ -75,15 +80,13 @@ class ScriptModel:
 class ScriptConversation:
     """One session's way through the list."""
 
-    context_size = CONTEXT_SIZE
-
     def __init__(self, replies: Sequence[Reply]) -> None:
         self._replies = replies
         self._position = 0
 
-    async def reply(self, messages: Sequence[Message]) -> AsyncIterator[Part]:
+    async def reply(self, request: ModelRequest) -> AsyncIterator[Part]:
         """Stream the next reply, whatever was said; raises ModelFailure where the script says so."""
-        del messages
+        del request
         steps = self._replies[self._position % len(self._replies)]
         self._position += 1
         for step in steps:
@@ -111,7 +114,7 @@ def load_script(path: Path) -> ScriptModel:
 
 def parse_script(text: str, file: str) -> ScriptModel:
     """Make a model of the text of a script; raises ScriptError with file, line and reason."""
-    return ScriptModel(_Reader(file).read(text))
+    return ScriptModel(f"script:{file}", _Reader(file).read(text))
 
 
 class _Reader:
