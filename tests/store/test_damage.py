@@ -153,6 +153,17 @@ async def test_what_follows_the_last_write_and_is_no_record_is_not_taken_for_one
     assert log.damage is not None
 
 
+@pytest.mark.parametrize(
+    "line", [b'{"seq":7,"time":5,"update":"\xff"}\n', b'{"seq":7,"time":5,"update":1,"crc":"89ABCDEF"}\n']
+)
+async def test_a_whole_line_without_a_checksum_is_looked_at_closely(specimen, line):
+    specimen.put(specimen.content + line)
+    records, log = await specimen.read()
+    assert records == specimen.records
+    assert not log.damage.torn
+    assert len(specimen.asides()) == 1
+
+
 async def test_a_log_that_was_given_up_half_read_is_not_touched(specimen):
     specimen.put(specimen.content[:-5])
     log = await specimen.store.open(specimen.header.id)

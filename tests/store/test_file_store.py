@@ -124,6 +124,19 @@ async def test_sessions_deleted_by_hand_vanish_from_lists(store, home):
     assert await list_ids(store) == [kept.id]
 
 
+async def test_a_session_that_comes_within_one_tick_of_the_clock_is_listed(store, home, tmp_path):
+    await write_session(store, new_header("/a"))
+    assert len(await list_ids(store)) == 1
+    project = home / "projects" / "-a"
+    changed_ns = project.stat().st_mtime_ns
+    other = FileStore(tmp_path / "other")
+    header = await write_session(other, new_header("/a"))
+    await other.close()
+    shutil.copy(log_path(tmp_path / "other", "/a", header.id), project)
+    os.utime(project, ns=(changed_ns, changed_ns))
+    assert len(await list_ids(store)) == 2
+
+
 async def test_listing_again_opens_no_log(store, home):
     await write_session(store, new_header("/a"))
     project = home / "projects" / "-a"

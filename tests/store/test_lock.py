@@ -1,6 +1,7 @@
 """One writer a session, across real processes."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -127,6 +128,18 @@ def test_a_holder_that_cannot_be_read_is_still_a_holder(tmp_path):
     with pytest.raises(SessionBusy, match="in use by another process") as caught:
         acquire(path, "x")
     assert (caught.value.pid, caught.value.host) == (None, None)
+    lock.release()
+
+
+def test_a_dead_process_is_never_named_as_the_holder(tmp_path):
+    path = tmp_path / "session.lock"
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    lock = acquire(path, "x")
+    path.write_text(json.dumps({"pid": gone.pid, "host": os.uname().nodename, "since": ""}))
+    with pytest.raises(SessionBusy) as caught:
+        acquire(path, "x")
+    assert caught.value.pid is None
     lock.release()
 
 

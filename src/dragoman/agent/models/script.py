@@ -66,7 +66,7 @@ class ScriptModel:
 
     context_size = CONTEXT_SIZE
     takes = frozenset({"image", "audio"})
-    thought_levels = ()
+    thought_levels: Sequence[str] = ()
 
     def __init__(self, name: str, replies: Sequence[Reply]) -> None:
         self.name = name
