@@ -1,0 +1,1 @@
+"""The tools that a session's model can use."""

@@ -1,0 +1,76 @@
+"""What a tool is to a turn.
+
+A call goes through three steps. `prepare` looks, without changing anything, and says what would happen: the title,
+the places, the diff or the whole command, and the `Deed` that a person would approve. The turn then decides or asks.
+`run` does exactly what was prepared: when the world has changed meanwhile it raises `Changed`, and the call is
+prepared, and if need be asked, anew.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from dragoman.agent.models.model import ToolDefinition
+from dragoman.errors import DragomanError
+from dragoman.protocol import v1
+
+
+class Deed(msgspec.Struct, frozen=True):
+    """Exactly what is approved, and so what "always" binds to: a command with its directory, a path, a foreign tool."""
+
+    kind: Literal["command", "write", "read", "tool"]
+    what: str
+    """The full text of a command, the absolute path of a file, or the name of a tool."""
+    where: str = ""
+    """The directory that a command runs in, or the identity of the server that a tool belongs to."""
+
+
+class ToolFailure(DragomanError):
+    """The call failed; the message is for the model and the person alike."""
+
+
+class Changed(DragomanError):
+    """What was approved is no longer what is there."""
+
+
+class ToolOutcome(msgspec.Struct, frozen=True):
+    """What came of a call: words for the model, content for the client."""
+
+    text: str
+    content: Sequence[v1.ToolCallContent] = ()
+    raw_output: Any = None
+    failed: bool = False
+
+
+Progress = Callable[[Sequence[v1.ToolCallContent]], Awaitable[None]]
+"""Shows what a running call has produced so far."""
+
+
+class PreparedCall(msgspec.Struct, frozen=True):
+    """What a call would do."""
+
+    title: str
+    kind: v1.ToolKind
+    run: Callable[[Progress], Awaitable[ToolOutcome]]
+    """Does it; raises ToolFailure, and Changed when what was prepared no longer holds."""
+    reads_only: bool = False
+    """Changes nothing and leaves nothing: it needs no question, and may run beside others."""
+    inside: bool = True
+    """Stays inside the session's directories."""
+    deed: Deed | None = None
+    """What there is to approve; None for what needs no approval in any mode."""
+    locations: Sequence[v1.ToolCallLocation] = ()
+    content: Sequence[v1.ToolCallContent] = ()
+    """The diff, or whatever else shows what would happen."""
+
+
+class Tool(Protocol):
+    """Something that a model can ask for."""
+
+    definition: ToolDefinition
+    kind: v1.ToolKind
+
+    async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
+        """Say what a call with these arguments would do; raises ToolFailure when it cannot be done."""
+        ...
