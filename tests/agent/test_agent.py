@@ -255,7 +255,7 @@ async def test_cancelling_one_session_leaves_the_others_running(tmp_path):
     async with session_in(tmp_path, WAITING) as (client, one):
         other = await client.new_session(str(tmp_path))
         turns = [asyncio.ensure_future(client.prompt(session_id, "hi")) for session_id in (one, other)]
-        await client.wait_for(lambda c: len(c.updates) == 2)
+        await client.wait_for(lambda c: c.text(one) == c.text(other) == "started")
         await client.cancel(one)
         assert (await turns[0]).stop_reason == "cancelled"
         assert not turns[1].done()
