@@ -8,10 +8,20 @@ from pathlib import Path
 
 import msgspec
 
-from bench import machine, memory, message, progress, roundtrip, start, stream, table
+from bench import idle, listing, log, machine, memory, message, progress, replay, roundtrip, start, stream, table
 from bench.rounds import Result, run_rounds
 
-MEASURES = (*start.MEASURES, *stream.MEASURES, *roundtrip.MEASURES, *message.MEASURES, *memory.MEASURES)
+MEASURES = (
+    *start.MEASURES,
+    *stream.MEASURES,
+    *log.MEASURES,
+    *replay.MEASURES,
+    *roundtrip.MEASURES,
+    *message.MEASURES,
+    *memory.MEASURES,
+    *idle.MEASURES,
+    *listing.MEASURES,
+)
 PARTS = tuple(dict.fromkeys(measure.part for measure in MEASURES))
 
 

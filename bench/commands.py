@@ -22,10 +22,12 @@ def python(name: str) -> Command:
 
 def dragoman(*arguments: str) -> Command:
     """Return a command of dragoman as a user has it: without the tools of its developers; raises Missing."""
-    command = INSTALLED / "bin" / "dragoman"
-    if not command.exists():
-        raise Missing("dragoman is not installed by itself: make .cache/bench/.made")
-    return (str(command), *arguments)
+    return (_installed("dragoman"), *arguments)
+
+
+def on_dragoman(name: str, *arguments: str) -> Command:
+    """Return the command of a Python peer that is made of dragoman as a user has it; raises Missing."""
+    return (_installed("python"), str(PEERS / name), *arguments)
 
 
 def node(name: str) -> Command:
@@ -36,3 +38,10 @@ def node(name: str) -> Command:
     if not TYPESCRIPT_SDK.is_dir():
         raise Missing("the TypeScript SDK is not installed: make .venv/.peers")
     return (found, str(PEERS / name))
+
+
+def _installed(name: str) -> str:
+    command = INSTALLED / "bin" / name
+    if not command.exists():
+        raise Missing("dragoman is not installed by itself: make .cache/bench/.made")
+    return str(command)

@@ -14,10 +14,10 @@ class Missing(Exception):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """The ratio of `ours` to `theirs` that we aim at."""
+    """The ratio of `ours` to `theirs` that we aim at; `theirs` is None when the figure itself is aimed at."""
 
     ours: str
-    theirs: str
+    theirs: str | None
     relation: Literal["at most", "at least"]
     ratio: float
 
@@ -40,3 +40,5 @@ class Measure(msgspec.Struct, frozen=True):
     targets: tuple[Target, ...]
     rounds: int
     quick_rounds: int
+    ratios: tuple[tuple[str, str], ...] = ()
+    """Contenders whose ratio is shown without being aimed at."""

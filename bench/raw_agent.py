@@ -2,25 +2,45 @@
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+import msgspec
 
 READ_BYTES = 64 * 1024
 STOP_TIMEOUT_S = 10
 
-INITIALIZE = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}\n'
+INITIALIZE = {"protocolVersion": 1, "clientCapabilities": {}}
+
+
+class Answer(msgspec.Struct):
+    """What came of a request: how many notifications, and then the result."""
+
+    notifications: int
+    result: Any
+
+
+class _Response(msgspec.Struct):
+    result: Any = None
+    error: Any = None
 
 
 class RawAgent:
     """A started agent; use it as a context manager, which ends it."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> None:
         self._process = subprocess.Popen(
-            command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            command,
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **(environment or {})},
         )
         self._command = command
+        self._last_id = -1
 
     def __enter__(self) -> Self:
         return self
@@ -40,17 +60,39 @@ class RawAgent:
 
     def initialize(self) -> None:
         """Send `initialize` and wait for the whole line of the answer."""
+        answer = self.call("initialize", INITIALIZE)
+        if "protocolVersion" not in answer.result:
+            raise RuntimeError(f"{self._command[0]} answered initialize with {answer.result!r}")
+
+    def call(self, method: str, params: Mapping[str, Any]) -> Answer:
+        """Send a request, count the notifications that come, and decode nothing but the answer to it.
+
+        Raises RuntimeError when the answer is an error.
+        """
+        lines = 0
+        last = b""
+        for block in self.exchange(method, params):
+            lines += block.count(b"\n")
+            last = _last_line(last, block)
+        response = msgspec.json.decode(last, type=_Response)
+        if response.error is not None:
+            raise RuntimeError(f"{self._command[0]} refused {method}: {response.error}")
+        return Answer(lines - 1, response.result)
+
+    def exchange(self, method: str, params: Mapping[str, Any]) -> Iterator[bytes]:
+        """Send a request and give what comes, block by block, up to the end of the answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        os.write(self._process.stdin.fileno(), INITIALIZE)
-        answer = b""
-        while not answer.endswith(b"\n"):
-            data = os.read(self._process.stdout.fileno(), READ_BYTES)
-            if not data:
-                raise RuntimeError(f"{self._command[0]} ended before it answered initialize")
-            answer += data
-        if b'"protocolVersion":' not in answer:
-            raise RuntimeError(f"{self._command[0]} refused initialize: {answer[:500]!r}")
+        self._last_id += 1
+        request = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
+        os.write(self._process.stdin.fileno(), msgspec.json.encode(request) + b"\n")
+        last = b""
+        while not _is_response(last):
+            block = os.read(self._process.stdout.fileno(), READ_BYTES)
+            if not block:
+                raise RuntimeError(f"{self._command[0]} ended before it answered {method}")
+            last = _last_line(last, block)
+            yield block
 
     def read_rss_bytes(self) -> int:
         """Return the memory that it has resident."""
@@ -59,3 +101,15 @@ class RawAgent:
         except FileNotFoundError:  # not on Linux
             return 1024 * int(subprocess.check_output(["ps", "-o", "rss=", "-p", str(self._process.pid)]))
         return next(1024 * int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Rss:"))
+
+
+def _last_line(before: bytes, block: bytes) -> bytes:
+    """Return the line, whole or not, that the output ends in; `before` is that of the blocks ahead of this one."""
+    begin = block.rfind(b"\n", 0, -1) + 1
+    if begin or before.endswith(b"\n"):
+        return block[begin:]
+    return before + block
+
+
+def _is_response(line: bytes) -> bool:
+    return line.endswith(b"\n") and b'"session/update"' not in line

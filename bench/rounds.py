@@ -26,9 +26,11 @@ class Result(msgspec.Struct):
     measure: Measure
     outcomes: list[Outcome]
 
-    def ratio(self, ours: str, theirs: str) -> float | None:
-        """Return how the medians compare, or None when one of them is missing."""
+    def ratio(self, ours: str, theirs: str | None) -> float | None:
+        """Return how the medians compare, or None when one of them is missing; beside nobody it is the median."""
         medians = {outcome.contender: outcome.median for outcome in self.outcomes if outcome.samples}
+        if theirs is None:
+            return medians.get(ours)
         return medians[ours] / medians[theirs] if {ours, theirs} <= medians.keys() else None
 
 

@@ -1,6 +1,8 @@
 """50,000 chunks of 40 bytes from an agent to a client, through a pipe between two processes."""
 
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +31,18 @@ def read_rate(report: dict[str, Any]) -> float:
     return report["chunks_per_s"] / 1000
 
 
-def run_script_agent() -> float:
-    """Stream from the real `dragoman agent` with a scripted model."""
+@contextmanager
+def script_file() -> Generator[Path]:
+    """Write the script that makes the real agent stream."""
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "stream.yaml"
         script.write_text(SCRIPT)
+        yield script
+
+
+def run_script_agent() -> float:
+    """Stream from the real `dragoman agent` with a scripted model."""
+    with script_file() as script:
         agent = commands.dragoman("agent", "--model", f"script:{script}")
         return read_rate(run_client(DRAGOMAN_CLIENT, OPTIONS, agent))
 

@@ -27,20 +27,19 @@ def _block(result: Result) -> Iterator[Row]:
     title = f"{result.measure.title}, {result.measure.unit}"
     for outcome in result.outcomes:
         targets = [target for target in result.measure.targets if target.ours == outcome.contender]
-        beside_python = next((target for target in targets if target.theirs == PYTHON_SDK), None)
-        yield (title, *_figures(result, outcome), _verdict(result, beside_python))
+        in_line = next((target for target in targets if target.theirs in (PYTHON_SDK, None)), None)
+        yield (title, *_figures(result, outcome), _verdict(result, in_line))
         title = ""
         for target in targets:
-            if target is not beside_python:
-                yield (
-                    "",
-                    f"  / {target.theirs}",
-                    "",
-                    "",
-                    "",
-                    _ratio(result, target.ours, target.theirs),
-                    _verdict(result, target),
-                )
+            if target is not in_line:
+                yield _beside(result, target.ours, target.theirs, _verdict(result, target))
+        for ours, theirs in result.measure.ratios:
+            if ours == outcome.contender:
+                yield _beside(result, ours, theirs, "")
+
+
+def _beside(result: Result, ours: str, theirs: str | None, verdict: str) -> Row:
+    return ("", f"  / {theirs}", "", "", "", _ratio(result, ours, theirs), verdict)
 
 
 def _figures(result: Result, outcome: Outcome) -> Row:
@@ -55,7 +54,7 @@ def _figures(result: Result, outcome: Outcome) -> Row:
     )
 
 
-def _ratio(result: Result, ours: str, theirs: str) -> str:
+def _ratio(result: Result, ours: str, theirs: str | None) -> str:
     ratio = result.ratio(ours, theirs)
     return "-" if ratio is None else f"{ratio:.2f}"
 

@@ -1,0 +1,133 @@
+"""The first page of `session/list`, over many sessions and over few; with the index there, and with it lost."""
+
+import asyncio
+import os
+import statistics
+import tempfile
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from time import perf_counter, time
+
+from bench import commands
+from bench.measure import Measure, Target
+from bench.raw_agent import RawAgent
+from dragoman.store import FileStore, Header
+from dragoman.store.naming import log_path, projects_path
+from dragoman.store.record import encode_header
+
+MANY = 10_000
+FEW = 100
+PROJECT_SESSIONS = 100
+PAGE_SESSIONS = 100
+REQUESTS = 100
+WARM_UP_REQUESTS = 5
+
+# Directories that changed just now are looked at again; people have theirs for longer.
+AGE_S = 3600
+
+RECORDS = (
+    ("config", b'{"mode":"ask","thoughts":true}'),
+    ("turn", b'{"event":"start"}'),
+    ("update", b'{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"What is this?"}}'),
+    ("model", b'{"role":"user","content":[{"type":"text","text":"What is this?"}]}'),
+    ("title", b'"What is this?"'),
+    ("update", b'{"sessionUpdate":"session_info_update","title":"What is this?"}'),
+    ("update", b'{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"A benchmark."}}'),
+    ("model", b'{"role":"assistant","text":"A benchmark."}'),
+    ("turn", b'{"event":"end","stopReason":"end_turn","title":"What is this?","messages":2}'),
+)
+
+
+@cache
+def make_home(sessions: int) -> Path:
+    """Write the logs of that many sessions, a hundred to a project: one through the store, the others after it."""
+    home = Path(tempfile.mkdtemp(dir=os.environ["DRAGOMAN_HOME"]))
+    first = make_header(0)
+    asyncio.run(write_session(home, first))
+    _, records = log_path(home, first.cwd, first.id).read_bytes().split(b"\n", 1)
+    for number in range(1, sessions):
+        header = make_header(number)
+        path = log_path(home, header.cwd, header.id)
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(encode_header(header) + records)
+    changed = time() - AGE_S
+    for project in projects_path(home).iterdir():
+        os.utime(project, (changed, changed))
+    return home
+
+
+def make_header(number: int) -> Header:
+    created = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return Header(str(uuid.uuid4()), f"/project-{number // PROJECT_SESSIONS}", [], created)
+
+
+async def write_session(home: Path, header: Header) -> None:
+    store = FileStore(home)
+    log = await store.create(header)
+    for kind, data in RECORDS:
+        log.append(kind, data)
+    await store.close()
+
+
+def time_warm_ms(sessions: int) -> float:
+    """Ask one agent many times and return the median."""
+    with start_agent(make_home(sessions)) as agent:
+        for _ in range(WARM_UP_REQUESTS):
+            time_list_ms(agent)
+        return statistics.median(time_list_ms(agent) for _ in range(REQUESTS))
+
+
+def time_cold_ms(sessions: int) -> float:
+    """Ask once when the index is gone."""
+    home = make_home(sessions)
+    for index in home.glob("index.db*"):
+        index.unlink()
+    with start_agent(home) as agent:
+        return time_list_ms(agent)
+
+
+def start_agent(home: Path) -> RawAgent:
+    agent = RawAgent(commands.dragoman("agent"), environment={"DRAGOMAN_HOME": str(home)})
+    agent.initialize()
+    return agent
+
+
+def time_list_ms(agent: RawAgent) -> float:
+    started = perf_counter()
+    found = agent.call("session/list", {}).result["sessions"]
+    seconds = perf_counter() - started
+    if len(found) != PAGE_SESSIONS:
+        raise RuntimeError(f"{len(found)} sessions were listed, not {PAGE_SESSIONS}")
+    return 1000 * seconds
+
+
+def contenders(measure_once: Callable[[int], float]) -> dict[str, Callable[[], float]]:
+    return {f"over {sessions:,}": lambda sessions=sessions: measure_once(sessions) for sessions in (MANY, FEW)}
+
+
+NAMES = tuple(contenders(time_warm_ms))
+
+MEASURES = (
+    Measure(
+        part="list",
+        title="first page of session/list",
+        unit="ms",
+        contenders=contenders(time_warm_ms),
+        targets=(Target(*NAMES, "at most", 5.0),),
+        rounds=7,
+        quick_rounds=3,
+    ),
+    Measure(
+        part="list",
+        title="the same, its index lost",
+        unit="ms",
+        contenders=contenders(time_cold_ms),
+        targets=(),
+        ratios=(NAMES,),
+        rounds=3,
+        quick_rounds=2,
+    ),
+)

@@ -1,0 +1,74 @@
+"""The real agent without a log, to tell what the log costs: sessions are kept nowhere.
+
+unlogged_agent.py SCRIPT
+"""
+
+import sys
+from collections.abc import AsyncIterator
+from typing import NoReturn
+
+from dragoman.agent import Agent
+from dragoman.agent.models import find_model
+from dragoman.cli.loop import run
+from dragoman.store import Header, Record
+from dragoman.wire import StdioTransport, take_stdio
+
+
+class NoLog:
+    """Takes everything and keeps nothing."""
+
+    def __init__(self, header: Header) -> None:
+        self.header = header
+        self.title: str | None = None
+        self.message_count = 0
+        self.damage = None
+
+    def append(self, kind: str, *payloads: bytes) -> None:
+        pass
+
+    def flush(self) -> None:
+        pass
+
+    async def sync(self) -> None:
+        pass
+
+    async def records(self) -> AsyncIterator[list[Record]]:
+        for batch in ():
+            yield batch
+
+    async def close(self) -> None:
+        pass
+
+
+class NoStore:
+    """Begins logs that keep nothing, and knows of none."""
+
+    async def create(self, header: Header) -> NoLog:
+        return NoLog(header)
+
+    async def open(self, session_id: str) -> NoReturn:
+        raise NotImplementedError
+
+    async def find(self, session_id: str) -> NoReturn:
+        raise NotImplementedError
+
+    async def page(self, cwd: str | None = None, cursor: str | None = None) -> NoReturn:
+        raise NotImplementedError
+
+    async def fork(self, session_id: str, header: Header) -> NoReturn:
+        raise NotImplementedError
+
+    async def delete(self, session_id: str) -> NoReturn:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        pass
+
+
+async def main() -> None:
+    read_fd, write_fd = take_stdio()
+    await Agent(StdioTransport(read_fd, write_fd), NoStore, find_model(f"script:{sys.argv[1]}")).serve()
+
+
+if __name__ == "__main__":
+    run(main())
