@@ -1,0 +1,169 @@
+"""The directories of a session, and all that may be done in them."""
+
+import errno
+import os
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from dragoman.files.content import READ, check_regular, decode, read_all
+from dragoman.files.directory import LIST, Entry, Found, entries, walk
+from dragoman.files.errors import FileProblem, OutsideBoundary, PathError, translate
+from dragoman.files.identity import FileIdentity, identify, identify_content
+from dragoman.files.kind import kind_of
+from dragoman.files.opener import Opener, best_opener
+from dragoman.files.path import check, is_absolute, split
+from dragoman.files.replacement import remove, replace
+from dragoman.files.root import Place, Root, locate
+
+
+class Boundary:
+    """Some directories that no path given here can leave, whatever happens to the disk meanwhile.
+
+    The first is the base of relative paths. All methods may be called from any thread, and each raises
+    a PathError: BadPath, OutsideBoundary, NotAFile, TooLarge, NotText or FileProblem.
+    The directories stay open for as long as the boundary, or a place in it, is held.
+    """
+
+    def __init__(self, roots: Sequence[str], *, opener: Opener | None = None) -> None:
+        if not roots:
+            raise ValueError("a boundary needs at least one directory")
+        self._roots = tuple(Root(root) for root in roots)
+        self._opener = opener or best_opener()
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The directories, as they were given."""
+        return tuple(root.path for root in self._roots)
+
+    def resolve(self, path: str) -> Place:
+        """Find the root that a path names, without a look at the disk; raises BadPath, OutsideBoundary."""
+        check(path)
+        parts = split(path)
+        if not is_absolute(path):
+            base = self._roots[0]
+            if ".." not in parts and len(self._roots) == 1:
+                return Place(base, parts)
+            parts = (*split(base.path), *parts)
+        place = locate(self._roots, parts)
+        if place is None:
+            raise OutsideBoundary(path, self.roots)
+        return place
+
+    def open_read(self, path: str) -> BinaryIO:
+        """Open a regular file for reading."""
+        return os.fdopen(self._open_file(path), "rb")
+
+    def read_bytes(self, path: str, max_bytes: int) -> bytes:
+        """Read a whole file, if it has no more than this many bytes."""
+        with self._opened(path) as fd:
+            return read_all(fd, path, max_bytes)
+
+    def read_text(self, path: str, max_bytes: int) -> str:
+        """Read a whole file as UTF-8, its line ends as they are."""
+        return decode(self.read_bytes(path, max_bytes), path)
+
+    def write_bytes(self, path: str, data: bytes, *, sync: bool = False) -> None:
+        """Give a file this content, all or nothing; make it, and directories above it, where they are missing.
+
+        A link stays, and what it leads to is written. With `sync`, it then survives a power cut.
+        """
+
+        def action(directory: int, name: str) -> None:
+            _refuse_dot(name)
+            replace(directory, name, path, data, sync=sync)
+
+        with self._translating(path):
+            self._opener.act(self._roots, self.resolve(path), action, make=True)
+
+    def remove(self, path: str) -> None:
+        """Remove a file, or a link itself; not a directory."""
+
+        def action(directory: int, name: str) -> None:
+            _refuse_dot(name)
+            remove(directory, name, path)
+
+        with self._translating(path):
+            self._opener.act(self._roots, self.resolve(path), action)
+
+    def stat(self, path: str) -> os.stat_result:
+        """Say what the system knows of a file or directory, links followed."""
+        with self._translating(path):
+            return self._opener.act(self._roots, self.resolve(path), _stat)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is something, links followed; outside the boundary that is not told."""
+        try:
+            self.stat(path)
+        except FileProblem as problem:
+            if problem.errno in (errno.ENOENT, errno.ENOTDIR):
+                return False
+            raise
+        return True
+
+    def identity(self, path: str, *, content: bool = False) -> FileIdentity:
+        """Say which file this is now; with `content`, with the digest of what it holds."""
+        with self._opened(path) as fd:
+            return identify_content(fd) if content else identify(fd)
+
+    def list_directory(self, path: str) -> list[Entry]:
+        """List a directory, by name."""
+        with self._translating(path):
+            fd = self._opener.open(self._roots, self.resolve(path), LIST)
+            try:
+                return entries(fd)
+            finally:
+                os.close(fd)
+
+    def walk(
+        self,
+        path: str,
+        *,
+        enter: Callable[[Found], bool] = lambda _: True,
+        on_problem: Callable[[PathError], None] = lambda _: None,
+    ) -> Generator[Found]:
+        """Go through all below a directory, no link followed, into those directories that `enter` lets.
+
+        What cannot be read is told to `on_problem`, and the walk goes on.
+        """
+        with self._translating(path):
+            fd = self._opener.open(self._roots, self.resolve(path), LIST)
+
+        def report(below: str, errno: int) -> None:
+            on_problem(FileProblem(f"{path.rstrip('/')}/{below}", errno))
+
+        yield from walk(fd, enter, report)
+
+    @contextmanager
+    def _opened(self, path: str) -> Generator[int]:
+        fd = self._open_file(path)
+        try:
+            with self._translating(path):
+                yield fd
+        finally:
+            os.close(fd)
+
+    def _open_file(self, path: str) -> int:
+        with self._translating(path):
+            fd = self._opener.open(self._roots, self.resolve(path), READ)
+            check_regular(fd, path)
+            return fd
+
+    @contextmanager
+    def _translating(self, path: str) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise translate(error, path, self.roots) from error
+
+
+def _stat(directory: int, name: str) -> os.stat_result:
+    status = os.lstat(name, dir_fd=directory)
+    if kind_of(status) == "link":
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return status
+
+
+def _refuse_dot(name: str) -> None:
+    if name == ".":
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))

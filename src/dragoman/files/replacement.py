@@ -1,0 +1,109 @@
+"""Putting new content in the place of old, so that a reader sees the one or the other and never a part.
+
+The content goes to a file of its own in the same directory, which then takes the name. The directory
+is held by descriptor throughout, and no link is followed: swapping names in between can change which
+file in this directory is replaced, and nothing beyond it.
+"""
+
+import errno
+import os
+import secrets
+from contextlib import suppress
+
+from dragoman.files.errors import NotAFile
+from dragoman.files.kind import kind_of
+
+TEMPORARY = ".dragoman-"
+"""How the names of unfinished files begin: one that is left over was being written when its process was killed."""
+
+_TRIES = 10
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def replace(directory: int, name: str, path: str, data: bytes, *, sync: bool) -> None:
+    """Give a name this content; raises ELOOP for a link, NotAFile for what has no content."""
+    old = _look_at_old(directory, name, path)
+    temporary, fd = _create(directory, private=old is not None)
+    try:
+        try:
+            _fill(fd, data, old, sync=sync)
+        finally:
+            os.close(fd)
+        os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=directory)
+        raise
+    if sync:
+        _sync_names(directory)
+
+
+def remove(directory: int, name: str, path: str) -> None:
+    """Remove a name; of a link the link itself."""
+    status = os.lstat(name, dir_fd=directory)
+    if kind_of(status) == "directory":
+        raise NotAFile(path, "directory")
+    os.unlink(name, dir_fd=directory)
+
+
+def _look_at_old(directory: int, name: str, path: str) -> os.stat_result | None:
+    """Say what has the name now, if we may write it: taking its name is a right to the directory, not to the file."""
+    try:
+        status = os.lstat(name, dir_fd=directory)
+    except FileNotFoundError:
+        return None
+    kind = kind_of(status)
+    if kind == "link":
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    if kind != "file":
+        raise NotAFile(path, kind)
+    _check_writable(directory, name)
+    return status
+
+
+def _check_writable(directory: int, name: str) -> None:
+    try:
+        os.close(os.open(name, _WRITE, dir_fd=directory))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        # A program that runs cannot be written, but another file may take its name.
+        if error.errno != errno.ETXTBSY:
+            raise
+
+
+def _create(directory: int, *, private: bool) -> tuple[str, int]:
+    for _ in range(_TRIES):
+        name = TEMPORARY + secrets.token_hex(8)
+        with suppress(FileExistsError):
+            return name, os.open(name, _CREATE, 0o600 if private else 0o666, dir_fd=directory)
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+def _fill(fd: int, data: bytes, old: os.stat_result | None, *, sync: bool) -> None:
+    written = 0
+    while written < len(data):
+        written += os.write(fd, memoryview(data)[written:])
+    if old is not None:
+        _keep_rights(fd, old)
+    if sync:
+        os.fsync(fd)
+
+
+def _keep_rights(fd: int, old: os.stat_result) -> None:
+    new = os.fstat(fd)
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+        # Only root may give files away; for others the file becomes theirs, as with any editor.
+        with suppress(PermissionError):
+            os.fchown(fd, old.st_uid, old.st_gid)
+    # Set-id bits go, as they do when content is written in place.
+    os.fchmod(fd, old.st_mode & 0o777)
+
+
+def _sync_names(directory: int) -> None:
+    fd = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
