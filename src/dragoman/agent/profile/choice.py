@@ -1,0 +1,43 @@
+"""Which agent file counts in a session, once trust is considered."""
+
+from pathlib import Path
+
+import msgspec
+
+from dragoman.agent.profile.changes import what_it_changes
+from dragoman.agent.profile.lookup import Found, find_at_home, find_explicit, find_in_project
+from dragoman.agent.profile.problem import ProfileError
+from dragoman.agent.profile.trust import Trust
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """The profile that counts now; a project's file that waits for the person's word; a notice to show."""
+
+    found: Found
+    pending: Found | None = None
+    changes: tuple[str, ...] = ()
+    notice: str | None = None
+
+
+def choose_profile(explicit: Path | None, cwd: str, home: Path, trust: Trust) -> Choice:
+    """Choose for a session in this directory; raises ProfileError about the person's own files only."""
+    if explicit is not None:
+        return Choice(find_explicit(explicit))
+    own = find_at_home(home)
+    try:
+        project = find_in_project(cwd, home)
+    except ProfileError as error:
+        return Choice(own, notice=f"The agent file of this project is ignored, for it is wrong:\n{error}")
+    return Choice(own) if project is None else _judge(project, own, trust)
+
+
+def _judge(project: Found, own: Found, trust: Trust) -> Choice:
+    assert project.path is not None  # noqa: S101 - what was found has a path
+    changes = tuple(what_it_changes(project.profile, own.profile))
+    verdict = trust.verdict(project.path, project.digest)
+    if verdict or not changes:
+        return Choice(project)
+    if verdict is None:
+        notice = f"{project.path} is ignored until you have agreed to what it would change."
+        return Choice(own, project, changes, notice)
+    return Choice(own, notice=f"{project.path} is ignored, as you decided; you are asked again when it changes.")

@@ -1,0 +1,65 @@
+"""Where the agent file is found: named, in the project, or at home; the first counts."""
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from dragoman.agent.profile.file import load_profile
+from dragoman.agent.profile.problem import ProfileError
+from dragoman.agent.profile.profile import Profile
+from dragoman.agent.yaml.nodes import Problem
+
+FILE_NAME = "dragoman.yaml"
+
+Origin = Literal["explicit", "project", "home", "none"]
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A profile, the file that it comes from, and the hash of what was read."""
+
+    profile: Profile = Profile()
+    path: Path | None = None
+    origin: Origin = "none"
+    digest: str = ""
+
+
+def find_profile(explicit: Path | None, cwd: str, home: Path) -> Found:
+    """Return the first agent file there is, whether it is trusted or not; raises ProfileError."""
+    if explicit is not None:
+        return find_explicit(explicit)
+    return find_in_project(cwd, home) or find_at_home(home)
+
+
+def find_explicit(path: Path) -> Found:
+    """Return the file that the person named; raises ProfileError."""
+    try:
+        return _find(path.absolute(), "explicit")
+    except FileNotFoundError:
+        raise ProfileError(str(path), [Problem(0, "there is no such file")]) from None
+
+
+def find_in_project(cwd: str, home: Path) -> Found | None:
+    """Return the file in the directory of a session, unless that is the home; raises ProfileError."""
+    return None if _is_same(cwd, home) else _find_if_there(Path(cwd, FILE_NAME), "project")
+
+
+def find_at_home(home: Path) -> Found:
+    """Return the person's own file, or the default; raises ProfileError."""
+    return _find_if_there(home / FILE_NAME, "home") or Found()
+
+
+def _is_same(cwd: str, home: Path) -> bool:
+    return home.exists() and home.samefile(cwd)
+
+
+def _find_if_there(path: Path, origin: Origin) -> Found | None:
+    try:
+        return _find(path, origin)
+    except FileNotFoundError:
+        return None
+
+
+def _find(path: Path, origin: Origin) -> Found:
+    loaded = load_profile(path, confined=origin == "project")
+    return Found(loaded.profile, path, origin, loaded.digest)

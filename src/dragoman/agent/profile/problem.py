@@ -1,0 +1,44 @@
+"""What can be wrong with an agent file, and with the memory of what was agreed to.
+
+ProfileError        the file is wrong, at these lines
+MissingVariable     it names an environment variable that is not set
+TrustFailed         what was decided about a project's file cannot be kept
+"""
+
+from collections.abc import Sequence
+
+from dragoman.agent.yaml.nodes import Problem
+from dragoman.errors import DragomanError
+
+
+class ProfileError(DragomanError):
+    """An agent file is wrong: all that is wrong with it, each with its line; line 0 is the file itself."""
+
+    def __init__(self, file: str, problems: Sequence[Problem]) -> None:
+        self.file = file
+        self.problems = tuple(problems)
+        super().__init__("\n".join(_place(file, problem) for problem in problems))
+
+
+class MissingVariable(DragomanError):
+    """A secret is to come from an environment variable that is not set."""
+
+    def __init__(self, variable: str) -> None:
+        self.variable = variable
+        super().__init__(
+            f"the environment variable {variable} is not set, and the agent file takes a secret from it; "
+            "set it where the agent is started (an editor may have its own place for that), then start it again"
+        )
+
+
+class TrustFailed(DragomanError):
+    """What the person decided about a project's agent file cannot be kept."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"cannot keep the decision in {path}: {reason}; it holds for this session only")
+
+
+def _place(file: str, problem: Problem) -> str:
+    return f"{file}:{problem.line}: {problem.text}" if problem.line else f"{file}: {problem.text}"

@@ -1,0 +1,117 @@
+"""YAML as nodes, which know their lines; made safely from the text of a stranger.
+
+Nesting is counted before nodes are made: PyYAML makes them by recursion in C, and a few thousand brackets would end
+the process. What a text holds may be a secret, so nothing of it is quoted in a problem.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any, cast
+
+import msgspec
+
+from dragoman.errors import DragomanError
+
+MAX_NESTING = 64
+"""Deeper than any file that a person writes, and far from the end of a C stack."""
+
+_NOT_WHAT_THE_TAG_SAYS = (ValueError, KeyError, AttributeError, TypeError)
+"""What PyYAML's constructors raise for `!!int x`, `!!bool x`, `!!timestamp x` and their like."""
+
+_ODD = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+"""What YAML allows in no text."""
+
+
+class Problem(msgspec.Struct, frozen=True, order=True):
+    """One thing that is wrong, and where."""
+
+    line: int
+    text: str
+
+
+class Misread(DragomanError):
+    """A YAML text is not what it should be."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = sorted(problems)
+        super().__init__("\n".join(f"line {problem.line}: {problem.text}" for problem in self.problems))
+
+
+class Misfit(ValueError):
+    """Raised by the `__post_init__` of a struct that is read from YAML: this key does not go with the others."""
+
+    def __init__(self, key: str, text: str) -> None:
+        self.key = key
+        super().__init__(text)
+
+
+def parse_yaml(text: str) -> Any:
+    """Return the root node of a text with at most one document: null for an empty one; raises Misread."""
+    import yaml
+
+    try:
+        _check_nesting(text)
+        root = _loader()(text).get_single_node()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise Misread([Problem(mark.line + 1 if mark else 1, f"not YAML: {_unquoted(error.problem)}")]) from None
+    except yaml.YAMLError:
+        raise Misread([Problem(_odd_line(text), "not YAML: a character that no text may hold")]) from None
+    if root is not None:
+        return root
+    start = yaml.Mark("", 0, 0, 0, None, 0)
+    return yaml.ScalarNode("tag:yaml.org,2002:null", "", start, start)
+
+
+def plain_value(node: Any) -> Any:
+    """Return the plain value of a node, and of those in it; raises Misread."""
+    import yaml
+
+    loader = _loader()("")
+    try:
+        return loader.construct_document(node)
+    except yaml.MarkedYAMLError as error:
+        raise Misread([Problem(line_of(node), f"not YAML: {_unquoted(error.problem)}")]) from None
+    except _NOT_WHAT_THE_TAG_SAYS:
+        raise Misread([Problem(line_of(node), "the value is not what its tag or form says")]) from None
+    finally:
+        loader.dispose()
+
+
+def line_of(node: Any) -> int:
+    """Return the line that a node begins on, from 1."""
+    return node.start_mark.line + 1
+
+
+def is_scalar(node: Any, *tags: str) -> bool:
+    """Say whether a node is a scalar of one of these tags, such as `int`."""
+    return node.id == "scalar" and node.tag in [f"tag:yaml.org,2002:{tag}" for tag in tags]
+
+
+def _loader() -> Any:
+    import yaml
+
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _check_nesting(text: str) -> None:
+    import yaml
+
+    depth = 0
+    for event in cast("Iterable[yaml.Event]", cast("Any", yaml).parse(text, Loader=_loader())):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_NESTING:
+                raise Misread([Problem(line_of(event), f"nested more than {MAX_NESTING} deep")])
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _odd_line(text: str) -> int:
+    odd = re.search(_ODD, text)
+    return text.count("\n", 0, odd.start()) + 1 if odd else 1
+
+
+def _unquoted(problem: Any) -> str:
+    """Drop what PyYAML quotes of the text."""
+    return re.sub(r" ?(['\"]).*\1", "", str(problem), flags=re.DOTALL)

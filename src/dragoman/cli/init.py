@@ -1,0 +1,75 @@
+"""`dragoman init`: write an agent file, or show how an editor is told of the agent."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+
+from dragoman.agent.profile.lookup import FILE_NAME
+from dragoman.cli.editors import EDITORS, agent_command, snippets
+from dragoman.cli.home import home
+
+
+def main(argv: Sequence[str]) -> int:
+    """Do one or the other; 1 when the file is there already or cannot be written."""
+    options = _parser().parse_args(argv)
+    if options.editor:
+        return _show(options.editor, as_json=options.json)
+    directory = home() if options.home else Path.cwd()
+    return _write(directory / FILE_NAME, as_json=options.json)
+
+
+def _write(path: Path, *, as_json: bool) -> int:
+    template = resources.files("dragoman.agent.profile") / "template.yaml"
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Exclusive, so that a file which appears in between is not overwritten; for the owner, as it may hold a key.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return _fail(f"{path} is there already; it is left as it is")
+    except OSError as error:
+        return _fail(f"cannot write {path}: {error.strerror}")
+    with open(descriptor, "wb") as file:  # noqa: PTH123 - it is a descriptor
+        file.write(template.read_bytes())
+    if as_json:
+        print(json.dumps({"path": str(path)}))
+    else:
+        print(f"Wrote {path}.\nEvery line of it is a comment yet: take the # away where you want something else.")
+    return 0
+
+
+def _show(editor: str, *, as_json: bool) -> int:
+    command = agent_command()
+    shown = snippets(editor, command)
+    if as_json:
+        print(json.dumps({"editor": editor, "command": command, "snippets": msgspec.to_builtins(shown)}))
+        return 0
+    # The lines alone go to stdout, so that they can be piped; where they go is said beside them.
+    for snippet in shown:
+        print(f"{snippet.product}: add this to {snippet.file}. {snippet.hint}", file=sys.stderr, flush=True)
+        print(f"{snippet.text}\n", flush=True)
+    return 0
+
+
+def _fail(problem: str) -> int:
+    print(f"dragoman init: {problem}", file=sys.stderr)
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dragoman init",
+        description=f"Write a commented {FILE_NAME} in this directory. With --editor, write nothing: print what makes "
+        "that editor start dragoman, and where it goes.",
+        epilog=f"A {FILE_NAME} in a project counts for sessions there; the one in $DRAGOMAN_HOME for all others.",
+    )
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--home", action="store_true", help="write it to $DRAGOMAN_HOME (~/.dragoman) instead")
+    place.add_argument("--editor", choices=EDITORS, help="print the snippet for this editor")
+    parser.add_argument("--json", action="store_true", help="print the result for a program to read")
+    return parser
