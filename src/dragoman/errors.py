@@ -1,4 +1,4 @@
-"""Every exception that dragoman raises, in one tree.
+"""Every exception that dragoman raises, in one tree; the last few have a module of their own, beside what raises them.
 
     DragomanError
     ├── RpcError               a handler refuses: this is the answer to send
@@ -17,8 +17,12 @@
     ├── BadCursor              a cursor that did not come from this list
     ├── UnknownModel           there is no model of that name
     ├── ModelFailure           the model could not answer
+    │   ├── ContextOverflow    … because the conversation outgrew it
     │   └── MissingKey         … because it was given no key, or a wrong one
-    └── ScriptError            a model script is wrong, at this file and line
+    ├── ScriptError            a model script is wrong, at this file and line
+    ├── PathError              a path, or what it names, cannot be used: `files.errors`
+    ├── ProfileError, …        the agent file, and trust in it: `agent.profile.problem`
+    └── ToolFailure, Changed   a tool's call failed, or what was approved is gone: `agent.tools.tool`
 
 Every message says what was wrong and, where there is one, the next step. Whatever is put
 into an `RpcError` goes to the other side: no traceback and no secret belongs there.
@@ -206,11 +210,17 @@ class UnknownModel(DragomanError):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"there is no model {name!r}; expected script:FILE")
+        super().__init__(
+            f"there is no model {name!r}; expected guide, script:FILE, or a provider and a model as in anthropic:NAME"
+        )
 
 
 class ModelFailure(DragomanError):
     """The model could not answer; the message says why, for a person."""
+
+
+class ContextOverflow(ModelFailure):
+    """The conversation is longer than the model can take; a shorter one would be answered."""
 
 
 class MissingKey(ModelFailure):

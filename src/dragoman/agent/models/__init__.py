@@ -1,33 +1,50 @@
-"""The models that an agent can talk with, each by its name: `script:FILE`."""
+"""The models that an agent can talk with, each by its name."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dragoman.errors import UnknownModel
 
 if TYPE_CHECKING:
     from dragoman.agent.models.model import Model
+    from dragoman.agent.models.provider_options import ProviderOptions
+    from dragoman.agent.profile.model import ModelSettings
 
 
-def find_model(name: str | None) -> "Callable[[], Model]":
-    """Return what makes the named model on first need; raises UnknownModel, and ScriptError for a bad script."""
-    if name is None:
-        return _load_demo
+def find_model(name: str, settings: "ModelSettings | None" = None) -> "Model":
+    """Return the named model, with the settings of an agent file if there are any; nothing heavy is imported yet.
+
+    Raises UnknownModel, ScriptError for a bad script, ModelFailure when a library is not installed, and
+    MissingVariable when the settings name one that is not set.
+    """
     kind, _, rest = name.partition(":")
-    if kind != "script" or not rest:
+    if name == "guide":
+        from dragoman.agent.models.guide import GuideModel
+
+        return GuideModel()
+    if kind == "script" and rest:
+        from pathlib import Path
+
+        from dragoman.agent.models.script import load_script
+
+        return load_script(Path(rest))
+    if not rest:
         raise UnknownModel(name)
-    from pathlib import Path
+    from dragoman.agent.models.provider import provider_model
 
-    from dragoman.agent.models.script import load_script
-
-    model = load_script(Path(rest))
-    return lambda: model
+    return provider_model(name, _provider_options(settings))
 
 
-def _load_demo() -> "Model":
-    from importlib import resources
+def _provider_options(settings: "ModelSettings | None") -> "ProviderOptions | None":
+    from dragoman.agent.models.provider_options import ProviderOptions
 
-    from dragoman.agent.models.script import parse_script
-
-    demo = resources.files("dragoman.agent.models") / "demo.yaml"
-    return parse_script(demo.read_text(encoding="utf-8"), "demo.yaml")
+    if settings is None:
+        return None
+    options = settings.options
+    return ProviderOptions(
+        base_url=settings.base_url,
+        api_key=settings.api_key.reveal() if settings.api_key else None,
+        headers={name: secret.reveal() for name, secret in options.headers.items()},
+        temperature=options.temperature,
+        max_output_tokens=options.max_output_tokens,
+        thought_level=options.thought_level,
+    )

@@ -1,11 +1,11 @@
 """What a model is to a turn: a stream of parts for each request."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
 
-from dragoman.agent.models.message import Message, ToolUse
+from dragoman.agent.models.message import Message, ProviderDetails, ToolUse
 
 
 class ToolDefinition(msgspec.Struct, frozen=True):
@@ -66,13 +66,13 @@ class Stop(msgspec.Struct, frozen=True):
     reason: Literal["max_tokens", "refusal"]
 
 
-Part = Text | Thought | ToolStart | ToolUse | Usage | Retry | Stop
+Part = Text | Thought | ToolStart | ToolUse | Usage | Retry | Stop | ProviderDetails
 
 
 class Conversation(Protocol):
     """A model in one session."""
 
-    def reply(self, request: ModelRequest) -> AsyncIterator[Part]:
+    def reply(self, request: ModelRequest) -> AsyncGenerator[Part]:
         """Stream the reply; raises ModelFailure, and MissingKey when there is no way in."""
         ...
 
@@ -86,6 +86,8 @@ class Model(Protocol):
     """The kinds of content it can be given beyond text: `image`, `audio`."""
     thought_levels: Sequence[str]
     """How hard it can be made to think, least first; empty when that cannot be chosen."""
+    summarises: bool
+    """Whether it can be asked to sum up a conversation."""
 
     def start(self) -> Conversation:
         """Begin a conversation of its own."""

@@ -18,7 +18,7 @@ item, also in a new process; a reply that was cancelled counts as used; after th
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -67,6 +67,7 @@ class ScriptModel:
     context_size = CONTEXT_SIZE
     takes = frozenset({"image", "audio"})
     thought_levels: Sequence[str] = ()
+    summarises = True
 
     def __init__(self, name: str, replies: Sequence[Reply]) -> None:
         self.name = name
@@ -84,21 +85,24 @@ class ScriptConversation:
         self._replies = replies
         self._position = 0
 
-    async def reply(self, request: ModelRequest) -> AsyncIterator[Part]:
+    async def reply(self, request: ModelRequest) -> AsyncGenerator[Part]:
         """Stream the next reply, whatever was said; raises ModelFailure where the script says so."""
         del request
         steps = self._replies[self._position % len(self._replies)]
         self._position += 1
         for step in steps:
+            part = step.part
             for _ in range(step.repeat):
-                if isinstance(step.part, Delay):
-                    await asyncio.sleep(step.part.delay_s)
-                elif isinstance(step.part, Failure):
-                    raise ModelFailure(step.part.problem)
-                elif isinstance(step.part, Tool):
-                    yield ToolUse(f"call-{uuid.uuid4()}", step.part.name, step.part.arguments)
+                if isinstance(part, Text):  # first, for asking a struct what it is not takes long
+                    yield part
+                elif isinstance(part, Delay):
+                    await asyncio.sleep(part.delay_s)
+                elif isinstance(part, Failure):
+                    raise ModelFailure(part.problem)
+                elif isinstance(part, Tool):
+                    yield ToolUse(f"call-{uuid.uuid4()}", part.name, part.arguments)
                 else:
-                    yield step.part
+                    yield part
 
 
 def load_script(path: Path) -> ScriptModel:

@@ -1,0 +1,146 @@
+"""The one place where the model library's exceptions become ours: what went wrong, and whether to ask again."""
+
+import re
+from typing import Any, cast
+
+import msgspec
+from pydantic_ai import exceptions as library
+
+from dragoman.agent.models.provider_names import ModelName, shown_url
+from dragoman.agent.models.provider_options import cut_secrets
+from dragoman.agent.models.provider_reply import BrokenOff
+from dragoman.errors import ContextOverflow, MissingKey, ModelFailure
+
+MAX_SAID = 300
+"""Characters of a provider's own words that are passed on: some send whole web pages."""
+
+_OVERFLOW = re.compile(
+    r"context.{0,20}(length|window|size|limit)|maximum.{0,20}(context|tokens)|too many (input )?tokens"
+    r"|(prompt|input) is too long|input.{0,20}tokens? exceed|reduce the length",
+    re.IGNORECASE,
+)
+"""How providers word an overflow that the library has no category for; they agree on no code."""
+
+_REFUSED_STATUSES = frozenset({400, 413, 422})
+_PASSING_STATUSES = frozenset({408, 409, 425})
+
+_PASSING: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
+    ((library.ModelRateLimitError,), "{0} limits the rate of requests{1}"),
+    ((library.ModelOverloadedError,), "{0} is overloaded{1}"),
+    ((library.ModelUnavailableError, library.ModelServerError), "{0} has a problem{1}"),
+    ((library.ModelTimeoutError, library.ModelRequestTimeout, TimeoutError), "{0} sent nothing for too long"),
+    ((library.ModelConnectionError, OSError), "the connection to {0} was lost"),
+    ((BrokenOff,), "{0} broke off its answer"),
+)
+"""What may be over soon, and how to say it: the provider's title, then its own words."""
+
+
+class Again(msgspec.Struct, frozen=True):
+    """It may work if asked again, after as long as the provider asks for."""
+
+    reason: str
+    after_s: float | None = None
+
+
+class Explainer(msgspec.Struct, frozen=True):
+    """Explains what a provider's failures mean, without giving away what is secret."""
+
+    name: ModelName
+    base_url: str | None
+    secrets: tuple[str, ...]
+
+    def explain(self, error: BaseException) -> ModelFailure | Again:
+        """Return what to raise, or that it is worth asking again."""
+        said = self._said(error)
+        if isinstance(error, library.ModelAPIError) and _is_overflow(error, said):
+            return ContextOverflow(f"the conversation is too long for {self.name}{said}; /compact makes it shorter")
+        if _is_refused(error):
+            return ModelFailure(f"nothing answers at {self._where()}; start the server there, or correct base_url")
+        return self._passing(error, said) or self._lasting(error, said)
+
+    def missing_key(self, said: str = "") -> MissingKey:
+        """Return the error that says where the key belongs."""
+        title, variables = self.name.provider.title, self.name.provider.variables
+        what = f"{title} did not accept the key{said}" if said else f"{title} needs a key for {self.name}"
+        if self.base_url is not None or not variables:
+            return MissingKey(f"{what}; set the model's api_key in the agent file (it may be env://NAME)")
+        return MissingKey(f"{what}; set {' or '.join(variables)} in the environment that dragoman is started in")
+
+    def _passing(self, error: BaseException, said: str) -> Again | None:
+        after_s = error.retry_after if isinstance(error, library.ModelAPIError) else None
+        for kinds, words in _PASSING:
+            if isinstance(error, kinds):
+                return Again(words.format(self.name.provider.title, said), after_s)
+        if isinstance(error, library.ModelHTTPError):
+            passing = error.status_code in _PASSING_STATUSES
+            return Again(f"{self.name.provider.title} has a problem{said}", after_s) if passing else None
+        return self._garbled(error)
+
+    def _garbled(self, error: BaseException) -> Again | None:
+        """What is none of the library's own categories was not understood by it."""
+        title = self.name.provider.title
+        if type(error) is library.ModelAPIError:
+            return Again(f"{title} sent something unreadable{self._said(error)}", error.retry_after)
+        if isinstance(error, library.UnexpectedModelBehavior | ValueError | AttributeError | TypeError):
+            return Again(f"{title} sent something unreadable")
+        if type(error).__module__.partition(".")[0] in ("httpx", "httpx2", "httpcore", "httpcore2", "h11"):
+            return Again(f"the connection to {title} was lost")
+        return None
+
+    def _lasting(self, error: BaseException, said: str) -> ModelFailure:
+        title = self.name.provider.title
+        match error:
+            case library.ModelAuthenticationError():
+                return self.missing_key(said or " ")
+            case library.ModelQuotaExceededError():
+                return ModelFailure(f"the account at {title} has no credit or quota left{said}; see to it there")
+            case library.ModelNotFoundError():
+                guess = getattr(error, "suggested_model_id", None)
+                hint = f"did you mean {guess}?" if guess else "check the name of the model, and base_url if one is set"
+                return ModelFailure(f"{title} has no model {self.name.model!r} at {self._where()}{said}; {hint}")
+            case library.ModelAPIError():
+                return ModelFailure(f"{title} refused the request{said}")
+            case _:
+                return ModelFailure(f"{title} cannot be asked{said}")
+
+    def _said(self, error: BaseException) -> str:
+        body = error.body if isinstance(error, library.ModelAPIError) else None
+        words = _words(body) or ("" if isinstance(error, library.ModelHTTPError) else str(error))
+        words = " ".join(cut_secrets(words, self.secrets).split())
+        words = "".join(letter for letter in words if letter.isprintable())
+        if not words:
+            return f" (status {error.status_code})" if isinstance(error, library.ModelHTTPError) else ""
+        return f": {words if len(words) <= MAX_SAID else f'{words[:MAX_SAID]}…'}"
+
+    def _where(self) -> str:
+        return "its own address" if self.base_url is None else shown_url(self.base_url)
+
+
+def _words(body: object) -> str:
+    """Return what a person can read of an error's body, whichever of the usual shapes it has."""
+    if isinstance(body, str):
+        return body
+    if not isinstance(body, dict):
+        return ""
+    fields = cast("dict[str, Any]", body)
+    for key in ("error", "message", "detail"):
+        if words := _words(fields.get(key)):
+            return words
+    return ""
+
+
+def _is_overflow(error: library.ModelAPIError, said: str) -> bool:
+    if isinstance(error, library.ModelContextWindowExceededError):
+        return True
+    status = getattr(error, "status_code", None)
+    return status in _REFUSED_STATUSES and _OVERFLOW.search(said) is not None
+
+
+def _is_refused(error: BaseException) -> bool:
+    """Whether nobody listens at the address: asking again would only make a person wait for what they must do."""
+    cause: BaseException | None = error
+    for _ in range(8):
+        if cause is None or isinstance(cause, ConnectionRefusedError):
+            break
+        cause = cause.__cause__ or cause.__context__
+    return isinstance(cause, ConnectionRefusedError)

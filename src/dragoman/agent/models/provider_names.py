@@ -1,0 +1,166 @@
+"""The providers by name: what each needs installed, where its key comes from, what its models take.
+
+This table is read before the model library is imported, which takes a second; what the library knows better about
+one model (its context, whether it thinks) replaces these values once it is there.
+"""
+
+import os
+from importlib.util import find_spec
+from urllib.parse import urlsplit
+
+import msgspec
+
+from dragoman.errors import ModelFailure, UnknownModel
+
+THOUGHT_LEVELS = ("off", "minimal", "low", "medium", "high", "max")
+"""Every level that can be asked for, least first; providers take the nearest that the model has."""
+
+DEFAULT_CONTEXT_SIZE = 128_000
+"""For a model that nobody has data on: what most hosted ones have at least."""
+
+LOCAL_CONTEXT_SIZE = 32_768
+"""The same for local ones and unknown endpoints, whose servers are often started with a small window."""
+
+_IMAGE = frozenset({"image"})
+_IMAGE_AUDIO = frozenset({"image", "audio"})
+_PDF = frozenset({"image", "document"})
+
+
+class Provider(msgspec.Struct, frozen=True):
+    """What we must know of a provider before its library is there."""
+
+    title: str
+    extra: str
+    package: str
+    """What the extra installs, as it is imported."""
+    variables: tuple[str, ...] = ()
+    """Environment variables that may hold the key, the first found counts; none when the library finds its own way."""
+    takes: frozenset[str] = frozenset()
+    keyless: bool = False
+    base_url: str | None = None
+    openai_like: bool = True
+    """It speaks OpenAI's chat format, so that any address can be given."""
+    thinking: tuple[str, ...] = ()
+    """How the names of models begin whose thinking can be chosen, as far as one can tell without the library."""
+
+
+def _like_openai(title: str, *variables: str, takes: frozenset[str] = frozenset()) -> Provider:
+    return Provider(title, "openai", "openai", variables, takes)
+
+
+_OPENAI = Provider(
+    "OpenAI", "openai", "openai", ("OPENAI_API_KEY",), _PDF, thinking=("gpt-5", "gpt-6", "o1", "o3", "o4")
+)
+
+PROVIDERS = {
+    "anthropic": Provider(
+        "Anthropic",
+        "anthropic",
+        "anthropic",
+        ("ANTHROPIC_API_KEY",),
+        _PDF,
+        openai_like=False,
+        thinking=("claude-3-7", "claude-opus", "claude-sonnet", "claude-haiku", "claude-fable", "claude-mythos"),
+    ),
+    "openai": _OPENAI,
+    "openai-chat": _OPENAI,
+    "openai-responses": _OPENAI,
+    "google": Provider(
+        "Google",
+        "google",
+        "google.genai",
+        ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        _IMAGE_AUDIO | _PDF,
+        openai_like=False,
+        thinking=("gemini-2.5", "gemini-3"),
+    ),
+    "ollama": Provider(
+        "Ollama",
+        "openai",
+        "openai",
+        ("OLLAMA_API_KEY",),
+        _IMAGE,
+        keyless=True,
+        base_url="http://localhost:11434/v1",
+        thinking=("qwen3", "deepseek-r1", "gpt-oss", "magistral"),
+    ),
+    "vllm": Provider("vLLM", "openai", "openai", ("VLLM_API_KEY",), _IMAGE, keyless=True),
+    "litellm": Provider("LiteLLM", "openai", "openai", takes=_IMAGE, keyless=True),
+    "openrouter": _like_openai("OpenRouter", "OPENROUTER_API_KEY", takes=_IMAGE),
+    "azure": Provider("Azure", "openai", "openai", ("AZURE_OPENAI_API_KEY",), _IMAGE, openai_like=False),
+    "alibaba": _like_openai("Alibaba", "ALIBABA_API_KEY", "DASHSCOPE_API_KEY", takes=_IMAGE),
+    "cerebras": _like_openai("Cerebras", "CEREBRAS_API_KEY"),
+    "deepseek": _like_openai("DeepSeek", "DEEPSEEK_API_KEY"),
+    "fireworks": _like_openai("Fireworks", "FIREWORKS_API_KEY", takes=_IMAGE),
+    "moonshotai": _like_openai("Moonshot AI", "MOONSHOTAI_API_KEY", takes=_IMAGE),
+    "nebius": _like_openai("Nebius", "NEBIUS_API_KEY", takes=_IMAGE),
+    "ovhcloud": _like_openai("OVHcloud", "OVHCLOUD_API_KEY", takes=_IMAGE),
+    "sambanova": _like_openai("SambaNova", "SAMBANOVA_API_KEY", takes=_IMAGE),
+    "together": _like_openai("Together", "TOGETHER_API_KEY", takes=_IMAGE),
+    "vercel": _like_openai("Vercel", "VERCEL_AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN", takes=_IMAGE),
+    "zai": _like_openai("Z.AI", "ZAI_API_KEY", takes=_IMAGE),
+    "groq": Provider("Groq", "groq", "groq", ("GROQ_API_KEY",), _IMAGE, openai_like=False),
+    "mistral": Provider("Mistral", "mistral", "mistralai", ("MISTRAL_API_KEY",), _IMAGE, openai_like=False),
+    "cohere": Provider("Cohere", "cohere", "cohere", ("CO_API_KEY",), openai_like=False),
+    "xai": Provider("xAI", "xai", "xai_sdk", ("XAI_API_KEY",), _IMAGE, openai_like=False),
+    "huggingface": Provider("Hugging Face", "huggingface", "huggingface_hub", ("HF_TOKEN",), _IMAGE, openai_like=False),
+    "bedrock": Provider("Bedrock", "bedrock", "boto3", (), _PDF, keyless=True, openai_like=False),
+}
+
+
+class ModelName(msgspec.Struct, frozen=True):
+    """`kind:model`, taken apart."""
+
+    kind: str
+    model: str
+    provider: Provider
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.model}"
+
+
+def parse_name(name: str) -> ModelName:
+    """Take a model's name apart; raises UnknownModel when no provider has that name."""
+    kind, _, model = name.partition(":")
+    provider = PROVIDERS.get(kind)
+    if provider is None or not model:
+        raise UnknownModel(name)
+    return ModelName(kind, model, provider)
+
+
+def check_installed(name: ModelName) -> None:
+    """Say what to install for this provider when it is not there; raises ModelFailure."""
+    for package in ("pydantic_ai", name.provider.package):
+        if not _is_installed(package):
+            raise ModelFailure(
+                f"{name} needs the {name.provider.title} library, which is not installed; "
+                f'install it beside dragoman: pip install "dragoman[{name.provider.extra}]"'
+            )
+
+
+def key_from_environment(provider: Provider) -> str | None:
+    """Return the first key that the provider's variables hold."""
+    return next((key for variable in provider.variables if (key := os.environ.get(variable))), None)
+
+
+def thought_levels_by_name(name: ModelName) -> tuple[str, ...]:
+    """Return the levels that the model probably has, judged by its name alone."""
+    return THOUGHT_LEVELS if name.model.startswith(name.provider.thinking or ("\0",)) else ()
+
+
+def shown_url(url: str) -> str:
+    """Return an address as it may be shown: without user, password and query."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "an address that is no URL"
+    return f"{parts.scheme}://{host}{port}{parts.path}"
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # the parent of a dotted name is missing
+        return False

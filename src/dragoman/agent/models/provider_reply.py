@@ -1,0 +1,139 @@
+"""A reply as the model library streams it, turned into our parts one event at a time."""
+
+import json
+import uuid
+from collections.abc import Iterable
+from typing import Any, cast
+
+from pydantic_ai.messages import (
+    ModelResponse,
+    ModelResponsePart,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartEndEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+    ToolCallPart,
+)
+
+from dragoman.agent.models.message import ProviderDetails, ToolUse
+from dragoman.agent.models.model import Part, Stop, Text, Thought, ToolStart, Usage
+from dragoman.agent.models.provider_memory import keep_details
+
+MAX_SHOWN_ARGUMENTS = 200
+"""Characters of unreadable arguments that the model is shown: enough to see its mistake."""
+
+
+class BrokenOff(Exception):
+    """The stream ended, but the reply was not whole."""
+
+
+class ReplyReader:
+    """Reads one reply; tool calls get ids that are new to the conversation, as some servers count from 0 each time."""
+
+    def __init__(self, used_ids: frozenset[str]) -> None:
+        self._used_ids = used_ids
+        self._ids: dict[str, str] = {}
+        self._done: set[str] = set()
+
+    def take(self, event: ModelResponseStreamEvent) -> Iterable[Part]:
+        """Return what an event says."""
+        if isinstance(event, PartDeltaEvent):
+            delta = event.delta
+            if isinstance(delta, TextPartDelta):
+                return (Text(delta.content_delta),) if delta.content_delta else ()
+            if isinstance(delta, ThinkingPartDelta):
+                return (Thought(delta.content_delta),) if delta.content_delta else ()
+            return ()
+        if isinstance(event, PartStartEvent):
+            return self._start(event.part)
+        if isinstance(event, PartEndEvent) and isinstance(event.part, ToolCallPart):
+            return self._whole(event.part)
+        return ()
+
+    def finish(self, response: ModelResponse) -> Iterable[Part]:
+        """Return what is left to say when the stream is over; raises BrokenOff when it ended too early."""
+        if response.finish_reason == "error" or not _has_ended(response):
+            raise BrokenOff
+        for part in response.parts:
+            if isinstance(part, ToolCallPart) and part.tool_call_id not in self._done:
+                yield self._use(part)
+        details = response.provider_details or {}
+        if response.finish_reason == "content_filter" and isinstance(refusal := details.get("refusal"), str):
+            yield Text(refusal)
+        elif (kept := keep_details(response, self._ids)) is not None:
+            yield ProviderDetails(kept)
+        yield from _usage(response)
+        yield from _stop(response)
+
+    def _start(self, part: ModelResponsePart) -> Iterable[Part]:
+        if isinstance(part, TextPart):
+            return (Text(part.content),) if part.content else ()
+        if isinstance(part, ThinkingPart):
+            return (Thought(part.content),) if part.content else ()
+        if isinstance(part, ToolCallPart):
+            return (ToolStart(self._id(part), part.tool_name),)
+        return ()
+
+    def _whole(self, part: ToolCallPart[Any]) -> Iterable[Part]:
+        """Servers may send the fragments of parallel calls in turns, so that a part that ended may yet grow."""
+        if not part.args or _read_arguments(part.args)[1] is not None:
+            return ()
+        return (self._use(part),)
+
+    def _use(self, part: ToolCallPart[Any]) -> ToolUse:
+        self._done.add(part.tool_call_id)
+        arguments, problem = _read_arguments(part.args)
+        return ToolUse(self._id(part), part.tool_name, arguments, problem)
+
+    def _id(self, part: ToolCallPart[Any]) -> str:
+        given = part.tool_call_id
+        if given not in self._ids:
+            self._ids[given] = f"{given}-{uuid.uuid4().hex[:12]}" if given in self._used_ids else given
+        return self._ids[given]
+
+
+def _read_arguments(arguments: str | dict[str, Any] | None) -> tuple[dict[str, Any], str | None]:
+    """Return the arguments, and what is wrong with them in words for the model."""
+    if not arguments:
+        return {}, None
+    if isinstance(arguments, dict):
+        return arguments, None
+    shown = arguments if len(arguments) <= MAX_SHOWN_ARGUMENTS else f"{arguments[:MAX_SHOWN_ARGUMENTS]}…"
+    try:
+        value: object = json.loads(arguments)
+    except (ValueError, RecursionError) as error:
+        return {}, f"the arguments are not JSON ({error}): {shown}; call the tool again with a JSON object"
+    if not isinstance(value, dict):
+        return {}, f"the arguments are not a JSON object: {shown}; call the tool again with a JSON object"
+    return cast("dict[str, Any]", value), None
+
+
+def _has_ended(response: ModelResponse) -> bool:
+    """Whether the provider said that it is done, if only for a reason that the library has no name for."""
+    return response.finish_reason is not None or "finish_reason" in (response.provider_details or {})
+
+
+def _usage(response: ModelResponse) -> Iterable[Usage]:
+    usage = response.usage
+    if usage.input_tokens or usage.output_tokens:
+        yield Usage(usage.input_tokens, usage.output_tokens, _cost_usd(response))
+
+
+def _cost_usd(response: ModelResponse) -> float | None:
+    if response.usage.cost is not None:
+        return float(response.usage.cost)
+    try:
+        return float(response.cost().total_price)
+    except (LookupError, ValueError, AssertionError):  # no price is known for it
+        return None
+
+
+def _stop(response: ModelResponse) -> Iterable[Stop]:
+    if response.finish_reason == "length":
+        yield Stop("max_tokens")
+    elif response.finish_reason == "content_filter":
+        yield Stop("refusal")
