@@ -1,0 +1,63 @@
+"""A call that gives a file another text: shown as a diff, approved by its path, and done only if nothing changed."""
+
+from collections.abc import Sequence
+
+from dragoman.agent.tools.read_file import split_lines
+from dragoman.agent.tools.tool import Deed, PreparedCall, Progress, ToolFailure, ToolOutcome
+from dragoman.agent.workspace.workspace import MAX_FILE_BYTES, Spot, Workspace
+from dragoman.protocol import v1
+
+WHOLE_DIFF_CHARS = 256 * 1024
+"""Up to here a diff has both texts whole; beyond, the lines that differ: it is sent twice, and logged."""
+
+CONTEXT_LINES = 3
+
+
+async def find_to_write(workspace: Workspace, path: str) -> Spot:
+    """Follow a path that is to be written; raises ToolFailure, also when it leads outside."""
+    spot = await workspace.find(path)
+    if not spot.inside:
+        raise ToolFailure(
+            f"{path} is outside the session's directories ({', '.join(workspace.roots)}) and cannot be written; "
+            "use a path inside, or ask the person to add that directory to the session"
+        )
+    return spot
+
+
+def rewriting(
+    workspace: Workspace, verb: str, spot: Spot, old: str | None, new: str, *, words: str, lines: Sequence[int] = ()
+) -> PreparedCall:
+    """Make the call; raises ToolFailure when the new text is too large."""
+    size = len(new.encode())
+    if size > MAX_FILE_BYTES:
+        raise ToolFailure(f"the text has {size:,} bytes; the limit is {MAX_FILE_BYTES:,}: write it in parts")
+    diff = make_diff(spot.path, old, new)
+
+    async def run(_: Progress) -> ToolOutcome:
+        await workspace.write_text(spot, new, expected=old)
+        return ToolOutcome(words, [diff])
+
+    return PreparedCall(
+        f"{verb} {workspace.show(spot.path)}",
+        "edit",
+        run,
+        deed=Deed("write", spot.path),
+        locations=[v1.ToolCallLocation(path=spot.path, line=line) for line in lines or [None]],
+        content=[diff],
+    )
+
+
+def make_diff(path: str, old: str | None, new: str) -> v1.Diff:
+    """Return a diff that a client can show: of the whole file, or of the part that differs when that is large."""
+    if old is None or len(old) + len(new) <= WHOLE_DIFF_CHARS:
+        return v1.Diff(path=path, old_text=old, new_text=new)
+    before, after = split_lines(old), split_lines(new)
+    shorter = min(len(before), len(after))
+    start = next((i for i in range(shorter) if before[i] != after[i]), shorter)
+    end = next((i for i in range(shorter - start) if before[-1 - i] != after[-1 - i]), shorter - start)
+    start, end = max(start - CONTEXT_LINES, 0), max(end - CONTEXT_LINES, 0)
+    return v1.Diff(
+        path=path,
+        old_text="".join(before[start : len(before) - end]),
+        new_text="".join(after[start : len(after) - end]),
+    )

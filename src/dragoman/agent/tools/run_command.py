@@ -1,0 +1,92 @@
+"""The tool that runs a command."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from dragoman.agent.models.model import ToolDefinition
+from dragoman.agent.tools.arguments import Arguments, decode, make_schema
+from dragoman.agent.tools.content import code
+from dragoman.agent.tools.scripts import fingerprint
+from dragoman.agent.tools.tool import Changed, Deed, PreparedCall, Progress, ToolFailure, ToolOutcome
+from dragoman.agent.workspace.shell import CommandEnd
+from dragoman.agent.workspace.workspace import Workspace
+from dragoman.protocol import v1
+
+TIMEOUT_S = 600.0
+"""Long enough for most builds and test runs; a command that waits for input it will not get ends some time."""
+
+MAX_COMMAND_BYTES = 64 * 1024
+"""Half of what Linux takes as one argument; a longer text belongs into a script."""
+
+MAX_TITLE_CHARS = 80
+
+Command = Annotated[str, Meta(min_length=1, description="The text for sh -c; it runs in the working directory.")]
+
+
+class RunCommandArguments(Arguments, frozen=True):
+    """What `run_command` takes."""
+
+    command: Command
+
+
+class RunCommand:
+    """Runs a command in the session's directory, in the client's terminal where it has one."""
+
+    kind: v1.ToolKind = "execute"
+
+    def __init__(self, workspace: Workspace, *, timeout_s: float = TIMEOUT_S) -> None:
+        self.definition = ToolDefinition(
+            "run_command",
+            "Run a shell command (sh -c) in the working directory and wait for its end. It has no input, and what it "
+            f"leaves running is stopped, all of it after {timeout_s:.0f} s. Long output is cut in the middle.",
+            make_schema(RunCommandArguments),
+        )
+        self._workspace = workspace
+        self._timeout_s = timeout_s
+
+    async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
+        """Show the whole command, and note what the scripts hold that it names; raises ToolFailure."""
+        command = decode(RunCommandArguments, arguments, self.definition.name).command
+        _check(command)
+        workspace, cwd = self._workspace, self._workspace.cwd
+        scripts = await fingerprint(workspace, command)
+
+        async def run(progress: Progress) -> ToolOutcome:
+            if await fingerprint(workspace, command) != scripts:
+                raise Changed("a script that the command runs has changed since it was looked at")
+            return _give(await workspace.commands.run(command, cwd, progress, timeout_s=self._timeout_s))
+
+        where = f"{scripts} {cwd}" if scripts else cwd
+        deed = Deed("command", command, where)
+        return PreparedCall(_title(command), self.kind, run, deed=deed, content=[code(command)])
+
+
+def _check(command: str) -> None:
+    if not command.strip():
+        raise ToolFailure("the command is empty")
+    if "\0" in command:
+        raise ToolFailure("a command cannot hold a NUL")
+    if len(command.encode()) > MAX_COMMAND_BYTES:
+        raise ToolFailure(f"the command has more than {MAX_COMMAND_BYTES:,} bytes; write a script and run that")
+
+
+def _title(command: str) -> str:
+    first, *more = command.strip().split("\n")
+    cut = bool(more) or len(first) > MAX_TITLE_CHARS
+    return f"Run {first[:MAX_TITLE_CHARS].rstrip()}{'…' if cut else ''}"
+
+
+def _give(end: CommandEnd) -> ToolOutcome:
+    output = end.output.rstrip("\n") or "[no output]"
+    words = [output]
+    if end.cut:
+        words.append("[output was cut; to see all of it, send it to a file and read that in parts]")
+    if end.timed_out:
+        words.append("[it did not end in time and was stopped]")
+    elif end.signal is not None:
+        words.append(f"[killed by {end.signal}]")
+    elif end.exit_code is not None:
+        words.append(f"[exit code {end.exit_code}]")
+    raw = {"exitCode": end.exit_code, "signal": end.signal, "timedOut": end.timed_out, "output": end.output}
+    return ToolOutcome("\n".join(words), end.content, raw, failed=end.timed_out or end.exit_code != 0)

@@ -1,0 +1,64 @@
+"""The tool that shows a plan."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from dragoman.agent.models.model import ToolDefinition
+from dragoman.agent.tools.arguments import Arguments, decode, make_schema
+from dragoman.agent.tools.tool import PreparedCall, Progress, ToolOutcome
+from dragoman.protocol import v1
+
+MAX_ENTRIES = 100
+"""A plan is for a person to take in."""
+
+ShowPlan = Callable[[v1.Plan], Awaitable[None]]
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One step of a plan."""
+
+    content: Annotated[str, Meta(min_length=1, description="What is to be done.")]
+    priority: v1.PlanEntryPriority
+    status: v1.PlanEntryStatus
+
+
+class UpdatePlanArguments(Arguments, frozen=True):
+    """What `update_plan` takes."""
+
+    entries: Annotated[list[Entry], Meta(max_length=MAX_ENTRIES, description="All steps; they replace those before.")]
+
+
+class UpdatePlan:
+    """Shows the person what is planned and how far it got; nobody need approve that."""
+
+    kind: v1.ToolKind = "think"
+
+    def __init__(self, show_plan: ShowPlan) -> None:
+        self.definition = ToolDefinition(
+            "update_plan",
+            "Show the person your plan: all of its steps each time, with what is done, in progress and still to do.",
+            make_schema(UpdatePlanArguments),
+        )
+        self._show_plan = show_plan
+
+    async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
+        """Make the plan; raises ToolFailure."""
+        asked = decode(UpdatePlanArguments, arguments, self.definition.name)
+
+        async def run(_: Progress) -> ToolOutcome:
+            await self._show_plan(v1.Plan(entries=[_entry(each) for each in asked.entries]))
+            return ToolOutcome(_summary(asked.entries))
+
+        return PreparedCall("Update the plan", self.kind, run)
+
+
+def _entry(entry: Entry) -> v1.PlanEntry:
+    return v1.PlanEntry(content=entry.content, priority=entry.priority, status=entry.status)
+
+
+def _summary(entries: list[Entry]) -> str:
+    done = sum(entry.status == "completed" for entry in entries)
+    return f"the plan is shown: {done} of {len(entries)} done"

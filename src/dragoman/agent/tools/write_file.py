@@ -1,0 +1,44 @@
+"""The tool that writes a file."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from dragoman.agent.models.model import ToolDefinition
+from dragoman.agent.tools.arguments import Arguments, decode, make_schema
+from dragoman.agent.tools.read_file import Path, split_lines
+from dragoman.agent.tools.rewriting import find_to_write, rewriting
+from dragoman.agent.tools.tool import PreparedCall
+from dragoman.agent.workspace.workspace import Workspace
+from dragoman.protocol import v1
+
+
+class WriteFileArguments(Arguments, frozen=True):
+    """What `write_file` takes."""
+
+    path: Path
+    content: Annotated[str, Meta(description="The whole text of the file.")]
+
+
+class WriteFile:
+    """Gives a file a text, and makes it where it is missing, with the directories above it."""
+
+    kind: v1.ToolKind = "edit"
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.definition = ToolDefinition(
+            "write_file",
+            "Write a text file: make it, with missing directories, or replace all of it. "
+            "To change parts of a file use edit_file.",
+            make_schema(WriteFileArguments),
+        )
+        self._workspace = workspace
+
+    async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
+        """Compare the text with what is there; raises ToolFailure."""
+        asked = decode(WriteFileArguments, arguments, self.definition.name)
+        spot = await find_to_write(self._workspace, asked.path)
+        old = await self._workspace.read_text_if_there(spot)
+        count = len(split_lines(asked.content))
+        words = f"{'created' if old is None else 'replaced'} {asked.path}: {count} line{'' if count == 1 else 's'}"
+        return rewriting(self._workspace, "Write", spot, old, asked.content, words=words)

@@ -1,0 +1,104 @@
+"""Commands that the client runs, in a terminal that the person sees."""
+
+import asyncio
+
+from dragoman.agent.tools.tool import Progress, ToolFailure
+from dragoman.agent.workspace.client_side import ANSWER_TIMEOUT_S, CLEANUP_TIMEOUT_S, ClientSide, explain, finish
+from dragoman.agent.workspace.output import HEAD_BYTES, TAIL_BYTES
+from dragoman.agent.workspace.shell import CommandEnd
+from dragoman.errors import RemoteError
+from dragoman.protocol import v1
+from dragoman.protocol.methods import (
+    TERMINAL_CREATE,
+    TERMINAL_KILL,
+    TERMINAL_OUTPUT,
+    TERMINAL_RELEASE,
+    TERMINAL_WAIT_FOR_EXIT,
+)
+
+OUTPUT_BYTES = HEAD_BYTES + TAIL_BYTES
+"""As much as we keep of a command of our own; a client keeps the end of it."""
+
+
+class ClientTerminals:
+    """Runs commands in terminals of the client; each is released, and killed first unless it had ended."""
+
+    def __init__(self, client: ClientSide) -> None:
+        self._client = client
+
+    async def run(self, command: str, cwd: str, progress: Progress, *, timeout_s: float) -> CommandEnd:
+        """Run a text of the shell to its end; raises ToolFailure when the client cannot."""
+        try:
+            terminal = _Terminal(self._client, await self._create(command, cwd))
+            try:
+                return await terminal.follow(progress, timeout_s)
+            finally:
+                await finish(terminal.discard())
+        except RemoteError as error:
+            raise ToolFailure(f"the client could not run it in its terminal: {explain(error)}") from None
+
+    async def _create(self, command: str, cwd: str) -> str:
+        request = v1.CreateTerminalRequest(
+            session_id=self._client.session_id,
+            command="/bin/sh",
+            args=["-c", command],
+            cwd=cwd,
+            output_byte_limit=OUTPUT_BYTES,
+        )
+        asking = asyncio.create_task(self._client.ask(TERMINAL_CREATE, request, timeout_s=ANSWER_TIMEOUT_S))
+        try:
+            return (await asyncio.shield(asking)).terminal_id
+        except asyncio.CancelledError:
+            await finish(self._abandon(asking))
+            raise
+
+    async def _abandon(self, asking: asyncio.Task[v1.CreateTerminalResponse]) -> None:
+        """Take back what was asked for: the client may have started it before it hears that nobody wants it."""
+        await asyncio.wait([asking], timeout=CLEANUP_TIMEOUT_S)
+        asking.cancel()
+        await asyncio.wait([asking])
+        if not asking.cancelled() and asking.exception() is None:
+            await _Terminal(self._client, asking.result().terminal_id).discard()
+
+
+class _Terminal:
+    def __init__(self, client: ClientSide, terminal_id: str) -> None:
+        self._client = client
+        self._id = terminal_id
+        self._ended = False
+
+    async def follow(self, progress: Progress, timeout_s: float) -> CommandEnd:
+        content = [v1.Terminal(terminal_id=self._id)]
+        await progress(content)
+        ended = await self._wait(timeout_s)
+        if ended is None:
+            await self._kill()
+        request = v1.TerminalOutputRequest(session_id=self._client.session_id, terminal_id=self._id)
+        written = await self._client.ask(TERMINAL_OUTPUT, request)
+        text = f"[… the beginning is left out …]\n{written.output}" if written.truncated else written.output
+        if ended is None:
+            return CommandEnd(text, content, written.truncated, timed_out=True)
+        return CommandEnd(text, content, written.truncated, ended.exit_code, ended.signal)
+
+    async def discard(self) -> None:
+        if not self._ended:
+            await self._kill()
+        await self._client.tell(
+            TERMINAL_RELEASE, v1.ReleaseTerminalRequest(session_id=self._client.session_id, terminal_id=self._id)
+        )
+
+    async def _wait(self, timeout_s: float) -> v1.WaitForTerminalExitResponse | None:
+        request = v1.WaitForTerminalExitRequest(session_id=self._client.session_id, terminal_id=self._id)
+        try:
+            async with asyncio.timeout(timeout_s):
+                ended = await self._client.ask(TERMINAL_WAIT_FOR_EXIT, request, timeout_s=2 * timeout_s)
+        except TimeoutError:
+            return None
+        self._ended = True
+        return ended
+
+    async def _kill(self) -> None:
+        await self._client.tell(
+            TERMINAL_KILL, v1.KillTerminalRequest(session_id=self._client.session_id, terminal_id=self._id)
+        )
+        self._ended = True

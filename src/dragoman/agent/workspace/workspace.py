@@ -1,0 +1,245 @@
+"""Where the tools of a session work: its directories, and the two ways to its files and commands.
+
+Files and commands go the client's way where it offers one, because the person's editor knows what is not saved yet
+and shows what runs; else our own. The boundary holds either way: whatever a path says, it is first followed, links
+and all, to the `Spot` it leads to, and only a spot inside is ever written. Our own way opens it through the boundary
+once more, which no race can defeat; a client is given the absolute path of the spot, with no link left in it below
+the session's directory, and spelled from that directory as the client itself spelled it.
+"""
+
+import asyncio
+import errno
+import os
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from dragoman.agent.tools.tool import Changed, ToolFailure
+from dragoman.agent.workspace.client_files import ClientFiles
+from dragoman.agent.workspace.client_side import CLEANUP_TIMEOUT_S, ClientSide
+from dragoman.agent.workspace.shell import Commands, Shell, Supervise
+from dragoman.agent.workspace.terminal import ClientTerminals
+from dragoman.files import Boundary, Entry, FileProblem, OutsideBoundary, PathError
+from dragoman.protocol import v1
+from dragoman.protocol.connection import Connection
+
+T = TypeVar("T")
+
+MAX_FILE_BYTES = 8 * 1024 * 1024
+"""The largest text that is read or written whole: source files are far smaller, and a diff has it twice."""
+
+_MISSING = (errno.ENOENT, errno.ENOTDIR)
+
+
+class Spot(msgspec.Struct, frozen=True):
+    """What a path leads to, at one moment."""
+
+    given: str
+    """The path as the model wrote it."""
+    path: str
+    """The absolute path without links."""
+    inside: bool
+    """Whether it lies in the session's directories."""
+
+
+class Workspace:
+    """The directories of one session, and all that its tools do there."""
+
+    def __init__(
+        self,
+        cwd: str,
+        additional_directories: Sequence[str] = (),
+        *,
+        session_id: str,
+        connection: Connection,
+        capabilities: v1.ClientCapabilities | None,
+        supervise: Supervise,
+    ) -> None:
+        """Open the directories; raises PathError when one cannot be."""
+        self._boundary = Boundary([cwd, *additional_directories])
+        self.supervise = supervise
+        client = ClientSide(connection, session_id)
+        capabilities = capabilities or v1.ClientCapabilities()
+        self._client_files = ClientFiles(client, capabilities.fs)
+        self.commands: Commands = ClientTerminals(client) if capabilities.terminal else Shell(supervise)
+
+    @property
+    def cwd(self) -> str:
+        """The base of relative paths, and where commands run."""
+        return self._boundary.roots[0]
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """All directories of the session."""
+        return self._boundary.roots
+
+    def set_directories(self, additional_directories: Sequence[str]) -> None:
+        """Change the directories beside the cwd; calls that are prepared are held to the new ones. Raises PathError."""
+        self._boundary = Boundary([self.cwd, *additional_directories])
+
+    async def find(self, path: str) -> Spot:
+        """Follow a path to its spot, whether there is something or not; raises ToolFailure."""
+        return await _in_thread(lambda: self._find(path))
+
+    async def check(self, spot: Spot) -> None:
+        """Raise Changed when the path now leads elsewhere."""
+        if await self.find(spot.given) != spot:
+            raise Changed(f"{spot.given} leads elsewhere than it did")
+
+    def show(self, path: str) -> str:
+        """Return an absolute path as short as it can be understood: from the cwd, where it lies in it."""
+        if path == self.cwd:
+            return "."
+        return path.removeprefix(self.cwd.rstrip("/") + "/")
+
+    async def read_text(self, spot: Spot) -> str:
+        """Return the text of a file; raises ToolFailure when there is none, or it is no text, or too large."""
+        text = await self.read_text_if_there(spot)
+        if text is None:
+            raise ToolFailure(str(FileProblem(spot.given, errno.ENOENT)))
+        return text
+
+    async def read_text_if_there(self, spot: Spot) -> str | None:
+        """Return the text of a file, or None when there is no such file; raises ToolFailure otherwise."""
+        if not self._client_files.can_read:
+            return await _in_thread(lambda: _read(self.boundary_of(spot), spot))
+        exists = await _in_thread(lambda: _check_readable(self.boundary_of(spot), spot))
+        try:
+            text = await self._client_files.read(spot.path)
+        except ToolFailure:
+            if exists:
+                raise
+            return None
+        if "\0" in text:
+            raise ToolFailure(f"{spot.given} is binary, not text; use a command that reads it")
+        return text
+
+    async def write_text(self, spot: Spot, text: str, *, expected: str | None) -> None:
+        """Give a file inside this text if it still has the expected one (None: is not there).
+
+        Raises Changed when it has not, and ToolFailure.
+        """
+        await self.check(spot)
+        if not spot.inside:
+            raise ToolFailure(str(OutsideBoundary(spot.given, self.roots)))
+        if self._client_files.can_read or self._client_files.can_write:
+            _compare(spot, await self.read_text_if_there(spot), expected)
+        if self._client_files.can_write:
+            await self._client_files.write(spot.path, text)
+        else:
+            must_match = not self._client_files.can_read  # what the client has unsaved is not what is on the disk
+            await _to_the_end(lambda: _write(self._boundary, spot, text, expected, must_match=must_match))
+
+    async def list_directory(self, spot: Spot) -> list[Entry]:
+        """List a directory; raises ToolFailure."""
+        return await _in_thread(lambda: self.boundary_of(spot).list_directory(spot.path))
+
+    async def digest(self, spot: Spot) -> str | None:
+        """Return the sha256 of a file on the disk, None when there is no such file inside."""
+
+        def identify() -> str | None:
+            try:
+                return self._boundary.identity(spot.path, content=True).sha256
+            except PathError:
+                return None
+
+        return await _in_thread(identify)
+
+    async def is_directory(self, spot: Spot) -> bool:
+        """Whether there is a directory; raises ToolFailure when there is nothing."""
+        return await _in_thread(lambda: _is_directory(self.boundary_of(spot), spot))
+
+    def boundary_of(self, spot: Spot) -> Boundary:
+        """Return the boundary that holds for a spot: one of its own for what lies outside and was allowed.
+
+        Raises PathError.
+        """
+        if spot.inside:
+            return self._boundary
+        return Boundary([spot.path if os.path.isdir(spot.path) else os.path.dirname(spot.path)])  # noqa: PTH112, PTH120
+
+    def place(self, spot: Spot) -> tuple[str, str]:
+        """Return the directory that holds a spot and the way from there, `.` when it is that directory itself.
+
+        Raises ToolFailure.
+        """
+        try:
+            found = self.boundary_of(spot).resolve(spot.path)
+        except PathError as error:
+            raise ToolFailure(str(error)) from None
+        return found.root.path, found.relative
+
+    def _find(self, path: str) -> Spot:
+        try:
+            named = self._boundary.resolve(path).path
+        except OutsideBoundary:
+            named = os.path.join(self.cwd, path)  # noqa: PTH118 -- a Path would take `..` for words
+        real = os.path.realpath(named)
+        try:
+            return Spot(path, os.path.normpath(self._boundary.resolve(real).path), inside=True)
+        except OutsideBoundary:
+            return Spot(path, real, inside=False)
+
+
+def _read(boundary: Boundary, spot: Spot) -> str | None:
+    try:
+        return boundary.read_text(spot.path, MAX_FILE_BYTES)
+    except FileProblem as problem:
+        if problem.errno in _MISSING:
+            return None
+        raise
+
+
+def _check_readable(boundary: Boundary, spot: Spot) -> bool:
+    """Open a file as if to read it; False when there is none."""
+    try:
+        with boundary.open_read(spot.path) as file:
+            if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
+                boundary.read_bytes(spot.path, MAX_FILE_BYTES)
+    except FileProblem as problem:
+        if problem.errno in _MISSING:
+            return False
+        raise
+    return True
+
+
+def _is_directory(boundary: Boundary, spot: Spot) -> bool:
+    try:
+        boundary.list_directory(spot.path)
+    except FileProblem as problem:
+        if problem.errno != errno.ENOTDIR:
+            raise
+        boundary.stat(spot.path)
+        return False
+    return True
+
+
+def _write(boundary: Boundary, spot: Spot, text: str, expected: str | None, *, must_match: bool) -> None:
+    if must_match:
+        _compare(spot, _read(boundary, spot), expected)
+    boundary.write_bytes(spot.path, text.encode())
+
+
+def _compare(spot: Spot, found: str | None, expected: str | None) -> None:
+    if found != expected:
+        raise Changed(f"{spot.given} has changed since it was looked at")
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    try:
+        return await asyncio.to_thread(work)
+    except PathError as error:
+        raise ToolFailure(str(error)) from None
+
+
+async def _to_the_end(work: Callable[[], None]) -> None:
+    """Work in a thread; a cancellation is raised when it is done, so that nothing is written after its answer."""
+    task = asyncio.ensure_future(_in_thread(work))
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task], timeout=CLEANUP_TIMEOUT_S)
+        if task.done() and not task.cancelled():
+            task.exception()  # looked at, or asyncio complains that nobody has
+        raise
