@@ -50,6 +50,7 @@ check: $(VENV)/.dev ## Format, lint, types, import direction, generated code
 	@$(BIN)/basedpyright
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python scripts/generate_types.py --check
+	@$(BIN)/python scripts/generate_profile_schema.py --check
 
 format: $(VENV)/.dev ## Format the code and fix what can be fixed
 	@$(BIN)/ruff format .

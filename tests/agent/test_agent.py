@@ -3,6 +3,7 @@ import asyncio
 import pytest
 
 from dragoman import __version__
+from dragoman.agent.models.script import ScriptModel
 from dragoman.errors import ErrorCode, RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import AUTHENTICATE, INITIALIZE, SESSION_NEW, SESSION_PROMPT
@@ -136,7 +137,7 @@ async def test_a_turn_streams_its_chunks_and_ends(tmp_path):
     async with session_in(tmp_path, "- - thought: hmm\n  - text: 'hel'\n  - text: lo\n") as (client, session_id):
         answer = await client.prompt(session_id, "hi")
         assert answer.stop_reason == "end_turn"
-        kinds = [type(notification.update) for notification in client.updates]
+        kinds = [type(update) for update in client.conversation()]
         assert kinds == [v1.SessionInfoUpdate, v1.AgentThoughtChunk, v1.AgentMessageChunk, v1.AgentMessageChunk]
         assert client.text() == "hello"
         assert {notification.session_id for notification in client.updates} == {session_id}
@@ -147,7 +148,7 @@ async def test_chunks_of_one_message_share_an_id_and_messages_do_not(tmp_path):
     async with session_in(tmp_path, script) as (client, session_id):
         await client.prompt(session_id, "one")
         await client.prompt(session_id, "two")
-        ids = [n.update.message_id for n in client.updates if not isinstance(n.update, v1.SessionInfoUpdate)]
+        ids = [update.message_id for update in client.conversation() if not isinstance(update, v1.SessionInfoUpdate)]
         assert all(ids)
         assert ids[1] == ids[2] == ids[3]
         assert len({ids[0], ids[1], ids[4], ids[5]}) == 4
@@ -178,9 +179,10 @@ async def test_a_tool_that_is_not_there_fails_visibly_and_the_turn_goes_on(tmp_p
     script = "- - tool: {name: fly, arguments: {to: moon}}\n- - text: I cannot fly.\n"
     async with session_in(tmp_path, script) as (client, session_id):
         assert (await client.prompt(session_id, "fly")).stop_reason == "end_turn"
-        _, call, progress, _ = [notification.update for notification in client.updates]
-        assert (call.title, call.status, call.raw_input) == ("fly", "pending", {"to": "moon"})
+        _, call, progress, _ = client.conversation()
+        assert (call.title, call.status) == ("fly", "pending")
         assert (progress.tool_call_id, progress.status) == (call.tool_call_id, "failed")
+        assert progress.raw_input == {"to": "moon"}
         assert "no tool named fly" in progress.content[0].content.text
         assert client.text() == "I cannot fly."
 
@@ -194,18 +196,21 @@ async def test_a_model_that_fails_is_an_error_in_words_and_the_session_goes_on(t
 
 
 @pytest.mark.parametrize(
-    "block",
+    ("block", "kind"),
     [
-        v1.ImageContent(data="AA==", mime_type="image/png"),
-        v1.AudioContent(data="AA==", mime_type="audio/wav"),
-        v1.EmbeddedResource(resource=v1.TextResourceContents(uri="file:///x", text="x")),
+        (v1.ImageContent(data="AA==", mime_type="image/png"), "image"),
+        (v1.AudioContent(data="AA==", mime_type="audio/wav"), "audio"),
     ],
 )
-async def test_content_that_was_not_advertised_is_refused_by_position(block, tmp_path):
-    async with session_in(tmp_path) as (client, session_id):
+async def test_content_that_the_model_cannot_take_is_refused_by_position(block, kind, tmp_path):
+    class Blind(ScriptModel):
+        takes = frozenset()
+
+    async with session_in(tmp_path, model=Blind("blind", [[]])) as (client, session_id):
         prompt = v1.PromptRequest(session_id=session_id, prompt=[v1.TextContent(text="see"), block])
         error = await refused(client.connection.call(SESSION_PROMPT, prompt))
         assert error.data["path"] == "params.prompt[1].type"
+        assert f"blind cannot be given {kind} content" in error.data["problem"]
 
 
 async def test_a_prompt_for_an_unknown_session_is_not_found(tmp_path):

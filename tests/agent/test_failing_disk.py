@@ -37,7 +37,7 @@ async def test_the_turn_ends_in_words_and_other_sessions_live_on(code, words, wr
     disk = FailingDisk(code)
     store = FileStore(tmp_path / "home", disk=disk)
     script = "- - text: a\n  - delay_s: 0.001\n  - text: b\n  - delay_s: 0.001\n  - text: c\n"
-    async with running_agent(None, script, store=store) as client:
+    async with running_agent(tmp_path / "home", script, store=store) as client:
         await client.initialize()
         broken, sound = [await client.new_session(str(tmp_path)) for _ in range(2)]
         for session_id in (broken, sound):

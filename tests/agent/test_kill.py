@@ -41,7 +41,8 @@ class AgentProcess:
             message = json.loads(line) if line.endswith(b"\n") else {}
             if message.get("method") != "session/update":
                 return
-            yield line
+            if b"available_commands_update" not in line:
+                yield line
 
     def kill(self):
         self._process.send_signal(signal.SIGKILL)

@@ -10,6 +10,7 @@ import pytest
 from dragoman.agent import Agent
 from dragoman.agent.models.model import Text
 from dragoman.agent.models.script import parse_script
+from dragoman.agent.setup import Setup
 from dragoman.errors import ErrorCode, RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import (
@@ -45,6 +46,7 @@ class Remembers:
     context_size = 1000
     takes = frozenset()
     thought_levels = ()
+    summarises = True
 
     def start(self):
         return self
@@ -106,7 +108,7 @@ async def converse(place, *prompts, script=SCRIPT, **options):
         session_id = await client.new_session(str(cwd))
         for prompt in prompts:
             await client.prompt(session_id, prompt)
-        return session_id, [notification.update for notification in client.updates]
+        return session_id, client.conversation()
 
 
 async def test_what_works_is_advertised(place):
@@ -117,7 +119,7 @@ async def test_what_works_is_advertised(place):
     for name in ("list", "resume", "close", "delete", "fork", "additional_directories"):
         assert getattr(given, name) is not None
     assert capabilities.mcp_capabilities == v1.McpCapabilities()
-    assert capabilities.prompt_capabilities == v1.PromptCapabilities()
+    assert capabilities.prompt_capabilities == v1.PromptCapabilities(image=True, audio=True, embedded_context=True)
 
 
 # ── the file ────────────────────────────────────────────────────────────────────────────────────────
@@ -163,7 +165,7 @@ async def test_a_load_replays_the_whole_conversation_and_then_answers(place):
     async with running_agent(place[1], SCRIPT) as client:
         await client.initialize()
         answer = await load(client, session_id, place[0])
-        replayed = [notification.update for notification in client.updates]
+        replayed = client.conversation()
     assert without_user(replayed) == seen
     assert [u.content.text for u in replayed if isinstance(u, v1.UserMessageChunk)] == ["first prompt", "fly"]
     assert isinstance(replayed[0], v1.UserMessageChunk)
@@ -177,7 +179,7 @@ async def raw_client(home, script):
     near, far = memory_pair()
     model = parse_script(script, "f")
     async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-        tasks.create_task(Agent(far, lambda: FileStore(home), lambda: model).serve())
+        tasks.create_task(Agent(far, lambda: FileStore(home), lambda: Setup(home, model=model)).serve())
         async with raw_end(near) as end:
             await end.ask({"id": 0, "method": "initialize", "params": {"protocolVersion": 1}})
             yield end
@@ -189,7 +191,8 @@ async def lines_until_answer(end, request):
     lines = [await end.lines.get()]
     while b'"method":"session/update"' in lines[-1]:
         lines.append(await end.lines.get())
-    return lines[:-1], json.loads(lines[-1])["result"]
+    updates = [line for line in lines[:-1] if b"available_commands_update" not in line]
+    return updates, json.loads(lines[-1])["result"]
 
 
 async def test_replayed_updates_are_the_bytes_that_were_sent(place):
@@ -228,10 +231,10 @@ async def test_a_live_session_is_replayed_too(place):
         await client.initialize()
         session_id = await client.new_session(str(cwd))
         await client.prompt(session_id, "hi")
-        seen = [notification.update for notification in client.updates]
+        seen = client.conversation()
         client.updates.clear()
         await load(client, session_id, cwd)
-        assert without_user([notification.update for notification in client.updates]) == seen
+        assert without_user(client.conversation()) == seen
         await client.prompt(session_id, "go on")
 
 
@@ -241,7 +244,7 @@ async def test_a_live_session_without_a_prompt_loads_as_nothing(place):
         await client.initialize()
         session_id = await client.new_session(str(cwd))
         await load(client, session_id, cwd)
-        assert client.updates == []
+        assert client.conversation() == []
     async with running_agent(home) as client:
         await client.initialize()
         assert (await refused(load(client, session_id, cwd))).code == ErrorCode.RESOURCE_NOT_FOUND
@@ -309,7 +312,7 @@ async def test_a_resume_replays_nothing(place):
     async with running_agent(place[1], SCRIPT) as client:
         await client.initialize()
         answer = await resume(client, session_id, place[0])
-        assert client.updates == []
+        assert client.conversation() == []
         assert answer.modes.current_mode_id == "ask"
         assert (await client.prompt(session_id, "again")).stop_reason == "end_turn"
 
@@ -334,7 +337,7 @@ async def test_two_loads_at_once_both_get_the_session(place):
     async with running_agent(place[1]) as client:
         await client.initialize()
         await asyncio.gather(load(client, session_id, place[0]), load(client, session_id, place[0]))
-        assert len(without_user([n.update for n in client.updates])) == 2 * len(seen)
+        assert len(without_user(client.conversation())) == 2 * len(seen)
 
 
 async def test_additional_directories_are_those_of_the_request_and_checked(place, tmp_path):
@@ -379,7 +382,7 @@ async def test_a_torn_end_is_told_once_and_the_session_goes_on(place):
     async with running_agent(home, SCRIPT) as client:
         await client.initialize()
         await load(client, session_id, cwd)
-        *replayed, notice = without_user([n.update for n in client.updates])
+        *replayed, notice = without_user(client.conversation())
         assert replayed == seen
         assert "cut short" in notice.content.text
         await client.prompt(session_id, "go on")
@@ -501,7 +504,7 @@ async def test_a_fork_has_the_same_history_and_its_own_future(place):
         assert client.text() == "3 messages"
         client.updates.clear()
         await load(client, session_id, cwd)
-        assert without_user([n.update for n in client.updates]) == seen
+        assert without_user(client.conversation()) == seen
         client.updates.clear()
         await load(client, copy, cwd)
         assert client.text() == "1 messages3 messages"
@@ -554,14 +557,20 @@ async def test_modes_and_options_are_in_step_whichever_is_set(place):
         await client.initialize()
         session_id = await client.new_session(str(cwd))
         await client.connection.call_extension("session/set_mode", {"sessionId": session_id, "modeId": "code"})
-        mode, options = [n.update for n in client.updates]
-        assert (mode.current_mode_id, values(options.config_options)) == ("code", {"mode": "code"})
+        mode, options = client.conversation()
+        assert (mode.current_mode_id, values(options.config_options)) == (
+            "code",
+            {"mode": "code", "model": "script:test.yaml"},
+        )
         client.updates.clear()
         params = {"sessionId": session_id, "configId": "mode", "value": "plan"}
         answer = await client.connection.call_extension("session/set_config_option", params)
         assert answer["configOptions"][0]["currentValue"] == "plan"
-        mode, options = [n.update for n in client.updates]
-        assert (mode.current_mode_id, values(options.config_options)) == ("plan", {"mode": "plan"})
+        mode, options = client.conversation()
+        assert (mode.current_mode_id, values(options.config_options)) == (
+            "plan",
+            {"mode": "plan", "model": "script:test.yaml"},
+        )
 
 
 async def test_settings_survive_a_load(place):
@@ -577,7 +586,7 @@ async def test_settings_survive_a_load(place):
         await client.initialize()
         answer = await load(client, session_id, cwd)
         assert answer.modes.current_mode_id == "plan"
-        assert values(answer.config_options) == {"mode": "plan", "thoughts": False}
+        assert values(answer.config_options) == {"mode": "plan", "model": "script:test.yaml", "thoughts": False}
 
 
 async def test_thoughts_can_be_hidden(place):

@@ -25,9 +25,10 @@ INITIALIZE = {"id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
 def test_piped_requests_are_all_answered_before_it_ends():
     new = {"id": "new", "method": "session/new", "params": {"cwd": "/", "mcpServers": []}}
     done = dragoman("agent", input=lines(INITIALIZE, new))
-    first, second = map(json.loads, done.stdout.splitlines())
+    first, second, commands = map(json.loads, done.stdout.splitlines())
     assert (first["id"], first["result"]["agentInfo"]["version"]) == (0, __version__)
-    assert second["result"]["sessionId"]
+    assert second["result"]["sessionId"] == commands["params"]["sessionId"]
+    assert commands["params"]["update"]["sessionUpdate"] == "available_commands_update"
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -43,6 +44,7 @@ def test_a_session_can_be_held_over_a_pipe(tmp_path):
         agent.stdin.flush()
         agent.stdout.readline()
         session_id = json.loads(agent.stdout.readline())["result"]["sessionId"]
+        agent.stdout.readline()  # the commands that can be asked for
         prompt = {"sessionId": session_id, "prompt": [{"type": "text", "text": "go"}]}
         agent.stdin.write(lines({"id": 2, "method": "session/prompt", "params": prompt}))
         agent.stdin.close()
@@ -75,11 +77,11 @@ def test_a_bad_script_is_refused_at_the_start_with_file_line_and_reason(tmp_path
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("name", ["nonsense", "script:", "openai:gpt"])
+@pytest.mark.parametrize("name", ["nonsense", "script:", "nobody:gpt"])
 def test_a_model_that_is_not_there_is_refused_with_what_was_expected(name):
     done = dragoman("agent", "--model", name, input="")
     assert done.returncode == 2
-    assert f"there is no model '{name}'; expected script:FILE" in done.stderr
+    assert f"there is no model '{name}'; expected guide, script:FILE" in done.stderr
 
 
 def test_the_model_may_come_from_the_environment(tmp_path):

@@ -55,4 +55,4 @@ def test_the_scripts_in_the_docs_are_good_scripts():
 
 
 def test_the_main_job_of_the_readme_is_done():
-    assert "I am dragoman" in run(["make", "--no-print-directory", "run", f"PYTHON={sys.executable}"])
+    assert "I am **guide**" in run(["make", "--no-print-directory", "run", f"PYTHON={sys.executable}"])

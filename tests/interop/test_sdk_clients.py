@@ -28,7 +28,16 @@ def converse(client, cwd, agent, *options):
     command = [*client, "--cwd", str(cwd), *options, "--", *agent]
     done = subprocess.run(command, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
-    return json.loads(done.stdout)
+    report = json.loads(done.stdout)
+    report["loaded"] = said(report["loaded"] or [])
+    for prompt in report["prompts"]:
+        prompt["updates"] = said(prompt["updates"])
+    return report
+
+
+def said(updates):
+    """Leave out what is no part of the conversation, and comes whenever it comes."""
+    return [update for update in updates if update["sessionUpdate"] != "available_commands_update"]
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ class Specimen:
         self.start = len(first)
         self.writes, seq = [], 0
         for payloads in WRITES:
-            self.writes.append(encode_write([(KEYS["update"], data) for data in payloads], seq, 1_763_240_000_000))
+            self.writes.append(encode_write([(KEYS["update"], payloads)], seq, 1_763_240_000_000))
             seq += len(payloads)
         self.content = first + b"".join(self.writes)
         self.records = [

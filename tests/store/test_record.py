@@ -30,7 +30,7 @@ WRITES = st.lists(st.lists(st.tuples(st.sampled_from(sorted(KINDS)), PAYLOAD), m
 def test_what_is_encoded_is_decoded_to_the_byte(writes):
     log, seq = b"", 0
     for write in writes:
-        log += encode_write([(KEYS[kind], data) for kind, data in write], seq, 1_763_240_000_000)
+        log += encode_write([(KEYS[kind], [data]) for kind, data in write], seq, 1_763_240_000_000)
         seq += len(write)
     assert sealed_end(log) == (len(log), False)
     records = decode_records(log, 0)
@@ -41,7 +41,7 @@ def test_what_is_encoded_is_decoded_to_the_byte(writes):
 @given(WRITES.filter(bool))
 def test_every_line_is_json_of_its_own(writes):
     for write in writes:
-        for line in encode_write([(KEYS[kind], data) for kind, data in write], 0, 5).splitlines():
+        for line in encode_write([(KEYS[kind], [data]) for kind, data in write], 0, 5).splitlines():
             assert list(json.loads(line))[:2] == ["seq", "time"]
 
 
@@ -62,14 +62,14 @@ def test_bytes_that_are_no_header_are_refused(line):
 
 def test_a_payload_that_looks_like_a_seal_is_none():
     payloads = [b'{"x":1,"crc":"89abcdef"}', b'"\\",\\"crc\\":\\"89abcdef\\"}"', b'",\\"crc\\":\\"89abcdef"']
-    log = encode_write([(KEYS["update"], payload) for payload in payloads], 0, 5)
+    log = encode_write([(KEYS["update"], payloads)], 0, 5)
     assert sealed_end(log) == (len(log), False)
     assert [bytes(record.data) for record in decode_records(log, 0)] == payloads
 
 
 def test_records_that_do_not_follow_each_other_are_refused():
-    one = encode_write([(KEYS["update"], b"1")], 0, 5)
-    two = encode_write([(KEYS["update"], b"2")], 1, 5)
-    for log in (one + one, two, two + one, one + encode_write([(KEYS["update"], b"3")], 2, 5)):
+    one = encode_write([(KEYS["update"], [b"1"])], 0, 5)
+    two = encode_write([(KEYS["update"], [b"2"])], 1, 5)
+    for log in (one + one, two, two + one, one + encode_write([(KEYS["update"], [b"3"])], 2, 5)):
         with pytest.raises(ValueError, match="missing or out of order"):
             decode_records(log, 0)

@@ -16,13 +16,14 @@ from dragoman.wire import IncomingRequest, Transport
 
 if TYPE_CHECKING:
     from dragoman.agent.handlers import SessionHandlers
-    from dragoman.agent.models.model import Model
+    from dragoman.agent.setup import Setup
     from dragoman.store import Store
 
 PROTOCOL_VERSION = 1
 
 CAPABILITIES = v1.AgentCapabilities(
     load_session=True,
+    prompt_capabilities=v1.PromptCapabilities(image=True, audio=True, embedded_context=True),
     session_capabilities=v1.SessionCapabilities(
         list=v1.SessionListCapabilities(),
         resume=v1.SessionResumeCapabilities(),
@@ -36,13 +37,13 @@ CAPABILITIES = v1.AgentCapabilities(
 
 
 class Agent:
-    """Serves one client over one connection; store and model are made when the first session needs them."""
+    """Serves one client over one connection; store and setup are made when the first session needs them."""
 
     def __init__(
-        self, transport: Transport, open_store: "Callable[[], Store]", load_model: "Callable[[], Model]"
+        self, transport: Transport, open_store: "Callable[[], Store]", make_setup: "Callable[[], Setup]"
     ) -> None:
         self._open_store = open_store
-        self._load_model = load_model
+        self._make_setup = make_setup
         self._client: v1.InitializeRequest | None = None
         self._handlers: SessionHandlers | None = None
         routes = Routes("agent", gate=self._check_initialized, on_demand=self._route_sessions)
@@ -80,9 +81,6 @@ class Agent:
     def _route_sessions(self, routes: Routes) -> None:
         from dragoman.agent.handlers import SessionHandlers
 
-        session = self._client.client_capabilities.session if self._client else None
-        knows_boolean = bool(session and session.config_options and session.config_options.boolean)
-        self._handlers = SessionHandlers(
-            self._connection, self._open_store(), self._load_model, knows_boolean=knows_boolean
-        )
+        client = self._client.client_capabilities if self._client else v1.ClientCapabilities()
+        self._handlers = SessionHandlers(self._connection, self._open_store(), self._make_setup(), client)
         self._handlers.register(routes)

@@ -1,13 +1,15 @@
 """What the agent does for each request about sessions."""
 
+import asyncio
 import logging
-from collections.abc import Callable
 
+from dragoman.agent.commands import own_commands
 from dragoman.agent.models.model import Model
 from dragoman.agent.session import Session, check_cwd, check_directories
 from dragoman.agent.sessions import Sessions
+from dragoman.agent.setup import Setup
 from dragoman.agent.turn import Turn
-from dragoman.errors import BadCursor, ErrorCode, InvalidParams, ModelFailure, RpcError
+from dragoman.errors import BadCursor, ErrorCode, InvalidParams, MissingKey, ModelFailure, RpcError
 from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.routes import Routes
@@ -20,12 +22,10 @@ _log = logging.getLogger("dragoman.agent")
 class SessionHandlers:
     """Handles `session/*` for one client."""
 
-    def __init__(
-        self, connection: Connection, store: Store, load_model: Callable[[], Model], *, knows_boolean: bool
-    ) -> None:
+    def __init__(self, connection: Connection, store: Store, setup: Setup, client: v1.ClientCapabilities) -> None:
         self._store = store
-        self._knows_boolean = knows_boolean
-        self._sessions = Sessions(connection, store, load_model)
+        self._sessions = Sessions(connection, store, setup, client)
+        self._commands = own_commands()
 
     def register(self, routes: Routes) -> None:
         """Take over the methods."""
@@ -51,16 +51,16 @@ class SessionHandlers:
         del request
         cwd, directories = _check_place(params)
         session = self._sessions.new(cwd, directories)
-        return v1.NewSessionResponse(
-            session_id=session.id, modes=session.settings.modes(), config_options=self._options(session)
-        )
+        self._introduce(session)
+        return v1.NewSessionResponse(session_id=session.id, modes=_modes(session), config_options=_options(session))
 
     async def _load_session(self, params: v1.LoadSessionRequest, request: IncomingRequest) -> v1.LoadSessionResponse:
         del request
         cwd, directories = _check_place(params)
         session = await self._sessions.bring_back(params.session_id, cwd, directories, with_replay=True)
-        await session.show_notices()
-        return v1.LoadSessionResponse(modes=session.settings.modes(), config_options=self._options(session))
+        session.show_notices()
+        self._introduce(session)
+        return v1.LoadSessionResponse(modes=_modes(session), config_options=_options(session))
 
     async def _resume_session(
         self, params: v1.ResumeSessionRequest, request: IncomingRequest
@@ -68,15 +68,15 @@ class SessionHandlers:
         del request
         cwd, directories = _check_place(params)
         session = await self._sessions.bring_back(params.session_id, cwd, directories, with_replay=False)
-        return v1.ResumeSessionResponse(modes=session.settings.modes(), config_options=self._options(session))
+        self._introduce(session)
+        return v1.ResumeSessionResponse(modes=_modes(session), config_options=_options(session))
 
     async def _fork_session(self, params: v1.ForkSessionRequest, request: IncomingRequest) -> v1.ForkSessionResponse:
         del request
         cwd, directories = _check_place(params)
         session = await self._sessions.fork(params.session_id, cwd, directories)
-        return v1.ForkSessionResponse(
-            session_id=session.id, modes=session.settings.modes(), config_options=self._options(session)
-        )
+        self._introduce(session)
+        return v1.ForkSessionResponse(session_id=session.id, modes=_modes(session), config_options=_options(session))
 
     async def _list_sessions(self, params: v1.ListSessionsRequest, request: IncomingRequest) -> v1.ListSessionsResponse:
         del request
@@ -105,8 +105,7 @@ class SessionHandlers:
     async def _set_mode(self, params: v1.SetSessionModeRequest, request: IncomingRequest) -> v1.SetSessionModeResponse:
         del request
         session = self._sessions.get(params.session_id)
-        session.settings.set_mode(params.mode_id)
-        await self._announce_settings(session)
+        await session.set_mode(session.choices.check_mode(params.mode_id))
         return v1.SetSessionModeResponse()
 
     async def _set_config_option(
@@ -114,24 +113,19 @@ class SessionHandlers:
     ) -> v1.SetSessionConfigOptionResponse:
         del request
         session = self._sessions.get(params.session_id)
-        session.settings.set_option(params, boolean=self._knows_boolean)
-        await self._announce_settings(session)
-        return v1.SetSessionConfigOptionResponse(config_options=self._options(session))
-
-    async def _announce_settings(self, session: Session) -> None:
-        """Log what is set, and tell it in both ways, whichever of them the client used."""
-        session.record_settings()
-        await session.outlet.send(v1.CurrentModeUpdate(current_mode_id=session.settings.mode))
-        await session.outlet.send(v1.ConfigOptionUpdate(config_options=self._options(session)))
+        await session.set_option(params.config_id, session.choices.check(params))
+        return v1.SetSessionConfigOptionResponse(config_options=_options(session))
 
     async def _prompt(self, params: v1.PromptRequest, request: IncomingRequest) -> v1.PromptResponse:
         session = self._sessions.get(params.session_id)
-        _check_prompt(params.prompt)
-        turn = Turn(session, self._store)
+        _check_prompt(params.prompt, session.model)
+        turn = Turn(session, self._store, self._commands)
         with session.turn(turn.cancel):
             request.on_cancel = turn.cancel
             try:
                 return await turn.run(params.prompt)
+            except MissingKey as error:
+                raise RpcError(ErrorCode.AUTH_REQUIRED, str(error)) from error
             except ModelFailure as error:
                 raise RpcError(ErrorCode.INTERNAL_ERROR, f"the model failed: {error}") from error
 
@@ -142,8 +136,18 @@ class SessionHandlers:
         else:
             session.cancel()
 
-    def _options(self, session: Session) -> list[v1.SessionConfigOption]:
-        return session.settings.options(boolean=self._knows_boolean)
+    def _introduce(self, session: Session) -> None:
+        """Tell the client what can be asked for, once it has been told of the session: on the next tick."""
+        update = self._commands.update()
+        asyncio.get_running_loop().call_soon(session.outlet.mention, update)
+
+
+def _modes(session: Session) -> v1.SessionModeState:
+    return session.choices.show_modes(session.settings)
+
+
+def _options(session: Session) -> list[v1.SessionConfigOption]:
+    return session.choices.show(session.settings)
 
 
 def _check_place(
@@ -160,13 +164,17 @@ def _check_place(
     return check_cwd(params.cwd), check_directories(params.additional_directories or [])
 
 
-def _check_prompt(prompt: list[v1.ContentBlock]) -> None:
+_CONTENT_KINDS: dict[type, str] = {v1.ImageContent: "image", v1.AudioContent: "audio"}
+
+
+def _check_prompt(prompt: list[v1.ContentBlock], model: Model) -> None:
     for position, block in enumerate(prompt):
-        if not isinstance(block, v1.TextContent | v1.ResourceLink):
+        kind = _CONTENT_KINDS.get(type(block))
+        if kind is not None and kind not in model.takes:
             raise InvalidParams(
                 f"params.prompt[{position}].type",
-                "this agent takes text and resource links only, as its promptCapabilities say",
-                expected='"text" or "resource_link"',
+                f"{model.name} cannot be given {kind} content; leave it out, or choose a model that can",
+                expected="content that the model can take",
             )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from dragoman.agent.models.message import Message
+from dragoman.agent.models.model import Usage
 from dragoman.agent.session import Session, turn_end
 from dragoman.agent.settings import Settings
 from dragoman.errors import LogFailed
@@ -23,6 +24,7 @@ _decode_update = msgspec.json.Decoder(dict[str, Any]).decode
 
 class _TurnEvent(msgspec.Struct):
     event: str
+    usage: Usage | None = None
 
 
 _decode_turn = msgspec.json.Decoder(_TurnEvent).decode
@@ -46,7 +48,9 @@ async def restore(session: Session, log: Log, send: Replay | None) -> None:
             await send([record.data for record in batch if record.kind == "update"])
         for record in batch:
             if record.kind == "turn":
-                unfinished_since = record.seq if _decode_turn(record.data).event == "start" else 0
+                event = _decode_turn(record.data)
+                unfinished_since = record.seq if event.event == "start" else 0
+                session.spent = event.usage or session.spent
             elif record.kind != "update":
                 _take(session, record)
     session.outlet.log = log
@@ -59,9 +63,9 @@ async def restore(session: Session, log: Log, send: Replay | None) -> None:
 def _take(session: Session, record: Record) -> None:
     match record.kind:
         case "model":
-            session.messages.append(_decode_message(record.data))
+            session.learn(_decode_message(record.data))
         case "config":
-            session.settings = _decode_settings(record.data)
+            session.restore_settings(_decode_settings(record.data))
         case "title":
             session.title = _decode_title(record.data)
         case _:

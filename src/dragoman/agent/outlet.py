@@ -7,15 +7,26 @@ An update that could not be logged is not sent, so that whatever a client has se
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import TypeVar
 
-from dragoman.errors import LogFailed
+from dragoman.errors import ConnectionClosed, LogFailed
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
-from dragoman.protocol.decode import encode
+from dragoman.protocol.decode import ENCODER
+from dragoman.protocol.methods import Method
 from dragoman.store import Log
+
+P = TypeVar("P")
+R = TypeVar("R")
 
 STAGED_BYTES = 64 * 1024
 """Staged updates that are sent without waiting for the end of the tick: a pipe full."""
+
+REPLAYED_TOGETHER = 256
+"""Replayed updates that are written in one piece: about a pipe full. Memory for larger pieces would come from the
+system, page by page, each time anew, which costs more than all the rest of a replay."""
+
+_encode = ENCODER.encode
 
 
 class Outlet:
@@ -23,55 +34,78 @@ class Outlet:
 
     def __init__(self, connection: Connection, session_id: str) -> None:
         self.log: Log | None = None
-        self._connection = connection
+        self.connection = connection
         self._session_id = session_id
         self._staged: list[bytes] = []
         self._staged_bytes = 0
+        self._logged = 0
         self._scheduled = False
         self._held = False
         self._released = asyncio.Event()
         self._failure: LogFailed | None = None
 
-    async def send(self, update: v1.SessionUpdate, *, logged: bool = True) -> None:
+    async def send(self, update: v1.SessionUpdate) -> None:
         """Log and send an update; waits only while the client does not keep up. Raises LogFailed."""
+        if self.put(update):
+            await self.flow()
+
+    def put(self, update: v1.SessionUpdate) -> bool:
+        """Log and send an update, and say whether to wait for `flow` before the next one. Raises LogFailed."""
         if self._failure is not None:
             raise self._failure.with_traceback(None)
-        data = encode(update)
-        if logged and self.log is not None:
-            self.log.append("update", data)
+        data = _encode(update)
         self._staged.append(data)
         self._staged_bytes += len(data)
-        if self._staged_bytes >= STAGED_BYTES:
-            self.flush()
-            await self._flow()
-        elif not self._scheduled:
+        if not self._scheduled:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._flush_at_end_of_tick)
+        return self._staged_bytes >= STAGED_BYTES
+
+    def mention(self, update: v1.SessionUpdate) -> None:
+        """Send an update that is not logged."""
+        self._log_staged()
+        self.put(update)
+        self._logged = len(self._staged)
+
+    async def flow(self) -> None:
+        """Send all that is staged, and wait while the client does not keep up. Raises LogFailed."""
+        self.flush()
+        if self._held:
+            await self._released.wait()
+        await self.connection.flow()
+
+    async def call(self, method: Method[P, R], params: P) -> R:
+        """Ask the client something, after all that was sent before. Raises as `Connection.call` does, and LogFailed."""
+        self.flush()
+        return await self.connection.call(method, params)
 
     def record(self, kind: str, data: bytes) -> None:
         """Log something that the client is not sent. Raises LogFailed."""
         if self.log is not None:
+            self._log_staged()
             self.log.append(kind, data)
 
     def flush(self) -> None:
         """Send all that is staged. Raises LogFailed, and then nothing of it was sent."""
         if self.log is not None:
             try:
+                self._log_staged()
                 self.log.flush()
             except LogFailed as failure:
                 self._failure = failure
                 self._staged.clear()
-                self._staged_bytes = 0
+                self._staged_bytes = self._logged = 0
                 raise
         if self._staged and not self._held:
             staged, self._staged = self._staged, []
-            self._staged_bytes = 0
-            self._connection.write_updates(self._session_id, staged)
+            self._staged_bytes = self._logged = 0
+            self.connection.write_updates(self._session_id, staged)
 
     async def replay(self, updates: Sequence[bytes]) -> None:
         """Send logged updates again, ahead of whatever is staged."""
-        self._connection.write_updates(self._session_id, updates)
-        await self._connection.flow()
+        for begin in range(0, len(updates), REPLAYED_TOGETHER):
+            self.connection.write_updates(self._session_id, updates[begin : begin + REPLAYED_TOGETHER])
+            await self.connection.flow()
 
     def hold(self) -> None:
         """Keep new updates back until `release`, while the old ones are replayed."""
@@ -85,12 +119,12 @@ class Outlet:
         self._released.set()
         self.flush()
 
-    async def _flow(self) -> None:
-        if self._held:
-            await self._released.wait()
-        await self._connection.flow()
+    def _log_staged(self) -> None:
+        if self.log is not None and self._logged < len(self._staged):
+            self.log.append("update", *self._staged[self._logged :])
+        self._logged = len(self._staged)
 
     def _flush_at_end_of_tick(self) -> None:
         self._scheduled = False
-        with suppress(LogFailed):  # kept in self._failure, which the next send raises
+        with suppress(LogFailed, ConnectionClosed):  # the next to send meets it
             self.flush()

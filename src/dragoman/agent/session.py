@@ -1,19 +1,28 @@
 """A live session: where it works, what was said in it, what is set, and the turn that is running."""
 
 import asyncio
+import math
 import os
 import uuid
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 import msgspec
 
-from dragoman.agent.models.message import AssistantMessage, Message, UserMessage
-from dragoman.agent.models.model import Model
+from dragoman.agent.approvals import Approvals
+from dragoman.agent.models.message import AssistantMessage, Message, SummaryMessage, UserMessage
+from dragoman.agent.models.model import Conversation, Model, Usage
 from dragoman.agent.outlet import Outlet
-from dragoman.agent.settings import Settings
-from dragoman.errors import ErrorCode, InvalidParams, RpcError
+from dragoman.agent.permission import Permission
+from dragoman.agent.profile import Choice, Found, Profile, Trust
+from dragoman.agent.settings import MODE, MODEL, Choices, Settings
+from dragoman.agent.setup import GUIDE, Setup
+from dragoman.agent.tools.builtin import builtin_tools
+from dragoman.agent.tools.tool import Tool
+from dragoman.agent.workspace.workspace import Workspace
+from dragoman.errors import DragomanError, ErrorCode, InvalidParams, RpcError
 from dragoman.protocol import v1
+from dragoman.protocol.methods import SESSION_REQUEST_PERMISSION
 from dragoman.store import Header, Log
 
 
@@ -23,19 +32,28 @@ class Session:
     Its log begins with the first prompt: until then the session lives in memory alone.
     """
 
-    def __init__(self, header: Header, outlet: Outlet, model: Model) -> None:
+    def __init__(self, header: Header, outlet: Outlet, setup: Setup, client: v1.ClientCapabilities) -> None:
+        """Choose the agent file and the model; raises ProfileError, UnknownModel, ModelFailure, MissingVariable."""
         self.header = header
         self.additional_directories: Sequence[str] = header.additional_directories
         self.outlet = outlet
-        self.model = model
-        self.conversation = model.start()
-        self.settings = Settings()
         self.messages: list[Message] = []
+        self.message_count = 0
+        """What was said by the person and by the model, also what was summed up since."""
         self.title: str | None = None
+        self.spent = Usage(0, 0)
+        self.context_used = 0
         self.notices: list[str] = []
+        self._setup = setup
+        self._client = client
+        self._approvals = Approvals(setup.home, header.cwd)
+        self._workspace: Workspace | None = None
         self._cancel_turn: Callable[[], None] | None = None
         self._idle = asyncio.Event()
         self._idle.set()
+        self.settings = Settings()
+        self.choices = Choices()
+        self._take_choice(setup.choose_profile(header.cwd))
 
     @property
     def id(self) -> str:
@@ -46,9 +64,49 @@ class Session:
         return self.outlet.log
 
     @property
-    def message_count(self) -> int:
-        """What was said by the person and by the model."""
-        return sum(isinstance(message, UserMessage | AssistantMessage) for message in self.messages)
+    def trust(self) -> Trust:
+        return self._setup.trust
+
+    @property
+    def workspace(self) -> Workspace:
+        """Where its tools work; opened when the first one needs it. Raises PathError."""
+        if self._workspace is None:
+            self._workspace = Workspace(
+                self.header.cwd,
+                self.additional_directories,
+                session_id=self.id,
+                connection=self.outlet.connection,
+                capabilities=self._client,
+                supervise=self._setup.supervise,
+            )
+        return self._workspace
+
+    def tools(self) -> Mapping[str, Tool]:
+        """Return the tools that the model has now."""
+        permissions, limits = self.profile.permissions, self.profile.limits
+        tools = builtin_tools(
+            self.workspace,
+            self.outlet.send,
+            ask_outside_reads=permissions.ask_outside_reads,
+            command_timeout_s=limits.command_timeout_s or math.inf,
+        )
+        return {tool.definition.name: tool for tool in tools}
+
+    def permission(self) -> Permission:
+        """Return what decides on their calls."""
+        return Permission(
+            lambda: self.settings.mode,
+            self._approvals,
+            self.ask_permission,
+            timeout_s=self.profile.permissions.timeout_s,
+        )
+
+    async def ask_permission(
+        self, call: v1.ToolCallUpdate, options: list[v1.PermissionOption]
+    ) -> v1.RequestPermissionResponse:
+        """Ask the person; raises as `Connection.call` does."""
+        request = v1.RequestPermissionRequest(session_id=self.id, tool_call=call, options=options)
+        return await self.outlet.call(SESSION_REQUEST_PERMISSION, request)
 
     @contextmanager
     def turn(self, cancel: Callable[[], None]) -> Generator[None]:
@@ -75,9 +133,26 @@ class Session:
         """Wait until no turn is running."""
         await self._idle.wait()
 
+    def set_directories(self, directories: Sequence[str]) -> None:
+        """Change the directories beside the cwd; raises PathError."""
+        self.additional_directories = directories
+        if self._workspace is not None:
+            self._workspace.set_directories(directories)
+
+    # ── what it remembers ───────────────────────────────────────────────────────────────────────
+
+    def learn(self, message: Message) -> None:
+        """Add to what the model knows."""
+        if isinstance(message, SummaryMessage):
+            self.messages[:] = [message, UserMessage(message.prompt)] if message.prompt else [message]
+            self.context_used = 0
+        else:
+            self.messages.append(message)
+            self.message_count += isinstance(message, UserMessage | AssistantMessage)
+
     def remember(self, message: Message) -> None:
         """Add to what the model knows, and to the log."""
-        self.messages.append(message)
+        self.learn(message)
         self.outlet.record("model", msgspec.json.encode(message))
 
     async def entitle(self, title: str) -> None:
@@ -86,22 +161,90 @@ class Session:
         self.outlet.record("title", msgspec.json.encode(title))
         await self.outlet.send(v1.SessionInfoUpdate(title=title))
 
-    async def show_notices(self) -> None:
+    def show_notices(self) -> None:
         """Tell the person, once, what they should know of their session; the conversation itself stays as it was."""
         notices, self.notices = self.notices, []
         for notice in notices:
             block = v1.TextContent(text=f"{notice}\n\n")
-            await self.outlet.send(v1.AgentMessageChunk(content=block, message_id=str(uuid.uuid4())), logged=False)
+            self.outlet.mention(v1.AgentMessageChunk(content=block, message_id=str(uuid.uuid4())))
+
+    # ── what is set ─────────────────────────────────────────────────────────────────────────────
+
+    def use_profile(self, found: Found) -> None:
+        """Let an agent file count from now on; raises UnknownModel, ModelFailure and MissingVariable."""
+        self._take_profile(found.profile)
+
+    def restore_settings(self, settings: Settings) -> None:
+        """Set what was set before, as far as it may still be."""
+        if settings.model is not None:
+            try:
+                self.use_model(self._setup.find(settings.model))
+            except DragomanError as error:
+                self.notices.append(f"{settings.model} cannot be used any more, so this is {self.model.name}: {error}")
+                settings.model = None
+        if settings.mode not in self.choices.modes:
+            settings.mode = self.profile.permissions.mode
+        self.settings = settings
+
+    async def set_option(self, option: str, value: str | bool) -> None:
+        """Set something that was checked, log it, and tell the client in both ways, whichever of them it used."""
+        if option == MODEL:
+            self.use_model(self._setup.find(str(value)))
+        setattr(self.settings, option, value)
+        self.record_settings()
+        await self.outlet.send(v1.CurrentModeUpdate(current_mode_id=self.settings.mode))
+        await self.outlet.send(v1.ConfigOptionUpdate(config_options=self.choices.show(self.settings)))
+
+    async def set_mode(self, mode: str) -> None:
+        """Set a mode that was checked."""
+        await self.set_option(MODE, mode)
+
+    def use_model(self, model: Model) -> None:
+        """Talk with this model from now on."""
+        self.model = model
+        self.conversation: Conversation = model.start()
+        self.settings.thought_level = None
+        self.choices.thought_levels = model.thought_levels
+
+    def find_model(self, name: str) -> Model:
+        """Return a model by its name; raises UnknownModel and ModelFailure."""
+        return self._setup.find(name)
 
     def record_settings(self) -> None:
         """Log what is set."""
         self.outlet.record("config", msgspec.json.encode(self.settings))
 
+    def _take_choice(self, choice: Choice) -> None:
+        self.pending = choice.pending
+        self.pending_changes = choice.changes
+        if choice.notice and choice.pending is None:
+            self.notices.append(choice.notice)
+        self._take_profile(choice.found.profile)
+
+    def _take_profile(self, profile: Profile) -> None:
+        self.profile = profile
+        model = self._setup.model_for(profile)
+        modes = [mode for mode in ("ask", "code", "plan", "yolo") if mode != "yolo" or profile.permissions.allow_yolo]
+        self.settings = Settings(mode=profile.permissions.mode, thoughts=self.settings.thoughts)
+        boolean = bool(
+            self._client.session
+            and self._client.session.config_options
+            and self._client.session.config_options.boolean is not None
+        )
+        self.choices = Choices(modes, list(dict.fromkeys([model.name, GUIDE])), boolean=boolean)
+        self.use_model(model)
+
 
 def turn_end(session: Session, outcome: str) -> bytes:
     """Make the record that ends a turn; it says in short what the session then is, for lists."""
     return msgspec.json.encode(
-        {"event": "end", "stopReason": outcome, "title": session.title, "messages": session.message_count}
+        {
+            "event": "end",
+            "stopReason": outcome,
+            "title": session.title,
+            "messages": session.message_count,
+            "usage": session.spent,
+        }
     )
 
 

@@ -2,17 +2,17 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable
 from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
 import msgspec
 
 from dragoman.agent.history import replay, restore
-from dragoman.agent.models.model import Model
 from dragoman.agent.outlet import Outlet
 from dragoman.agent.session import Session
+from dragoman.agent.setup import Setup
 from dragoman.errors import ErrorCode, InvalidParams, RpcError, SessionBusy, SessionUnknown
+from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.store import Header, Log, Store, is_same_directory
 
@@ -23,11 +23,11 @@ CLOSE_TIMEOUT_S = 5.0
 class Sessions:
     """The live ones by id, and those in the store, which become live when they are loaded or resumed."""
 
-    def __init__(self, connection: Connection, store: Store, load_model: Callable[[], Model]) -> None:
+    def __init__(self, connection: Connection, store: Store, setup: Setup, client: v1.ClientCapabilities) -> None:
         self._connection = connection
         self._store = store
-        self._load_model = load_model
-        self._model: Model | None = None
+        self._setup = setup
+        self._client = client
         self._live: dict[str, Session] = {}
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -59,7 +59,7 @@ class Sessions:
                 _check_same_cwd(session.header, cwd)
                 if with_replay and session.log is not None:
                     await self._replay_live(session, session.log)
-        session.additional_directories = directories
+        session.set_directories(directories)
         return session
 
     async def fork(self, session_id: str, cwd: str, directories: list[str]) -> Session:
@@ -67,7 +67,7 @@ class Sessions:
         fork = self._make(_header(cwd, directories, forked_from=session_id))
         source = self._live.get(session_id)
         if source is not None and source.log is None:
-            fork.settings = msgspec.structs.replace(source.settings)
+            fork.restore_settings(msgspec.structs.replace(source.settings))
         else:
             if source is not None:
                 source.outlet.flush()
@@ -106,6 +106,7 @@ class Sessions:
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await asyncio.gather(*(self._free(session) for session in sessions), return_exceptions=True)
+                await self._setup.close()
                 await self._store.close()
         except TimeoutError:
             pass  # every acknowledged update is in its log already; only the last fsync was missed
@@ -114,12 +115,13 @@ class Sessions:
         session.cancel()
         await session.wait_idle()
         if self._live.pop(session.id, None) is not None and session.log is not None:
-            await session.log.close()
+            try:
+                session.outlet.flush()
+            finally:
+                await session.log.close()
 
     def _make(self, header: Header) -> Session:
-        if self._model is None:
-            self._model = self._load_model()
-        return Session(header, Outlet(self._connection, header.id), self._model)
+        return Session(header, Outlet(self._connection, header.id), self._setup, self._client)
 
     async def _open(self, session_id: str, cwd: str, *, with_replay: bool) -> Session:
         try:

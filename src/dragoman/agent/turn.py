@@ -2,33 +2,39 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable
+from contextlib import aclosing, suppress
 from typing import Any
 
-from dragoman.agent.models.message import AssistantMessage, ToolMessage, ToolResult, ToolUse, UserMessage
-from dragoman.agent.models.model import ModelRequest, Part, Stop, Text, Thought, Usage
+from dragoman.agent.adoption import settle_profile
+from dragoman.agent.calls import Calls
+from dragoman.agent.commands import Commands, run_command
+from dragoman.agent.compaction import FULL, compact
+from dragoman.agent.instructions import instructions_for
+from dragoman.agent.models.message import ToolMessage, UserMessage
+from dragoman.agent.models.model import ModelRequest, Text, Usage
+from dragoman.agent.reply import Reply
 from dragoman.agent.session import Session, turn_end
-from dragoman.errors import LogFailed
+from dragoman.errors import ContextOverflow, LogFailed, ModelFailure
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
 from dragoman.store import Store
 
-MAX_MODEL_REQUESTS = 50
-"""Model requests in one turn before it stops with `max_turn_requests`: a model that runs in circles costs money."""
-
 MAX_TITLE_LENGTH = 80
 
-Send = Callable[[v1.SessionUpdate], Awaitable[None]]
+_START = b'{"event":"start"}'
 
 
 class Turn:
     """One prompt being answered; `cancel` ends it at any point, and it then answers `cancelled`."""
 
-    def __init__(self, session: Session, store: Store) -> None:
+    def __init__(self, session: Session, store: Store, commands: Commands) -> None:
         self._session = session
         self._store = store
+        self._commands = commands
         self._outlet = session.outlet
+        self._calls: Calls | None = None
+        self._prompt: list[v1.ContentBlock] = []
         self._used = Usage(0, 0)
         self._cancelled = False
         self._task: asyncio.Task[Any] | None = None
@@ -37,9 +43,11 @@ class Turn:
         """Run to the end; raises ModelFailure and LogFailed."""
         try:
             reason = await self._run(blocks)
-        except BaseException as error:
+        except asyncio.CancelledError:
+            raise  # the connection is closing; whoever loads the session next finds the turn unfinished and ends it
+        except BaseException:
             with suppress(LogFailed):  # there may be no log to write it to: that may be the very error
-                self._record_end("cancelled" if isinstance(error, asyncio.CancelledError) else "failed")
+                self._record_end("failed")
             raise
         self._record_end(reason)
         if self._session.log is not None:
@@ -55,13 +63,31 @@ class Turn:
     async def _run(self, blocks: list[v1.ContentBlock]) -> v1.StopReason:
         task = self._task = asyncio.current_task()
         try:
-            await _to_the_end(self._begin(blocks))
-            return await self._converse()
+            return await self._answer(blocks)
         except asyncio.CancelledError:
             if not self._cancelled or task is None:
                 raise
             task.uncancel()
+            await self._end_calls("cancelled")
             return "cancelled"
+        except ModelFailure as failure:
+            await self._end_calls("the model failed")
+            await self._say(f"The model failed: {failure}")
+            raise
+
+    async def _answer(self, blocks: list[v1.ContentBlock]) -> v1.StopReason:
+        session = self._session
+        await _to_the_end(self._begin(blocks))
+        await settle_profile(session)
+        session.show_notices()
+        asked = self._commands.find(blocks)
+        if asked is not None:
+            await self._say(await run_command(asked[0], session, asked[1]))
+            return "end_turn"
+        self._prompt = blocks
+        session.remember(UserMessage(blocks))
+        self._calls = Calls(session.outlet, session.permission(), session.tools())
+        return await self._converse(self._calls)
 
     async def _begin(self, blocks: list[v1.ContentBlock]) -> None:
         """Log the prompt; the client that sent it is not sent it back."""
@@ -73,48 +99,80 @@ class Turn:
         message_id = str(uuid.uuid4())
         for block in blocks:
             self._outlet.record("update", encode(v1.UserMessageChunk(content=block, message_id=message_id)))
-        session.remember(UserMessage(blocks))
         if session.title is None:
             await session.entitle(_title(blocks))
-        await session.show_notices()
 
-    async def _converse(self) -> v1.StopReason:
-        for _ in range(MAX_MODEL_REQUESTS):
-            reply = _Reply(self._outlet.send, thoughts=self._session.settings.thoughts)
-            try:
-                async for part in self._session.conversation.reply(ModelRequest(self._session.messages)):
-                    await reply.take(part)
-            finally:
-                self._session.remember(reply.message())
-            await self._count(reply.usage)
+    async def _converse(self, calls: Calls) -> v1.StopReason:
+        limits = self._session.profile.limits
+        instructions = await instructions_for(self._session.workspace, self._session.profile.instructions)
+        for _ in range(limits.turn_requests):
+            reply = await self._request(calls, instructions)
             if reply.stop is not None:
                 return reply.stop.reason
             if not reply.tool_uses:
                 return "end_turn"
-            self._session.remember(ToolMessage([await self._use(tool_use) for tool_use in reply.tool_uses]))
+            self._session.remember(ToolMessage(await calls.run(reply.tool_uses)))
+            if limits.output_tokens is not None and self._used.output >= limits.output_tokens:
+                return "max_tokens"
+            if self._session.context_used > FULL * self._session.model.context_size:
+                await self._compact()
         return "max_turn_requests"
 
-    async def _use(self, tool_use: ToolUse) -> ToolResult:
-        await self._outlet.send(
-            v1.ToolCall(
-                tool_call_id=tool_use.id,
-                title=tool_use.name,
-                kind="other",
-                status="pending",
-                raw_input=tool_use.arguments,
-            )
+    async def _request(self, calls: Calls, instructions: str) -> Reply:
+        """Ask the model once, and once more with less to read when it was too much."""
+        try:
+            return await self._stream(calls, instructions)
+        except ContextOverflow:
+            await self._end_calls("the conversation was too long")
+            await self._compact()
+            return await self._stream(calls, instructions)
+
+    async def _stream(self, calls: Calls, instructions: str) -> Reply:
+        session, outlet = self._session, self._outlet
+        request = ModelRequest(
+            messages=session.messages,
+            tools=calls.definitions(),
+            instructions=instructions,
+            max_output_tokens=session.profile.limits.output_tokens,
+            thought_level=session.settings.thought_level,
         )
-        problem = f"there is no tool named {tool_use.name} here"
-        content = v1.Content(content=v1.TextContent(text=problem))
-        await self._outlet.send(v1.ToolCallProgress(tool_call_id=tool_use.id, status="failed", content=[content]))
-        return ToolResult(tool_use.id, problem, failed=True)
+        reply = Reply(outlet, calls, thoughts=session.settings.thoughts)
+        try:
+            async with aclosing(session.conversation.reply(request)) as parts:
+                async for part in parts:
+                    # Nearly all parts are text: a match and two coroutines would take half of the time of each.
+                    if not isinstance(part, Text):
+                        await reply.take(part)
+                    elif outlet.put(reply.say(part.text)):
+                        await outlet.flow()
+        finally:
+            if reply.has_begun:
+                session.remember(reply.message())
+        await self._count(reply.usage)
+        return reply
+
+    async def _compact(self) -> None:
+        """Sum up, and say so: the model no longer has the words themselves."""
+        before = len(self._session.messages)
+        await compact(self._session, self._prompt)
+        await self._say(f"[The conversation, {before} messages, was summed up to make room.]\n\n")
 
     async def _count(self, usage: Usage | None) -> None:
         if usage is None:
             return
-        self._used = Usage(self._used.input + usage.input, self._used.output + usage.output)
-        size = self._session.model.context_size
-        await self._outlet.send(v1.UsageUpdate(used=usage.input + usage.output, size=size))
+        session = self._session
+        self._used, session.spent = _add(self._used, usage), _add(session.spent, usage)
+        session.context_used = usage.input + usage.output
+        cost = None if session.spent.cost_usd is None else v1.Cost(amount=session.spent.cost_usd, currency="USD")
+        await self._outlet.send(v1.UsageUpdate(used=session.context_used, size=session.model.context_size, cost=cost))
+
+    async def _say(self, text: str) -> None:
+        chunk = v1.AgentMessageChunk(content=v1.TextContent(text=text), message_id=str(uuid.uuid4()))
+        await self._outlet.send(chunk)
+
+    async def _end_calls(self, reason: str) -> None:
+        if self._calls is not None:
+            await self._calls.end_open(reason)
 
     def _usage(self) -> v1.Usage | None:
         spent = self._used
@@ -130,46 +188,9 @@ class Turn:
         self._outlet.flush()
 
 
-_START = b'{"event":"start"}'
-
-
-class _Reply:
-    """One reply of the model, sent on as it comes."""
-
-    def __init__(self, send: Send, *, thoughts: bool) -> None:
-        self._send = send
-        self._thoughts = thoughts
-        self._message_id = str(uuid.uuid4())
-        self._thought_id = str(uuid.uuid4())
-        self._said: list[str] = []
-        self._thought: list[str] = []
-        self.tool_uses: list[ToolUse] = []
-        self.usage: Usage | None = None
-        self.stop: Stop | None = None
-
-    async def take(self, part: Part) -> None:
-        match part:
-            case Text(text):
-                self._said.append(text)
-                block = v1.TextContent(text=text)
-                await self._send(v1.AgentMessageChunk(content=block, message_id=self._message_id))
-            case Thought(text):
-                self._thought.append(text)
-                if self._thoughts:
-                    block = v1.TextContent(text=text)
-                    await self._send(v1.AgentThoughtChunk(content=block, message_id=self._thought_id))
-            case ToolUse():
-                self.tool_uses.append(part)
-            case Usage():
-                self.usage = part
-            case Stop():
-                self.stop = part
-            case _:
-                pass
-
-    def message(self) -> AssistantMessage:
-        """Return the reply as the model shall remember it."""
-        return AssistantMessage("".join(self._said), "".join(self._thought), self.tool_uses)
+def _add(one: Usage, other: Usage) -> Usage:
+    costs = [usage.cost_usd for usage in (one, other) if usage.cost_usd is not None]
+    return Usage(one.input + other.input, one.output + other.output, sum(costs) if costs else None)
 
 
 def _title(blocks: list[v1.ContentBlock]) -> str:
@@ -187,6 +208,6 @@ async def _to_the_end(work: Awaitable[None]) -> None:
         await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task])
-        if not task.cancelled() and task.exception() is not None:
-            raise task.exception() from None  # pyright: ignore[reportGeneralTypeIssues] -- it is not None
+        if not task.cancelled():
+            task.result()
         raise

@@ -6,6 +6,7 @@ from importlib import import_module
 
 COMMANDS = {
     "agent": "serve ACP on stdin and stdout, for an editor to start",
+    "init": "write an agent file, or show how an editor is told of the agent",
     "run": "give an agent one prompt and print its answer",
 }
 

@@ -4,31 +4,37 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.agent import Agent
-from dragoman.agent.models import find_model
 from dragoman.cli.loop import Stopped, run
 from dragoman.errors import DragomanError
 from dragoman.wire import StdioTransport, take_stdio
 
 if TYPE_CHECKING:
-    from dragoman.agent.models.model import Model
+    from dragoman.agent.setup import Setup
     from dragoman.store import Store
+
+
+class Options(NamedTuple):
+    """What the command line says."""
+
+    model: str | None = None
+    agent: str | None = None
 
 
 def main(argv: Sequence[str]) -> int:
     """Serve until the client closes stdin."""
-    model = _parse(argv) if argv else os.environ.get("DRAGOMAN_MODEL")
+    options = _parse(argv) if argv else Options()
     logging.basicConfig(
         stream=sys.stderr,
         level=os.environ.get("DRAGOMAN_LOG", "WARNING").upper(),
         format="dragoman: %(levelname)s: %(message)s",
     )
     try:
-        load_model = find_model(model)
+        make_setup = _prepare(options)
         read_fd, write_fd = take_stdio()
-        run(_serve(read_fd, write_fd, load_model))
+        run(_serve(read_fd, write_fd, make_setup))
     except DragomanError as error:
         print(f"dragoman agent: {error}", file=sys.stderr)
         return 2
@@ -37,8 +43,8 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-async def _serve(read_fd: int, write_fd: int, load_model: "Callable[[], Model]") -> None:
-    await Agent(StdioTransport(read_fd, write_fd), _open_store, load_model).serve()
+async def _serve(read_fd: int, write_fd: int, make_setup: "Callable[[], Setup]") -> None:
+    await Agent(StdioTransport(read_fd, write_fd), _open_store, make_setup).serve()
 
 
 def _open_store() -> "Store":
@@ -49,7 +55,36 @@ def _open_store() -> "Store":
     return FileStore(home())
 
 
-def _parse(argv: Sequence[str]) -> str | None:
+def _prepare(options: Options) -> "Callable[[], Setup]":
+    """Check what was asked for, now; make the rest of it when the first session comes."""
+    default = os.environ.get("DRAGOMAN_MODEL")
+    if options == Options() and default is None:
+        return _make_setup
+    from dragoman.agent.models import find_model
+
+    model = find_model(options.model) if options.model else None
+    default_model = find_model(default) if default else None
+
+    def make_setup() -> "Setup":
+        from pathlib import Path
+
+        from dragoman.agent.setup import Setup
+        from dragoman.cli.home import home
+
+        agent_file = Path(options.agent).absolute() if options.agent else None
+        return Setup(home(), model=model, default_model=default_model, agent_file=agent_file)
+
+    return make_setup
+
+
+def _make_setup() -> "Setup":
+    from dragoman.agent.setup import Setup
+    from dragoman.cli.home import home
+
+    return Setup(home())
+
+
+def _parse(argv: Sequence[str]) -> Options:
     # Most editors start us without options, and argparse takes a megabyte and 5 ms.
     import argparse
 
@@ -61,7 +96,13 @@ def _parse(argv: Sequence[str]) -> str | None:
     parser.add_argument(
         "--model",
         metavar="NAME",
-        default=os.environ.get("DRAGOMAN_MODEL"),
-        help="the model to talk with: script:FILE (default: $DRAGOMAN_MODEL, else a short demonstration)",
+        help="the model to talk with: guide, script:FILE, anthropic:NAME, openai:NAME, ollama:NAME and the like "
+        "(default: the agent file's, else $DRAGOMAN_MODEL, else guide, which needs no key and no network)",
     )
-    return parser.parse_args(argv).model
+    parser.add_argument(
+        "--agent",
+        metavar="FILE",
+        help="the agent file (default: dragoman.yaml in the session's directory, else in $DRAGOMAN_HOME)",
+    )
+    given = parser.parse_args(argv)
+    return Options(given.model, given.agent)

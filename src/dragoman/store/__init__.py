@@ -3,7 +3,7 @@
 from dragoman.store.damage import Damage
 from dragoman.store.files import FileStore
 from dragoman.store.limits import raise_fd_limit
-from dragoman.store.naming import is_same_directory
+from dragoman.store.naming import encode_cwd, is_same_directory
 from dragoman.store.record import KINDS, Header, Record
 from dragoman.store.store import PAGE_SESSIONS, Log, Page, Store, Summary
 
@@ -18,6 +18,7 @@ __all__ = [
     "Record",
     "Store",
     "Summary",
+    "encode_cwd",
     "is_same_directory",
     "raise_fd_limit",
 ]

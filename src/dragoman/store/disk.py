@@ -27,7 +27,7 @@ class Disk:
         """Open a file; a new one is for its owner only."""
         return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
-    def write(self, fd: int, data: bytes | memoryview) -> int:
+    def write(self, fd: int, data: bytes | bytearray | memoryview) -> int:
         """Write some of this, and say how much."""
         return os.write(fd, data)
 
@@ -57,7 +57,7 @@ def failing(path: Path, action: str) -> Generator[None]:
         raise LogFailed(str(path), error.errno or errno.EIO, action) from error
 
 
-def write_all(disk: Disk, fd: int, data: bytes) -> None:
+def write_all(disk: Disk, fd: int, data: bytes | bytearray) -> None:
     """Write all of it, in as many pieces as it takes."""
     written = disk.write(fd, data) if data else 0
     while written < len(data):

@@ -8,7 +8,7 @@ import asyncio
 import errno
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from enum import Enum, auto
 from pathlib import Path
@@ -24,8 +24,6 @@ from dragoman.store.record import KEYS, Header, Record, encode_write
 from dragoman.store.repair import mend_torn, set_aside
 from dragoman.store.tail import read_tail
 from dragoman.store.thread import finish
-
-_NEWLINE = ord("\n")
 
 
 class _State(Enum):
@@ -62,7 +60,7 @@ class FileLog:
         self._size = start
         self._seq = 0
         self._fd = -1
-        self._pending: list[tuple[bytes, bytes]] = []
+        self._pending: list[tuple[bytes, Sequence[bytes]]] = []
         self._state = _State.WRITABLE if is_new else _State.UNREAD
         self._failure: LogFailed | None = None
         self._listed: tuple[str | None, int, int] | None = None
@@ -79,12 +77,12 @@ class FileLog:
         if self._failure is None:
             self.flush()
 
-    def append(self, kind: str, data: bytes) -> None:
+    def append(self, kind: str, *payloads: bytes) -> None:
         if self._state is not _State.WRITABLE:
             self._refuse()
-        if _NEWLINE in data or kind not in KEYS:
+        if kind not in KEYS or b"\n" in b"".join(payloads):
             _refuse_payload(kind)
-        self._pending.append((KEYS[kind], data))
+        self._pending.append((KEYS[kind], payloads))
 
     def flush(self) -> None:
         if self._failure is not None:
@@ -100,7 +98,7 @@ class FileLog:
         except OSError as error:
             raise self._fail(error, "write to") from error
         self._size += len(data)
-        self._seq += len(self._pending)
+        self._seq += sum(len(payloads) for _, payloads in self._pending)
         self.updated_ms = now
         self._pending.clear()
 

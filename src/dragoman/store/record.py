@@ -30,6 +30,7 @@ From that follows what can be known of a file that is not whole:
 """
 
 import re
+from collections.abc import Sequence
 from zlib import crc32
 
 import msgspec
@@ -40,6 +41,7 @@ VERSION = 1
 KINDS = frozenset({"config", "model", "permission", "title", "turn", "update"})
 """What a record can be; a new kind needs a new version, for an older reader would take it as damage."""
 
+_SEAL_BEGIN = b',"crc":"'
 SEAL_BYTES = len(b',"crc":"89abcdef"}\n')
 SEAL = re.compile(rb',"crc":"([0-9a-f]{8})"\}\n')
 """The end of a write."""
@@ -114,12 +116,22 @@ def decode_header(line: bytes) -> Header:
     return _decode_first_line(line).session
 
 
-def encode_write(pending: list[tuple[bytes, bytes]], last_seq: int, time: int) -> bytes:
-    """Make one sealed write of records, given as key and payload, that follow `last_seq`."""
-    stamp = b',"time":%d,' % time
-    first = last_seq + 1
-    lines = [b'{"seq":%d%b%b%b' % (seq, stamp, key, data) for seq, (key, data) in enumerate(pending, first)]
-    return seal(b"}\n".join(lines))
+def encode_write(pending: Sequence[tuple[bytes, Sequence[bytes]]], last_seq: int, time: int) -> bytearray:
+    """Make one sealed write of records, given as key and payloads, that follow `last_seq`."""
+    records: list[bytes] = []
+    for key, payloads in pending:
+        between = b',"time":%d,%b' % (time, key)
+        records += map(between.join, zip(_numbers(last_seq + 1, len(payloads)), payloads, strict=True))
+        last_seq += len(payloads)
+    records[0] = b'{"seq":' + records[0]
+    body = bytearray(b'}\n{"seq":').join(records)  # grows in place, where bytes would be copied to be sealed
+    body += b',"crc":"%08x"}\n' % crc32(body)
+    return body
+
+
+def _numbers(first: int, count: int) -> list[bytes]:
+    """Write numbers; formatting one after the other would take as long as all the rest of a write."""
+    return msgspec.json.encode(list(range(first, first + count)))[1:-1].split(b",")
 
 
 def seal(body: bytes) -> bytes:
@@ -131,10 +143,14 @@ def sealed_end(block: bytes) -> tuple[int, bool]:
     """Give the end of the last write that is whole and good, and whether the one after it is damaged."""
     view = memoryview(block)
     end = 0
-    for mark in SEAL.finditer(block):
-        if crc32(view[end : mark.start()]) != int(mark[1], 16):
-            return end, True
-        end = mark.end()
+    at = block.find(_SEAL_BEGIN)  # a search by the pattern itself takes ten times as long
+    while at >= 0:
+        mark = SEAL.match(block, at)
+        if mark is not None:
+            if crc32(view[end:at]) != int(mark[1], 16):
+                return end, True
+            end = mark.end()
+        at = block.find(_SEAL_BEGIN, at + 1)
     return end, False
 
 

@@ -52,8 +52,8 @@ class Log(Protocol):
         """What was found wrong while reading, once; the next one to open the log will not find it again."""
         ...
 
-    def append(self, kind: str, data: bytes) -> None:
-        """Add a record of one line of JSON, in memory only.
+    def append(self, kind: str, *payloads: bytes) -> None:
+        """Add records of one kind, each of one line of JSON, in memory only.
 
         Raises LogFailed, ValueError for an unknown kind or several lines, RuntimeError before the log was read.
         """

@@ -80,6 +80,15 @@ class ScriptedClient:
             self._news.clear()
             await self._news.wait()
 
+    def conversation(self, session_id: str | None = None) -> list[v1.SessionUpdate]:
+        """Return the updates that are part of a conversation: all but the commands that can be asked for."""
+        return [
+            notification.update
+            for notification in self.updates
+            if session_id in (None, notification.session_id)
+            and not isinstance(notification.update, v1.AvailableCommandsUpdate)
+        ]
+
     def text(self, session_id: str | None = None) -> str:
         """Return what the agent said, all chunks joined."""
         return "".join(

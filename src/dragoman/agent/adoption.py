@@ -1,0 +1,62 @@
+"""Asking whether a project's own agent file may count, at the first prompt, and remembering the answer."""
+
+import asyncio
+import uuid
+
+from dragoman.agent.profile import TrustFailed
+from dragoman.agent.session import Session
+from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError
+from dragoman.protocol import v1
+
+OPTIONS = [
+    v1.PermissionOption(option_id="allow_once", name="Use it in this session", kind="allow_once"),
+    v1.PermissionOption(option_id="allow_always", name="Use it until it changes", kind="allow_always"),
+    v1.PermissionOption(option_id="reject_once", name="Ignore it in this session", kind="reject_once"),
+    v1.PermissionOption(option_id="reject_always", name="Ignore it until it changes", kind="reject_always"),
+]
+
+
+async def settle_profile(session: Session) -> None:
+    """Ask about the agent file that waits, if one does, and let it count when the person agrees.
+
+    Raises UnknownModel, ModelFailure and MissingVariable of a file that was agreed to, and LogFailed.
+    """
+    found, session.pending = session.pending, None
+    if found is None or found.path is None:
+        return
+    call_id = f"profile-{uuid.uuid4()}"
+    changes = "\n".join(f"- {change}" for change in session.pending_changes)
+    content = v1.Content(content=v1.TextContent(text=f"{found.path} wants to be this session's agent file:\n{changes}"))
+    call = v1.ToolCall(
+        tool_call_id=call_id,
+        title=f"Use {found.path}",
+        kind="other",
+        status="pending",
+        content=[content],
+        locations=[v1.ToolCallLocation(path=str(found.path))],
+    )
+    await session.outlet.send(call)
+    answer = await _ask(session, call)
+    allowed = answer is not None and answer.startswith("allow")
+    if answer in ("allow_always", "reject_always"):
+        try:
+            await asyncio.to_thread(session.trust.remember, found.path, found.digest, allowed=allowed)
+        except TrustFailed as failure:
+            session.notices.append(str(failure))
+    status = "completed" if allowed else "failed"
+    await session.outlet.send(v1.ToolCallProgress(tool_call_id=call_id, status=status))
+    if allowed:
+        session.use_profile(found)
+    else:
+        session.notices.append(f"{found.path} is not used in this session.")
+
+
+async def _ask(session: Session, call: v1.ToolCall) -> str | None:
+    request = v1.ToolCallUpdate(
+        tool_call_id=call.tool_call_id, title=call.title, kind=call.kind, content=call.content, locations=call.locations
+    )
+    try:
+        answer = await session.ask_permission(request, OPTIONS)
+    except (ConnectionClosed, RemoteError, InvalidResult):
+        return None
+    return answer.outcome.option_id if isinstance(answer.outcome, v1.SelectedPermissionOutcome) else None

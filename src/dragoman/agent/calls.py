@@ -1,0 +1,155 @@
+"""The tool calls of a reply: announced, prepared, decided on, run, and every one of them finished."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from dragoman.agent.models.message import ToolResult, ToolUse
+from dragoman.agent.models.model import ToolDefinition
+from dragoman.agent.outlet import Outlet
+from dragoman.agent.permission import Decision, Permission
+from dragoman.agent.tools.tool import Changed, PreparedCall, Tool, ToolFailure, ToolOutcome
+from dragoman.protocol import v1
+
+MAX_PREPARATIONS = 3
+"""How often a call is prepared anew because the world changed under it: more often than that is no accident."""
+
+
+class Calls:
+    """Runs the calls of one turn; those that only read run side by side, results keep their order."""
+
+    def __init__(self, outlet: Outlet, permission: Permission, tools: Mapping[str, Tool]) -> None:
+        self._outlet = outlet
+        self._permission = permission
+        self._tools = tools
+        self._open: dict[str, None] = {}
+
+    def definitions(self) -> list[ToolDefinition]:
+        """Return the tools as the model sees them."""
+        return [tool.definition for tool in self._tools.values()]
+
+    async def announce(self, call_id: str, name: str) -> None:
+        """Tell the client that a call is coming, as soon as its name is known."""
+        if call_id in self._open:
+            return
+        self._open[call_id] = None
+        tool = self._tools.get(name)
+        await self._outlet.send(
+            v1.ToolCall(tool_call_id=call_id, title=name, kind=tool.kind if tool else "other", status="pending")
+        )
+
+    async def run(self, uses: Sequence[ToolUse]) -> list[ToolResult]:
+        """Run all of them and return their results, in order."""
+        results: dict[str, ToolResult] = {}
+        reading: list[tuple[ToolUse, PreparedCall]] = []
+        for use in uses:
+            await self.announce(use.id, use.name)
+            prepared = await self._prepare(use)
+            if isinstance(prepared, PreparedCall) and prepared.reads_only and prepared.inside:
+                reading.append((use, prepared))
+                continue
+            results |= await self._run_together(reading)
+            reading = []
+            results[use.id] = await self._run_alone(use, prepared) if isinstance(prepared, PreparedCall) else prepared
+        results |= await self._run_together(reading)
+        return [results[use.id] for use in uses]
+
+    async def end_open(self, reason: str) -> None:
+        """Give every call that has no final status one."""
+        for call_id in list(self._open):
+            await self._finish(call_id, ToolOutcome(reason, failed=True))
+
+    async def _prepare(self, use: ToolUse) -> PreparedCall | ToolResult:
+        try:
+            prepared = await self._find(use).prepare(use.arguments)
+        except ToolFailure as failure:
+            return await self._fail(use, str(failure))
+        await self._show(use, prepared)
+        return prepared
+
+    def _find(self, use: ToolUse) -> Tool:
+        tool = self._tools.get(use.name)
+        if tool is None:
+            known = ", ".join(self._tools) or "none"
+            raise ToolFailure(f"there is no tool named {use.name} here; the tools are: {known}")
+        if use.problem is not None:
+            raise ToolFailure(use.problem)
+        return tool
+
+    async def _run_together(self, calls: Sequence[tuple[ToolUse, PreparedCall]]) -> dict[str, ToolResult]:
+        async with asyncio.TaskGroup() as tasks:
+            running = {use.id: tasks.create_task(self._execute(use, prepared)) for use, prepared in calls}
+        return {call_id: task.result() for call_id, task in running.items()}
+
+    async def _run_alone(self, use: ToolUse, prepared: PreparedCall) -> ToolResult:
+        for _ in range(MAX_PREPARATIONS):
+            decision = await self._permission.decide(use.id, prepared, use.arguments)
+            await self._record(use, prepared, decision)
+            if not decision.allowed:
+                return await self._fail(use, f"not allowed: {decision.reason}")
+            try:
+                return await self._execute(use, prepared)
+            except Changed:
+                again = await self._prepare(use)
+                if not isinstance(again, PreparedCall):
+                    return again
+                prepared = again
+        return await self._fail(use, "what was to be changed keeps changing; it was left alone")
+
+    async def _execute(self, use: ToolUse, prepared: PreparedCall) -> ToolResult:
+        await self._outlet.send(v1.ToolCallProgress(tool_call_id=use.id, status="in_progress"))
+
+        async def progress(content: Sequence[v1.ToolCallContent]) -> None:
+            await self._outlet.send(v1.ToolCallProgress(tool_call_id=use.id, content=list(content)))
+
+        try:
+            outcome = await prepared.run(progress)
+        except ToolFailure as failure:
+            outcome = ToolOutcome(str(failure), failed=True)
+        await self._finish(use.id, outcome)
+        return ToolResult(use.id, outcome.text, failed=outcome.failed)
+
+    async def _fail(self, use: ToolUse, reason: str) -> ToolResult:
+        await self._finish(use.id, ToolOutcome(reason, failed=True), raw_input=use.arguments)
+        return ToolResult(use.id, reason, failed=True)
+
+    async def _show(self, use: ToolUse, prepared: PreparedCall) -> None:
+        await self._outlet.send(
+            v1.ToolCallProgress(
+                tool_call_id=use.id,
+                title=prepared.title,
+                kind=prepared.kind,
+                locations=list(prepared.locations) or None,
+                content=list(prepared.content) or None,
+                raw_input=use.arguments,
+            )
+        )
+
+    async def _finish(self, call_id: str, outcome: ToolOutcome, *, raw_input: dict[str, Any] | None = None) -> None:
+        content = list(outcome.content) or [v1.Content(content=v1.TextContent(text=outcome.text))]
+        await self._outlet.send(
+            v1.ToolCallProgress(
+                tool_call_id=call_id,
+                status="failed" if outcome.failed else "completed",
+                content=content,
+                raw_input=raw_input,
+                raw_output=outcome.raw_output,
+            )
+        )
+        self._open.pop(call_id, None)
+
+    async def _record(self, use: ToolUse, prepared: PreparedCall, decision: Decision) -> None:
+        """Log a decision that a person made, and see that it reaches the disk before anything is done."""
+        if not decision.asked:
+            return
+        record: dict[str, Any] = {
+            "toolCallId": use.id,
+            "deed": prepared.deed,
+            "optionId": decision.option_id,
+            "allowed": decision.allowed,
+        }
+        self._outlet.record("permission", msgspec.json.encode(record))
+        if self._outlet.log is not None:
+            await self._outlet.log.sync()

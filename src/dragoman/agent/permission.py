@@ -1,0 +1,105 @@
+"""Whether a prepared call may run: by the mode, by what was decided before, or by asking.
+
+A question that gets no answer, within the time that the agent file sets or because the client is gone, and an
+answer that makes no sense, are denials. A denial is told to the model, and the turn goes on.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal
+
+import msgspec
+
+from dragoman.agent.approvals import Approvals
+from dragoman.agent.tools.tool import PreparedCall
+from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError
+from dragoman.protocol import v1
+
+OPTIONS = [
+    v1.PermissionOption(option_id="allow_once", name="Allow", kind="allow_once"),
+    v1.PermissionOption(option_id="allow_session", name="Allow in this session", kind="allow_always"),
+    v1.PermissionOption(option_id="allow_always", name="Always allow exactly this", kind="allow_always"),
+    v1.PermissionOption(option_id="reject_once", name="Reject", kind="reject_once"),
+    v1.PermissionOption(option_id="reject_always", name="Always reject exactly this", kind="reject_always"),
+]
+
+Judgement = Literal["run", "ask", "refuse"]
+Ask = Callable[[v1.ToolCallUpdate, list[v1.PermissionOption]], Awaitable[v1.RequestPermissionResponse]]
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """Whether a call may run; if not, why, in words for the model."""
+
+    allowed: bool
+    reason: str = ""
+    asked: bool = False
+    option_id: str | None = None
+
+
+class Permission:
+    """Decides in one session; `mode` is looked at each time, for it can change in the middle of a turn."""
+
+    def __init__(
+        self, mode: Callable[[], str], approvals: Approvals, ask: Ask, *, timeout_s: float | None = None
+    ) -> None:
+        self._mode = mode
+        self._approvals = approvals
+        self._ask = ask
+        self._timeout_s = timeout_s
+
+    async def decide(self, call_id: str, call: PreparedCall, raw_input: dict[str, Any]) -> Decision:
+        """Decide on a call, asking the person where that is theirs to say."""
+        judgement, reason = self._judge(call)
+        if judgement != "ask":
+            return Decision(judgement == "run", reason)
+        request = v1.ToolCallUpdate(
+            tool_call_id=call_id,
+            title=call.title,
+            kind=call.kind,
+            status="pending",
+            content=list(call.content),
+            locations=list(call.locations),
+            raw_input=raw_input,
+        )
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                answer = await self._ask(request, OPTIONS)
+        except TimeoutError:
+            return Decision(allowed=False, reason="nobody answered in time, so it was not allowed", asked=True)
+        except (ConnectionClosed, RemoteError, InvalidResult):
+            return Decision(allowed=False, reason="the person could not be asked, so it was not allowed", asked=True)
+        return self._take(call, answer)
+
+    def _judge(self, call: PreparedCall) -> tuple[Judgement, str]:
+        mode = self._mode()
+        if call.deed is None or (call.reads_only and call.inside):
+            return "run", ""
+        decided = self._approvals.find(call.deed)
+        if decided == "reject":
+            return "refuse", "the person has rejected exactly this for good; do not try it again"
+        if mode == "plan" and call.deed.kind != "read":
+            return "refuse", "the session is in plan mode, which changes nothing; say what you would do instead"
+        if decided == "allow" or mode == "yolo":
+            return "run", ""
+        if mode == "code" and call.deed.kind == "write" and call.inside:
+            return "run", ""
+        return "ask", ""
+
+    def _take(self, call: PreparedCall, answer: v1.RequestPermissionResponse) -> Decision:
+        outcome = answer.outcome
+        if not isinstance(outcome, v1.SelectedPermissionOutcome):
+            return Decision(allowed=False, reason="the question was dismissed, so it was not allowed", asked=True)
+        option = outcome.option_id
+        if call.deed is not None:
+            match option:
+                case "allow_session":
+                    self._approvals.keep_for_session(call.deed, "allow")
+                case "allow_always":
+                    self._approvals.keep_for_good(call.deed, "allow")
+                case "reject_always":
+                    self._approvals.keep_for_good(call.deed, "reject")
+                case _:
+                    pass
+        if option in ("allow_once", "allow_session", "allow_always"):
+            return Decision(allowed=True, asked=True, option_id=option)
+        return Decision(allowed=False, reason="the person declined", asked=True, option_id=option)

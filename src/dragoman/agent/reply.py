@@ -1,0 +1,77 @@
+"""One reply of a model, sent on as it comes."""
+
+import uuid
+from typing import Any
+
+from dragoman.agent.calls import Calls
+from dragoman.agent.models.message import AssistantMessage, ProviderDetails, ToolUse
+from dragoman.agent.models.model import Part, Retry, Stop, Text, Thought, ToolStart, Usage
+from dragoman.agent.outlet import Outlet
+from dragoman.protocol import v1
+
+
+class Reply:
+    """What the model said, thought, and asked for, so far."""
+
+    def __init__(self, outlet: Outlet, calls: Calls, *, thoughts: bool) -> None:
+        self._outlet = outlet
+        self._calls = calls
+        self._thoughts = thoughts
+        self._message_id = str(uuid.uuid4())
+        self._thought_id = str(uuid.uuid4())
+        self._said: list[str] = []
+        self._thought: list[str] = []
+        self._provider: dict[str, Any] | None = None
+        self.tool_uses: list[ToolUse] = []
+        self.usage: Usage | None = None
+        self.stop: Stop | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is anything to remember."""
+        return bool(self._said or self._thought or self.tool_uses)
+
+    def say(self, text: str) -> v1.AgentMessageChunk:
+        """Take some of the answer, and give the update that shows it."""
+        self._said.append(text)
+        return v1.AgentMessageChunk(content=v1.TextContent(text=text), message_id=self._message_id)
+
+    async def take(self, part: Part) -> None:
+        """Take any part; raises LogFailed."""
+        match part:
+            case Text(text):
+                await self._outlet.send(self.say(text))
+            case Thought(text):
+                await self._think(text)
+            case ToolStart(call_id, name):
+                await self._calls.announce(call_id, name)
+            case ToolUse():
+                self.tool_uses.append(part)
+            case Usage():
+                self.usage = part
+            case Stop():
+                self.stop = part
+            case ProviderDetails(data):
+                self._provider = data
+            case Retry():
+                await self._start_over(part)
+
+    def message(self) -> AssistantMessage:
+        """Return the reply as the model shall remember it."""
+        return AssistantMessage("".join(self._said), "".join(self._thought), self.tool_uses, self._provider)
+
+    async def _think(self, text: str) -> None:
+        self._thought.append(text)
+        if self._thoughts:
+            block = v1.TextContent(text=text)
+            await self._outlet.send(v1.AgentThoughtChunk(content=block, message_id=self._thought_id))
+
+    async def _start_over(self, retry: Retry) -> None:
+        """Tell the person why it takes longer; what the model said so far is no longer part of its reply."""
+        await self._calls.end_open("the model has to start over")
+        self._said.clear()
+        self._thought.clear()
+        self.tool_uses.clear()
+        self._message_id = str(uuid.uuid4())
+        block = v1.TextContent(text=f"[{retry.reason}; trying again in {retry.delay_s:.0f} s]\n")
+        await self._outlet.send(v1.AgentThoughtChunk(content=block, message_id=str(uuid.uuid4())))

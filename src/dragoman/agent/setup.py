@@ -1,0 +1,68 @@
+"""What all sessions of a process share: where things are kept, and which model and agent file were asked for."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from dragoman.agent.models import find_model
+from dragoman.agent.models.model import Model
+from dragoman.agent.profile import Choice, Profile, Trust, choose_profile
+from dragoman.agent.profile.model import ModelSettings
+from dragoman.proc import Supervisor
+
+GUIDE = "guide"
+
+FindModel = Callable[[str, ModelSettings | None], Model]
+
+
+class Setup:
+    """The command line's decisions; `model` counts before the agent file's, `default_model` after it."""
+
+    def __init__(
+        self,
+        home: Path,
+        *,
+        model: Model | None = None,
+        default_model: Model | None = None,
+        agent_file: Path | None = None,
+        find: FindModel = find_model,
+    ) -> None:
+        self.home = home
+        self.trust = Trust(home)
+        self._model = model
+        self._default_model = default_model
+        self._agent_file = agent_file
+        self._find = find
+        self._found: dict[str, Model] = {}
+        self._supervisor: Supervisor | None = None
+
+    def choose_profile(self, cwd: str) -> Choice:
+        """Choose the agent file for a session; raises ProfileError."""
+        return choose_profile(self._agent_file, cwd, self.home, self.trust)
+
+    def model_for(self, profile: Profile) -> Model:
+        """Return the model that a session begins with; raises UnknownModel, ModelFailure and MissingVariable."""
+        if self._model is not None:
+            model = self._model
+        elif profile.model is not None:
+            model = self._find(profile.model.name, profile.model)
+        else:
+            model = self._default_model or self.find(GUIDE)
+        self._found[model.name] = model
+        return model
+
+    def find(self, name: str) -> Model:
+        """Return a model by its name; raises UnknownModel and ModelFailure."""
+        if name not in self._found:
+            self._found[name] = self._find(name, None)
+        return self._found[name]
+
+    async def supervise(self) -> Supervisor:
+        """Return who starts the children of all sessions."""
+        if self._supervisor is None:
+            self._supervisor = await Supervisor().__aenter__()
+        return self._supervisor
+
+    async def close(self) -> None:
+        """Stop whatever still runs."""
+        if self._supervisor is not None:
+            await self._supervisor.__aexit__(None, None, None)

@@ -1,0 +1,259 @@
+"""What runs, what asks, what is refused, and what a person's answer binds to."""
+
+import asyncio
+import json
+
+import pytest
+
+from dragoman.agent.approvals import Approvals
+from dragoman.agent.tools.tool import Deed
+from dragoman.protocol import v1
+from tests.agent.running import session_in
+
+WRITE = "- - tool: {name: write_file, arguments: {path: notes.txt, content: milk}}\n- - text: done\n"
+COMMAND = "- - tool: {name: run_command, arguments: {command: echo hi > made.txt}}\n- - text: done\n"
+READ = "- - tool: {name: read_file, arguments: {path: notes.txt}}\n- - text: done\n"
+
+
+def calls(client):
+    """Return the updates of tool calls, merged, by id."""
+    merged = {}
+    for update in client.conversation():
+        if isinstance(update, v1.ToolCall | v1.ToolCallProgress):
+            fields = {name: value for name in update.__struct_fields__ if (value := getattr(update, name)) is not None}
+            merged.setdefault(update.tool_call_id, {}).update(fields)
+    return list(merged.values())
+
+
+def pick(option_id):
+    """Answer permission requests with this option."""
+
+    async def answer(params, request):
+        answer.asked.append(params)
+        return v1.RequestPermissionResponse(outcome=v1.SelectedPermissionOutcome(option_id=option_id))
+
+    answer.asked = []
+    return answer
+
+
+def answer_with(client, option_id):
+    answer = pick(option_id)
+    client.routes._requests["session/request_permission"] = (
+        client.routes._requests["session/request_permission"][0],
+        answer,
+    )
+    return answer.asked
+
+
+async def set_mode(client, session_id, mode):
+    await client.connection.call_extension("session/set_mode", {"sessionId": session_id, "modeId": mode})
+
+
+async def test_a_write_asks_with_its_diff_and_happens_when_allowed(tmp_path):
+    async with session_in(tmp_path, WRITE, decide=lambda _: "allow") as (client, session_id):
+        await client.prompt(session_id, "go")
+        [request] = client.permissions
+        [diff] = request.tool_call.content
+        assert (diff.path, diff.old_text, diff.new_text) == (str(tmp_path / "notes.txt"), None, "milk")
+        assert [option.option_id for option in request.options] == [
+            "allow_once",
+            "allow_session",
+            "allow_always",
+            "reject_once",
+            "reject_always",
+        ]
+        [call] = calls(client)
+        assert (call["status"], call["kind"], call["raw_input"]["path"]) == ("completed", "edit", "notes.txt")
+        assert call["tool_call_id"] == request.tool_call.tool_call_id
+    assert (tmp_path / "notes.txt").read_text() == "milk"
+
+
+async def test_a_denial_changes_nothing_and_the_turn_goes_on(tmp_path):
+    async with session_in(tmp_path, WRITE, decide=lambda _: "reject") as (client, session_id):
+        assert (await client.prompt(session_id, "go")).stop_reason == "end_turn"
+        [call] = calls(client)
+        assert call["status"] == "failed"
+        assert "declined" in call["content"][0].content.text
+        assert client.text() == "done"
+    assert not (tmp_path / "notes.txt").exists()
+
+
+async def test_reads_run_unasked(tmp_path):
+    (tmp_path / "notes.txt").write_text("eggs")
+    async with session_in(tmp_path, READ) as (client, session_id):
+        await client.prompt(session_id, "go")
+        assert client.permissions == []
+        [call] = calls(client)
+        assert call["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("mode", "script", "asked", "happened"),
+    [
+        ("ask", WRITE, 1, "notes.txt"),
+        ("ask", COMMAND, 1, "made.txt"),
+        ("code", WRITE, 0, "notes.txt"),
+        ("code", COMMAND, 1, "made.txt"),
+        ("plan", WRITE, 0, None),
+        ("plan", COMMAND, 0, None),
+    ],
+)
+async def test_the_mode_decides_what_asks(mode, script, asked, happened, tmp_path):
+    async with session_in(tmp_path, script, decide=lambda _: "allow") as (client, session_id):
+        await set_mode(client, session_id, mode)
+        await client.prompt(session_id, "go")
+        assert len(client.permissions) == asked
+        [call] = calls(client)
+        assert call["status"] == ("completed" if happened else "failed")
+    assert {path.name for path in tmp_path.iterdir()} - {".home"} == ({happened} if happened else set())
+
+
+async def test_yolo_must_be_enabled_in_the_agent_file(tmp_path):
+    home = tmp_path / ".home"
+    home.mkdir()
+    async with session_in(tmp_path, COMMAND) as (client, session_id):
+        with pytest.raises(Exception, match="there is no mode 'yolo'"):
+            await set_mode(client, session_id, "yolo")
+    (home / "dragoman.yaml").write_text("permissions: {allow_yolo: true}\n")
+    async with session_in(tmp_path, COMMAND) as (client, session_id):
+        await set_mode(client, session_id, "yolo")
+        await client.prompt(session_id, "go")
+        assert client.permissions == []
+    assert (tmp_path / "made.txt").exists()
+
+
+async def test_the_mode_can_change_while_a_question_waits(tmp_path):
+    async with session_in(tmp_path, COMMAND, decide=lambda _: "wait") as (client, session_id):
+        turn = asyncio.ensure_future(client.prompt(session_id, "go"))
+        await client.wait_for(lambda c: bool(c.permissions))
+        await set_mode(client, session_id, "plan")
+        await client.cancel(session_id)
+        assert (await turn).stop_reason == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("option_id", "questions", "made"),
+    [
+        ("allow_once", 2, True),
+        ("allow_session", 1, True),
+        ("allow_always", 1, True),
+        ("reject_once", 2, False),
+        ("reject_always", 1, False),
+        ("nonsense", 2, False),
+    ],
+)
+async def test_an_answer_is_remembered_as_long_as_it_says(option_id, questions, made, tmp_path):
+    async with session_in(tmp_path, COMMAND) as (client, session_id):
+        asked = answer_with(client, option_id)
+        for _ in range(2):
+            await client.prompt(session_id, "go")
+        assert len(asked) == questions
+    assert (tmp_path / "made.txt").exists() == made
+
+
+async def test_always_holds_in_the_next_process_and_for_exactly_that(tmp_path):
+    async with session_in(tmp_path, COMMAND) as (client, session_id):
+        answer_with(client, "allow_always")
+        await client.prompt(session_id, "go")
+    [file] = (tmp_path / ".home" / "permissions").iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+    [approval] = json.loads(file.read_text())
+    assert approval["deed"]["what"] == "echo hi > made.txt"
+    other = COMMAND.replace("echo hi", "echo ho")
+    for script, questions in ((COMMAND, 0), (other, 1)):
+        async with session_in(tmp_path, script) as (client, session_id):
+            asked = answer_with(client, "reject_once")
+            await client.prompt(session_id, "go")
+            assert len(asked) == questions
+
+
+def test_an_approval_binds_to_the_letter(tmp_path):
+    approvals = Approvals(tmp_path, "/work")
+    deed = Deed("command", "make test", "/work")
+    approvals.keep_for_good(deed, "allow")
+    assert Approvals(tmp_path, "/work").find(deed) == "allow"
+    for other in (
+        Deed("command", "make test ", "/work"),
+        Deed("command", "make", "/work"),
+        Deed("command", "make test; rm -rf /", "/work"),
+        Deed("command", "make test", "/work/sub"),
+        Deed("tool", "make test", "/work"),
+    ):
+        assert Approvals(tmp_path, "/work").find(other) is None
+    assert Approvals(tmp_path, "/elsewhere").find(deed) is None
+
+
+def test_a_damaged_file_of_approvals_approves_nothing(tmp_path):
+    approvals = Approvals(tmp_path, "/work")
+    deed = Deed("command", "make test", "/work")
+    approvals.keep_for_good(deed, "allow")
+    [file] = (tmp_path / "permissions").iterdir()
+    file.write_text(file.read_text()[:-5])
+    assert Approvals(tmp_path, "/work").find(deed) is None
+
+
+async def test_a_file_that_changed_since_it_was_shown_is_asked_about_again(tmp_path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("old")
+    seen = []
+
+    def decide(request):
+        seen.append(request.tool_call.content[0].old_text)
+        if len(seen) == 1:
+            notes.write_text("changed meanwhile")
+        return "allow"
+
+    async with session_in(tmp_path, WRITE, decide=decide) as (client, session_id):
+        await client.prompt(session_id, "go")
+    assert seen == ["old", "changed meanwhile"]
+    assert notes.read_text() == "milk"
+
+
+async def test_a_cancel_while_a_question_waits_ends_the_call_and_the_turn(tmp_path):
+    async with session_in(tmp_path, WRITE, decide=lambda _: "wait") as (client, session_id):
+        turn = asyncio.ensure_future(client.prompt(session_id, "go"))
+        await client.wait_for(lambda c: bool(c.permissions))
+        await client.cancel(session_id)
+        assert (await turn).stop_reason == "cancelled"
+        assert [call["status"] for call in calls(client)] == ["failed"]
+        assert (await client.prompt(session_id, "again")).stop_reason == "end_turn"
+    assert not (tmp_path / "notes.txt").exists()
+
+
+async def test_a_cancel_while_a_command_runs_ends_it_and_the_turn(tmp_path):
+    script = (
+        "- - tool: {name: run_command, arguments: {command: 'echo begun; sleep 600; touch done.txt'}}\n- - text: a\n"
+    )
+    async with session_in(tmp_path, script, decide=lambda _: "allow") as (client, session_id):
+        turn = asyncio.ensure_future(client.prompt(session_id, "go"))
+        await client.wait_for(lambda c: "begun" in str(calls(c)))
+        await client.cancel(session_id)
+        assert (await turn).stop_reason == "cancelled"
+        assert [call["status"] for call in calls(client)] == ["failed"]
+
+
+async def test_results_keep_their_order_and_reach_the_model(tmp_path):
+    for name in ("one", "two", "three"):
+        (tmp_path / name).write_text(name)
+    reads = "\n".join(f"  - tool: {{name: read_file, arguments: {{path: {name}}}}}" for name in ("one", "two", "three"))
+    async with session_in(tmp_path, f"- - thought: all\n{reads}\n- - text: done\n") as (client, session_id):
+        await client.prompt(session_id, "go")
+        assert [call["title"] for call in calls(client)] == ["Read one", "Read two", "Read three"]
+    [log] = (tmp_path / ".home").glob("projects/*/*.jsonl")
+    [results] = [
+        record["model"]["results"]
+        for record in map(json.loads, log.read_text().splitlines())
+        if record.get("model", {}).get("role") == "tool"
+    ]
+    assert [name in result["text"] for name, result in zip(("one", "two", "three"), results, strict=True)] == [True] * 3
+
+
+async def test_a_persons_decision_is_in_the_log(tmp_path):
+    async with session_in(tmp_path, WRITE, decide=lambda _: "allow") as (client, session_id):
+        await client.prompt(session_id, "go")
+    [log] = (tmp_path / ".home").glob("projects/*/*.jsonl")
+    [decision] = [
+        record["permission"] for record in map(json.loads, log.read_text().splitlines()) if "permission" in record
+    ]
+    assert (decision["optionId"], decision["allowed"]) == ("allow_once", True)
+    assert decision["deed"]["what"] == str(tmp_path / "notes.txt")
