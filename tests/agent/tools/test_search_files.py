@@ -1,6 +1,8 @@
 import asyncio
 import os
 import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -8,7 +10,10 @@ from dragoman.agent.tools.search import MAX_HITS, MAX_NAMES
 from dragoman.agent.tools.tool import Deed, ToolFailure
 from tests.agent.tools.working import text_of, working
 
-RIPGREP = shutil.which("rg")
+TOOLS = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+"""Where commands are, those that the project installs for its tests included."""
+
+RIPGREP = shutil.which("rg", path=TOOLS)
 
 
 @pytest.fixture(params=["python", "ripgrep"], autouse=True)
@@ -16,7 +21,9 @@ def engine(request, monkeypatch):
     if request.param == "python":
         monkeypatch.setattr("dragoman.agent.tools.search.shutil.which", lambda _: None)
     elif RIPGREP is None:
-        pytest.skip("ripgrep (rg) is not on PATH: searching with it is not tested here")
+        pytest.skip("ripgrep (rg) is not here: searching with it is not tested")
+    else:
+        monkeypatch.setenv("PATH", TOOLS)
     return request.param
 
 
@@ -132,7 +139,7 @@ async def test_long_lines_are_cut(tmp_path):
 async def test_a_pattern_that_is_wrong_is_said_to_be(pattern, tmp_path):
     write(tmp_path, {"a.txt": "x"})
     async with working(tmp_path) as here:
-        with pytest.raises(ToolFailure, match=r"the search failed: .+; the pattern is a regular expression"):
+        with pytest.raises(ToolFailure, match=r"(?s)the search failed: .+; the pattern is a regular expression"):
             await here.call("search_files", pattern=pattern)
 
 
