@@ -11,6 +11,8 @@ import msgspec
 
 READ_BYTES = 64 * 1024
 STOP_TIMEOUT_S = 10
+LINES_BEHIND_ANSWER = 3
+"""What may follow an answer in the same write: the commands that a session offers."""
 
 INITIALIZE = {"protocolVersion": 1, "clientCapabilities": {}}
 
@@ -86,12 +88,16 @@ class RawAgent:
         self._last_id += 1
         request = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
         os.write(self._process.stdin.fileno(), msgspec.json.encode(request) + b"\n")
-        last = b""
-        while not _is_response(last):
+        unfinished = b""
+        while True:
             block = os.read(self._process.stdout.fileno(), READ_BYTES)
             if not block:
                 raise RuntimeError(f"{self._command[0]} ended before it answered {method}")
-            last = _last_line(last, block)
+            behind = _bytes_behind_answer(unfinished + block)
+            if behind is not None:
+                yield block[: len(block) - behind]
+                return
+            unfinished = _last_line(unfinished, block)
             yield block
 
     def read_rss_bytes(self) -> int:
@@ -111,5 +117,13 @@ def _last_line(before: bytes, block: bytes) -> bytes:
     return before + block
 
 
-def _is_response(line: bytes) -> bool:
-    return line.endswith(b"\n") and b'"session/update"' not in line
+def _bytes_behind_answer(output: bytes) -> int | None:
+    """Return how much comes after an answer, which is among the last lines, if there is one."""
+    behind = 0
+    *_, unfinished = lines = output.rsplit(b"\n", LINES_BEHIND_ANSWER + 1)
+    behind = len(unfinished)
+    for line in reversed(lines[1:-1] if len(lines) > LINES_BEHIND_ANSWER + 1 else lines[:-1]):
+        if line and b'"session/update"' not in line:
+            return behind
+        behind += len(line) + 1
+    return None

@@ -9,6 +9,8 @@ from typing import NoReturn
 
 from dragoman.agent import Agent
 from dragoman.agent.models import find_model
+from dragoman.agent.setup import Setup
+from dragoman.cli.home import home
 from dragoman.cli.loop import run
 from dragoman.store import Header, Record
 from dragoman.wire import StdioTransport, take_stdio
@@ -67,7 +69,8 @@ class NoStore:
 
 async def main() -> None:
     read_fd, write_fd = take_stdio()
-    await Agent(StdioTransport(read_fd, write_fd), NoStore, find_model(f"script:{sys.argv[1]}")).serve()
+    setup = Setup(home(), model=find_model(f"script:{sys.argv[1]}"))
+    await Agent(StdioTransport(read_fd, write_fd), NoStore, lambda: setup).serve()
 
 
 if __name__ == "__main__":

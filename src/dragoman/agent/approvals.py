@@ -6,7 +6,6 @@ directory.
 """
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Literal
 
@@ -46,6 +45,8 @@ class Approvals:
 
     def keep_for_good(self, deed: Deed, decision: Decision) -> None:
         """Remember a decision in this project."""
+        import tempfile  # 7 ms, which a session that is only loaded need not wait for
+
         approvals: dict[Deed, Decision] = {**self._read(), deed: decision}
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         data = msgspec.json.format(

@@ -2,16 +2,19 @@
 
 import sys
 from importlib import resources
+from typing import TYPE_CHECKING
 
-from dragoman.agent.workspace.workspace import Workspace
 from dragoman.errors import DragomanError
+
+if TYPE_CHECKING:
+    from dragoman.agent.workspace.workspace import Workspace
 
 PROJECT_FILE = "AGENTS.md"
 MAX_PROJECT_LENGTH = 64 * 1024
 """Instructions of a project that are longer than this are cut: they are part of every request."""
 
 
-async def instructions_for(workspace: Workspace, own: str) -> str:
+async def instructions_for(workspace: "Workspace", own: str) -> str:
     """Put together the package's own words, those of the agent file, and the project's `AGENTS.md`."""
     parts = [
         resources.files("dragoman.agent").joinpath("system.md").read_text(encoding="utf-8").strip(),
@@ -27,7 +30,7 @@ async def instructions_for(workspace: Workspace, own: str) -> str:
     return "\n\n".join(parts)
 
 
-async def _project_words(workspace: Workspace) -> str:
+async def _project_words(workspace: "Workspace") -> str:
     try:
         words = await workspace.read_text_if_there(await workspace.find(PROJECT_FILE))
     except DragomanError:

@@ -6,6 +6,7 @@ import os
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,13 +18,14 @@ from dragoman.agent.permission import Permission
 from dragoman.agent.profile import Choice, Found, Profile, Trust
 from dragoman.agent.settings import MODE, MODEL, Choices, Settings
 from dragoman.agent.setup import GUIDE, Setup
-from dragoman.agent.tools.builtin import builtin_tools
 from dragoman.agent.tools.tool import Tool
-from dragoman.agent.workspace.workspace import Workspace
 from dragoman.errors import DragomanError, ErrorCode, InvalidParams, RpcError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_REQUEST_PERMISSION
 from dragoman.store import Header, Log
+
+if TYPE_CHECKING:
+    from dragoman.agent.workspace.workspace import Workspace
 
 
 class Session:
@@ -68,8 +70,10 @@ class Session:
         return self._setup.trust
 
     @property
-    def workspace(self) -> Workspace:
+    def workspace(self) -> "Workspace":
         """Where its tools work; opened when the first one needs it. Raises PathError."""
+        from dragoman.agent.workspace.workspace import Workspace
+
         if self._workspace is None:
             self._workspace = Workspace(
                 self.header.cwd,
@@ -83,6 +87,8 @@ class Session:
 
     def tools(self) -> Mapping[str, Tool]:
         """Return the tools that the model has now."""
+        from dragoman.agent.tools.builtin import builtin_tools
+
         permissions, limits = self.profile.permissions, self.profile.limits
         tools = builtin_tools(
             self.workspace,

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dragoman.agent.models import find_model
 from dragoman.agent.models.model import Model
 from dragoman.agent.profile import Choice, Profile, Trust, choose_profile
 from dragoman.agent.profile.model import ModelSettings
-from dragoman.proc import Supervisor
+
+if TYPE_CHECKING:
+    from dragoman.proc import Supervisor
 
 GUIDE = "guide"
 
@@ -56,8 +59,10 @@ class Setup:
             self._found[name] = self._find(name, None)
         return self._found[name]
 
-    async def supervise(self) -> Supervisor:
+    async def supervise(self) -> "Supervisor":
         """Return who starts the children of all sessions."""
+        from dragoman.proc import Supervisor
+
         if self._supervisor is None:
             self._supervisor = await Supervisor().__aenter__()
         return self._supervisor

@@ -1,0 +1,136 @@
+"""Reading what a local model writes, while it writes: text as it comes, a tool as soon as its name is there."""
+
+import json
+import uuid
+from collections.abc import Iterable
+from typing import Any, cast
+
+from dragoman.agent.models.local.wire import REPLY_OPENING, TOOL_OPENING
+from dragoman.agent.models.message import ToolUse
+from dragoman.agent.models.model import Part, Text, ToolStart
+
+_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_REPLACEMENT = "�"
+
+
+class JsonString:
+    """The inside of a JSON string, unescaped as it arrives; half an escape waits for its other half."""
+
+    def __init__(self) -> None:
+        self._pending = ""
+        self._high: int | None = None
+        self.ended = False
+
+    def feed(self, written: str) -> str:
+        """Take some more of it, and return the text that is certain by now."""
+        text: list[str] = []
+        for letter in written:
+            if self.ended:
+                break
+            if self._pending:
+                self._pending += letter
+                text.append(self._escape())
+            elif letter == "\\":
+                self._pending = letter
+            else:
+                text.append(self._flush())
+                self.ended = letter == '"'
+                text.append("" if self.ended else letter)
+        return "".join(text)
+
+    def _escape(self) -> str:
+        written = self._pending
+        if written[1] != "u":
+            self._pending = ""
+            return self._flush() + _ESCAPES.get(written[1], written[1])
+        if len(written) < 6:
+            return ""
+        self._pending = ""
+        try:
+            return self._unit(int.from_bytes(bytes.fromhex(written[2:])))
+        except ValueError:
+            return self._flush() + _REPLACEMENT
+
+    def _unit(self, unit: int) -> str:
+        """Two units of UTF-16 make one character; half of a pair alone is none."""
+        high, self._high = self._high, None
+        if high is not None and 0xDC00 <= unit <= 0xDFFF:
+            return chr(0x10000 + ((high - 0xD800) << 10) + (unit - 0xDC00))
+        lost = _REPLACEMENT if high is not None else ""
+        if 0xD800 <= unit <= 0xDBFF:
+            self._high = unit
+            return lost
+        return lost + (_REPLACEMENT if 0xDC00 <= unit <= 0xDFFF else chr(unit))
+
+    def _flush(self) -> str:
+        lost, self._high = self._high, None
+        return "" if lost is None else _REPLACEMENT
+
+
+class AnswerReader:
+    """Reads one answer; what does not begin as it should is taken as plain text, so that no words are lost."""
+
+    def __init__(self) -> None:
+        self._opening = ""
+        self._reply: JsonString | None = None
+        self._name: JsonString | None = None
+        self._call = ""
+        self._tool = ""
+        self._id = f"call-{uuid.uuid4()}"
+        self._plain = False
+
+    def feed(self, written: str) -> Iterable[Part]:
+        """Take some more of it, and yield what it says."""
+        if self._plain:
+            yield Text(written)
+        elif self._reply is not None:
+            yield from _text(self._reply.feed(written))
+        elif self._name is not None:
+            yield from self._more_of_call(written)
+        else:
+            yield from self._open(self._opening + written)
+
+    def finish(self, *, cut_off: bool) -> Iterable[Part]:
+        """Yield what is left to say when nothing more comes."""
+        if self._tool:
+            yield self._use(cut_off=cut_off)
+        elif self._opening:
+            yield Text(self._opening)
+
+    def _open(self, written: str) -> Iterable[Part]:
+        self._opening = ""
+        if written.startswith(REPLY_OPENING):
+            self._reply = JsonString()
+            yield from _text(self._reply.feed(written[len(REPLY_OPENING) :]))
+        elif written.startswith(TOOL_OPENING):
+            self._name, self._call = JsonString(), TOOL_OPENING
+            yield from self._more_of_call(written[len(TOOL_OPENING) :])
+        elif REPLY_OPENING.startswith(written) or TOOL_OPENING.startswith(written):
+            self._opening = written
+        else:
+            self._plain = True
+            yield Text(written)
+
+    def _more_of_call(self, written: str) -> Iterable[Part]:
+        self._call += written
+        if self._name is None or self._name.ended:
+            return
+        self._tool += self._name.feed(written)
+        if self._name.ended:
+            yield ToolStart(self._id, self._tool)
+
+    def _use(self, *, cut_off: bool) -> ToolUse:
+        try:
+            arguments: object = json.loads(self._call)["arguments"]
+        except (ValueError, KeyError, RecursionError):
+            arguments = None
+        if isinstance(arguments, dict):
+            return ToolUse(self._id, self._tool, cast("dict[str, Any]", arguments))
+        problem = (
+            "the answer grew too long before its arguments were whole" if cut_off else "the arguments are not JSON"
+        )
+        return ToolUse(self._id, self._tool, {}, f"{problem}; call the tool again with less in it")
+
+
+def _text(text: str) -> Iterable[Text]:
+    return (Text(text),) if text else ()

@@ -1,0 +1,200 @@
+"""A conversation as a local model is given it: a system message, then person and model in turns.
+
+Many chat templates know no tools and insist on turns, so that calls and results are written out as words: a call as the
+model wrote it, its result as something the person says.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from dragoman.agent.models.local.choice import choose_tools
+from dragoman.agent.models.local.wire import write_call, write_reply
+from dragoman.agent.models.message import (
+    AssistantMessage,
+    Message,
+    SummaryMessage,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+)
+from dragoman.agent.models.model import ModelRequest, ToolDefinition
+from dragoman.errors import ContextOverflow
+from dragoman.protocol import v1
+
+MAX_DESCRIPTION = 300
+"""Characters of a tool's description: what it does stands at its beginning."""
+
+RESULT_SHARE = 0.25
+"""How much of the room one result may take; of a longer one the beginning and the end are given."""
+
+INSTRUCTIONS_SHARE = 0.25
+"""The same for the instructions, among them the project's own, which may be as long as they like."""
+
+STRIDES = 4
+"""The oldest is dropped by quarters of the room: a conversation that begins as the last one did need not be read anew,
+and one that lost a little at its beginning with each request would be, every time."""
+
+_CUT = "\n[… cut: too long for this model …]\n"
+_HOW = """Answer with one JSON object and nothing else. To say something to the person:
+{"reply": "your words"}
+To use a tool:
+{"tool": "its name", "arguments": {…}}
+When something is to be looked up or done, use the tool for it; you get its result, and then reply.
+
+The tools, each with the JSON schema of its arguments:
+"""
+
+Turn = tuple[str, str]
+
+
+class Chat:
+    """What is said to the model for one reply, in as many characters as it is given."""
+
+    def __init__(self, request: ModelRequest) -> None:
+        self._messages = _since_summary(request.messages)
+        self._instructions = request.instructions
+        used = _used_tools(self._messages)
+        self.tools = choose_tools(request.tools, _last_prompt(self._messages), used)
+
+    def write(self, max_characters: int) -> list[dict[str, str]]:
+        """Return the newest of it that fits; raises ContextOverflow when not even the prompt does."""
+        system = self._system(int(max_characters * INSTRUCTIONS_SHARE))
+        turns, prompt = self._turns(int(max_characters * RESULT_SHARE))
+        turns = _newest(turns, prompt, max_characters - len(system))
+        messages = [{"role": "system", "content": system}] if system else []
+        return messages + [{"role": role, "content": text} for role, text in _merge(turns)]
+
+    def _system(self, max_instructions: int) -> str:
+        instructions = _cut_middle(self._instructions, max_instructions)
+        if not self.tools:
+            return instructions
+        tools = "\n".join(_describe(tool) for tool in self.tools)
+        return f"{instructions}\n\n{_HOW}{tools}".strip()
+
+    def _turns(self, max_result: int) -> tuple[list[Turn], int]:
+        """Return all turns, and which of them is the prompt that is being answered."""
+        turns: list[Turn] = []
+        prompt, names = 0, _names(self._messages)
+        for message in self._messages:
+            if isinstance(message, UserMessage | SummaryMessage):
+                prompt = len(turns)
+            turns += self._write_message(message, names, max_result)
+        return turns, min(prompt, len(turns) - 1)
+
+    def _write_message(self, message: Message, names: dict[str, str], max_result: int) -> list[Turn]:
+        match message:
+            case UserMessage(content):
+                return [("user", prompt_text(content))]
+            case SummaryMessage(text, prompt):
+                return [("user", f"What was said before, in short: {text}\n\n{prompt_text(prompt)}".strip())]
+            case AssistantMessage():
+                return self._write_reply(message)
+            case ToolMessage(results):
+                return [("user", _result(result, names, max_result)) for result in results]
+
+    def _write_reply(self, message: AssistantMessage) -> list[Turn]:
+        said = [message.text] if message.text else []
+        if self.tools:
+            said = [write_reply(text) for text in said]
+        said += [write_call(use.name, use.arguments) for use in message.tool_uses]
+        return [("assistant", text) for text in said]
+
+
+def prompt_text(blocks: Sequence[v1.ContentBlock]) -> str:
+    """Return a prompt's blocks as text; what is none becomes a word about it."""
+    return "\n".join(_block(block) for block in blocks)
+
+
+def _block(block: v1.ContentBlock) -> str:
+    match block:
+        case v1.TextContent(text=text):
+            return text
+        case v1.ResourceLink():
+            return f"[{block.title or block.name}]({block.uri})"
+        case v1.EmbeddedResource(resource=v1.TextResourceContents(uri=uri, text=text)):
+            return f'<resource uri="{uri}">\n{text}\n</resource>'
+        case _:
+            return "[something that this model cannot be given: it takes text only]"
+
+
+def _since_summary(messages: Sequence[Message]) -> Sequence[Message]:
+    for index in range(len(messages) - 1, -1, -1):
+        if isinstance(messages[index], SummaryMessage):
+            return messages[index:]
+    return messages
+
+
+def _last_prompt(messages: Sequence[Message]) -> str:
+    for message in reversed(messages):
+        if isinstance(message, UserMessage):
+            return prompt_text(message.content)
+        if isinstance(message, SummaryMessage) and message.prompt:
+            return prompt_text(message.prompt)
+    return ""
+
+
+def _used_tools(messages: Sequence[Message]) -> frozenset[str]:
+    """Return the tools that were called since the last prompt: the model is in the middle of using them."""
+    used: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, UserMessage):
+            break
+        if isinstance(message, AssistantMessage):
+            used |= {use.name for use in message.tool_uses}
+    return frozenset(used)
+
+
+def _names(messages: Sequence[Message]) -> dict[str, str]:
+    replies = [message for message in messages if isinstance(message, AssistantMessage)]
+    return {use.id: use.name for reply in replies for use in reply.tool_uses}
+
+
+def _result(result: ToolResult, names: dict[str, str], max_characters: int) -> str:
+    what = "failed" if result.failed else "returned"
+    return f"{names.get(result.id, 'The tool')} {what}:\n{_cut_middle(result.text, max_characters)}"
+
+
+def _cut_middle(text: str, max_characters: int) -> str:
+    if len(text) <= max_characters:
+        return text
+    half = max((max_characters - len(_CUT)) // 2, 0)
+    return f"{text[:half]}{_CUT}{text[len(text) - half :]}"
+
+
+def _newest(turns: list[Turn], prompt: int, max_characters: int) -> list[Turn]:
+    """Drop the oldest until the rest fits; the prompt and the last turn stay."""
+    size = sum(len(text) for _, text in turns)
+    if size <= max_characters:
+        return turns
+    kept = dict(enumerate(turns))
+    stride = max(max_characters // STRIDES, 1)
+    goal = size - math.ceil((size - max_characters) / stride) * stride
+    for index, (_, text) in enumerate(turns):
+        if size <= goal:
+            break
+        if index not in (prompt, len(turns) - 1):
+            size -= len(text)
+            del kept[index]
+    if size > max_characters:
+        raise ContextOverflow("the prompt and its results are too long for this model; ask for less at a time")
+    return list(kept.values())
+
+
+def _merge(turns: Sequence[Turn]) -> list[Turn]:
+    """Put together what one side says in a row, and let the person begin."""
+    merged: list[Turn] = []
+    for role, text in turns:
+        if merged and merged[-1][0] == role:
+            merged[-1] = (role, f"{merged[-1][1]}\n\n{text}")
+        elif merged or role == "user":
+            merged.append((role, text))
+    return merged
+
+
+def _describe(tool: ToolDefinition) -> str:
+    about = " ".join(tool.description.split())
+    about = about if len(about) <= MAX_DESCRIPTION else f"{about[:MAX_DESCRIPTION]}…"
+    schema: dict[str, Any] = {key: value for key, value in tool.parameters.items() if not key.startswith("$schema")}
+    return f"- {tool.name}: {about} {json.dumps(schema, ensure_ascii=False)}"

@@ -1,0 +1,181 @@
+"""A model file in sessions: its replies, made one at a time, streamed as they come."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dragoman.agent.models.local.chat import Chat
+from dragoman.agent.models.local.engine import ENGINE, Chunk, Server, Setup, is_installed, missing_library
+from dragoman.agent.models.local.gguf import read_head
+from dragoman.agent.models.local.line import Place
+from dragoman.agent.models.local.reply import ReplyReader
+from dragoman.agent.models.local.stream import Give, Stream
+from dragoman.agent.models.local.wire import grammar
+from dragoman.agent.models.model import ModelRequest, Part, Thought
+from dragoman.errors import ContextOverflow, ModelFailure
+
+MAX_CONTEXT_SIZE = 4096
+"""Tokens, where the file allows as many: without a graphics card it takes a minute or two to read that much."""
+
+MAX_OUTPUT_TOKENS = 1024
+"""A reply's length where nobody set one: small models may repeat themselves for ever."""
+
+TEMPERATURE = 0.2
+"""Low, for tools; not 0, with which small models fall into loops."""
+
+CHARACTERS_PER_TOKEN = 3.0
+"""A guess on the safe side for English and code; when it is wrong the library says so, with the true count."""
+
+MAX_TRIES = 4
+"""How often the conversation is made shorter before it is called too long."""
+
+_WAITING = "[Another session is using the local model; this one is next in line after it.]\n"
+
+
+class LocalOptions(msgspec.Struct, frozen=True):
+    """What an agent file may say about it."""
+
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    context_size: int | None = None
+
+
+def local_model(path: Path, options: LocalOptions | None = None) -> "LocalModel":
+    """Return the model in a file, which is not loaded yet; raises ModelFailure when it cannot be one."""
+    if not is_installed():
+        raise missing_library()
+    return LocalModel(path, options or LocalOptions())
+
+
+class LocalModel:
+    """A model file; it is loaded with the first reply, and freed when another file's turn comes or by `close`."""
+
+    takes: frozenset[str] = frozenset()
+    thought_levels: Sequence[str] = ()
+    summarises = False
+    """It could, but for minutes and not well; what was asked is kept in its own words instead."""
+
+    def __init__(self, path: Path, options: LocalOptions) -> None:
+        self.name = f"local:{path}"
+        head = read_head(path)
+        self.context_size = options.context_size or min(head.context_length or MAX_CONTEXT_SIZE, MAX_CONTEXT_SIZE)
+        self.options = options
+        self.setup = Setup(path.resolve(), self.context_size)
+        self.size_bytes = head.size_bytes
+
+    def start(self) -> "LocalConversation":
+        """Begin a conversation; nothing is loaded for that."""
+        return LocalConversation(self)
+
+    async def close(self) -> None:
+        """Free the memory, when what runs is done."""
+        if not ENGINE.has(self.setup):
+            return
+        place = ENGINE.line.join()
+        try:
+            await asyncio.wrap_future(place.turn)
+            if ENGINE.has(self.setup):
+                ENGINE.free()
+        finally:
+            place.leave()
+
+
+class LocalConversation:
+    """A local model in one session; all that was said comes with each request."""
+
+    def __init__(self, model: LocalModel) -> None:
+        self._model = model
+
+    async def reply(self, request: ModelRequest) -> AsyncGenerator[Part]:
+        """Stream the reply; raises ModelFailure, among them ContextOverflow."""
+        model = self._model
+        place = ENGINE.line.join()
+        working = False
+        try:
+            if not place.turn.done():
+                yield Thought(_WAITING)
+            await asyncio.wrap_future(place.turn)
+            if not ENGINE.has(model.setup):
+                yield Thought(f"[Loading {model.setup.path.name}, {model.size_bytes / 1e9:.1f} GB.]\n")
+            stream = Stream(_Answering(model, request, place), "dragoman-local-model")
+            ENGINE.work(stream)
+            working = True
+        finally:
+            if not working:  # else its thread leaves when it is done with the model, which may be later than we are
+                place.leave()
+        reader = ReplyReader(constrained=bool(request.tools))
+        async with aclosing(stream.items()) as chunks:
+            async for chunk in chunks:
+                for part in reader.take(chunk):
+                    yield part
+        for part in reader.finish():
+            yield part
+
+
+class _Answering:
+    """The work of one reply, in its thread: load the model, ask it, ask with less when it was too much."""
+
+    def __init__(self, model: LocalModel, request: ModelRequest, place: Place) -> None:
+        self._model = model
+        self._chat = Chat(request)
+        self._place = place
+        options = model.options
+        wanted = request.max_output_tokens or options.max_output_tokens or MAX_OUTPUT_TOKENS
+        self._max_output = min(wanted, options.max_output_tokens or wanted, model.context_size // 2)
+
+    def __call__(self, give: Give[Chunk]) -> None:
+        try:
+            self._answer(ENGINE.load(self._model.setup), give)
+        finally:
+            self._place.leave()
+
+    def _answer(self, server: Server, give: Give[Chunk]) -> None:
+        room = self._model.context_size - self._max_output
+        characters = int(room * CHARACTERS_PER_TOKEN)
+        for _ in range(MAX_TRIES):
+            body = self._body(characters)
+            refusal = _ask(server, body, give)
+            if refusal is None:
+                return
+            tokens = refusal.get("n_prompt_tokens")
+            if not isinstance(tokens, int) or tokens <= 0:
+                raise ModelFailure(f"llama.cpp refused the request: {refusal.get('message') or 'it does not say why'}")
+            written = sum(len(message["content"]) for message in body["messages"])
+            characters = int(min(characters, written) * 0.9 * room / tokens)
+        raise ContextOverflow(f"the conversation is too long for {self._model.name}; /compact makes it shorter")
+
+    def _body(self, max_characters: int) -> dict[str, Any]:
+        temperature = self._model.options.temperature
+        body: dict[str, Any] = {
+            "messages": self._chat.write(max_characters),
+            "max_tokens": self._max_output,
+            "temperature": TEMPERATURE if temperature is None else temperature,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "return_progress": True,  # or nothing could be cancelled before the first token
+        }
+        if self._chat.tools:
+            body |= {
+                "grammar": grammar(self._chat.tools),
+                "reasoning_format": "none",
+                "chat_template_kwargs": {"enable_thinking": False},
+            }
+        return body
+
+
+def _ask(server: Server, body: dict[str, Any], give: Give[Chunk]) -> dict[str, Any] | None:
+    """Ask, and return the error when that is the answer."""
+    refusals: list[dict[str, Any]] = []
+
+    def take(chunk: Chunk) -> bool:
+        if "choices" in chunk:
+            return give(chunk)
+        refusals.append(chunk.get("error") or chunk)
+        return True
+
+    server.handle_chat_completions(body, take)
+    return refusals[0] if refusals else None
