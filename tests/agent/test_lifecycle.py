@@ -3,112 +3,28 @@
 import asyncio
 import json
 import os
-from contextlib import asynccontextmanager
 
 import pytest
 
-from dragoman.agent import Agent
-from dragoman.agent.models.model import Text
-from dragoman.agent.models.script import parse_script
-from dragoman.agent.setup import Setup
-from dragoman.errors import ErrorCode, RemoteError
+from dragoman.errors import ErrorCode
 from dragoman.protocol import v1
-from dragoman.protocol.methods import (
-    SESSION_CLOSE,
-    SESSION_DELETE,
-    SESSION_FORK,
-    SESSION_LIST,
-    SESSION_LOAD,
-    SESSION_RESUME,
+from tests.agent.coming_back import (
+    SCRIPT,
+    Remembers,
+    close,
+    converse,
+    delete,
+    files,
+    fork,
+    lines_until_answer,
+    listed,
+    load,
+    raw_client,
+    refused,
+    resume,
+    without_user,
 )
-from dragoman.store import FileStore
-from dragoman.wire import memory_pair
 from tests.agent.running import running_agent
-from tests.wire.raw_end import raw_end
-
-SCRIPT = """
-- - thought: hm
-  - text: one
-  - text: two
-  - usage: {input: 3, output: 4}
-- - tool: {name: fly, arguments: {to: moon}}
-- - text: cannot
-- - text: started
-  - delay_s: 600
-- - text: five
-"""
-
-
-class Remembers:
-    """A model that says how much it remembers."""
-
-    name = "remembers"
-    context_size = 1000
-    takes = frozenset()
-    thought_levels = ()
-    summarises = True
-
-    def start(self):
-        return self
-
-    async def reply(self, request):
-        yield Text(f"{len(request.messages)} messages")
-
-
-async def refused(call):
-    with pytest.raises(RemoteError) as caught:
-        await call
-    return caught.value
-
-
-async def load(client, session_id, cwd, **options):
-    request = v1.LoadSessionRequest(session_id=session_id, cwd=str(cwd), mcp_servers=[], **options)
-    return await client.connection.call(SESSION_LOAD, request)
-
-
-async def resume(client, session_id, cwd, **options):
-    request = v1.ResumeSessionRequest(session_id=session_id, cwd=str(cwd), **options)
-    return await client.connection.call(SESSION_RESUME, request)
-
-
-async def fork(client, session_id, cwd):
-    request = v1.ForkSessionRequest(session_id=session_id, cwd=str(cwd))
-    return (await client.connection.call(SESSION_FORK, request)).session_id
-
-
-async def close(client, session_id):
-    return await client.connection.call(SESSION_CLOSE, v1.CloseSessionRequest(session_id=session_id))
-
-
-async def delete(client, session_id):
-    return await client.connection.call(SESSION_DELETE, v1.DeleteSessionRequest(session_id=session_id))
-
-
-async def listed(client, cwd=None, cursor=None):
-    request = v1.ListSessionsRequest(cwd=cwd and str(cwd), cursor=cursor)
-    return await client.connection.call(SESSION_LIST, request)
-
-
-@pytest.fixture
-def place(tmp_path):
-    """Where the session works, and where it is kept."""
-    (tmp_path / "project").mkdir()
-    return tmp_path / "project", tmp_path / "home"
-
-
-def files(home):
-    return sorted(home.glob("projects/*/session-*.jsonl"))
-
-
-async def converse(place, *prompts, script=SCRIPT, **options):
-    """Have a conversation in a process of its own, so to say; return its id and what the client saw."""
-    cwd, home = place
-    async with running_agent(home, script, **options) as client:
-        await client.initialize()
-        session_id = await client.new_session(str(cwd))
-        for prompt in prompts:
-            await client.prompt(session_id, prompt)
-        return session_id, client.conversation()
 
 
 async def test_what_works_is_advertised(place):
@@ -156,10 +72,6 @@ async def test_mcp_servers_and_their_secrets_are_in_no_file(place):
 # ── session/load ────────────────────────────────────────────────────────────────────────────────────
 
 
-def without_user(updates):
-    return [update for update in updates if not isinstance(update, v1.UserMessageChunk)]
-
-
 async def test_a_load_replays_the_whole_conversation_and_then_answers(place):
     session_id, seen = await converse(place, "first prompt", "fly")
     async with running_agent(place[1], SCRIPT) as client:
@@ -171,28 +83,6 @@ async def test_a_load_replays_the_whole_conversation_and_then_answers(place):
     assert isinstance(replayed[0], v1.UserMessageChunk)
     assert answer.modes.current_mode_id == "ask"
     assert answer.config_options
-
-
-@asynccontextmanager
-async def raw_client(home, script):
-    """Our agent with nothing but lines on its other side."""
-    near, far = memory_pair()
-    model = parse_script(script, "f")
-    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-        tasks.create_task(Agent(far, lambda: FileStore(home), lambda: Setup(home, model=model)).serve())
-        async with raw_end(near) as end:
-            await end.ask({"id": 0, "method": "initialize", "params": {"protocolVersion": 1}})
-            yield end
-
-
-async def lines_until_answer(end, request):
-    """Send a request and return the lines that come before its answer."""
-    end.send(request)
-    lines = [await end.lines.get()]
-    while b'"method":"session/update"' in lines[-1]:
-        lines.append(await end.lines.get())
-    updates = [line for line in lines[:-1] if b"available_commands_update" not in line]
-    return updates, json.loads(lines[-1])["result"]
 
 
 async def test_replayed_updates_are_the_bytes_that_were_sent(place):
@@ -350,66 +240,6 @@ async def test_additional_directories_are_those_of_the_request_and_checked(place
         assert error.data["path"] == "params.additionalDirectories[1]"
 
 
-# ── after a crash ───────────────────────────────────────────────────────────────────────────────────
-
-
-async def test_tool_calls_that_a_crash_left_open_are_closed_once(place):
-    cwd, home = place
-    session_id, _ = await converse(place, "hi")
-    store = FileStore(home)
-    log = await store.open(session_id)
-    async for _ in log.records():
-        pass
-    log.append("turn", b'{"event":"start"}')
-    log.append("update", b'{"sessionUpdate":"tool_call","toolCallId":"open","title":"t","status":"pending"}')
-    log.append("update", b'{"sessionUpdate":"tool_call","toolCallId":"done","title":"t"}')
-    log.append("update", b'{"sessionUpdate":"tool_call_update","toolCallId":"done","status":"completed"}')
-    await log.close()
-    for _ in range(2):
-        async with running_agent(home) as client:
-            await client.initialize()
-            await load(client, session_id, cwd)
-            ends = [n.update for n in client.updates if isinstance(n.update, v1.ToolCallProgress)]
-        assert [(end.tool_call_id, end.status) for end in ends] == [("done", "completed"), ("open", "failed")]
-
-
-async def test_a_torn_end_is_told_once_and_the_session_goes_on(place):
-    cwd, home = place
-    session_id, seen = await converse(place, "hi")
-    [path] = files(home)
-    with path.open("ab") as file:
-        file.write(b'{"seq":99,"time":1,"upda')
-    async with running_agent(home, SCRIPT) as client:
-        await client.initialize()
-        await load(client, session_id, cwd)
-        *replayed, notice = without_user(client.conversation())
-        assert replayed == seen
-        assert "cut short" in notice.content.text
-        await client.prompt(session_id, "go on")
-    async with running_agent(home, SCRIPT) as client:
-        await client.initialize()
-        await load(client, session_id, cwd)
-        assert "cut short" not in client.text()
-        assert "one" in client.text()
-
-
-async def test_damage_inside_is_told_and_the_file_kept_aside(place):
-    cwd, home = place
-    session_id, _ = await converse(place, "first", "second")
-    [path] = files(home)
-    original = path.read_bytes()
-    spot = original.index(b'"second"')
-    damaged = original[:spot] + b'"sec0nd"' + original[spot + 8 :]
-    path.write_bytes(damaged)
-    async with running_agent(home, SCRIPT) as client:
-        await client.initialize()
-        await load(client, session_id, cwd)
-        assert "damaged" in client.text()
-        assert "first" in [n.update.content.text for n in client.updates if isinstance(n.update, v1.UserMessageChunk)]
-        await client.prompt(session_id, "go on")
-    assert any(other.read_bytes() == damaged for other in path.parent.iterdir())
-
-
 # ── list, close, delete, fork ───────────────────────────────────────────────────────────────────────
 
 
@@ -536,108 +366,6 @@ async def test_a_fork_of_a_session_without_a_prompt_keeps_its_settings(place):
         copy = await fork(client, session_id, cwd)
         assert (await load(client, copy, cwd)).modes.current_mode_id == "plan"
         assert (await refused(fork(client, "nobody", cwd))).code == ErrorCode.RESOURCE_NOT_FOUND
-
-
-# ── modes and options ───────────────────────────────────────────────────────────────────────────────
-
-KNOWS_BOOLEAN = v1.ClientCapabilities(
-    session=v1.ClientSessionCapabilities(
-        config_options=v1.SessionConfigOptionsCapabilities(boolean=v1.BooleanConfigOptionCapabilities())
-    )
-)
-
-
-def values(options):
-    return {option.id: option.current_value for option in options}
-
-
-async def test_modes_and_options_are_in_step_whichever_is_set(place):
-    cwd, home = place
-    async with running_agent(home) as client:
-        await client.initialize()
-        session_id = await client.new_session(str(cwd))
-        await client.connection.call_extension("session/set_mode", {"sessionId": session_id, "modeId": "code"})
-        mode, options = client.conversation()
-        assert (mode.current_mode_id, values(options.config_options)) == (
-            "code",
-            {"mode": "code", "model": "script:test.yaml"},
-        )
-        client.updates.clear()
-        params = {"sessionId": session_id, "configId": "mode", "value": "plan"}
-        answer = await client.connection.call_extension("session/set_config_option", params)
-        assert answer["configOptions"][0]["currentValue"] == "plan"
-        mode, options = client.conversation()
-        assert (mode.current_mode_id, values(options.config_options)) == (
-            "plan",
-            {"mode": "plan", "model": "script:test.yaml"},
-        )
-
-
-async def test_settings_survive_a_load(place):
-    cwd, home = place
-    async with running_agent(home, capabilities=KNOWS_BOOLEAN) as client:
-        await client.initialize()
-        session_id = await client.new_session(str(cwd))
-        await client.connection.call_extension("session/set_mode", {"sessionId": session_id, "modeId": "plan"})
-        await client.prompt(session_id, "hi")
-        params = {"sessionId": session_id, "configId": "thoughts", "type": "boolean", "value": False}
-        await client.connection.call_extension("session/set_config_option", params)
-    async with running_agent(home, capabilities=KNOWS_BOOLEAN) as client:
-        await client.initialize()
-        answer = await load(client, session_id, cwd)
-        assert answer.modes.current_mode_id == "plan"
-        assert values(answer.config_options) == {"mode": "plan", "model": "script:test.yaml", "thoughts": False}
-
-
-async def test_thoughts_can_be_hidden(place):
-    cwd, home = place
-    async with running_agent(home, "- - thought: hm\n  - text: a\n", capabilities=KNOWS_BOOLEAN) as client:
-        await client.initialize()
-        session_id = await client.new_session(str(cwd))
-        params = {"sessionId": session_id, "configId": "thoughts", "type": "boolean", "value": False}
-        await client.connection.call_extension("session/set_config_option", params)
-        await client.prompt(session_id, "hi")
-        assert not any(isinstance(n.update, v1.AgentThoughtChunk) for n in client.updates)
-
-
-@pytest.mark.parametrize(
-    ("params", "path"),
-    [
-        ({"configId": "speed", "value": "fast"}, "params.configId"),
-        ({"configId": "mode", "value": "yolo"}, "params.value"),
-        ({"configId": "mode", "type": "boolean", "value": True}, "params.value"),
-        ({"configId": "thoughts", "type": "boolean", "value": True}, "params.configId"),
-        ({"configId": "mode"}, "params.value"),
-    ],
-)
-async def test_what_cannot_be_set_is_refused_with_what_can(place, params, path):
-    cwd, home = place
-    async with running_agent(home) as client:
-        await client.initialize()
-        session_id = await client.new_session(str(cwd))
-        error = await refused(
-            client.connection.call_extension("session/set_config_option", {"sessionId": session_id, **params})
-        )
-        assert (error.code, error.data["path"]) == (ErrorCode.INVALID_PARAMS, path)
-
-
-@pytest.mark.parametrize(
-    ("method", "params"),
-    [
-        ("session/prompt", {"prompt": []}),
-        ("session/load", {"cwd": "/", "mcpServers": []}),
-        ("session/resume", {"cwd": "/"}),
-        ("session/fork", {"cwd": "/"}),
-        ("session/close", {}),
-        ("session/set_mode", {"modeId": "ask"}),
-        ("session/set_config_option", {"configId": "mode", "value": "ask"}),
-    ],
-)
-async def test_every_method_says_that_it_does_not_know_a_session(place, method, params):
-    async with running_agent(place[1]) as client:
-        await client.initialize()
-        error = await refused(client.connection.call_extension(method, {"sessionId": "nobody", **params}))
-        assert error.code == ErrorCode.RESOURCE_NOT_FOUND
 
 
 # ── many at once ────────────────────────────────────────────────────────────────────────────────────
