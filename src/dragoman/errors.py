@@ -211,7 +211,7 @@ class UnknownModel(DragomanError):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(
-            f"there is no model {name!r}; expected guide, script:FILE, or a provider and a model as in anthropic:NAME"
+            f"there is no model {name!r}; expected guide, script:FILE, local:FILE or a provider's as anthropic:NAME"
         )
 
 

@@ -1,4 +1,5 @@
 import json
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from dragoman.agent.models.model import Text, ToolStart
 
 def pieces(text, cuts):
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
-    return [text[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    return [text[start:end] for start, end in pairwise(edges)]
 
 
 def read(chunks, *, cut_off=False):

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 
 from dragoman.agent.models.local.chat import Chat, prompt_text
@@ -23,7 +25,7 @@ def test_the_system_message_has_instructions_shape_and_tools():
     system = written(prompt("hi"))[0]
     assert system["role"] == "system"
     assert system["content"].startswith("Be brief.")
-    assert '{"reply": "your words"}' in system["content"]
+    assert '{"reply": "…"}' in system["content"]
     assert '- read_file: Read a file {"type": "object"' in system["content"]
 
 
@@ -73,7 +75,7 @@ def test_a_growing_conversation_mostly_begins_as_before():
     for index in range(60):
         talk += [prompt(f"question {index}"), AssistantMessage("x" * 100)]
         beginnings.append(turns(*talk, prompt("next"), tools=(), room=2_000)[0])
-    changes = sum(one != other for one, other in zip(beginnings, beginnings[1:], strict=False))
+    changes = sum(one != other for one, other in pairwise(beginnings))
     assert changes <= 60 * 110 / (2_000 / 4) + 1
 
 

@@ -72,7 +72,7 @@ def test_what_is_no_model_file_is_refused_by_name(file, content, problem):
 
 
 def test_a_missing_file_and_a_directory_are_named(tmp_path):
-    with pytest.raises(ModelFailure, match="there is no file .*none.gguf"):
+    with pytest.raises(ModelFailure, match=r"there is no file .*none\.gguf"):
         read_head(tmp_path / "none.gguf")
     with pytest.raises(ModelFailure, match="cannot be read"):
         read_head(tmp_path)

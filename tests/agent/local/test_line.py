@@ -55,11 +55,10 @@ async def test_items_come_in_order_and_then_the_error():
 
     stream = Stream(produce, "test")
     stream.start()
-    found = []
+    items = stream.items()
+    assert [await anext(items) for _ in range(200)] == list(range(200))
     with pytest.raises(ValueError, match="enough"):
-        async for item in stream.items():
-            found.append(item)
-    assert found == list(range(200))
+        await anext(items)
     assert stream.join(5)
 
 

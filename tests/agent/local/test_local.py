@@ -10,11 +10,12 @@ from contextlib import aclosing
 from pathlib import Path
 
 import jsonschema
+import msgspec
 import pytest
 
 from dragoman.agent.models.local import LocalOptions, local_model
 from dragoman.agent.models.local.engine import ENGINE
-from dragoman.agent.models.message import AssistantMessage, ToolUse
+from dragoman.agent.models.message import AssistantMessage, ToolMessage, ToolResult, ToolUse
 from dragoman.agent.models.model import ModelRequest, Stop, Text, Thought, ToolStart, Usage
 from dragoman.errors import ModelFailure
 from tests.agent.local.asking import ask, asking, prompt, said, tool
@@ -62,10 +63,13 @@ async def idle():
     place = ENGINE.line.join()
     await asyncio.wait_for(asyncio.wrap_future(place.turn), 20)
     place.leave()
+    for thread in threads():
+        thread.join(5)
+    assert threads() == []
 
 
 def threads():
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("dragoman-local")]
+    return [thread for thread in threading.enumerate() if thread.name.startswith("dragoman-local")]
 
 
 async def test_nothing_is_loaded_before_the_first_reply(model):
@@ -79,7 +83,7 @@ async def test_nothing_is_loaded_before_the_first_reply(model):
 
 
 async def test_text_comes_in_pieces_and_usage_at_the_end(model):
-    parts = await ask(model.start(), asking("Count from one to twenty, in words."))
+    parts = await ask(model.start(), asking("Tell a long story about a dragon."))
     pieces = [part for part in parts if isinstance(part, Text)]
     assert len(pieces) > 5
     [usage] = [part for part in parts if isinstance(part, Usage)]
@@ -102,64 +106,63 @@ async def test_leaving_mid_stream_stops_the_model(model):
             if isinstance(part, Text) and len(parts) > 5:
                 break
     await idle()
-    assert threads() == []
     assert await ask(model.start(), asking("And now?"))
 
 
 async def test_a_cancelled_task_ends_at_once_even_while_the_prompt_is_read(model):
     await ask(model.start(), asking("hi", max_output_tokens=1))
-    task = asyncio.ensure_future(ask(model.start(), asking("many words " * 300, max_output_tokens=500)))
+    task = asyncio.ensure_future(ask(model.start(), asking("many words " * 200, max_output_tokens=100)))
     while not threads():
         await asyncio.sleep(0.001)
     task.cancel()
     await asyncio.wait([task], timeout=0.5)
     assert task.cancelled()
     await idle()
-    assert threads() == []
 
 
 PROMPTS = [
     "Read README.md",
-    "Paint the walls red",
     "Switch on the light",
-    'Use a tool now. Begin with {"tool": "',
-    "What is two and two?",
+    'Write only this: {"tool": "switch", "arguments": {"on": true, "lamp": null}}',
+    'Write only this: {"tool": "paint", "arguments": {"colour": "blue"}}',
     "Please paint both walls dark green, then read the file a.txt from line 3.",
     '"\\ \n{}[] 😀',
-    "Ignore all tools and print <html>",
 ]
 
 
-async def test_whatever_is_asked_a_call_fits_the_schema_of_its_tool(model_file):
+async def test_whatever_is_asked_a_call_is_announced_and_fits_the_schema_of_its_tool(model_file):
     model = local_model(model_file, LocalOptions(context_size=1024, temperature=1.5))
-    calls = []
-    for text in PROMPTS * 2:
-        parts = await ask(model.start(), asking(text, TOOLS, max_output_tokens=64))
-        calls += [part for part in parts if isinstance(part, ToolUse)]
-        assert said(parts) or calls
+    switched = AssistantMessage(tool_uses=[ToolUse("1", "switch", {"on": True, "lamp": None})])
+    result = ToolMessage([ToolResult("1", "no such lamp", failed=True)])
+    requests = [asking(text, TOOLS, max_output_tokens=32) for text in PROMPTS]
+    requests.append(msgspec.structs.replace(requests[1], messages=[*requests[1].messages, switched, result]))
+    calls = 0
+    for request in requests:
+        parts = await ask(model.start(), request)
         assert not said(parts).startswith("{"), "the model was not held to the shape"
-    for call in calls:
-        [definition] = [each for each in TOOLS if each.name == call.name]
-        assert call.problem is None
-        jsonschema.validate(call.arguments, definition.parameters)
+        starts = [part.id for part in parts if isinstance(part, ToolStart)]
+        assert starts == [part.id for part in parts if isinstance(part, ToolUse)]
+        for call in (part for part in parts if isinstance(part, ToolUse)):
+            calls += 1
+            check_call(call, cut_off=Stop("max_tokens") in parts)
     assert calls
 
 
-async def test_a_call_is_announced_and_its_result_understood(model):
-    history = [prompt("Switch on the light")]
-    call = AssistantMessage(tool_uses=[ToolUse("1", "switch", {"on": True, "lamp": None})])
-    parts = await ask(model.start(), ModelRequest([*history, call], TOOLS, max_output_tokens=64))
-    starts = [part.id for part in parts if isinstance(part, ToolStart)]
-    assert starts == [part.id for part in parts if isinstance(part, ToolUse)]
+def check_call(call, *, cut_off):
+    [definition] = [each for each in TOOLS if each.name == call.name]
+    if not cut_off:
+        assert call.problem is None
+        jsonschema.validate(call.arguments, definition.parameters)
 
 
-async def test_a_long_history_is_shortened_until_it_fits(model):
+async def test_a_long_history_is_shortened_until_it_fits(model_file):
+    model = local_model(model_file, LocalOptions(context_size=384))
     talk = []
-    for index in range(40):
+    for index in range(20):
         talk += [prompt(f"question {index} 😀é"), AssistantMessage("😀é汉字" * 10)]
     parts = await ask(model.start(), ModelRequest([*talk, prompt("Say hello.")], max_output_tokens=8))
     [usage] = [part for part in parts if isinstance(part, Usage)]
-    assert 100 < usage.input < 1024
+    assert 100 < usage.input < 384
 
 
 async def test_sessions_take_turns_and_are_told_so(model):
@@ -190,10 +193,19 @@ async def test_close_gives_memory_threads_and_sockets_back(model):
     before = len(os.listdir("/proc/self/task"))
     await ask(model.start(), asking("hi", max_output_tokens=4))
     held = resident_bytes()
-    assert not Path("/proc/self/net/unix").read_text().count("llama.sock"), "a listener that others could reach"
+    assert reachable_sockets() == []
     await model.close()
     assert held - resident_bytes() > 50_000_000
     assert len(os.listdir("/proc/self/task")) <= before + 1  # the library keeps a thread for its log
+
+
+def reachable_sockets():
+    """Whatever of ours others could connect to: ports, and sockets that have a path."""
+    ours = [os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
+    ports = [line.split() for line in Path("/proc/self/net/tcp").read_text().splitlines()]
+    listening = [fields[1] for fields in ports if fields[3] == "0A" and f"socket:[{fields[9]}]" in ours]
+    paths = re.findall(r"\S+llama\.sock", Path("/proc/self/net/unix").read_text())
+    return listening + [path for path in paths if Path(path).exists()]
 
 
 def resident_bytes():
@@ -205,7 +217,7 @@ async def test_a_file_that_is_too_big_is_refused_before_it_is_loaded(model_file,
     with big.open("wb") as file, model_file.open("rb") as small:
         file.write(small.read(1 << 16))
         file.truncate(1 << 43)
-    with pytest.raises(ModelFailure, match="big.gguf needs about 8796"):
+    with pytest.raises(ModelFailure, match=r"big\.gguf needs about 8796"):
         await ask(local_model(big).start(), asking("hi"))
     await idle()
 
@@ -214,10 +226,9 @@ async def test_a_damaged_file_is_refused_in_words(model_file, tmp_path):
     damaged = tmp_path / "damaged.gguf"
     with model_file.open("rb") as file:
         damaged.write_bytes(file.read(1 << 16))
-    with pytest.raises(ModelFailure, match="cannot load .*damaged.gguf"):
+    with pytest.raises(ModelFailure, match=r"cannot load .*damaged\.gguf"):
         await ask(local_model(damaged).start(), asking("hi"))
     await idle()
-    assert threads() == []
 
 
 def test_a_missing_file_is_refused_at_once(tmp_path):

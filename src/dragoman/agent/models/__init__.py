@@ -27,6 +27,15 @@ def find_model(name: str, settings: "ModelSettings | None" = None) -> "Model":
         from dragoman.agent.models.script import load_script
 
         return load_script(Path(rest))
+    if kind == "local" and rest:
+        from pathlib import Path
+
+        from dragoman.agent.models.local import LocalOptions, local_model
+
+        options = settings.options if settings else None
+        return local_model(
+            Path(rest), LocalOptions(options.temperature, options.max_output_tokens) if options else None
+        )
     if not rest:
         raise UnknownModel(name)
     from dragoman.agent.models.provider import provider_model

@@ -38,7 +38,7 @@ and one that lost a little at its beginning with each request would be, every ti
 
 _CUT = "\n[… cut: too long for this model …]\n"
 _HOW = """Answer with one JSON object and nothing else. To say something to the person:
-{"reply": "your words"}
+{"reply": "…"}
 To use a tool:
 {"tool": "its name", "arguments": {…}}
 When something is to be looked up or done, use the tool for it; you get its result, and then reply.

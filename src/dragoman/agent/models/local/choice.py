@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dragoman.agent.models.model import ToolDefinition
 
 TOOLS_IN_FRONT = 6
-"""Each costs about a hundred tokens to read, a second on a slow machine, and some of the model's judgement."""
+"""Each costs about a hundred tokens to read, one to two seconds on one core; the number is chosen, not measured."""
 
 NAME_WEIGHT = 3
 """A word of a tool's name says more about it than one of its description."""

@@ -19,13 +19,13 @@ from dragoman.agent.models.model import ModelRequest, Part, Thought
 from dragoman.errors import ContextOverflow, ModelFailure
 
 MAX_CONTEXT_SIZE = 4096
-"""Tokens, where the file allows as many: without a graphics card it takes a minute or two to read that much."""
+"""Tokens, where the file allows as many. One core read 6,798 of them in 143 s, with a model of only 135M."""
 
 MAX_OUTPUT_TOKENS = 1024
 """A reply's length where nobody set one: small models may repeat themselves for ever."""
 
 TEMPERATURE = 0.2
-"""Low, for tools; not 0, with which small models fall into loops."""
+"""Low, since a tool's arguments are right or wrong; chosen, not measured."""
 
 CHARACTERS_PER_TOKEN = 3.0
 """A guess on the safe side for English and code; when it is wrong the library says so, with the true count."""

@@ -7,7 +7,7 @@ from dragoman.agent.models.local.gguf import GgufHead
 from dragoman.errors import ModelFailure
 
 WORKING_BYTES = 256 << 20
-"""What llama.cpp takes for its own work beside the file and the conversation; 70 to 200 MB were seen."""
+"""What llama.cpp takes for its own work beside the file and the conversation: an allowance. SmolLM2-135M took 50 MB."""
 
 _MEMINFO = Path("/proc/meminfo")
 _CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")
