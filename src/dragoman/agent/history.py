@@ -46,12 +46,12 @@ async def restore(session: Session, log: Log, send: Replay | None) -> None:
     async for batch in log.records():
         if send is not None:
             await send([record.data for record in batch if record.kind == "update"])
-        for record in batch:
+        for record in [record for record in batch if record.kind != "update"]:
             if record.kind == "turn":
                 event = _decode_turn(record.data)
                 unfinished_since = record.seq if event.event == "start" else 0
                 session.spent = event.usage or session.spent
-            elif record.kind != "update":
+            else:
                 _take(session, record)
     session.outlet.log = log
     if log.damage is not None:
