@@ -95,6 +95,8 @@ async def test_an_empty_reply_says_nothing():
         ("- - tool: {name: x, arguments: [1]}", 1, "expected a mapping"),
         ("- - tool: {name: x, arguments: {a: !!python/object/apply:os.system [x]}}", 1, "not YAML"),
         ("- - text: !!int x", 1, "tag"),
+        ("- - text: !!bool x", 1, "tag"),
+        ("- - text: ok\n  - " + "[" * 200_000 + "]" * 200_000, 2, "deep"),
         ("- - [a", 2, "not YAML"),
         ("- - text: *nowhere", 1, "not YAML"),
         ("\n- - text: a\n  bad indent: b", 3, "not YAML"),

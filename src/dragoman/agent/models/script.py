@@ -26,6 +26,7 @@ import msgspec
 
 from dragoman.agent.models.message import ToolUse
 from dragoman.agent.models.model import ModelRequest, Part, Stop, Text, Thought, Usage
+from dragoman.agent.yaml.nodes import Misread, parse_yaml, plain_value
 from dragoman.errors import ModelFailure, ScriptError
 
 CONTEXT_SIZE = 200_000
@@ -128,16 +129,11 @@ class _Reader:
         self._file = file
 
     def read(self, text: str) -> list[Reply]:
-        import yaml
-
         try:
-            root = _loader()(text).get_single_node()
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            raise ScriptError(self._file, mark.line + 1 if mark else 1, f"not YAML: {error.problem}") from None
-        except yaml.YAMLError as error:
-            raise ScriptError(self._file, 1, f"not YAML: {error}") from None
-        if root is None or not root.value or root.id != "sequence":
+            root = parse_yaml(text)
+        except Misread as misread:
+            raise self._translate(misread) from None
+        if root.id != "sequence" or not root.value:
             raise ScriptError(self._file, 1, "expected a list of replies, each a list of parts")
         return [self._reply(item) for item in root.value]
 
@@ -217,17 +213,14 @@ class _Reader:
         return value
 
     def _value(self, node: Any) -> Any:
-        import yaml
-
-        loader = _loader()("")
         try:
-            return loader.construct_document(node)
-        except yaml.MarkedYAMLError as error:
-            raise self._error(node, f"not YAML: {error.problem}") from None
-        except ValueError as error:
-            raise self._error(node, f"not what its tag says: {error}") from None
-        finally:
-            loader.dispose()
+            return plain_value(node)
+        except Misread as misread:
+            raise self._translate(misread) from None
+
+    def _translate(self, misread: Misread) -> ScriptError:
+        first = misread.problems[0]
+        return ScriptError(self._file, first.line, first.text)
 
     def _error(self, node: Any, problem: str) -> ScriptError:
         return ScriptError(self._file, node.start_mark.line + 1, problem)
@@ -243,12 +236,6 @@ _PARTS: dict[str, Callable[[_Reader, Any], Text | Thought | Tool | Usage | Stop 
     "error": _Reader.failure,
 }
 _KNOWN = ", ".join(_PARTS)
-
-
-def _loader() -> Any:
-    import yaml
-
-    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _kind(node: Any) -> str:
