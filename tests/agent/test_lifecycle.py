@@ -259,6 +259,14 @@ async def test_a_list_tells_title_time_and_message_count_newest_first(place, tmp
         assert everything.next_cursor is None
 
 
+@pytest.mark.parametrize("cwd", ["", "relative", "~/code"])
+async def test_a_list_of_no_absolute_directory_is_refused(place, cwd):
+    async with running_agent(place[1]) as client:
+        await client.initialize()
+        error = await refused(client.connection.call_extension("session/list", {"cwd": cwd}))
+        assert (error.code, error.data["path"]) == (ErrorCode.INVALID_PARAMS, "params.cwd")
+
+
 async def test_a_bad_cursor_is_refused(place):
     async with running_agent(place[1]) as client:
         await client.initialize()

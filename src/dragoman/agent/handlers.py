@@ -5,7 +5,7 @@ import logging
 
 from dragoman.agent.commands import own_commands
 from dragoman.agent.models.model import Model
-from dragoman.agent.session import Session, check_cwd, check_directories
+from dragoman.agent.session import Session, check_absolute, check_cwd, check_directories
 from dragoman.agent.sessions import Sessions
 from dragoman.agent.setup import Setup
 from dragoman.agent.turn import Turn
@@ -80,6 +80,8 @@ class SessionHandlers:
 
     async def _list_sessions(self, params: v1.ListSessionsRequest, request: IncomingRequest) -> v1.ListSessionsResponse:
         del request
+        if params.cwd is not None:
+            check_absolute(params.cwd)
         try:
             page = await self._store.page(params.cwd, params.cursor)
         except BadCursor as error:

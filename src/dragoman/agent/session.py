@@ -254,13 +254,18 @@ def turn_end(session: Session, outcome: str) -> bytes:
     )
 
 
-def check_cwd(cwd: str, path: str = "params.cwd") -> str:
-    """Return the directory when a session can work in it; raises InvalidParams in words."""
+def check_absolute(cwd: str, path: str = "params.cwd") -> None:
+    """Refuse what is no absolute path; raises InvalidParams in words."""
     if not os.path.isabs(cwd):  # noqa: PTH117 -- a Path would turn "" into "."
         hint = "; `~` is for shells, send the home directory itself" if cwd.startswith("~") else ""
         raise InvalidParams(path, f"expected an absolute path, got {cwd!r}{hint}", expected="an absolute path", got=cwd)
     if "\0" in cwd:
         raise InvalidParams(path, "a path cannot hold a NUL character")
+
+
+def check_cwd(cwd: str, path: str = "params.cwd") -> str:
+    """Return the directory when a session can work in it; raises InvalidParams in words."""
+    check_absolute(cwd, path)
     if not os.path.isdir(cwd):  # noqa: PTH112 -- the path is passed on as it came
         there = "is not a directory" if os.path.exists(cwd) else "does not exist"  # noqa: PTH110 -- as above
         raise InvalidParams(path, f"{cwd} {there} here; send an existing directory", got=cwd)

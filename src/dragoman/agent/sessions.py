@@ -75,7 +75,7 @@ class Sessions:
                 await self._store.fork(session_id, fork.header)
             except SessionUnknown:
                 raise not_found(session_id) from None
-            await restore(fork, await self._store.open(fork.id), None)
+            await self._restore(fork, await self._store.open(fork.id), with_replay=False)
         self._live[fork.id] = fork
         return fork
 
@@ -133,11 +133,18 @@ class Sessions:
         try:
             _check_same_cwd(log.header, cwd)
             session = self._make(log.header)
+        except BaseException:
+            await log.close()
+            raise
+        await self._restore(session, log, with_replay=with_replay)
+        return session
+
+    async def _restore(self, session: Session, log: Log, *, with_replay: bool) -> None:
+        try:
             await restore(session, log, session.outlet.replay if with_replay else None)
         except BaseException:
             await log.close()
             raise
-        return session
 
     async def _replay_live(self, session: Session, log: Log) -> None:
         session.outlet.hold()
