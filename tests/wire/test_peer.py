@@ -1,82 +1,12 @@
 import asyncio
 import json
-import logging
-from contextlib import asynccontextmanager
 
 import pytest
-from msgspec import Raw
 from msgspec.json import decode
 
-from dragoman.errors import ConnectionClosed, ErrorCode, InvalidResult, RemoteError, RpcError, WouldDeadlock
-from dragoman.wire import MAX_IN_FLIGHT, Peer, memory_pair
-from tests.wire.raw_end import raw_end
-
-
-class Recorder:
-    """A handler that knows a few methods and writes down the notifications."""
-
-    def __init__(self):
-        self.seen = []
-        self.gate = asyncio.Event()
-        self.cancelled = []
-
-    async def request(self, request):
-        match request.method:
-            case "echo":
-                return request.params
-            case "wait":
-                try:
-                    await self.gate.wait()
-                except asyncio.CancelledError:
-                    self.cancelled.append(request.id)
-                    raise
-                return "waited"
-            case "ends-itself":
-                stop = asyncio.Event()
-                request.on_cancel = stop.set
-                await stop.wait()
-                return "ended by itself"
-            case "catches":
-                try:
-                    await self.gate.wait()
-                except asyncio.CancelledError:
-                    return "partial"
-            case "refuse":
-                raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, "no such thing")
-            case "crash":
-                raise KeyError("secret-canary")
-            case "unencodable":
-                return object()
-        raise RpcError(ErrorCode.METHOD_NOT_FOUND, request.method)
-
-    def notification(self, method, params):
-        if method == "slow":
-            return self.slowly(params)
-        if method == "crash":
-            raise KeyError("secret-canary")
-        self.seen.append((method, json.loads(bytes(params) or b"null")))
-        return None
-
-    async def slowly(self, params):
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        self.seen.append(("slow", decode(params)))
-
-
-@asynccontextmanager
-async def peer_and_raw_end(handler=None):
-    near, far = memory_pair()
-    handler = handler or Recorder()
-    async with raw_end(far) as end, Peer(near, handler) as peer:
-        yield peer, end, handler
-
-
-@asynccontextmanager
-async def two_peers(one=None, other=None):
-    near, far = memory_pair()
-    async with Peer(near, one or Recorder()) as peer, Peer(far, other or Recorder()) as opposite:
-        yield peer, opposite
-
+from dragoman.errors import ErrorCode, InvalidResult, RemoteError, RpcError, WouldDeadlock
+from dragoman.wire import MAX_IN_FLIGHT
+from tests.wire.peers import Recorder, catch, peer_and_raw_end, two_peers
 
 # ── requests and answers ────────────────────────────────────────────────────────────────────────────
 
@@ -205,13 +135,6 @@ async def test_a_malformed_error_object_still_fails_the_call():
             call = tasks.create_task(catch(peer.call("m")))
             end.send({"id": (await end.receive())["id"], "error": "broken"})
         assert isinstance(call.result(), RemoteError)
-
-
-async def catch(call):
-    try:
-        return await call
-    except Exception as error:  # noqa: BLE001 -- whatever it raised is what the test looks at
-        return error
 
 
 async def test_requests_with_a_null_id_are_all_answered_and_none_outlives_the_connection():
@@ -376,162 +299,6 @@ async def test_a_late_answer_to_a_cancelled_call_is_ignored():
         assert cancel["params"] == {"requestId": request["id"]}
         end.send({"id": request["id"], "result": 1})
         assert (await end.ask({"id": 1, "method": "echo", "params": {}}))["result"] == {}
-
-
-# ── back-pressure ───────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("yields", [False, True])
-async def test_a_sender_waits_for_a_peer_that_does_not_read_and_others_go_on(yields):
-    async with peer_and_raw_end() as (peer, end, _), two_peers() as (other, _):
-        end.transport.pause_reading()
-        sent = 0
-
-        async def flood():
-            nonlocal sent
-            for _ in range(10_000):
-                await peer.notify("n", "x" * 1_000)
-                sent += 1
-                if yields:
-                    await asyncio.sleep(0)
-
-        flooding = asyncio.ensure_future(flood())
-        for _ in range(500):
-            await other.call("echo")
-        assert 0 < sent < 1_000
-        end.transport.resume_reading()
-        await flooding
-        assert sent == 10_000
-
-
-async def test_a_slow_notification_handler_stops_the_sender_at_a_bounded_backlog():
-    class Stuck(Recorder):
-        def notification(self, method, params):
-            return self.wait()
-
-        async def wait(self):
-            await self.gate.wait()
-            self.seen.append(1)
-
-    handler = Stuck()
-    async with two_peers(None, handler) as (peer, _):
-        sent = 0
-
-        async def flood():
-            nonlocal sent
-            for _ in range(10_000):
-                await peer.notify("n", "x" * 1_000)
-                sent += 1
-
-        flooding = asyncio.ensure_future(flood())
-        for _ in range(1_000):
-            await asyncio.sleep(0)
-        assert sent < 3_000
-        handler.gate.set()
-        await flooding
-        await peer.call("echo")
-        assert len(handler.seen) == 10_000
-
-
-async def test_a_peer_that_provokes_refusals_and_does_not_read_is_not_read_either():
-    async with peer_and_raw_end() as (peer, end, _):
-        end.transport.pause_reading()
-        for _ in range(20_000):
-            end.send(b"garbage")
-            await asyncio.sleep(0)
-        assert peer._transport.unsent_bytes < 1_000_000
-        end.transport.resume_reading()
-        assert (await end.receive())["error"]["code"] == ErrorCode.PARSE_ERROR
-
-
-# ── ending ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def test_every_pending_call_fails_when_the_other_side_goes():
-    async with peer_and_raw_end() as (peer, end, _):
-        calls = [asyncio.ensure_future(catch(peer.call("m"))) for _ in range(10)]
-        await end.receive()
-        await end.transport.close()
-        async with asyncio.timeout(10):
-            results = await asyncio.gather(*calls)
-        assert all(isinstance(result, ConnectionClosed) for result in results)
-        with pytest.raises(ConnectionClosed):
-            await peer.call("m")
-
-
-async def test_a_sender_that_waits_is_let_go_when_we_close():
-    async with peer_and_raw_end() as (peer, end, _):
-        end.transport.pause_reading()
-
-        async def flood():
-            while True:
-                await peer.notify("n", "x" * 10_000)
-
-        flooding = asyncio.ensure_future(catch(flood()))
-        for _ in range(50):
-            await asyncio.sleep(0)
-    assert isinstance(await asyncio.wait_for(flooding, 10), ConnectionClosed)
-
-
-async def test_an_answer_that_came_before_the_end_is_delivered():
-    async with peer_and_raw_end() as (peer, end, _):
-        call = asyncio.ensure_future(peer.call("m"))
-        request = await end.receive()
-        end.send({"method": "slow", "params": {}})
-        end.send({"id": request["id"], "result": "in time"})
-        await end.transport.close()
-        assert decode(await call) == "in time"
-
-
-async def test_closing_fails_calls_and_cancels_handlers():
-    handler = Recorder()
-    async with raw_end_and_peer(handler) as (peer, end):
-        end.send({"id": 1, "method": "wait"})
-        await end.ask({"id": 2, "method": "echo"})
-        call = asyncio.ensure_future(catch(peer.call("m")))
-        await end.receive()
-    assert isinstance(await call, ConnectionClosed)
-    assert handler.cancelled == [b"1"]
-
-
-@asynccontextmanager
-async def raw_end_and_peer(handler):
-    near, far = memory_pair()
-    async with raw_end(far) as end:
-        async with Peer(near, handler) as peer:
-            yield peer, end
-        await asyncio.wait_for(end.ended.wait(), 10)
-
-
-async def test_requests_that_came_before_the_end_are_answered():
-    async with peer_and_raw_end() as (peer, end, _):
-        end.send({"id": 1, "method": "echo", "params": {}})
-        peer.input_ended(drained=False)
-        await peer.wait_ended()
-        assert (await end.receive())["id"] == 1
-
-
-async def test_a_wait_that_is_cancelled_from_outside_ends_the_peer_cleanly(caplog):
-    caplog.set_level(logging.ERROR)
-    async with asyncio.timeout(10):
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01), peer_and_raw_end() as (peer, _, _):
-                await peer.call("never answered")
-    assert not caplog.records
-
-
-async def test_raw_params_are_sent_as_they_are():
-    async with peer_and_raw_end() as (peer, end, _):
-        await peer.notify("n", Raw(b'{"a":  null}'))
-        assert await end.lines.get() == b'{"jsonrpc":"2.0","method":"n","params":{"a":  null}}'
-
-
-async def test_what_cannot_be_encoded_raises_and_leaves_nothing_half_sent():
-    async with peer_and_raw_end() as (peer, end, _):
-        with pytest.raises(TypeError):
-            await peer.notify("n", {"a": 1, "b": object()})
-        await peer.notify("n", {"ok": True})
-        assert (await end.receive())["params"] == {"ok": True}
 
 
 async def test_a_notification_behind_a_request_finds_it_begun():
