@@ -15,12 +15,14 @@
     ├── SessionUnreadable      its file is there, but cannot be used as a session
     ├── LogFailed              the log of a session cannot be written or read any more
     ├── BadCursor              a cursor that did not come from this list
+    ├── ServerFailure          an MCP server refused, broke the protocol, or is not there
     ├── UnknownModel           there is no model of that name
     ├── ModelFailure           the model could not answer
     │   ├── ContextOverflow    … because the conversation outgrew it
     │   └── MissingKey         … because it was given no key, or a wrong one
     ├── ScriptError            a model script is wrong, at this file and line
     ├── PathError              a path, or what it names, cannot be used: `files.errors`
+    ├── KeysUnusable, BadKey   the file of the keys, or what was given as one: `agent.keys`
     ├── ProfileError, …        the agent file, and trust in it: `agent.profile.problem`
     └── ToolFailure, Changed   a tool's call failed, or what was approved is gone: `agent.tools.tool`
 
@@ -203,6 +205,10 @@ class BadCursor(DragomanError):
 
 
 _PROBLEMS = {codes.ESTALE: "it is not as this process left it"}
+
+
+class ServerFailure(DragomanError):
+    """An MCP server refused something, broke the protocol, or is not there."""
 
 
 class UnknownModel(DragomanError):

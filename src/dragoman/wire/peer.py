@@ -89,11 +89,15 @@ class Peer:
         *,
         encoder: msgspec.json.Encoder = _PLAIN_ENCODER,
         find_shortcut: Callable[[str], Shortcut | None] | None = None,
+        cancel_method: str = CANCEL_REQUEST,
+        answers_malformed: bool = True,
     ) -> None:
         self._transport = transport
         self._encode_into = encoder.encode_into
         self._handler = handler
         self._find_shortcut = find_shortcut
+        self._cancel_method = cancel_method
+        self._answers_malformed = answers_malformed
         self._shortcut = NOWHERE
         self._tasks = asyncio.TaskGroup()
         self._out = bytearray()
@@ -113,6 +117,7 @@ class Peer:
         self._input_ended = asyncio.Event()
         self._input_was_file = False
         self._end: ConnectionClosed | None = None
+        self._end_known = asyncio.Event()
         self._closing = False
 
     async def __aenter__(self) -> Self:
@@ -140,8 +145,8 @@ class Peer:
 
     # ── sending ─────────────────────────────────────────────────────────────────────────────────
 
-    async def call(self, method: str, params: Any = NO_PARAMS) -> Raw:
-        """Send a request and wait for its result, undecoded; cancelling the wait cancels the request.
+    async def call(self, method: str, params: Any = NO_PARAMS, *, cancellable: bool = True) -> Raw:
+        """Send a request and wait for its result, undecoded; cancelling the wait cancels the request, if it may be.
 
         Raises RemoteError when the answer is an error, InvalidResult when it is no answer at all,
         ConnectionClosed when none will come and WouldDeadlock inside a notification handler.
@@ -160,8 +165,8 @@ class Peer:
             await self.flow()
             return await future
         except asyncio.CancelledError:
-            if self._end is None:
-                self._put(HEADS[CANCEL_REQUEST], {"requestId": Raw(request_id)})
+            if self._end is None and cancellable:
+                self._put(HEADS[self._cancel_method], {"requestId": Raw(request_id)})
             raise
         finally:
             self._calls.pop(request_id, None)
@@ -281,6 +286,7 @@ class Peer:
         await self._input_ended.wait()
         try:
             async with asyncio.timeout(None if self._input_was_file else END_GRACE_S):
+                await self._end_known.wait()
                 while running := self._running():
                     await asyncio.wait(running)
         except TimeoutError:
@@ -327,7 +333,7 @@ class Peer:
                 self._take_request(message.method, message.params, bytes(message.id))
         elif message.method is None:
             return None
-        elif message.method == CANCEL_REQUEST:
+        elif message.method == self._cancel_method:
             self._take_cancel(message.params)
         elif self._unbegun:
             return self._take_notification_later(message.method, message.params)
@@ -375,7 +381,7 @@ class Peer:
 
     def _refuse(self, malformed: Malformed) -> None:
         method, future = self._calls.get(malformed.id, (None, None))
-        if malformed.answerable:
+        if malformed.answerable and self._answers_malformed:
             self._put_error(malformed.id, malformed.code, malformed.problem)
             self._hold_back()
         elif method is not None and future is not None and not future.done():
@@ -386,7 +392,7 @@ class Peer:
         try:
             request_id = bytes(msgspec.json.decode(params, type=_CancelParams).request_id)
         except (msgspec.DecodeError, RecursionError):
-            _log.warning("a %s without a requestId was ignored", CANCEL_REQUEST)
+            _log.warning("a %s without a requestId was ignored", self._cancel_method)
             return
         request = self._by_id.get(request_id)
         if request is not None:
@@ -466,6 +472,7 @@ class Peer:
     def _begin_end(self, end: ConnectionClosed) -> None:
         if self._end is None:
             self._end = end
+            self._end_known.set()
         for _, future in self._calls.values():
             if not future.done():
                 future.set_exception(self._end)

@@ -1,0 +1,158 @@
+"""What a server is: how it is started or reached. Values of env and headers are secrets and are shown nowhere."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Literal
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from dragoman.protocol import v1
+
+Transport = Literal["stdio", "http", "sse", "acp"]
+
+HIDDEN = "[hidden]"
+
+SHORTEST_SECRET = 4
+"""Shorter values are words of any text, and hiding them would only garble it."""
+
+
+class StdioServer(msgspec.Struct, frozen=True, tag="stdio"):
+    """A program to start; `cwd` is the session's when it is None."""
+
+    name: str
+    command: str
+    args: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    cwd: str | None = None
+    secret_args: tuple[str, ...] = ()
+    """Those of `args` that are shown nowhere."""
+
+    transport = "stdio"
+
+    def __repr__(self) -> str:
+        return f"StdioServer({self.name!r})"
+
+
+class HttpServer(msgspec.Struct, frozen=True, tag="http"):
+    """A server at an address, spoken to by streamable HTTP."""
+
+    name: str
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+    transport = "http"
+
+    def __repr__(self) -> str:
+        return f"HttpServer({self.name!r})"
+
+
+class SseServer(msgspec.Struct, frozen=True, tag="sse"):
+    """A server at an address, spoken to by the older pair of an event stream and posts."""
+
+    name: str
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+    transport = "sse"
+
+    def __repr__(self) -> str:
+        return f"SseServer({self.name!r})"
+
+
+class AcpServer(msgspec.Struct, frozen=True, tag="acp"):
+    """A server inside the client, spoken to over the ACP connection itself."""
+
+    name: str
+    server_id: str
+
+    transport = "acp"
+
+
+Definition = StdioServer | HttpServer | SseServer | AcpServer
+
+
+def from_protocol(server: v1.McpServer) -> Definition:
+    """Return the definition that a client gave."""
+    match server:
+        case v1.McpServerStdio():
+            env = tuple((variable.name, variable.value) for variable in server.env)
+            return StdioServer(server.name, server.command, tuple(server.args), env)
+        case v1.McpServerHttp():
+            return HttpServer(server.name, server.url, _pairs(server.headers))
+        case v1.McpServerSse():
+            return SseServer(server.name, server.url, _pairs(server.headers))
+        case v1.McpServerAcp():
+            return AcpServer(server.name, server.server_id)
+
+
+def identity(definition: Definition) -> str:
+    """Return what approvals bind to: a hash of all that decides what would run, and nothing that a peer may choose.
+
+    The name is left out, for a peer may give any server any name.
+    """
+    nameless = msgspec.structs.replace(definition, name="")
+    return hashlib.sha256(msgspec.json.encode(nameless)).hexdigest()
+
+
+def describe(definition: Definition) -> str:
+    """Say in one line what would be started or reached, without secrets."""
+    match definition:
+        case StdioServer():
+            return Redactor([definition]).clean(" ".join([definition.command, *definition.args]))
+        case HttpServer() | SseServer():
+            return bare_address(definition.url)
+        case AcpServer():
+            return "inside the client"
+
+
+def bare_address(url: str) -> str:
+    """Return an address without what may be secret in it: name, password, query and fragment."""
+    try:
+        parts = urlsplit(url)
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    except ValueError:
+        return "an address that cannot be read"
+
+
+class Redactor:
+    """Hides the secrets of servers in texts that somebody else wrote, such as their stderr."""
+
+    def __init__(self, definitions: Sequence[Definition]) -> None:
+        secrets = {secret for definition in definitions for secret in _secrets(definition)}
+        self._secrets = sorted((secret for secret in secrets if len(secret) >= SHORTEST_SECRET), key=len, reverse=True)
+
+    def clean(self, text: str) -> str:
+        """Return the text with every secret hidden."""
+        for secret in self._secrets:
+            text = text.replace(secret, HIDDEN)
+        return text
+
+
+def _secrets(definition: Definition) -> Iterator[str]:
+    match definition:
+        case StdioServer():
+            yield from definition.secret_args
+            for _, value in definition.env:
+                yield value
+        case HttpServer() | SseServer():
+            yield from _address_secrets(definition.url)
+            for _, value in definition.headers:
+                yield value
+                # "Bearer x" may come back as "x" alone.
+                yield value.rpartition(" ")[2]
+        case AcpServer():
+            pass
+
+
+def _address_secrets(url: str) -> Iterator[str]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return
+    yield parts.query
+    yield from (value for value in (parts.username, parts.password) if value)
+
+
+def _pairs(headers: Sequence[v1.HttpHeader]) -> tuple[tuple[str, str], ...]:
+    return tuple((header.name, header.value) for header in headers)

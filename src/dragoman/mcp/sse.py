@@ -1,0 +1,114 @@
+"""Lines over an event stream and posts: the older of MCP's two HTTP transports.
+
+The SDK has one as well, but it gives up a connection at an event of more than 1 MiB.
+"""
+
+import asyncio
+from collections import deque
+from typing import Any, cast
+from urllib.parse import urljoin, urlsplit
+
+import httpx2
+
+from dragoman.errors import ConnectionClosed
+from dragoman.mcp.http import explain_http, explain_status
+from dragoman.wire import MAX_LINE_BYTES, Receiver
+
+READ_TIMEOUT_S = 3600.0
+"""An event stream may be silent for as long as nobody calls."""
+
+CONNECT_TIMEOUT_S = 30.0
+
+
+class SseTransport:
+    """Carries each message as one event, or one post."""
+
+    can_write = True
+    unsent_bytes = 0
+
+    def __init__(self, url: str, headers: dict[str, str]) -> None:
+        timeout = httpx2.Timeout(CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S)
+        self._url = url
+        self._client = httpx2.AsyncClient(headers=headers, timeout=timeout)
+        self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._unsent: deque[bytes] = deque()
+        self._something_to_send = asyncio.Event()
+        self._reading = asyncio.Event()
+        self._reading.set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._end = ConnectionClosed("the server closed its event stream")
+
+    def start(self, receiver: Receiver, tasks: asyncio.TaskGroup) -> None:
+        self._tasks = [tasks.create_task(self._read(receiver)), tasks.create_task(self._post())]
+
+    def write(self, lines: bytes | bytearray) -> None:
+        self._unsent.extend(bytes(lines).rstrip(b"\n").split(b"\n"))
+        self._something_to_send.set()
+
+    async def drained(self) -> None:
+        """Never wait: what is asked of a server is small."""
+
+    def pause_reading(self) -> None:
+        self._reading.clear()
+
+    def resume_reading(self) -> None:
+        self._reading.set()
+
+    async def explain_end(self) -> ConnectionClosed:
+        return self._end
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if not self._endpoint.done():
+            self._endpoint.cancel()
+        await self._client.aclose()
+
+    async def _read(self, receiver: Receiver) -> None:
+        accept = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+        try:
+            async with self._client.stream("GET", self._url, headers=accept) as response:
+                _check(response)
+                async for event in httpx2.EventSource(response, max_event_size=MAX_LINE_BYTES):
+                    if event.event == "endpoint":
+                        self._take_endpoint(event.data)
+                    elif event.data:
+                        await self._reading.wait()
+                        receiver.lines_received([event.data.encode()])
+        except (httpx2.HTTPError, httpx2.InvalidURL, ConnectionClosed) as error:
+            self._fail(error)
+        finally:
+            receiver.input_ended(drained=False)
+
+    async def _post(self) -> None:
+        try:
+            endpoint = await self._endpoint
+            while True:
+                while self._unsent:
+                    line = self._unsent.popleft()
+                    json = {"Content-Type": "application/json"}
+                    _check(await self._client.post(endpoint, content=line, headers=json))
+                self._something_to_send.clear()
+                await self._something_to_send.wait()
+        except (httpx2.HTTPError, httpx2.InvalidURL, ConnectionClosed) as error:
+            self._fail(error)
+            self._tasks[0].cancel()
+
+    def _take_endpoint(self, data: str) -> None:
+        """The server says where to post; headers and messages are for its own origin only."""
+        endpoint = urljoin(self._url, data)
+        own, other = urlsplit(self._url), urlsplit(endpoint)
+        if (own.scheme, own.netloc) != (other.scheme, other.netloc):
+            raise ConnectionClosed("the server wants its messages posted to another origin, which is refused")
+        if not self._endpoint.done():
+            self._endpoint.set_result(endpoint)
+
+    def _fail(self, error: Exception) -> None:
+        self.can_write = False
+        self._end = error if isinstance(error, ConnectionClosed) else ConnectionClosed(explain_http(error))
+
+
+def _check(response: Any) -> None:
+    status = cast("int", response.status_code)
+    if not 200 <= status < 300:
+        raise ConnectionClosed(explain_status(status))

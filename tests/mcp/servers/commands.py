@@ -1,0 +1,74 @@
+"""How tests start the servers: the scripted ones with their options, and the real ones."""
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+NODE_MODULES = HERE.parent.parent / "peers" / "node_modules" / "@modelcontextprotocol"
+SCRIPTS = Path(sys.executable).parent
+
+needs_node = pytest.mark.skipif(
+    shutil.which("node") is None, reason="Node is not here: the MCP servers written in TypeScript were not tried"
+)
+
+TIME = [str(SCRIPTS / "mcp-server-time"), "--local-timezone", "Europe/Zurich"]
+EVERYTHING = ["node", str(NODE_MODULES / "server-everything" / "dist" / "index.js")]
+
+
+def scripted(**options):
+    """Return the command of a scripted server over stdio."""
+    return [sys.executable, "-I", "-S", str(HERE / "scripted.py"), json.dumps(options)]
+
+
+def git(repository):
+    """Return the command of the git server on a repository."""
+    return [str(SCRIPTS / "mcp-server-git"), "--repository", str(repository)]
+
+
+def filesystem(*folders):
+    """Return the command of the filesystem server on folders."""
+    return ["node", str(NODE_MODULES / "server-filesystem" / "dist" / "index.js"), *map(str, folders)]
+
+
+@contextmanager
+def scripted_http(options=None, **way):
+    """Run a scripted server over HTTP, and give its address without a path (`/mcp` and `/sse` are there)."""
+    command = [sys.executable, "-I", "-S", str(HERE / "http.py"), json.dumps(options or {}), json.dumps(way)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            word, _, port = process.stdout.readline().decode().partition(" ")
+            assert word == "PORT", "the server did not start; its stderr says why"
+            yield f"http://127.0.0.1:{int(port)}"
+        finally:
+            process.kill()
+
+
+@contextmanager
+def everything_http(kind):
+    """Run the everything server over HTTP, by `streamableHttp` or `sse`, and give its whole address."""
+    port = _free_port()
+    environment = {"PATH": str(Path(shutil.which("node")).parent), "PORT": str(port)}
+    with subprocess.Popen(
+        [*EVERYTHING, kind], env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            assert any(b"on port" in line for line in process.stderr), "the server ended before it listened"
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            yield f"http://127.0.0.1:{port}/{'sse' if kind == 'sse' else 'mcp'}"
+        finally:
+            process.kill()
+
+
+def _free_port():
+    """Return a port that was free just now: the everything server does not tell which one the system gave it."""
+    with closing(socket.socket()) as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]

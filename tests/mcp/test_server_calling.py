@@ -1,0 +1,198 @@
+"""Calling the tools of a server, and what happens when it does not play along."""
+
+import asyncio
+import json
+
+import pytest
+
+from dragoman.errors import ServerFailure
+from dragoman.mcp.definition import HttpServer, SseServer
+from dragoman.protocol import v1
+from tests.mcp.connecting import Answers
+from tests.mcp.servers.commands import scripted_http
+
+
+async def test_a_result_of_twenty_megabytes_arrives_whole(bench):
+    server = await bench.ready(result_bytes=20_000_000)
+    (said,) = (await server.call("echo", {})).content
+    assert len(said.text) == 20_000_000
+
+
+async def test_every_kind_of_content_arrives_as_its_acp_kind(bench):
+    server = await bench.ready(returns=["text", "image", "audio", "resource", "blob", "resource_link"])
+    kinds = [type(block) for block in (await server.call("echo", {})).content]
+    assert kinds == [
+        v1.TextContent,
+        v1.ImageContent,
+        v1.AudioContent,
+        v1.EmbeddedResource,
+        v1.EmbeddedResource,
+        v1.ResourceLink,
+    ]
+
+
+async def test_structured_content_and_errors_are_kept_apart(bench):
+    server = await bench.ready(content_tools=True)
+    results = {tool.name: await server.call(tool.name, {}) for tool in server.tools if tool.name != "echo"}
+    assert [name for name, result in results.items() if result.failed] == ["error"]
+    assert [result.structured for result in results.values() if result.structured] == [{"degrees": 21}]
+
+
+async def test_an_unknown_tool_is_refused_in_the_servers_words(bench):
+    server = await bench.ready()
+    with pytest.raises(ServerFailure, match="nowhere"):
+        await server.call("nowhere", {})
+
+
+async def test_progress_is_told_in_order_before_the_result(bench):
+    server = await bench.ready(progress=3)
+    told = []
+
+    async def tell(progress, total, message):
+        told.append((progress, total))
+
+    await server.call("echo", {}, progress=tell)
+    assert told == [(1.0, 3.0), (2.0, 3.0), (3.0, 3.0)]
+
+
+async def test_cancelling_the_wait_cancels_the_call_at_the_server(bench, tmp_path):
+    noted = tmp_path / "cancelled"
+    server = await bench.ready(hang_at="call", cancel_file=str(noted))
+    call = asyncio.create_task(server.call("echo", {}))
+    await asyncio.sleep(0)
+    await _until(lambda: not call.done())
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await _until(lambda: noted.exists() and noted.read_text())
+    assert server.state == "ready"
+
+
+async def test_a_call_that_takes_too_long_is_given_up_and_cancelled(bench, tmp_path):
+    noted = tmp_path / "cancelled"
+    server = await bench.ready(hang_at="call", cancel_file=str(noted))
+    with pytest.raises(ServerFailure, match=r"did not answer within 0\.2 s"):
+        await server.call("echo", {}, timeout_s=0.2)
+    await _until(lambda: noted.exists() and noted.read_text())
+
+
+async def test_a_crash_in_a_call_fails_it_with_the_reason_and_the_server_comes_back(bench, tmp_path):
+    server = await bench.ready(
+        crash_at="call", crash_once=str(tmp_path / "once"), crash_code=7, crash_stderr="the disk is full"
+    )
+    with pytest.raises(ServerFailure, match=r"(?s)code 7.*the disk is full"):
+        await server.call("echo", {})
+    await bench.until(lambda: bench.states[-2:] == ["connecting", "ready"])
+    assert "back" in (await server.call("echo", {"text": "back"})).content[0].text
+
+
+async def test_a_server_that_crashes_in_every_call_is_restarted_once(bench):
+    server = await bench.ready(crash_at="call", crash_stderr="always")
+    for _ in range(2):
+        with pytest.raises(ServerFailure, match="always"):
+            await server.call("echo", {})
+    await bench.until(lambda: server.state == "failed")
+    assert bench.states == ["connecting", "ready", "connecting", "ready", "failed"]
+    with pytest.raises(ServerFailure, match="is not there"):
+        await server.call("echo", {})
+
+
+async def test_half_an_answer_before_the_end_is_a_crash_and_nothing_else(bench):
+    server = await bench.ready(crash_at="answer")
+    with pytest.raises(ServerFailure, match="broke down"):
+        await server.call("echo", {})
+
+
+async def test_a_failed_server_can_be_restarted_by_hand(bench, tmp_path):
+    server = bench.server(crash_at="start", crash_once=str(tmp_path / "once"))
+    await server.settled()
+    assert server.state == "failed"
+    await server.restart()
+    await server.settled()
+    assert server.state == "ready"
+
+
+async def test_tools_that_change_are_listed_anew(bench):
+    server = await bench.ready(list_changed_after_call=True)
+    await server.call("echo", {})
+    await bench.until(lambda: len(server.tools) == 2)
+    assert [tool.name for tool in server.tools] == ["echo", "added_1"]
+
+
+@pytest.mark.parametrize("string_ids", [False, True])
+async def test_what_a_server_asks_during_a_call_is_answered(bench, tmp_path, string_ids):
+    host = Answers([str(tmp_path)], {"action": "accept", "content": {"name": "Ada"}}, _sampled("yes"))
+    form = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}
+    question = {"messages": [{"role": "user", "content": {"type": "text", "text": "Is it?"}}], "maxTokens": 5}
+    server = await bench.ready(host=host, roots=True, elicit=form, sample=question, string_ids=string_ids)
+    said = [json.loads(block.text) for block in (await server.call("echo", {})).content]
+    answers = {name: answer["result"] for each in said for name, answer in each.items() if "result" in answer}
+    assert answers["roots"]["roots"][0]["uri"] == tmp_path.as_uri()
+    assert answers["elicit"]["content"] == {"name": "Ada"}
+    assert answers["sample"]["content"]["text"] == "yes"
+    assert [server for server, _ in host.asked] == ["one", "one"]
+
+
+async def test_the_host_of_the_call_answers_before_the_one_of_the_server(bench):
+    of_server, of_call = Answers(), Answers(elicited={"action": "accept", "content": {}})
+    form = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {}}}
+    server = await bench.ready(host=of_server, elicit=form)
+    result = await server.call("echo", {}, host=of_call)
+    assert "accept" in result.content[0].text
+    assert not of_server.asked
+
+
+async def test_a_prompt_is_filled_in(bench):
+    prompts = [{"name": "greet", "arguments": [{"name": "who", "required": True}], "text": "Say hello to {who}"}]
+    server = await bench.ready(prompts=prompts)
+    (message,) = await server.prompt("greet", {"who": "Ada"})
+    assert (message.role, message.content.text) == ("user", "Say hello to Ada")
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 500])
+@pytest.mark.parametrize("make", [HttpServer, SseServer])
+async def test_a_status_that_is_no_success_is_explained(bench, status, make):
+    path = "mcp" if make is HttpServer else "sse"
+    with scripted_http(status=status) as address:
+        server = bench.server(make("web", f"{address}/{path}"))
+        await server.settled()
+    assert server.state == "failed"
+    assert f"HTTP {status}" in server.reason
+
+
+@pytest.mark.parametrize("make", [HttpServer, SseServer])
+async def test_headers_are_sent_with_everything(bench, make):
+    path = "mcp" if make is HttpServer else "sse"
+    with scripted_http(authorization="Bearer canary") as address:
+        server = await bench.ready(make("web", f"{address}/{path}", (("Authorization", "Bearer canary"),)))
+        assert (await server.call("echo", {"text": "in"})).content
+        other = bench.server(make("web", f"{address}/{path}", (("Authorization", "Bearer wrong"),)))
+        await other.settled()
+        assert "credentials" in other.reason
+        assert "wrong" not in other.reason
+
+
+async def test_a_server_that_forgot_the_session_is_greeted_anew(bench):
+    with scripted_http(forget_after=1) as address:
+        server = await bench.ready(HttpServer("web", f"{address}/mcp"))
+        await server.call("echo", {})
+        with pytest.raises(ServerFailure, match="forgotten"):
+            await server.call("echo", {})
+        await bench.until(lambda: bench.states[-1] == "ready" and len(bench.states) > 2)
+        assert (await server.call("echo", {"text": "again"})).content
+
+
+async def test_events_of_many_megabytes_come_over_an_event_stream(bench):
+    with scripted_http({"result_bytes": 5_000_000}) as address:
+        server = await bench.ready(SseServer("web", f"{address}/sse"))
+        (said,) = (await server.call("echo", {})).content
+        assert len(said.text) == 5_000_000
+
+
+def _sampled(text):
+    return {"role": "assistant", "content": {"type": "text", "text": text}, "model": "test", "stopReason": "endTurn"}
+
+
+async def _until(condition):
+    while not condition():
+        await asyncio.sleep(0.01)
