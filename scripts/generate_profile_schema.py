@@ -25,7 +25,7 @@ def generate() -> str:
 
 
 def _secret(kind: type) -> dict[str, Any]:
-    if kind is not Secret:
+    if not issubclass(kind, Secret):
         raise NotImplementedError
     return {"type": "string"}
 

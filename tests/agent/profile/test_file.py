@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from dragoman.agent.profile import MissingVariable, Profile, ProfileError
-from dragoman.agent.profile.file import MAX_BYTES, load_profile, parse_profile
+from dragoman.agent.profile.file import MAX_OWN_BYTES, load_profile, parse_profile
 from dragoman.agent.profile.limits import Limits
 from dragoman.agent.profile.model import ModelOptions, ModelSettings
 from dragoman.agent.profile.permissions import Permissions
+from dragoman.agent.profile.search import Search
 from dragoman.agent.profile.secret import Secret
+from dragoman.agent.profile.sources import MAX_BYTES
 
 ROOT = Path(__file__).parents[3]
 CANARY = "sk-canary-7391"
@@ -33,7 +35,7 @@ def problems(text):
         ("", Profile()),
         ("# only a comment\n", Profile()),
         ("{}", Profile()),
-        ("permissions:\nlimits:\nmodel:\n", Profile()),
+        ("permissions:\nlimits:\nmodel:\nmcpServers:\nrules:\nreferences:\nsearch:\n", Profile()),
         ("model: guide", Profile(model=ModelSettings("guide"))),
         ("model: script:replies.yaml", Profile(model=ModelSettings("script:/p/replies.yaml"))),
         ("model: {name: 'local:/m/x.gguf'}", Profile(model=ModelSettings("local:/m/x.gguf"))),
@@ -42,6 +44,8 @@ def problems(text):
         ("permissions: {mode: yolo, allow_yolo: yes}", Profile(permissions=Permissions("yolo", allow_yolo=True))),
         ("limits: {command_timeout_s: null, mcp_wait_s: 0}", Profile(limits=Limits(50, None, None, 0.0))),
         ('{\n\t"limits": {"turn_requests": 3}\n}', Profile(limits=Limits(3))),
+        ("limits: {mcp_call_timeout_s: null}", Profile(limits=Limits(mcp_call_timeout_s=None))),
+        ("search: {top_k: 3, top_n: 1, min_score: 1}", Profile(search=Search(3, 1, 1.0))),
         (
             """
 model:
@@ -101,10 +105,19 @@ def test_a_good_file_is_read(text, profile):
         ("model: {name: x, api_key: 'env://A B'}", 1, "expected the name of an environment variable after env://"),
         ("model: {name: x, options: {temperature: 3}}", 1, "expected a number from 0 to 2 or null, got 3"),
         ("model: {name: x, options: {headers: {A: [b]}}}", 1, "model.options.headers.A: expected text, got a list"),
+        ("search: {topk: 3}", 1, "search.topk: unknown key; did you mean top_k?"),
+        ("search: {top_n: 0}", 1, "search.top_n: expected a whole number of at least 1, got 0"),
+        ("search: {min_score: 2}", 1, "search.min_score: expected a number from 0 to 1, got 2"),
+        ("limits: {mcp_call_timeout_s: 0}", 1, "expected a number above 0 or null, got 0"),
+        ("model: script:~nobody-has-this-home/x", 1, "model: ~nobody-has-this-home/x is no path"),
         ("instructions: 5", 1, "expected text or a mapping with file, got a whole number; put it in quotes"),
         ("instructions: {file: nowhere.md}", 1, "instructions.file: nowhere.md cannot be read: No such file"),
         ('instructions: {file: "a\\0b"}', 1, "is no path"),
-        ("- a", 1, "expected a mapping with model, instructions, permissions, limits, got a list"),
+        (
+            "- a",
+            1,
+            "expected a mapping with model, instructions, permissions, limits, mcpServers, rules, references, search",
+        ),
         ("hello", 1, "got text"),
         ("a: b: c", 1, "not YAML"),
         ("model: x\n  limits: y", 2, "not YAML"),
@@ -172,7 +185,7 @@ def test_a_confined_file_names_no_file_outside_its_directory(tmp_path):
         (lambda path: path.mkdir(), "regular file"),
         (os.mkfifo, "regular file"),
         (lambda path: path.symlink_to("/dev/zero"), "regular file"),
-        (lambda path: path.write_bytes(b"#" * (MAX_BYTES + 1)), "more than"),
+        (lambda path: path.write_bytes(b"#" * (MAX_OWN_BYTES + 1)), "more than"),
         (lambda path: path.write_bytes(b"\xff\xfe"), "UTF-8"),
         (lambda path: path.symlink_to(path), "cannot be read"),
     ],
@@ -184,9 +197,20 @@ def test_what_is_no_readable_text_is_refused(tmp_path, make, words):
         load_profile(tmp_path / "a.yaml")
 
 
+def test_a_projects_file_is_smaller_than_the_persons_own_may_be(tmp_path):
+    (tmp_path / "a.yaml").write_bytes(b"#" * (MAX_BYTES + 1))
+    assert load_profile(tmp_path / "a.yaml").profile == Profile()
+    with pytest.raises(ProfileError, match="more than 1,048,576 bytes"):
+        load_profile(tmp_path / "a.yaml", confined=True)
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        f"mcpServers: {{a: {{command: x, args: [-t, env://{CANARY} {CANARY}]}}}}",
+        f"mcpServers: {{a: {{command: x, args: [{CANARY}], env: {{T: {CANARY}}}}}}}",
+        f"mcpServers: {{a: {{url: 'https://h', headers: {{T: {CANARY}, U: [{CANARY}]}}}}}}",
+        f"mcpServers: {{a: {{url: 'https://h', headers: {{T: \"{CANARY}\\n\"}}}}}}",
         f"model: {{name: x, api_key: {CANARY}, options: {{headers: {{A: {CANARY}}}}}}}",
         f"model: {{name: x, api_key: [{CANARY}]}}",
         f"model: {{name: x, apikey: {CANARY}}}",

@@ -1,22 +1,40 @@
 """What a project's agent file would change, in sentences for the person who has to agree to it."""
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 
+from dragoman.agent.profile.include import Include
+from dragoman.agent.profile.items import Item
 from dragoman.agent.profile.limits import Limits
 from dragoman.agent.profile.model import ModelSettings
 from dragoman.agent.profile.permissions import Permissions
 from dragoman.agent.profile.profile import Profile
+from dragoman.agent.profile.search import Search
 from dragoman.agent.profile.secret import find_secrets
-from dragoman.agent.yaml.words import printable
+from dragoman.agent.profile.servers import AgentServer, Permission
+from dragoman.agent.yaml.words import listed, printable
 
 SHOWN_LETTERS = 500
 """Of the instructions: enough to judge them by, little enough to be read."""
+
+SHOWN_ITEM_LETTERS = 200
+"""Of one rule or reference, of which there may be many."""
 
 _MODES = {
     "ask": "It would begin in the mode ask: reads run, everything else asks.",
     "code": "It would let edits inside the project run without asking (mode code).",
     "plan": "It would begin in the mode plan, which only reads.",
     "yolo": "It would let everything run without asking (mode yolo).",
+}
+_PERMISSIONS: dict[Permission, str] = {
+    "allow": "would run without asking",
+    "ask": "would ask",
+    "deny": "would be refused",
+}
+_INCLUDES: dict[Include, str] = {
+    "always": "in every turn",
+    "manual": "when added by hand",
+    "agent": "when found by the search",
 }
 
 
@@ -30,7 +48,11 @@ def what_it_changes(profile: Profile, instead_of: Profile | None = None) -> list
         *(f"It reads the environment variable {variable}." for variable in _variables(profile)),
         *_instructions(profile.instructions, other.instructions),
         *_permissions(profile.permissions, other.permissions),
-        *_limits(profile.limits, other.limits),
+        *_servers(profile.servers, other.servers),
+        *_items("rule", profile.rules, other.rules),
+        *_items("reference", profile.references, other.references),
+        *_numbers("limit", profile.limits, other.limits),
+        *_numbers("search setting", profile.search, other.search),
     ]
 
 
@@ -63,9 +85,13 @@ def _instructions(text: str, other: str) -> Iterator[str]:
     if not text.strip():
         yield "It would leave out your instructions."
         return
-    more = len(text) - SHOWN_LETTERS
+    yield f"It would give the model these instructions: {_beginning(text, SHOWN_LETTERS)}"
+
+
+def _beginning(text: str, letters: int) -> str:
+    more = len(text) - letters
     rest = f" … and {more:,} characters more; read them in the file before you agree" if more > 0 else ""
-    yield f"It would give the model these instructions: «{_lines(text[:SHOWN_LETTERS])}»{rest}"
+    return f"«{_lines(text[:letters])}»{rest}"
 
 
 def _lines(text: str) -> str:
@@ -87,11 +113,70 @@ def _permissions(permissions: Permissions, other: Permissions) -> Iterator[str]:
         yield f"A question for permission would wait {wait} for an answer."
 
 
-def _limits(limits: Limits, other: Limits) -> Iterator[str]:
-    for name in limits.__struct_fields__:
-        value, before = getattr(limits, name), getattr(other, name)
+def _servers(servers: Sequence[AgentServer], others: Sequence[AgentServer]) -> Iterator[str]:
+    before = {server.name: server for server in others}
+    for server in servers:
+        if server != before.get(server.name):
+            yield _start(server)
+            yield from _tools(server)
+    gone = sorted(before.keys() - {server.name for server in servers})
+    if gone:
+        yield f"It would leave out your servers {_names(gone)}."
+
+
+def _start(server: AgentServer) -> str:
+    if server.url is not None:
+        from dragoman.mcp.definition import bare_address
+
+        address = bare_address(server.url)
+        query = " and more behind it" if address != server.url else ""
+        headers = f", with the headers {_names(server.headers)}" if server.headers else ""
+        return f"It would use the MCP server {_name(server)} at {_lines(address)}{query}{headers}."
+    command = _lines(shlex.join([server.command or "", *(argument.shown for argument in server.args)]))
+    place = f", in {_lines(server.cwd)}" if server.cwd else ""
+    env = f", with the variables {_names(server.env)}" if server.env else ""
+    return f"It would start a program, the MCP server {_name(server)}: {command}{place}{env}."
+
+
+def _tools(server: AgentServer) -> Iterator[str]:
+    if server.trust:
+        yield f"What {_name(server)} says about which of its tools only read would be believed; those would not ask."
+    if server.permission:
+        yield f"The tools of {_name(server)} {_PERMISSIONS[server.permission]}."
+    if server.include != "always":
+        yield f"The tools of {_name(server)} would be put before the model {_INCLUDES[server.include]}."
+    for name, tool in server.tools.items():
+        if tool.permission:
+            yield f"The tool {printable(name)} of {_name(server)} {_PERMISSIONS[tool.permission]}."
+        if tool.include:
+            where = _INCLUDES[tool.include]
+            yield f"The tool {printable(name)} of {_name(server)} would be put before the model {where}."
+
+
+def _items(kind: str, items: Sequence[Item], others: Sequence[Item]) -> Iterator[str]:
+    before = {item.name: item for item in others}
+    for item in items:
+        if item != before.get(item.name):
+            where, text = _INCLUDES[item.include], _beginning(item.text, SHOWN_ITEM_LETTERS)
+            yield f"It would give the model the {kind} {printable(item.name)}, {where}: {text}"
+    gone = sorted(before.keys() - {item.name for item in items})
+    if gone:
+        yield f"It would leave out your {kind}s {_names(gone)}."
+
+
+def _name(server: AgentServer) -> str:
+    return printable(server.name)
+
+
+def _names(names: Iterable[str]) -> str:
+    return listed(printable(name) for name in names)
+
+
+def _numbers(kind: str, settings: Limits | Search, other: Limits | Search) -> Iterator[str]:
+    for name in settings.__struct_fields__:
+        value, before = getattr(settings, name), getattr(other, name)
         if value != before:
-            yield f"The limit {name} would be {_number(value)} instead of {_number(before)}."
+            yield f"The {kind} {name} would be {_number(value)} instead of {_number(before)}."
 
 
 def _number(value: float | None) -> str:

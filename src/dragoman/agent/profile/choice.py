@@ -8,6 +8,7 @@ from dragoman.agent.profile.changes import what_it_changes
 from dragoman.agent.profile.lookup import Found, find_at_home, find_explicit, find_in_project
 from dragoman.agent.profile.problem import ProfileError
 from dragoman.agent.profile.trust import Trust
+from dragoman.agent.profile.understood import what_is_not_used
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -22,13 +23,18 @@ class Choice(msgspec.Struct, frozen=True):
 def choose_profile(explicit: Path | None, cwd: str, home: Path, trust: Trust) -> Choice:
     """Choose for a session in this directory; raises ProfileError about the person's own files only."""
     if explicit is not None:
-        return Choice(find_explicit(explicit))
+        return _used(find_explicit(explicit))
     own = find_at_home(home)
     try:
         project = find_in_project(cwd, home)
     except ProfileError as error:
         return Choice(own, notice=f"The agent file of this project is ignored, for it is wrong:\n{error}")
-    return Choice(own) if project is None else _judge(project, own, trust)
+    return _used(own) if project is None else _judge(project, own, trust)
+
+
+def _used(found: Found) -> Choice:
+    left = what_is_not_used(found.understood)
+    return Choice(found, notice=f"{found.path} counts. {left}" if left else None)
 
 
 def _judge(project: Found, own: Found, trust: Trust) -> Choice:
@@ -36,7 +42,7 @@ def _judge(project: Found, own: Found, trust: Trust) -> Choice:
     changes = tuple(what_it_changes(project.profile, own.profile))
     verdict = trust.verdict(project.path, project.digest)
     if verdict or not changes:
-        return Choice(project)
+        return _used(project)
     if verdict is None:
         notice = f"{project.path} is ignored until you have agreed to what it would change."
         return Choice(own, project, changes, notice)

@@ -23,3 +23,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mcp_wait_s: Annotated[
         float, Meta(ge=0, description="Seconds that the first prompt waits for MCP servers that are still connecting.")
     ] = 10.0
+    mcp_call_timeout_s: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="Seconds that a call of an MCP tool may take before it is cancelled; null: any."),
+    ] = 300.0

@@ -1,4 +1,7 @@
-"""Where the agent file is found: named, in the project, or at home; the first counts."""
+"""Where the agent file is found: named, in the project, or at home; the first counts.
+
+In each directory ours is looked for before TsAgent's.
+"""
 
 from pathlib import Path
 from typing import Literal
@@ -8,20 +11,24 @@ import msgspec
 from dragoman.agent.profile.file import load_profile
 from dragoman.agent.profile.problem import ProfileError
 from dragoman.agent.profile.profile import Profile
+from dragoman.agent.profile.understood import Understood
 from dragoman.agent.yaml.nodes import Problem
 
 FILE_NAME = "dragoman.yaml"
+TSAGENT_FILE_NAMES = ("tsagent.yaml", "tsagent.yml", "tsagent.json")
+"""In the order in which TsAgent itself looks for them."""
 
 Origin = Literal["explicit", "project", "home", "none"]
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A profile, the file that it comes from, and the hash of what was read."""
+    """A profile, the file that it comes from, the hash of what was read, and what was understood of TsAgent's."""
 
     profile: Profile = Profile()
     path: Path | None = None
     origin: Origin = "none"
     digest: str = ""
+    understood: tuple[Understood, ...] = ()
 
 
 def find_profile(explicit: Path | None, cwd: str, home: Path) -> Found:
@@ -41,25 +48,27 @@ def find_explicit(path: Path) -> Found:
 
 def find_in_project(cwd: str, home: Path) -> Found | None:
     """Return the file in the directory of a session, unless that is the home; raises ProfileError."""
-    return None if _is_same(cwd, home) else _find_if_there(Path(cwd, FILE_NAME), "project")
+    return None if _is_same(cwd, home) else _find_in(Path(cwd), "project")
 
 
 def find_at_home(home: Path) -> Found:
     """Return the person's own file, or the default; raises ProfileError."""
-    return _find_if_there(home / FILE_NAME, "home") or Found()
+    return _find_in(home, "home") or Found()
 
 
 def _is_same(cwd: str, home: Path) -> bool:
     return home.exists() and home.samefile(cwd)
 
 
-def _find_if_there(path: Path, origin: Origin) -> Found | None:
-    try:
-        return _find(path, origin)
-    except FileNotFoundError:
-        return None
+def _find_in(directory: Path, origin: Origin) -> Found | None:
+    for name in (FILE_NAME, *TSAGENT_FILE_NAMES):
+        try:
+            return _find(directory / name, origin)
+        except FileNotFoundError:
+            continue
+    return None
 
 
 def _find(path: Path, origin: Origin) -> Found:
     loaded = load_profile(path, confined=origin == "project")
-    return Found(loaded.profile, path, origin, loaded.digest)
+    return Found(loaded.profile, path, origin, loaded.digest, loaded.understood)

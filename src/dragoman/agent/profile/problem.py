@@ -3,6 +3,7 @@
 ProfileError        the file is wrong, at these lines
 MissingVariable     it names an environment variable that is not set
 TrustFailed         what was decided about a project's file cannot be kept
+EditRefused         the file cannot be changed as it was asked to be
 """
 
 from collections.abc import Sequence
@@ -38,6 +39,15 @@ class TrustFailed(DragomanError):
         self.path = path
         self.reason = reason
         super().__init__(f"cannot keep the decision in {path}: {reason}; it holds for this session only")
+
+
+class EditRefused(DragomanError):
+    """An agent file cannot be changed as it was asked to be, and is as it was."""
+
+    def __init__(self, file: str, reason: str) -> None:
+        self.file = file
+        self.reason = reason
+        super().__init__(f"{file} is left as it is: {reason}")
 
 
 def _place(file: str, problem: Problem) -> str:

@@ -2,9 +2,12 @@
 
 import msgspec
 
+from dragoman.agent.profile.items import Item
 from dragoman.agent.profile.limits import Limits
 from dragoman.agent.profile.model import ModelSettings
 from dragoman.agent.profile.permissions import Permissions
+from dragoman.agent.profile.search import Search
+from dragoman.agent.profile.servers import AgentServer
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -14,3 +17,7 @@ class Profile(msgspec.Struct, frozen=True):
     instructions: str = ""
     permissions: Permissions = Permissions()
     limits: Limits = Limits()
+    servers: tuple[AgentServer, ...] = ()
+    rules: tuple[Item, ...] = ()
+    references: tuple[Item, ...] = ()
+    search: Search = Search()

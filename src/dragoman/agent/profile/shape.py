@@ -6,9 +6,12 @@ import msgspec
 from msgspec import Meta
 
 from dragoman.agent.profile.instructions import TextFile
+from dragoman.agent.profile.items import Items, ListedItem
 from dragoman.agent.profile.limits import Limits
 from dragoman.agent.profile.model import ModelSettings, Name
 from dragoman.agent.profile.permissions import Permissions
+from dragoman.agent.profile.search import Search
+from dragoman.agent.profile.servers import ServerSettings
 
 
 class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -23,3 +26,19 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = ""
     permissions: Annotated[Permissions, Meta(description="What runs unasked.")] = Permissions()
     limits: Annotated[Limits, Meta(description="What a turn may use.")] = Limits()
+    servers: Annotated[
+        dict[str, ServerSettings], Meta(description="The agent's own MCP servers, by name; its sessions share them.")
+    ] = msgspec.field(default_factory=dict[str, ServerSettings], name="mcpServers")
+    rules: Annotated[
+        Items,
+        Meta(
+            description="How the model is to work: named texts, as a mapping or a list; {dir: …} takes the Markdown "
+            "files of a directory."
+        ),
+    ] = msgspec.field(default_factory=list[ListedItem])
+    references: Annotated[
+        Items, Meta(description="What the model may need to know: named texts, written as rules are.")
+    ] = msgspec.field(default_factory=list[ListedItem])
+    search: Annotated[
+        Search, Meta(description="What is found for a prompt among tools, rules and references of the mode agent.")
+    ] = Search()

@@ -4,7 +4,7 @@
 once: unknown keys with the key that was probably meant, keys given twice, wrong types, numbers out of range. What a
 struct itself has against its values together, its `__post_init__` raises as `Misfit`. A type that is no struct and
 no plain value is made by calling it with the text; a `ValueError` is its refusal. `Meta(extra={"expected": …})` puts
-better words to what is expected.
+better words to what is expected. Unknown keys are wrong where the struct forbids them, and collected where it does not.
 
 The values of a text may be secrets: none is quoted, except numbers and the choice that was none.
 """
@@ -25,20 +25,25 @@ T = TypeVar("T")
 
 
 class Reading(msgspec.Struct, Generic[T], frozen=True):
-    """What was read, and the line of every value, by its dotted name."""
+    """What was read, the line of every value by its dotted name, and the keys that nobody knew."""
 
     value: T
     lines: dict[str, int]
+    unknown: tuple[str, ...] = ()
 
 
 def read_yaml(text: str, value_type: type[T]) -> Reading[T]:
     """Read a text as a value of this type; raises Misread."""
-    root = parse_yaml(text)
+    return read_node(parse_yaml(text), value_type)
+
+
+def read_node(root: Any, value_type: type[T]) -> Reading[T]:
+    """Read what was parsed as a value of this type; raises Misread."""
     reader = _Reader()
     value = reader.value(root, inspect.type_info(value_type), "")
     if reader.problems:
         raise Misread(reader.problems)
-    return Reading(value, reader.lines)
+    return Reading(value, reader.lines, tuple(reader.unknown))
 
 
 class _Reader:
@@ -47,6 +52,7 @@ class _Reader:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
         self.lines: dict[str, int] = {}
+        self.unknown: list[str] = []
 
     def value(self, node: Any, info: inspect.Type, name: str) -> Any:
         self.lines[name] = line_of(node)
@@ -59,7 +65,8 @@ class _Reader:
             case inspect.DictType(value_type=item):
                 return {key: self.value(at, item, join(name, key)) for key, (_, at) in self._keys(node, name).items()}
             case inspect.ListType(item_type=item):
-                return [self.value(at, item, f"{name}[{index}]") for index, at in enumerate(node.value)]
+                items = () if node.id == "scalar" else node.value
+                return [self.value(at, item, f"{name}[{index}]") for index, at in enumerate(items)]
             case _:
                 return self._scalar(node, fitting, name, expectation(info))
 
@@ -71,8 +78,10 @@ class _Reader:
         for key, (key_node, value_node) in given.items():
             if key in fields:
                 values[fields[key].name] = self.value(value_node, fields[key].type, join(name, key))
-            else:
+            elif info.forbid_unknown_fields:
                 self._complain(key_node, join(name, key), f"unknown key; {_suggest(key, list(fields))}")
+            else:
+                self.unknown.append(join(name, key))
         for key, field in fields.items():
             if field.required and key not in given:
                 self._complain(node, join(name, key), "is missing")
@@ -131,13 +140,13 @@ def _members(info: inspect.Type) -> list[inspect.Type]:
 def _may_hold(info: inspect.Type, node: Any) -> bool:
     """Say whether a node is of the right kind, whatever is in it."""
     match info:
+        # A key whose own keys are all commented out has no value: that says nothing, and is no mistake.
         case inspect.StructType(fields=fields):
-            # A key whose own keys are all commented out has no value: that says nothing, and is no mistake.
             return node.id == "mapping" or (is_scalar(node, "null") and not any(field.required for field in fields))
         case inspect.DictType():
-            return node.id == "mapping"
+            return node.id == "mapping" or is_scalar(node, "null")
         case inspect.ListType():
-            return node.id == "sequence"
+            return node.id == "sequence" or is_scalar(node, "null")
         case _:
             return is_scalar(node, *_TAGS.get(type(info), ("str",)))
 
