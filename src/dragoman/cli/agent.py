@@ -12,6 +12,7 @@ from dragoman.errors import DragomanError
 from dragoman.wire import StdioTransport, take_stdio
 
 if TYPE_CHECKING:
+    from dragoman.agent.auth import Auth
     from dragoman.agent.setup import Setup
     from dragoman.store import Store
 
@@ -21,11 +22,16 @@ class Options(NamedTuple):
 
     model: str | None = None
     agent: str | None = None
+    login: str | None = None
 
 
 def main(argv: Sequence[str]) -> int:
     """Serve until the client closes stdin."""
     options = _parse(argv) if argv else Options()
+    if options.login is not None:
+        from dragoman.cli import login
+
+        return login.main([options.login])
     logging.basicConfig(
         stream=sys.stderr,
         level=os.environ.get("DRAGOMAN_LOG", "WARNING").upper(),
@@ -34,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         make_setup = _prepare(options)
         read_fd, write_fd = take_stdio()
-        run(_serve(read_fd, write_fd, make_setup))
+        run(_serve(read_fd, write_fd, make_setup, lambda: _find_auth(options)))
     except DragomanError as error:
         print(f"dragoman agent: {error}", file=sys.stderr)
         return 2
@@ -43,8 +49,22 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-async def _serve(read_fd: int, write_fd: int, make_setup: "Callable[[], Setup]") -> None:
-    await Agent(StdioTransport(read_fd, write_fd), _open_store, make_setup).serve()
+async def _serve(
+    read_fd: int, write_fd: int, make_setup: "Callable[[], Setup]", find_auth: "Callable[[], Auth | None]"
+) -> None:
+    await Agent(StdioTransport(read_fd, write_fd), _open_store, make_setup, find_auth).serve()
+
+
+def _find_auth(options: Options) -> "Auth | None":
+    """Find the login that sessions will need; without a model or an agent file, nothing is imported for it."""
+    default = os.environ.get("DRAGOMAN_MODEL")
+    # Not `cli.home`: its pathlib takes 3 ms, and the client waits for its first answer.
+    home = os.environ.get("DRAGOMAN_HOME") or os.path.expanduser("~/.dragoman")  # noqa: PTH111 - as above
+    if options == Options() and default is None and not os.path.exists(f"{home}/dragoman.yaml"):  # noqa: PTH110 - as above
+        return None
+    from dragoman.agent.auth import configured_model, find_auth
+
+    return find_auth(configured_model(home, model=options.model, agent_file=options.agent, default_model=default), home)
 
 
 def _open_store() -> "Store":
@@ -104,5 +124,11 @@ def _parse(argv: Sequence[str]) -> Options:
         metavar="FILE",
         help="the agent file (default: dragoman.yaml in the session's directory, else in $DRAGOMAN_HOME)",
     )
+    parser.add_argument(
+        "--login",
+        metavar="PROVIDER",
+        help="serve nothing: ask for this provider's key in the terminal, keep it and end, as `dragoman login` does "
+        "(editors add this to the command)",
+    )
     given = parser.parse_args(argv)
-    return Options(given.model, given.agent)
+    return Options(given.model, given.agent, given.login)

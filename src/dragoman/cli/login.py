@@ -1,0 +1,107 @@
+"""`dragoman login`: keep the key of a provider."""
+
+import argparse
+import getpass
+import os
+import sys
+from collections.abc import Sequence
+
+from dragoman.agent.auth import configured_model
+from dragoman.agent.keys import MAX_KEY_LENGTH, BadKey, KeyStore
+from dragoman.agent.models.provider_names import PROVIDERS, Provider, leads_elsewhere, login_name
+from dragoman.cli.home import home
+from dragoman.errors import DragomanError
+
+INTERRUPTED = 130
+"""What a shell expects of a command that Ctrl-C ended."""
+
+
+class NoProvider(DragomanError):
+    """Nobody said whose key it is, or the provider has none to keep."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Ask for the key and keep it; 1 when that cannot be done, 2 when it is not clear whose key."""
+    options = login_parser("login", "Ask for the key of a provider and keep it").parse_args(argv)
+    try:
+        name = choose_provider(options)
+        provider, store = PROVIDERS[name], KeyStore(home())
+        store.keep(name, _ask(provider))
+    except NoProvider as problem:
+        return fail("login", problem, 2)
+    except DragomanError as problem:
+        return fail("login", problem, 1)
+    except KeyboardInterrupt:
+        print("\nNothing was changed.", file=sys.stderr)
+        return INTERRUPTED
+    print(f"The key for {provider.title} is kept in {store.path}, which only you can read.")
+    _mention_what_counts_before(provider)
+    return 0
+
+
+def choose_provider(options: argparse.Namespace) -> str:
+    """Return whose key it is: the one that was named, else the configured model's; raises NoProvider."""
+    kind = options.provider
+    if kind is None:
+        model = configured_model(
+            str(home()),
+            model=options.model,
+            agent_file=options.agent,
+            default_model=os.environ.get("DRAGOMAN_MODEL"),
+        )
+        kind = model.partition(":")[0] if model else None
+    if kind is None:
+        raise NoProvider(f"no configured model tells whose key it is; name one of {_providers()}")
+    if kind not in PROVIDERS:
+        raise NoProvider(f"there is no provider {kind!r} that takes a key; expected one of {_providers()}")
+    if not PROVIDERS[kind].needs_key:
+        raise NoProvider(f"{PROVIDERS[kind].title} needs no key here; expected one of {_providers()}")
+    return login_name(kind)
+
+
+def login_parser(command: str, what: str) -> argparse.ArgumentParser:
+    """Return the command line that `login` and `logout` have in common."""
+    parser = argparse.ArgumentParser(
+        prog=f"dragoman {command}",
+        description=f"{what}, in $DRAGOMAN_HOME (~/.dragoman). A key in the environment counts before a kept one.",
+        epilog=f"Providers: {_providers()}.",
+    )
+    parser.add_argument(
+        "provider", metavar="PROVIDER", nargs="?", help="such as anthropic (default: that of the configured model)"
+    )
+    parser.add_argument("--model", metavar="NAME", help="take the provider of this model")
+    parser.add_argument("--agent", metavar="FILE", help="take the provider of this agent file's model")
+    return parser
+
+
+def fail(command: str, problem: DragomanError, code: int) -> int:
+    """Say what went wrong and return the exit code."""
+    print(f"dragoman {command}: {problem}", file=sys.stderr)
+    return code
+
+
+def _ask(provider: Provider) -> str:
+    """Return the key that a person types unseen, or that is piped in; raises BadKey."""
+    if sys.stdin is None:  # it was closed
+        return ""
+    if not sys.stdin.isatty():
+        try:
+            return sys.stdin.read(MAX_KEY_LENGTH + 3).strip()  # a line end more than a key may have, and one too many
+        except UnicodeDecodeError:
+            raise BadKey("that is no key: it is no text; nothing was changed") from None
+    try:
+        return getpass.getpass(f"Key for {provider.title} (it is not shown): ").strip()
+    except EOFError:
+        return ""
+
+
+def _mention_what_counts_before(provider: Provider) -> None:
+    for variable in provider.variables:
+        if os.environ.get(variable):
+            print(f"{variable} is set here, and counts before it.")
+    if elsewhere := leads_elsewhere(provider):
+        print(f"{elsewhere} is set here: a kept key is not sent to where it leads.")
+
+
+def _providers() -> str:
+    return ", ".join(kind for kind, provider in PROVIDERS.items() if provider.needs_key and login_name(kind) == kind)

@@ -1,0 +1,276 @@
+"""`dragoman login` takes a key unseen, `dragoman logout` forgets it, and the agent's own command can do the first."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from dragoman.agent.keys import KeyStore
+from dragoman.agent.models.provider_names import PROVIDERS
+
+DRAGOMAN = [sys.executable, "-m", "dragoman"]
+KEY = "sk-canary-8e11b0"
+INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch):
+    monkeypatch.delenv("DRAGOMAN_MODEL", raising=False)
+    for provider in PROVIDERS.values():
+        for variable in (*provider.variables, *provider.addresses):
+            monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def dragoman(*arguments, **options):
+    done = subprocess.run([*DRAGOMAN, *arguments], capture_output=True, text=True, timeout=30, check=False, **options)
+    assert KEY not in done.stdout + done.stderr
+    return done
+
+
+def initialized(*arguments, **client):
+    request = {**INITIALIZE, "params": {"protocolVersion": 1, "clientCapabilities": client}}
+    done = dragoman("agent", *arguments, input=json.dumps(request) + "\n")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["result"]
+
+
+class Terminal:
+    """A command in a terminal: what it shows, and somebody who types."""
+
+    def __init__(self, *command):
+        self._ours, theirs = os.openpty()
+        self.process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+        os.close(theirs)
+        self.shown = ""
+
+    def wait_for(self, text):
+        while text not in self.shown:
+            assert self._read(), self.shown
+
+    def type(self, text):
+        os.write(self._ours, text.encode())
+
+    def finish(self):
+        while self._read():
+            pass
+        os.close(self._ours)
+        return self.process.wait(10)
+
+    def _read(self):
+        try:
+            read = os.read(self._ours, 4096).decode()
+        except OSError:  # everybody on the other side has gone
+            return False
+        self.shown += read
+        return bool(read)
+
+
+# ── login ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("piped", [KEY, f"{KEY}\n", f"  {KEY}\r\n"])
+def test_a_key_can_be_piped_in(home, piped):
+    done = dragoman("login", "anthropic", input=piped)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"The key for Anthropic is kept in {home}/keys.json" in done.stdout
+    assert KeyStore(home).find("anthropic") == KEY
+
+
+def test_a_key_that_is_typed_is_not_shown(home):
+    terminal = Terminal(*DRAGOMAN, "login", "openai-chat")
+    terminal.wait_for("Key for OpenAI (it is not shown): ")
+    terminal.type(f"{KEY}\n")
+    assert terminal.finish() == 0
+    assert KEY not in terminal.shown
+    assert KeyStore(home).find("openai") == KEY
+
+
+def test_an_interrupted_login_changes_nothing(home):
+    terminal = Terminal(*DRAGOMAN, "login", "anthropic")
+    terminal.wait_for("(it is not shown): ")
+    os.kill(terminal.process.pid, signal.SIGINT)
+    assert terminal.finish() == 130
+    assert "Nothing was changed." in terminal.shown
+    assert "Traceback" not in terminal.shown
+    assert not home.exists()
+
+
+def test_an_end_of_input_at_the_terminal_changes_nothing(home):
+    terminal = Terminal(*DRAGOMAN, "login", "anthropic")
+    terminal.wait_for("(it is not shown): ")
+    terminal.type("\x04")
+    assert terminal.finish() == 1
+    assert "no key was given; nothing was changed" in terminal.shown
+    assert not home.exists()
+
+
+@pytest.mark.parametrize(
+    ("piped", "words"),
+    [(b"", "no key was given"), (f"{KEY} and more".encode(), "one line"), (b"\xff\xfe", "no"), (b"x" * 9000, "8,192")],
+)
+def test_what_is_no_key_is_refused(home, piped, words):
+    done = subprocess.run([*DRAGOMAN, "login", "anthropic"], input=piped, capture_output=True, timeout=30, check=False)
+    assert done.returncode == 1
+    assert words in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+    assert KEY.encode() not in done.stdout + done.stderr
+    assert not home.exists()
+
+
+def test_a_closed_input_holds_no_key(home):
+    done = dragoman("login", "anthropic", preexec_fn=lambda: os.close(0))
+    assert done.returncode == 1
+    assert done.stderr == "dragoman login: no key was given; nothing was changed\n"
+    assert not home.exists()
+
+
+def test_without_a_name_the_model_that_is_configured_says_whose_key_it_is(home, tmp_path, monkeypatch):
+    file = tmp_path / "agent.yaml"
+    file.write_text("model: mistral:large\n")
+    dragoman("login", "--model", "anthropic:claude", input="of-anthropic")
+    dragoman("login", "--agent", str(file), input="of-mistral")
+    (home / "dragoman.yaml").write_text("model: groq:llama\n")
+    dragoman("login", input="of-groq")
+    monkeypatch.setenv("DRAGOMAN_MODEL", "openai:gpt-5")
+    (home / "dragoman.yaml").unlink()
+    dragoman("login", input="of-openai")
+    kept = json.loads((home / "keys.json").read_text())
+    assert kept == {name: f"of-{name}" for name in ("anthropic", "mistral", "groq", "openai")}
+
+
+@pytest.mark.parametrize("command", ["login", "logout"])
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "no configured model tells whose key it is; name one of anthropic, openai, google"),
+        (["nobody"], "there is no provider 'nobody' that takes a key; expected one of anthropic"),
+        (["ollama"], "Ollama needs no key here; expected one of anthropic"),
+        (["--model", "guide"], "there is no provider 'guide' that takes a key"),
+    ],
+)
+def test_without_a_provider_there_is_a_list_of_them(home, command, arguments, words):
+    done = dragoman(command, *arguments, input=KEY)
+    assert done.returncode == 2
+    assert f"dragoman {command}: {words}" in done.stderr
+    assert "openai-chat" not in done.stderr
+    assert not home.exists()
+
+
+def test_what_counts_before_a_kept_key_is_mentioned(home, monkeypatch):
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", "https://gateway.invalid")
+    done = dragoman("login", "google", input=KEY)
+    assert "GEMINI_API_KEY is set here, and counts before it." in done.stdout
+    assert "GOOGLE_GEMINI_BASE_URL is set here: a kept key is not sent to where it leads." in done.stdout
+    assert "GEMINI_API_KEY is still set here, and counts." in dragoman("logout", "google").stdout
+
+
+@pytest.mark.parametrize("command", ["login", "logout"])
+def test_keys_that_cannot_be_used_are_said_and_left_alone(home, command):
+    KeyStore(home).keep("openai", KEY)
+    (home / "keys.json").chmod(0o644)
+    done = dragoman(command, "anthropic", input="new")
+    assert done.returncode == 1
+    assert "other users may read or write it" in done.stderr
+    assert json.loads((home / "keys.json").read_text()) == {"openai": KEY}
+
+
+# ── logout ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_key_is_forgotten_once(home):
+    KeyStore(home).keep("anthropic", KEY)
+    assert dragoman("logout", "anthropic").stdout == "The key for Anthropic is forgotten.\n"
+    assert KeyStore(home).find("anthropic") is None
+    again = dragoman("logout", "anthropic")
+    assert (again.returncode, again.stdout) == (0, "There was no key for Anthropic.\n")
+
+
+# ── from the agent ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_terminal_method_of_the_agent_logs_in_when_its_arguments_are_added_to_the_command(home):
+    command = ["agent", "--model", "anthropic:claude-opus-5"]
+    result = initialized(*command[1:], auth={"terminal": True})
+    [method] = [method for method in result["authMethods"] if method.get("type") == "terminal"]
+    terminal = Terminal(*DRAGOMAN, *command, *method["args"])
+    terminal.wait_for("Key for Anthropic")
+    terminal.type(f"{KEY}\n")
+    assert terminal.finish() == 0
+    assert KeyStore(home).find("anthropic") == KEY
+
+
+@pytest.mark.parametrize("way", ["option", "environment", "home", "file"])
+def test_a_login_is_offered_however_the_model_is_configured(way, home, tmp_path, monkeypatch):
+    home.mkdir()
+    arguments = []
+    if way == "option":
+        arguments = ["--model", "anthropic:claude-opus-5"]
+    elif way == "environment":
+        monkeypatch.setenv("DRAGOMAN_MODEL", "anthropic:claude-opus-5")
+    elif way == "home":
+        (home / "dragoman.yaml").write_text("model: anthropic:claude-opus-5\n")
+    else:
+        (tmp_path / "a.yaml").write_text("model: {name: anthropic:claude-opus-5}\n")
+        arguments = ["--agent", str(tmp_path / "a.yaml")]
+    result = initialized(*arguments)
+    assert [method["id"] for method in result["authMethods"]] == ["anthropic-key"]
+    assert result["agentCapabilities"]["auth"] == {"logout": {}}
+
+
+def test_a_broken_agent_file_does_not_keep_initialize_from_its_answer(home):
+    home.mkdir()
+    (home / "dragoman.yaml").write_text("model: [\n")
+    assert initialized().get("authMethods", []) == []
+
+
+@pytest.mark.parametrize("model", [None, "guide", "ollama:qwen3"])
+def test_no_login_is_offered_where_no_key_is_needed(home, model):
+    result = initialized(*(["--model", model] if model else []))
+    assert result.get("authMethods", []) == []
+    assert "auth" not in result["agentCapabilities"]
+
+
+PROBE = """
+import sys
+from dragoman.cli.agent import main
+code = main(sys.argv[1:])
+watched = {"pathlib", "argparse", "dragoman.agent.auth", "dragoman.agent.keys", "dragoman.agent.profile",
+           "dragoman.agent.models.provider_names", "pydantic_ai", "anthropic"}
+print(*sorted(watched & set(sys.modules)), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "imported"),
+    [
+        ([], ""),
+        (
+            ["--model", "anthropic:claude-opus-5"],
+            "argparse dragoman.agent.auth dragoman.agent.models.provider_names",
+        ),
+    ],
+)
+def test_initialize_is_answered_before_anything_that_only_a_session_or_a_login_needs_is_imported(
+    home, arguments, imported
+):
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, *arguments],
+        input=json.dumps(INITIALIZE) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert done.stderr.strip() == imported
+    assert bool(json.loads(done.stdout)["result"].get("authMethods")) is bool(arguments)
