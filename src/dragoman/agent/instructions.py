@@ -1,7 +1,8 @@
 """What a model is told before the conversation: who it is, where it works, and what the project wants."""
 
 import sys
-from importlib import resources
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.errors import DragomanError
@@ -17,7 +18,7 @@ MAX_PROJECT_LENGTH = 64 * 1024
 async def instructions_for(workspace: "Workspace", own: str) -> str:
     """Put together the package's own words, those of the agent file, and the project's `AGENTS.md`."""
     parts = [
-        resources.files("dragoman.agent").joinpath("system.md").read_text(encoding="utf-8").strip(),
+        _own_words(),
         f"You work in {workspace.cwd} on {sys.platform}. Relative paths are relative to it.",
     ]
     if len(workspace.roots) > 1:
@@ -26,13 +27,35 @@ async def instructions_for(workspace: "Workspace", own: str) -> str:
         parts.append(own.strip())
     project = await _project_words(workspace)
     if project:
-        parts.append(f"From the project's {PROJECT_FILE}:\n\n{project}")
+        parts.append(project)
     return "\n\n".join(parts)
 
 
+@cache
+def _own_words() -> str:
+    # Without importlib.resources, whose import takes longer than all the rest of a first turn.
+    return Path(__file__).with_name("system.md").read_text(encoding="utf-8").strip()
+
+
 async def _project_words(workspace: "Workspace") -> str:
+    """Return the nearest instructions: those of the cwd, or of a directory above it that the session has as well."""
+    cwd = Path(workspace.cwd)
+    for directory in (cwd, *cwd.parents):
+        if not (await workspace.find(str(directory))).inside:
+            break
+        path = str(directory / PROJECT_FILE)
+        words = await _read(workspace, path)
+        if words:
+            return f"From the project's {workspace.show(path)}:\n\n{words[:MAX_PROJECT_LENGTH]}"
+    return ""
+
+
+async def _read(workspace: "Workspace", path: str) -> str:
+    """Return what a file says, nothing when there is none to be had; one that leads out of the session is none."""
     try:
-        words = await workspace.read_text_if_there(await workspace.find(PROJECT_FILE))
+        spot = await workspace.find(path)
+        if not spot.inside or await workspace.is_directory(spot):
+            return ""
+        return (await workspace.read_text_if_there(spot) or "").strip()
     except DragomanError:
         return ""
-    return (words or "").strip()[:MAX_PROJECT_LENGTH]

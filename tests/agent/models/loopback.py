@@ -1,10 +1,11 @@
-"""A model provider on the loopback interface: it speaks three streaming formats, and does as each test says.
+"""A model provider on the loopback interface: it speaks four streaming formats, and does as each test says.
 
 A test hands it one answer for each request that will come: `Stream` (what a provider would send, and how it ends) or
 `Refusal`. It keeps every request, and knows when the other side hangs up.
 """
 
 import asyncio
+import base64
 import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -311,3 +312,44 @@ class Responses:
 
     def said_to_it(self, request):
         return request.body["input"]
+
+
+class Google:
+    """Google's generated content; a call comes whole, with its arguments as JSON."""
+
+    model = "google:gemini-3-pro-preview"
+    base_path = ""
+    path = "/v1/models/gemini-3-pro-preview:streamGenerateContent?alt=sse"
+    finishes = MappingProxyType({"stop": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY", "tools": "STOP"})
+
+    def reply(self, *pieces, finish="stop", usage=(11, 7), end="done"):
+        events = []
+        for place, (kind, *rest) in enumerate(pieces):
+            events += getattr(self, kind)(place, *rest)
+        if end == "done":
+            tokens = {"promptTokenCount": usage[0], "candidatesTokenCount": usage[1], "totalTokenCount": sum(usage)}
+            events.append(self.chunk([], finishReason=self.finishes[finish], usage=tokens))
+        return Stream(events, end)
+
+    def chunk(self, parts, usage=None, **candidate):
+        content = {"role": "model", "parts": parts}
+        event = {"candidates": [{"content": content, "index": 0, **candidate}], "responseId": "r1"}
+        return sse({**event, "modelVersion": "gemini-3-pro-preview", **({"usageMetadata": usage} if usage else {})})
+
+    def text(self, place, *texts):
+        return [self.chunk([{"text": text}]) for text in texts]
+
+    def thought(self, place, *texts):
+        parts = [{"text": text, "thought": True} for text in texts]
+        parts[-1]["thoughtSignature"] = base64.b64encode(f"signed-{place}".encode()).decode()
+        return [self.chunk([part]) for part in parts]
+
+    def call(self, place, call_id, name, *fragments):
+        call = {"id": call_id, "name": name, "args": json.loads("".join(fragments) or "{}")}
+        return [self.chunk([{"functionCall": call}])]
+
+    def raw(self, place, data):
+        return [data]
+
+    def said_to_it(self, request):
+        return request.body["contents"]

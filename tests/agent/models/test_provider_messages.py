@@ -6,9 +6,9 @@ import pytest
 from dragoman.agent.models.message import AssistantMessage, Message, SummaryMessage, ToolMessage, ToolResult, ToolUse
 from dragoman.protocol import v1
 from tests.agent.models.asking import asked, kept_of, only, parts_of, prompt, text_of, thought_of
-from tests.agent.models.loopback import Anthropic, Chat, Responses
+from tests.agent.models.loopback import Anthropic, Chat, Google, Responses
 
-WIRES = [Chat(), Anthropic(), Responses()]
+WIRES = [Chat(), Anthropic(), Responses(), Google()]
 every_format = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: type(wire).__name__)
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\nnot much of a picture").decode()
 
@@ -112,6 +112,18 @@ async def test_signed_thoughts_go_back_to_where_they_came_from_in_their_order():
     ]
 
 
+async def test_googles_signatures_go_back_to_where_they_came_from():
+    wire = Google()
+    pieces = [("thought", "Let me see."), ("call", "t1", "read", "{}")]
+    async with asked(wire, wire.reply(*pieces), wire.reply(("text", "ok"))) as (provider, model):
+        said = remembered(await parts_of(model, prompt("go")))
+        await parts_of(model, prompt("go"), said, ToolMessage([ToolResult("t1", "hi")]))
+    asked_for, results = wire.said_to_it(provider.requests[1])[1:]
+    signature = base64.b64encode(b"signed-0").decode()
+    assert signature in [part.get("thoughtSignature") for part in asked_for["parts"]]
+    assert [part["functionResponse"]["response"] for part in results["parts"]] == [{"return_value": "hi"}]
+
+
 async def test_encrypted_reasoning_goes_back_to_where_it_came_from():
     wire = Responses()
     pieces = [("thought", "Let me see."), ("call", "t1", "read", "{}")]
@@ -155,11 +167,29 @@ async def test_a_picture_is_given_to_a_model_that_can_see(wire):
     assert PNG in msgspec.json.encode(wire.said_to_it(provider.requests[0])).decode()
 
 
+@pytest.mark.parametrize("wire", [Chat(), Anthropic(), Responses()], ids=lambda wire: type(wire).__name__)
+async def test_a_model_that_is_deaf_is_told_of_a_sound(wire):
+    sound = v1.AudioContent(data=PNG, mime_type="audio/wav")
+    async with asked(wire, wire.reply(("text", "ok"))) as (provider, model):
+        await parts_of(model, prompt(sound))
+    sent = msgspec.json.encode(wire.said_to_it(provider.requests[0])).decode()
+    assert "[audio (audio/wav) that this model cannot be given]" in sent
+    assert PNG not in sent
+
+
+async def test_a_sound_is_given_to_a_model_that_can_hear():
+    wire = Google()
+    async with asked(wire, wire.reply(("text", "A bang."))) as (provider, model):
+        await parts_of(model, prompt(v1.AudioContent(data=PNG, mime_type="audio/wav")))
+        assert "audio" in model.takes
+    [part] = wire.said_to_it(provider.requests[0])[0]["parts"]
+    assert part["inlineData"] == {"data": PNG, "mime_type": "audio/wav"}
+
+
 @every_format
 @pytest.mark.parametrize(
     ("block", "words"),
     [
-        (v1.AudioContent(data=PNG, mime_type="audio/wav"), "cannot be given"),
         (v1.ImageContent(data="not base64!", mime_type="image/png"), "not base64"),
         (
             v1.ResourceLink(name="a.py", uri="file:///w/a.py", description="the source"),
@@ -180,7 +210,7 @@ async def test_a_picture_is_given_to_a_model_that_can_see(wire):
             "[application (file:///w/d.zip, application/octet-stream) that this model cannot be given]",
         ),
     ],
-    ids=["audio", "broken", "link", "text", "text-blob", "blob"],
+    ids=["broken", "link", "text", "text-blob", "blob"],
 )
 async def test_every_other_kind_of_content_is_put_in_words(wire, block, words):
     async with asked(wire, wire.reply(("text", "ok"))) as (provider, model):

@@ -9,9 +9,9 @@ from dragoman.agent.models.provider_errors import Again
 from dragoman.agent.models.provider_options import RetryPolicy
 from dragoman.errors import ContextOverflow, MissingKey, ModelFailure
 from tests.agent.models.asking import AT_ONCE, asked, only, parts_of, prompt, text_of
-from tests.agent.models.loopback import Anthropic, Chat, Refusal, Responses, Stream
+from tests.agent.models.loopback import Anthropic, Chat, Google, Refusal, Responses, Stream
 
-WIRES = [Chat(), Anthropic(), Responses()]
+WIRES = [Chat(), Anthropic(), Responses(), Google()]
 every_format = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: type(wire).__name__)
 GARBAGE = [b"event: content_block_delta\ndata: {not json\n\n", b"data: \xff\xfe\x00\n\n"]
 OVERLOADED = Refusal(529, "Overloaded", error={"type": "overloaded_error"})

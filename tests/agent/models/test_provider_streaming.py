@@ -3,10 +3,11 @@ import pytest
 from dragoman.agent.models.message import AssistantMessage, ToolUse
 from dragoman.agent.models.model import Stop, Text, Thought, ToolDefinition, ToolStart, Usage
 from tests.agent.models.asking import asked, only, parts_of, prompt, text_of, thought_of
-from tests.agent.models.loopback import Anthropic, Chat, Responses
+from tests.agent.models.loopback import Anthropic, Chat, Google, Responses
 
-WIRES = [Chat(), Anthropic(), Responses()]
+WIRES = [Chat(), Anthropic(), Responses(), Google()]
 every_format = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: type(wire).__name__)
+formats_with_text_arguments = pytest.mark.parametrize("wire", WIRES[:3], ids=lambda wire: type(wire).__name__)
 READ = ToolDefinition(
     "read_file", "Read a file", {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 )
@@ -65,7 +66,7 @@ async def test_a_tool_without_arguments_is_called_with_none(wire):
     assert use.problem is None
 
 
-@every_format
+@formats_with_text_arguments
 @pytest.mark.parametrize("arguments", ['{"path": "READ', "[1, 2]", "nonsense"])
 async def test_arguments_that_are_no_json_object_are_told_in_words(wire, arguments):
     async with asked(wire, wire.reply(("call", "id-1", "read_file", arguments))) as (_, model):
@@ -129,7 +130,7 @@ async def test_an_id_that_was_used_before_is_made_new():
     assert start.id == use.id != "call_0"
 
 
-@every_format
+@formats_with_text_arguments
 async def test_what_was_chosen_reaches_the_provider(wire):
     async with asked(wire, wire.reply(("text", "Hi")), headers={"x-team": "red"}) as (provider, model):
         await parts_of(model, tools=[READ], instructions="Be brief.", max_output_tokens=99)
@@ -144,6 +145,23 @@ async def test_what_was_chosen_reaches_the_provider(wire):
         tool.get("parameters"),
         tool.get("function", {}).get("parameters"),
     )
+
+
+async def test_what_was_chosen_reaches_google():
+    wire = Google()
+    async with asked(wire, wire.reply(("text", "Hi")), headers={"x-team": "red"}, thought_level="low") as (
+        provider,
+        model,
+    ):
+        await parts_of(model, tools=[READ], instructions="Be brief.", max_output_tokens=99)
+    [request] = provider.requests
+    assert request.path == wire.path
+    assert request.headers["x-team"] == "red"
+    assert request.body["systemInstruction"]["parts"] == [{"text": "Be brief."}]
+    assert request.body["generationConfig"]["maxOutputTokens"] == 99
+    assert request.body["generationConfig"]["thinkingConfig"]["include_thoughts"] is True
+    [tool] = request.body["tools"][0]["functionDeclarations"]
+    assert (tool["name"], tool["parameters_json_schema"]) == (READ.name, READ.parameters)
 
 
 async def test_a_thought_level_reaches_the_provider():

@@ -23,16 +23,17 @@ class ProviderDetails(msgspec.Struct, frozen=True):
     data: dict[str, Any]
 
 
-class ToolResult(msgspec.Struct, frozen=True):
-    """What came of it, in words for the model."""
+class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What came of it, in words for the model, and what else it may look at."""
 
     id: str
     text: str
     failed: bool = False
+    attachments: list[v1.ContentBlock] = []
 
 
 class UserMessage(msgspec.Struct, frozen=True, tag_field="role", tag="user"):
-    """A prompt, as the client sent it."""
+    """A prompt, as the model was given it."""
 
     content: list[v1.ContentBlock]
 

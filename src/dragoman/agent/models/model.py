@@ -14,6 +14,8 @@ class ToolDefinition(msgspec.Struct, frozen=True):
     name: str
     description: str
     parameters: dict[str, Any]
+    title: str = ""
+    """Its name for people, when that is another one."""
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
@@ -52,6 +54,10 @@ class Usage(msgspec.Struct, frozen=True):
     output: int
     cost_usd: float | None = None
 
+    def __add__(self, other: "Usage") -> "Usage":
+        costs = [usage.cost_usd for usage in (self, other) if usage.cost_usd is not None]
+        return Usage(self.input + other.input, self.output + other.output, sum(costs) if costs else None)
+
 
 class Retry(msgspec.Struct, frozen=True):
     """The provider has to be asked again; `reason` is for a person. What came of this reply so far is void."""
@@ -83,7 +89,7 @@ class Model(Protocol):
     name: str
     context_size: int
     takes: frozenset[str]
-    """The kinds of content it can be given beyond text: `image`, `audio`."""
+    """The kinds of content it can be given beyond text: `image`, `audio`, `document`."""
     thought_levels: Sequence[str]
     """How hard it can be made to think, least first; empty when that cannot be chosen."""
     summarises: bool
@@ -91,4 +97,8 @@ class Model(Protocol):
 
     def start(self) -> Conversation:
         """Begin a conversation of its own."""
+        ...
+
+    async def close(self) -> None:
+        """Give back what it holds beyond its conversations, such as connections; it can be asked again afterwards."""
         ...

@@ -9,24 +9,30 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from dragoman.agent.models.model import ModelRequest, Part, Retry
-from dragoman.agent.models.provider_loading import load_in_background
 from dragoman.agent.models.provider_names import (
     DEFAULT_CONTEXT_SIZE,
     LOCAL_CONTEXT_SIZE,
     THOUGHT_LEVELS,
     ModelName,
     check_installed,
+    how_to_give_key,
+    how_to_install,
     key_from_environment,
+    leads_elsewhere,
+    login_name,
     parse_name,
     thought_levels_by_name,
 )
 from dragoman.agent.models.provider_options import ProviderOptions, RetryPolicy
 from dragoman.errors import MissingKey, ModelFailure
+from dragoman.loading import load_in_background
 
 if TYPE_CHECKING:
+    from dragoman.agent.keys import KeyStore
     from dragoman.agent.models.provider_errors import Again
     from dragoman.agent.models.provider_link import Link
 
@@ -51,32 +57,38 @@ class ProviderModel:
     def __init__(self, name: ModelName, options: ProviderOptions) -> None:
         self.name = str(name)
         self.context_size = options.context_size or _context_size(name, options)
-        self.takes = name.provider.takes & {"image", "audio"}
+        self.takes = name.provider.takes
         self.thought_levels: Sequence[str] = thought_levels_by_name(name)
         self._name = name
         self._options = options
+        self._keys: KeyStore | None = None
+        self._key_in_use: str | None = None
         self._loading: Future[Link] | None = None
+        self._outdated: list[Future[Link]] = []
 
     def __repr__(self) -> str:
         return f"ProviderModel({self.name!r})"
 
     def start(self) -> "ProviderConversation":
-        """Begin a conversation; the library is imported from here on, in the background."""
-        if self._key() is not None or self._is_keyless():
+        """Begin a conversation; the library is imported from here on, in the background, unless the key is missing."""
+        with suppress(MissingKey):
             self._load()
         return ProviderConversation(self)
 
+    def use_keys(self, keys: "KeyStore") -> None:
+        """Take the key from there when neither the options nor the environment have one."""
+        self._keys = keys
+
     async def link(self) -> "Link":
         """Return the way to the model when it is there; raises MissingKey, and ModelFailure when it cannot be had."""
-        if self._key() is None and not self._is_keyless():
-            raise _missing_key(self._name)
         return await asyncio.wrap_future(self._load())
 
     async def close(self) -> None:
         """Close the connections that are kept for the next request."""
-        loading, self._loading = self._loading, None
-        if loading is not None and loading.done() and loading.exception() is None:
-            await loading.result().close()
+        links, self._loading, self._outdated = [*self._outdated, self._loading], None, []
+        for loading in links:
+            if loading is not None and loading.done() and loading.exception() is None:
+                await loading.result().close()
 
     @property
     def retry(self) -> RetryPolicy:
@@ -84,12 +96,18 @@ class ProviderModel:
         return self._options.retry
 
     def _load(self) -> "Future[Link]":
+        """Return the link for the key as it is now: a login or logout elsewhere may have changed it."""
+        key = self._key()
+        if self._loading is not None and key != self._key_in_use:
+            self._outdated.append(self._loading)  # another session may be reading from it
+            self._loading = None
         if self._loading is None:
-            self._loading = load_in_background(self._make_link)
+            self._key_in_use = key
+            self._loading = load_in_background(lambda: self._make_link(key))
         return self._loading
 
-    def _make_link(self) -> "Link":
-        link = _link(self._name, self._options, self._key())
+    def _make_link(self, key: str | None) -> "Link":
+        link = _link(self._name, self._options, key)
         self.takes = link.takes
         self.thought_levels = link.thought_levels
         if self._options.context_size is None and link.context_size is not None:
@@ -97,13 +115,29 @@ class ProviderModel:
         return link
 
     def _key(self) -> str | None:
-        """A key from the environment is meant for the provider itself, not for wherever base_url leads."""
+        """Return the key to send, if one is needed; raises MissingKey.
+
+        One from the environment, or a kept one, is meant for the provider itself, not for wherever base_url leads.
+        """
         if self._options.api_key is not None or self._options.base_url is not None:
             return self._options.api_key
-        return key_from_environment(self._name.provider)
+        provider = self._name.provider
+        key = key_from_environment(provider)
+        if key is None and provider.needs_key:
+            key = self._kept_key()
+            if key is None:
+                raise _missing_key(self._name)
+        return key
 
-    def _is_keyless(self) -> bool:
-        return self._name.provider.keyless or self._options.base_url is not None
+    def _kept_key(self) -> str | None:
+        from dragoman.agent.keys import KeysUnusable
+
+        if self._keys is None or leads_elsewhere(self._name.provider):
+            return None
+        try:
+            return self._keys.find(login_name(self._name.kind))
+        except KeysUnusable as error:
+            raise MissingKey(f"{self._name.provider.title} needs a key for {self._name}; {error}") from None
 
 
 class ProviderConversation:
@@ -168,10 +202,7 @@ def _context_size(name: ModelName, options: ProviderOptions) -> int:
 
 
 def _missing_key(name: ModelName) -> MissingKey:
-    variables = " or ".join(name.provider.variables)
-    return MissingKey(
-        f"{name.provider.title} needs a key for {name}; set {variables} in the environment that dragoman is started in"
-    )
+    return MissingKey(f"{name.provider.title} needs a key for {name}; {how_to_give_key(name.kind)}")
 
 
 def _link(name: ModelName, options: ProviderOptions, key: str | None) -> "Link":
@@ -182,6 +213,8 @@ def _link(name: ModelName, options: ProviderOptions, key: str | None) -> "Link":
     try:
         return Link(name, options, key)
     except ImportError as error:
-        raise ModelFailure(f"{name} cannot be used: {error}") from None
+        raise ModelFailure(
+            f"{name} cannot be used, for its library is not whole ({error}); {how_to_install(name)}"
+        ) from None
     except UserError as error:
         raise ModelFailure(f"{name} cannot be used: {error}") from None

@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 from pydantic_ai import exceptions as library
 
-from dragoman.agent.models.provider_names import ModelName, shown_url
+from dragoman.agent.models.provider_names import ModelName, how_to_give_key, leads_elsewhere, shown_url
 from dragoman.agent.models.provider_options import cut_secrets
 from dragoman.agent.models.provider_reply import BrokenOff
 from dragoman.errors import ContextOverflow, MissingKey, ModelFailure
@@ -20,6 +20,9 @@ _OVERFLOW = re.compile(
     re.IGNORECASE,
 )
 """How providers word an overflow that the library has no category for; they agree on no code."""
+
+_BAD_KEY = re.compile(r"API[ _]key[ _](not[ _]valid|invalid|expired)", re.IGNORECASE)
+"""Google answers a wrong key with 400, like any other mistake."""
 
 _REFUSED_STATUSES = frozenset({400, 413, 422})
 _PASSING_STATUSES = frozenset({408, 409, 425})
@@ -54,6 +57,8 @@ class Explainer(msgspec.Struct, frozen=True):
         said = self._said(error)
         if isinstance(error, library.ModelAPIError) and _is_overflow(error, said):
             return ContextOverflow(f"the conversation is too long for {self.name}{said}; /compact makes it shorter")
+        if isinstance(error, library.ModelHTTPError) and _BAD_KEY.search(said):
+            return self.missing_key(said)
         if _is_refused(error):
             return ModelFailure(f"nothing answers at {self._where()}; start the server there, or correct base_url")
         return self._passing(error, said) or self._lasting(error, said)
@@ -64,7 +69,7 @@ class Explainer(msgspec.Struct, frozen=True):
         what = f"{title} did not accept the key{said}" if said else f"{title} needs a key for {self.name}"
         if self.base_url is not None or not variables:
             return MissingKey(f"{what}; set the model's api_key in the agent file (it may be env://NAME)")
-        return MissingKey(f"{what}; set {' or '.join(variables)} in the environment that dragoman is started in")
+        return MissingKey(f"{what}; {how_to_give_key(self.name.kind)}")
 
     def _passing(self, error: BaseException, said: str) -> Again | None:
         after_s = error.retry_after if isinstance(error, library.ModelAPIError) else None
@@ -113,7 +118,10 @@ class Explainer(msgspec.Struct, frozen=True):
         return f": {words if len(words) <= MAX_SAID else f'{words[:MAX_SAID]}…'}"
 
     def _where(self) -> str:
-        return "its own address" if self.base_url is None else shown_url(self.base_url)
+        own = self.name.provider.base_url
+        if self.base_url is None and (own is None or leads_elsewhere(self.name.provider)):
+            return "its own address"
+        return shown_url(self.base_url or own or "")
 
 
 def _words(body: object) -> str:

@@ -3,12 +3,14 @@
 This module and those it imports pull in the model library; nothing may import it at the top but they themselves.
 """
 
+import asyncio
 import inspect
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, cast
 
+from httpx2 import AsyncClient, Response
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse, infer_model
 from pydantic_ai.providers import infer_provider_class
@@ -19,7 +21,7 @@ from dragoman.agent.models import model
 from dragoman.agent.models.message import AssistantMessage
 from dragoman.agent.models.provider_errors import Explainer
 from dragoman.agent.models.provider_messages import Recipient, to_library
-from dragoman.agent.models.provider_names import THOUGHT_LEVELS, ModelName
+from dragoman.agent.models.provider_names import THOUGHT_LEVELS, ModelName, leads_elsewhere
 from dragoman.agent.models.provider_options import ProviderOptions
 from dragoman.agent.models.provider_reply import ReplyReader
 from dragoman.errors import ModelFailure
@@ -39,14 +41,18 @@ class Link:
 
     def __init__(self, name: ModelName, options: ProviderOptions, key: str | None) -> None:
         self._options = options
-        self._model = _make_model(name, options, key)
+        self._client = _make_client(name, options.silence_s)
+        self._replies: dict[asyncio.Task[Any] | None, list[Response]] = {}
+        if self._client is not None:
+            self._client.event_hooks["response"].append(self._note)
+        self._model = _make_model(name, options, key, self._client)
         self._entered = False
         profile = self._model.profile
         takes = frozenset(
             kind for kind in name.provider.takes if profile.get(_FLAGS[kind], True) and self._can_send(kind)
         )
         self._recipient = Recipient(self._model.system, takes)
-        self.takes = takes & {"image", "audio"}
+        self.takes = takes
         self.context_size = profile.get("context_window")
         self.thought_levels = _thought_levels(cast("dict[str, Any]", profile))
         self.explainer = Explainer(name, options.base_url, tuple(filter(None, (key, *options.headers.values()))))
@@ -62,14 +68,23 @@ class Link:
         if not self._entered:
             self._entered = True
             await self._model.__aenter__()
-        async with self._open(request) as stream:
-            yield stream
+        try:
+            async with self._open(request) as stream:
+                yield stream
+        finally:
+            for reply in self._replies.pop(asyncio.current_task(), []):
+                await reply.aclose()
 
     async def close(self) -> None:
         """Close the HTTP client with all its connections."""
         if self._entered:
             self._entered = False
             await self._model.__aexit__(None, None, None)
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def _note(self, reply: Response) -> None:
+        self._replies.setdefault(asyncio.current_task(), []).append(reply)
 
     def _open(self, request: model.ModelRequest) -> AbstractAsyncContextManager[StreamedResponse]:
         tools = [
@@ -114,12 +129,21 @@ _FLAGS = {
 _THINKING: dict[str, Any] = {"off": False}
 
 
-def _make_model(name: ModelName, options: ProviderOptions, key: str | None) -> Model:
-    base_url = options.base_url or name.provider.base_url
+def _make_client(name: ModelName, silence_s: float) -> AsyncClient | None:
+    """Google's library leaves a reply that is not read on to the garbage collector: its client is ours, to hang up."""
+    return AsyncClient(timeout=silence_s) if name.kind == "google" else None
+
+
+def _make_model(name: ModelName, options: ProviderOptions, key: str | None, client: AsyncClient | None) -> Model:
+    base_url = options.base_url or (None if leads_elsewhere(name.provider) else name.provider.base_url)
     if options.base_url is not None and name.provider.openai_like and name.kind != "ollama":
         return _make_compatible(name, options.base_url, key)
     provider_class = infer_provider_class(name.kind)
-    wanted = {"api_key": key or (NO_KEY if options.base_url else None), "base_url": base_url}
+    wanted = {
+        "api_key": key or (NO_KEY if options.base_url else None),
+        "base_url": base_url,
+        "http_client": client,
+    }
     given = {argument: value for argument, value in wanted.items() if value is not None}
     unknown = set(given) - set(inspect.signature(provider_class).parameters)
     if "base_url" in unknown:

@@ -1,7 +1,5 @@
 """Our messages as the model library wants them."""
 
-import base64
-import binascii
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +19,14 @@ from pydantic_ai.messages import (
 )
 
 from dragoman.agent.models import model
+from dragoman.agent.models.content import (
+    blob_kind,
+    blob_text,
+    decode_base64,
+    link_words,
+    refusal_words,
+    resource_words,
+)
 from dragoman.agent.models.message import (
     AssistantMessage,
     Message,
@@ -36,8 +42,6 @@ from dragoman.protocol import v1
 NO_RESULT = "The turn ended before this tool was done; there is no result."
 
 SUMMARY = "This is a summary of our conversation so far; go on from it."
-
-_TEXT_TYPES = ("text/", "application/json", "application/xml", "application/yaml", "application/toml")
 
 
 class Recipient(msgspec.Struct, frozen=True):
@@ -96,7 +100,9 @@ class _Writer:
 
     def _result(self, result: ToolResult) -> ToolReturnPart[Any]:
         use = self._open.pop(result.id)
-        return ToolReturnPart(use.name, result.text, use.id, outcome="failed" if result.failed else "success")
+        content = [result.text, *prompt_content(result.attachments, self._recipient.takes)]
+        outcome = "failed" if result.failed else "success"
+        return ToolReturnPart(use.name, content if result.attachments else result.text, use.id, outcome=outcome)
 
     def _close_tools(self) -> None:
         for use in list(self._open.values()):
@@ -117,8 +123,7 @@ def _block(block: v1.ContentBlock, takes: frozenset[str]) -> UserContent:
         case v1.AudioContent(data=data, mime_type=media_type):
             return _binary("audio", data, media_type, takes)
         case v1.ResourceLink():
-            about = f": {block.description}" if block.description else ""
-            return f"[{block.title or block.name}]({block.uri}){about}"
+            return link_words(block)
         case v1.EmbeddedResource(resource=resource):
             return _embedded(resource, takes)
         case _:
@@ -127,38 +132,22 @@ def _block(block: v1.ContentBlock, takes: frozenset[str]) -> UserContent:
 
 def _embedded(resource: v1.EmbeddedResourceResource, takes: frozenset[str]) -> UserContent:
     if isinstance(resource, v1.TextResourceContents):
-        return _resource(resource.uri, resource.text)
-    return _blob(resource, takes)
-
-
-def _blob(resource: v1.BlobResourceContents, takes: frozenset[str]) -> UserContent:
-    media_type = resource.mime_type or "application/octet-stream"
-    if media_type.startswith(_TEXT_TYPES):
-        data = _decode(resource.blob)
-        return _resource(resource.uri, (data or b"").decode(errors="replace"))
-    kind = "document" if media_type == "application/pdf" else media_type.partition("/")[0]
+        return resource_words(resource.uri, resource.text)
+    text = blob_text(resource)
+    if text is not None:
+        return resource_words(resource.uri, text)
+    kind, media_type = blob_kind(resource)
     return _binary(kind, resource.blob, media_type, takes, uri=resource.uri)
 
 
 def _binary(kind: str, encoded: str, media_type: str, takes: frozenset[str], *, uri: str = "") -> UserContent:
     named = f"{uri}, {media_type}" if uri else media_type
     if kind not in takes:
-        return f"[{kind} ({named}) that this model cannot be given]"
-    data = _decode(encoded)
+        return refusal_words(kind, named)
+    data = decode_base64(encoded)
     if data is None:
         return f"[{kind} ({named}) that is not base64]"
     return BinaryContent(data, media_type=media_type)
-
-
-def _resource(uri: str, text: str) -> str:
-    return f'<resource uri="{uri}">\n{text}\n</resource>'
-
-
-def _decode(encoded: str) -> bytes | None:
-    try:
-        return base64.b64decode(encoded, validate=True)
-    except binascii.Error:
-        return None
 
 
 def _plain_parts(message: AssistantMessage) -> list[ModelResponsePart]:

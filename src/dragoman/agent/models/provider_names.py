@@ -42,14 +42,29 @@ class Provider(msgspec.Struct, frozen=True):
     """It speaks OpenAI's chat format, so that any address can be given."""
     thinking: tuple[str, ...] = ()
     """How the names of models begin whose thinking can be chosen, as far as one can tell without the library."""
+    addresses: tuple[str, ...] = ()
+    """Environment variables by which the library is led to another address than the provider's own."""
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether nothing can be asked without a key that we pass on."""
+        return bool(self.variables) and not self.keyless
 
 
-def _like_openai(title: str, *variables: str, takes: frozenset[str] = frozenset()) -> Provider:
-    return Provider(title, "openai", "openai", variables, takes)
+def _like_openai(
+    title: str, *variables: str, takes: frozenset[str] = frozenset(), addresses: tuple[str, ...] = ()
+) -> Provider:
+    return Provider(title, "openai", "openai", variables, takes, addresses=addresses)
 
 
 _OPENAI = Provider(
-    "OpenAI", "openai", "openai", ("OPENAI_API_KEY",), _PDF, thinking=("gpt-5", "gpt-6", "o1", "o3", "o4")
+    "OpenAI",
+    "openai",
+    "openai",
+    ("OPENAI_API_KEY",),
+    _PDF,
+    thinking=("gpt-5", "gpt-6", "o1", "o3", "o4"),
+    addresses=("OPENAI_BASE_URL",),
 )
 
 PROVIDERS = {
@@ -61,6 +76,7 @@ PROVIDERS = {
         _PDF,
         openai_like=False,
         thinking=("claude-3-7", "claude-opus", "claude-sonnet", "claude-haiku", "claude-fable", "claude-mythos"),
+        addresses=("ANTHROPIC_BASE_URL",),
     ),
     "openai": _OPENAI,
     "openai-chat": _OPENAI,
@@ -73,6 +89,7 @@ PROVIDERS = {
         _IMAGE_AUDIO | _PDF,
         openai_like=False,
         thinking=("gemini-2.5", "gemini-3"),
+        addresses=("GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL"),
     ),
     "ollama": Provider(
         "Ollama",
@@ -82,28 +99,49 @@ PROVIDERS = {
         _IMAGE,
         keyless=True,
         base_url="http://localhost:11434/v1",
+        addresses=("OLLAMA_BASE_URL",),
         thinking=("qwen3", "deepseek-r1", "gpt-oss", "magistral"),
     ),
     "vllm": Provider("vLLM", "openai", "openai", ("VLLM_API_KEY",), _IMAGE, keyless=True),
     "litellm": Provider("LiteLLM", "openai", "openai", takes=_IMAGE, keyless=True),
     "openrouter": _like_openai("OpenRouter", "OPENROUTER_API_KEY", takes=_IMAGE),
-    "azure": Provider("Azure", "openai", "openai", ("AZURE_OPENAI_API_KEY",), _IMAGE, openai_like=False),
+    "azure": Provider(
+        "Azure",
+        "openai",
+        "openai",
+        ("AZURE_OPENAI_API_KEY",),
+        _IMAGE,
+        openai_like=False,
+        addresses=("AZURE_OPENAI_ENDPOINT",),
+    ),
     "alibaba": _like_openai("Alibaba", "ALIBABA_API_KEY", "DASHSCOPE_API_KEY", takes=_IMAGE),
     "cerebras": _like_openai("Cerebras", "CEREBRAS_API_KEY"),
     "deepseek": _like_openai("DeepSeek", "DEEPSEEK_API_KEY"),
     "fireworks": _like_openai("Fireworks", "FIREWORKS_API_KEY", takes=_IMAGE),
-    "moonshotai": _like_openai("Moonshot AI", "MOONSHOTAI_API_KEY", takes=_IMAGE),
+    "moonshotai": _like_openai("Moonshot AI", "MOONSHOTAI_API_KEY", takes=_IMAGE, addresses=("MOONSHOTAI_BASE_URL",)),
     "nebius": _like_openai("Nebius", "NEBIUS_API_KEY", takes=_IMAGE),
     "ovhcloud": _like_openai("OVHcloud", "OVHCLOUD_API_KEY", takes=_IMAGE),
-    "sambanova": _like_openai("SambaNova", "SAMBANOVA_API_KEY", takes=_IMAGE),
+    "sambanova": _like_openai("SambaNova", "SAMBANOVA_API_KEY", takes=_IMAGE, addresses=("SAMBANOVA_BASE_URL",)),
     "together": _like_openai("Together", "TOGETHER_API_KEY", takes=_IMAGE),
     "vercel": _like_openai("Vercel", "VERCEL_AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN", takes=_IMAGE),
     "zai": _like_openai("Z.AI", "ZAI_API_KEY", takes=_IMAGE),
-    "groq": Provider("Groq", "groq", "groq", ("GROQ_API_KEY",), _IMAGE, openai_like=False),
+    "groq": Provider(
+        "Groq", "groq", "groq", ("GROQ_API_KEY",), _IMAGE, openai_like=False, addresses=("GROQ_BASE_URL",)
+    ),
     "mistral": Provider("Mistral", "mistral", "mistralai", ("MISTRAL_API_KEY",), _IMAGE, openai_like=False),
-    "cohere": Provider("Cohere", "cohere", "cohere", ("CO_API_KEY",), openai_like=False),
+    "cohere": Provider(
+        "Cohere", "cohere", "cohere", ("CO_API_KEY",), openai_like=False, addresses=("CO_BASE_URL", "CO_API_URL")
+    ),
     "xai": Provider("xAI", "xai", "xai_sdk", ("XAI_API_KEY",), _IMAGE, openai_like=False),
-    "huggingface": Provider("Hugging Face", "huggingface", "huggingface_hub", ("HF_TOKEN",), _IMAGE, openai_like=False),
+    "huggingface": Provider(
+        "Hugging Face",
+        "huggingface",
+        "huggingface_hub",
+        ("HF_TOKEN",),
+        _IMAGE,
+        openai_like=False,
+        addresses=("HF_ENDPOINT", "HF_INFERENCE_ENDPOINT"),
+    ),
     "bedrock": Provider("Bedrock", "bedrock", "boto3", (), _PDF, keyless=True, openai_like=False),
 }
 
@@ -133,14 +171,39 @@ def check_installed(name: ModelName) -> None:
     for package in ("pydantic_ai", name.provider.package):
         if not _is_installed(package):
             raise ModelFailure(
-                f"{name} needs the {name.provider.title} library, which is not installed; "
-                f'install it beside dragoman: pip install "dragoman[{name.provider.extra}]"'
+                f"{name} needs the {name.provider.title} library, which is not installed; {how_to_install(name)}"
             )
+
+
+def how_to_install(name: ModelName) -> str:
+    """Say how the library of a provider is installed."""
+    return f'install it beside dragoman: pip install "dragoman[{name.provider.extra}]"'
 
 
 def key_from_environment(provider: Provider) -> str | None:
     """Return the first key that the provider's variables hold."""
     return next((key for variable in provider.variables if (key := os.environ.get(variable))), None)
+
+
+def login_name(kind: str) -> str:
+    """Return the name under which a provider's key is kept: the first of its kinds."""
+    provider = PROVIDERS[kind]
+    return next(first for first, known in PROVIDERS.items() if known is provider)
+
+
+def leads_elsewhere(provider: Provider) -> str | None:
+    """Return the variable that leads the provider's library to another address; a kept key is not sent there."""
+    return next((variable for variable in provider.addresses if os.environ.get(variable)), None)
+
+
+def how_to_give_key(kind: str) -> str:
+    """Say what a person can do about a key that is missing."""
+    provider = PROVIDERS[kind]
+    elsewhere = leads_elsewhere(provider)
+    words = f"set {' or '.join(provider.variables)} in the environment that dragoman is started in"
+    if elsewhere is not None:
+        return f"{words} (a key that is kept by `dragoman login` is not sent to where {elsewhere} leads)"
+    return f"{words}, or run `dragoman login {login_name(kind)}` in a terminal"
 
 
 def thought_levels_by_name(name: ModelName) -> tuple[str, ...]:

@@ -78,6 +78,9 @@ class ScriptModel:
         """Begin a conversation at the first reply."""
         return ScriptConversation(self._replies)
 
+    async def close(self) -> None:
+        """Do nothing: it holds nothing."""
+
 
 class ScriptConversation:
     """One session's way through the list."""
