@@ -50,6 +50,9 @@ class Remembers:
     def start(self):
         return self
 
+    async def close(self):
+        pass
+
     async def reply(self, request):
         yield Text(f"{len(request.messages)} messages")
 

@@ -108,8 +108,8 @@ async def test_a_cwd_that_is_no_absolute_existing_directory_is_refused_in_words(
         ({"cwd": "/", "mcpServers": [{"name": "a", "command": "b", "args": []}]}, "params.mcpServers[0].env"),
         ({"cwd": "/", "mcpServers": [{"name": "a", "command": "b", "env": []}]}, "params.mcpServers[0].args"),
         (
-            {"cwd": "/", "mcpServers": [{"type": "http", "name": "a", "url": "u", "headers": []}]},
-            "params.mcpServers[0].type",
+            {"cwd": "/", "mcpServers": [{"type": "http", "name": "a", "headers": []}]},
+            "params.mcpServers[0].url",
         ),
     ],
 )

@@ -34,7 +34,7 @@ async def test_what_works_is_advertised(place):
     given = capabilities.session_capabilities
     for name in ("list", "resume", "close", "delete", "fork", "additional_directories"):
         assert getattr(given, name) is not None
-    assert capabilities.mcp_capabilities == v1.McpCapabilities()
+    assert capabilities.mcp_capabilities == v1.McpCapabilities(http=True, sse=True, acp=True)
     assert capabilities.prompt_capabilities == v1.PromptCapabilities(image=True, audio=True, embedded_context=True)
 
 

@@ -2,8 +2,9 @@
 
 import asyncio
 import uuid
+from pathlib import Path
 
-from dragoman.agent.profile import TrustFailed
+from dragoman.agent.profile import TrustFailed, what_is_not_used
 from dragoman.agent.session import Session
 from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError
 from dragoman.protocol import v1
@@ -19,9 +20,10 @@ OPTIONS = [
 async def settle_profile(session: Session) -> None:
     """Ask about the agent file that waits, if one does, and let it count when the person agrees.
 
-    Raises UnknownModel, ModelFailure and MissingVariable of a file that was agreed to, and LogFailed.
+    A question that was cancelled is asked again with the next prompt. Raises UnknownModel, ModelFailure and
+    MissingVariable of a file that was agreed to, and LogFailed.
     """
-    found, session.pending = session.pending, None
+    found = session.pending
     if found is None or found.path is None:
         return
     call_id = f"profile-{uuid.uuid4()}"
@@ -35,20 +37,30 @@ async def settle_profile(session: Session) -> None:
         content=[content],
         locations=[v1.ToolCallLocation(path=str(found.path))],
     )
-    await session.outlet.send(call)
-    answer = await _ask(session, call)
-    allowed = answer is not None and answer.startswith("allow")
-    if answer in ("allow_always", "reject_always"):
-        try:
-            await asyncio.to_thread(session.trust.remember, found.path, found.digest, allowed=allowed)
-        except TrustFailed as failure:
-            session.notices.append(str(failure))
-    status = "completed" if allowed else "failed"
-    await session.outlet.send(v1.ToolCallProgress(tool_call_id=call_id, status=status))
+    try:
+        await session.outlet.send(call)
+        answer = await _ask(session, call)
+        allowed = answer is not None and answer.startswith("allow")
+        if answer in ("allow_always", "reject_always"):
+            await _remember(session, found.path, found.digest, allowed=allowed)
+    except BaseException:
+        session.outlet.put(v1.ToolCallProgress(tool_call_id=call_id, status="failed"))
+        raise
+    session.pending = None
+    session.outlet.put(v1.ToolCallProgress(tool_call_id=call_id, status="completed" if allowed else "failed"))
     if allowed:
         session.use_profile(found)
+        if left := what_is_not_used(found.understood):
+            session.notices.append(f"{found.path} counts. {left}")
     else:
         session.notices.append(f"{found.path} is not used in this session.")
+
+
+async def _remember(session: Session, path: Path, digest: str, *, allowed: bool) -> None:
+    try:
+        await asyncio.to_thread(session.trust.remember, path, digest, allowed=allowed)
+    except TrustFailed as failure:
+        session.notices.append(str(failure))
 
 
 async def _ask(session: Session, call: v1.ToolCall) -> str | None:

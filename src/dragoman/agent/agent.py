@@ -7,6 +7,8 @@ first request that needs them.
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from dragoman import __version__
 from dragoman.errors import ErrorCode, InvalidParams, RpcError
 from dragoman.protocol import methods, v1
@@ -15,6 +17,7 @@ from dragoman.protocol.routes import Routes
 from dragoman.wire import IncomingRequest, Transport
 
 if TYPE_CHECKING:
+    from dragoman.agent.auth import Auth
     from dragoman.agent.handlers import SessionHandlers
     from dragoman.agent.setup import Setup
     from dragoman.store import Store
@@ -23,6 +26,7 @@ PROTOCOL_VERSION = 1
 
 CAPABILITIES = v1.AgentCapabilities(
     load_session=True,
+    mcp_capabilities=v1.McpCapabilities(http=True, sse=True, acp=True),
     prompt_capabilities=v1.PromptCapabilities(image=True, audio=True, embedded_context=True),
     session_capabilities=v1.SessionCapabilities(
         list=v1.SessionListCapabilities(),
@@ -32,23 +36,34 @@ CAPABILITIES = v1.AgentCapabilities(
         fork=v1.SessionForkCapabilities(),
         additional_directories=v1.SessionAdditionalDirectoriesCapabilities(),
     ),
+    meta={"dragoman/mcp": {"add": "_dragoman/mcp/add", "remove": "_dragoman/mcp/remove"}},
 )
 """What works, and nothing else."""
 
 
 class Agent:
-    """Serves one client over one connection; store and setup are made when the first session needs them."""
+    """Serves one client over one connection; store and setup are made when the first session needs them.
+
+    `find_auth` returns the login that the configured model needs, if it needs one.
+    """
 
     def __init__(
-        self, transport: Transport, open_store: "Callable[[], Store]", make_setup: "Callable[[], Setup]"
+        self,
+        transport: Transport,
+        open_store: "Callable[[], Store]",
+        make_setup: "Callable[[], Setup]",
+        find_auth: "Callable[[], Auth | None]" = lambda: None,
     ) -> None:
         self._open_store = open_store
         self._make_setup = make_setup
+        self._find_auth = find_auth
+        self._auth: Auth | None = None
         self._client: v1.InitializeRequest | None = None
         self._handlers: SessionHandlers | None = None
         routes = Routes("agent", gate=self._check_initialized, on_demand=self._route_sessions)
         routes.on_request(methods.INITIALIZE, self._initialize)
         routes.on_request(methods.AUTHENTICATE, self._authenticate)
+        routes.on_request(methods.LOGOUT, self._log_out)
         self._connection = Connection(transport, routes)
 
     async def serve(self) -> None:
@@ -67,20 +82,37 @@ class Agent:
     async def _initialize(self, params: v1.InitializeRequest, request: IncomingRequest) -> v1.InitializeResponse:
         del request
         self._client = params
+        self._auth = self._find_auth()
         return v1.InitializeResponse(
             protocol_version=PROTOCOL_VERSION,  # the only one that we speak, so it is the answer to any
             agent_info=v1.Implementation(name="dragoman", title="Dragoman", version=__version__),
-            agent_capabilities=CAPABILITIES,
-            auth_methods=[],
+            agent_capabilities=self._capabilities(),
+            auth_methods=self._auth.offer(params.client_capabilities) if self._auth else [],
         )
 
     async def _authenticate(self, params: v1.AuthenticateRequest, request: IncomingRequest) -> v1.AuthenticateResponse:
         del request
-        raise InvalidParams("params.methodId", f"{params.method_id!r} was not offered; this agent needs no login")
+        if self._auth is None:
+            raise InvalidParams("params.methodId", f"{params.method_id!r} was not offered; this agent needs no login")
+        self._auth.authenticate(params.method_id)
+        return v1.AuthenticateResponse()
+
+    async def _log_out(self, params: v1.LogoutRequest, request: IncomingRequest) -> v1.LogoutResponse:
+        del params
+        if self._auth is None or not self._auth.can_log_out:
+            raise RpcError(ErrorCode.METHOD_NOT_FOUND, {"method": request.method})
+        self._auth.log_out()
+        return v1.LogoutResponse()
+
+    def _capabilities(self) -> v1.AgentCapabilities:
+        if self._auth is None or not self._auth.can_log_out:
+            return CAPABILITIES
+        auth = v1.AgentAuthCapabilities(logout=v1.LogoutCapabilities())
+        return msgspec.structs.replace(CAPABILITIES, auth=auth)
 
     def _route_sessions(self, routes: Routes) -> None:
         from dragoman.agent.handlers import SessionHandlers
 
         client = self._client.client_capabilities if self._client else v1.ClientCapabilities()
-        self._handlers = SessionHandlers(self._connection, self._open_store(), self._make_setup(), client)
+        self._handlers = SessionHandlers(self._connection, self._open_store(), self._make_setup(), client, self._auth)
         self._handlers.register(routes)

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from dragoman.agent.models.message import ToolResult, ToolUse
-from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.outlet import Outlet
 from dragoman.agent.permission import Decision, Permission
 from dragoman.agent.tools.tool import Changed, PreparedCall, Tool, ToolFailure, ToolOutcome
@@ -20,25 +19,22 @@ MAX_PREPARATIONS = 3
 class Calls:
     """Runs the calls of one turn; those that only read run side by side, results keep their order."""
 
-    def __init__(self, outlet: Outlet, permission: Permission, tools: Mapping[str, Tool]) -> None:
+    def __init__(self, outlet: Outlet, permission: Permission) -> None:
+        self.tools: Mapping[str, Tool] = {}
+        """Those that the model was last given."""
         self._outlet = outlet
         self._permission = permission
-        self._tools = tools
         self._open: dict[str, None] = {}
-
-    def definitions(self) -> list[ToolDefinition]:
-        """Return the tools as the model sees them."""
-        return [tool.definition for tool in self._tools.values()]
 
     async def announce(self, call_id: str, name: str) -> None:
         """Tell the client that a call is coming, as soon as its name is known."""
         if call_id in self._open:
             return
         self._open[call_id] = None
-        tool = self._tools.get(name)
-        await self._outlet.send(
-            v1.ToolCall(tool_call_id=call_id, title=name, kind=tool.kind if tool else "other", status="pending")
-        )
+        tool = self.tools.get(name)
+        title = tool.definition.title if tool else ""
+        kind = tool.kind if tool else "other"
+        await self._outlet.send(v1.ToolCall(tool_call_id=call_id, title=title or name, kind=kind, status="pending"))
 
     async def run(self, uses: Sequence[ToolUse]) -> list[ToolResult]:
         """Run all of them and return their results, in order."""
@@ -56,10 +52,10 @@ class Calls:
         results |= await self._run_together(reading)
         return [results[use.id] for use in uses]
 
-    async def end_open(self, reason: str) -> None:
-        """Give every call that has no final status one."""
+    def end_open(self, reason: str) -> None:
+        """Give every call that has no final status one. Raises LogFailed."""
         for call_id in list(self._open):
-            await self._finish(call_id, ToolOutcome(reason, failed=True))
+            self._outlet.put(self._end(call_id, ToolOutcome(reason, failed=True)))
 
     async def _prepare(self, use: ToolUse) -> PreparedCall | ToolResult:
         try:
@@ -70,17 +66,20 @@ class Calls:
         return prepared
 
     def _find(self, use: ToolUse) -> Tool:
-        tool = self._tools.get(use.name)
+        tool = self.tools.get(use.name)
         if tool is None:
-            known = ", ".join(self._tools) or "none"
+            known = ", ".join(self.tools) or "none"
             raise ToolFailure(f"there is no tool named {use.name} here; the tools are: {known}")
         if use.problem is not None:
             raise ToolFailure(use.problem)
         return tool
 
     async def _run_together(self, calls: Sequence[tuple[ToolUse, PreparedCall]]) -> dict[str, ToolResult]:
-        async with asyncio.TaskGroup() as tasks:
-            running = {use.id: tasks.create_task(self._execute(use, prepared)) for use, prepared in calls}
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                running = {use.id: tasks.create_task(self._execute(use, prepared)) for use, prepared in calls}
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None  # what one of them meets is met by the turn, as it would be alone
         return {call_id: task.result() for call_id, task in running.items()}
 
     async def _run_alone(self, use: ToolUse, prepared: PreparedCall) -> ToolResult:
@@ -108,11 +107,11 @@ class Calls:
             outcome = await prepared.run(progress)
         except ToolFailure as failure:
             outcome = ToolOutcome(str(failure), failed=True)
-        await self._finish(use.id, outcome)
-        return ToolResult(use.id, outcome.text, failed=outcome.failed)
+        await self._outlet.send(self._end(use.id, outcome))
+        return ToolResult(use.id, outcome.text, failed=outcome.failed, attachments=list(outcome.attachments))
 
     async def _fail(self, use: ToolUse, reason: str) -> ToolResult:
-        await self._finish(use.id, ToolOutcome(reason, failed=True), raw_input=use.arguments)
+        await self._outlet.send(self._end(use.id, ToolOutcome(reason, failed=True), raw_input=use.arguments))
         return ToolResult(use.id, reason, failed=True)
 
     async def _show(self, use: ToolUse, prepared: PreparedCall) -> None:
@@ -127,18 +126,19 @@ class Calls:
             )
         )
 
-    async def _finish(self, call_id: str, outcome: ToolOutcome, *, raw_input: dict[str, Any] | None = None) -> None:
-        content = list(outcome.content) or [v1.Content(content=v1.TextContent(text=outcome.text))]
-        await self._outlet.send(
-            v1.ToolCallProgress(
-                tool_call_id=call_id,
-                status="failed" if outcome.failed else "completed",
-                content=content,
-                raw_input=raw_input,
-                raw_output=outcome.raw_output,
-            )
-        )
+    def _end(
+        self, call_id: str, outcome: ToolOutcome, *, raw_input: dict[str, Any] | None = None
+    ) -> v1.ToolCallProgress:
+        """Count a call as ended, before its end is sent: whoever is cancelled in the middle of that has sent it."""
         self._open.pop(call_id, None)
+        content = list(outcome.content) or [v1.Content(content=v1.TextContent(text=outcome.text))]
+        return v1.ToolCallProgress(
+            tool_call_id=call_id,
+            status="failed" if outcome.failed else "completed",
+            content=content,
+            raw_input=raw_input,
+            raw_output=outcome.raw_output,
+        )
 
     async def _record(self, use: ToolUse, prepared: PreparedCall, decision: Decision) -> None:
         """Log a decision that a person made, and see that it reaches the disk before anything is done."""

@@ -2,19 +2,28 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from dragoman.agent.commands import own_commands
+from dragoman.agent.commands import all_commands
 from dragoman.agent.models.model import Model
-from dragoman.agent.session import Session, check_absolute, check_cwd, check_directories
+from dragoman.agent.servers.extension import MCP_ADD, MCP_REMOVE, decode_removal, decode_server
+from dragoman.agent.servers.include import includes_of
+from dragoman.agent.servers.session_servers import Given
+from dragoman.agent.session import SERVERS_KEY, Session, check_absolute, check_cwd, check_directories
 from dragoman.agent.sessions import Sessions
 from dragoman.agent.setup import Setup
 from dragoman.agent.turn import Turn
-from dragoman.errors import BadCursor, ErrorCode, InvalidParams, MissingKey, ModelFailure, RpcError
+from dragoman.errors import BadCursor, ErrorCode, InvalidParams, MissingKey, ModelFailure, RpcError, ServerFailure
+from dragoman.mcp.definition import from_protocol
 from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.routes import Routes
 from dragoman.store import Store, Summary
 from dragoman.wire import IncomingRequest
+
+if TYPE_CHECKING:
+    from dragoman.agent.auth import Auth
 
 _log = logging.getLogger("dragoman.agent")
 
@@ -22,10 +31,18 @@ _log = logging.getLogger("dragoman.agent")
 class SessionHandlers:
     """Handles `session/*` for one client."""
 
-    def __init__(self, connection: Connection, store: Store, setup: Setup, client: v1.ClientCapabilities) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        store: Store,
+        setup: Setup,
+        client: v1.ClientCapabilities,
+        auth: "Auth | None" = None,
+    ) -> None:
         self._store = store
+        self._auth = auth
         self._sessions = Sessions(connection, store, setup, client)
-        self._commands = own_commands()
+        self._commands = all_commands()
 
     def register(self, routes: Routes) -> None:
         """Take over the methods."""
@@ -40,6 +57,9 @@ class SessionHandlers:
         routes.on_request(methods.SESSION_SET_CONFIG_OPTION, self._set_config_option)
         routes.on_request(methods.SESSION_PROMPT, self._prompt)
         routes.on_notification(methods.SESSION_CANCEL, self._cancel)
+        routes.on_extension(MCP_ADD, self._add_server)
+        routes.on_extension(MCP_REMOVE, self._remove_server)
+        self._sessions.switchboard.register(routes)
 
     async def close(self) -> None:
         """Stop every turn and free every session, in bounded time."""
@@ -49,34 +69,38 @@ class SessionHandlers:
 
     async def _new_session(self, params: v1.NewSessionRequest, request: IncomingRequest) -> v1.NewSessionResponse:
         del request
-        cwd, directories = _check_place(params)
+        cwd, directories, servers = _check_place(params)
         session = self._sessions.new(cwd, directories)
-        self._introduce(session)
-        return v1.NewSessionResponse(session_id=session.id, modes=_modes(session), config_options=_options(session))
+        meta = self._introduce(session, servers)
+        return v1.NewSessionResponse(
+            session_id=session.id, modes=_modes(session), config_options=_options(session), meta=meta
+        )
 
     async def _load_session(self, params: v1.LoadSessionRequest, request: IncomingRequest) -> v1.LoadSessionResponse:
         del request
-        cwd, directories = _check_place(params)
+        cwd, directories, servers = _check_place(params)
         session = await self._sessions.bring_back(params.session_id, cwd, directories, with_replay=True)
         session.show_notices()
-        self._introduce(session)
-        return v1.LoadSessionResponse(modes=_modes(session), config_options=_options(session))
+        meta = self._introduce(session, servers)
+        return v1.LoadSessionResponse(modes=_modes(session), config_options=_options(session), meta=meta)
 
     async def _resume_session(
         self, params: v1.ResumeSessionRequest, request: IncomingRequest
     ) -> v1.ResumeSessionResponse:
         del request
-        cwd, directories = _check_place(params)
+        cwd, directories, servers = _check_place(params)
         session = await self._sessions.bring_back(params.session_id, cwd, directories, with_replay=False)
-        self._introduce(session)
-        return v1.ResumeSessionResponse(modes=_modes(session), config_options=_options(session))
+        meta = self._introduce(session, servers)
+        return v1.ResumeSessionResponse(modes=_modes(session), config_options=_options(session), meta=meta)
 
     async def _fork_session(self, params: v1.ForkSessionRequest, request: IncomingRequest) -> v1.ForkSessionResponse:
         del request
-        cwd, directories = _check_place(params)
+        cwd, directories, servers = _check_place(params)
         session = await self._sessions.fork(params.session_id, cwd, directories)
-        self._introduce(session)
-        return v1.ForkSessionResponse(session_id=session.id, modes=_modes(session), config_options=_options(session))
+        meta = self._introduce(session, servers)
+        return v1.ForkSessionResponse(
+            session_id=session.id, modes=_modes(session), config_options=_options(session), meta=meta
+        )
 
     async def _list_sessions(self, params: v1.ListSessionsRequest, request: IncomingRequest) -> v1.ListSessionsResponse:
         del request
@@ -127,7 +151,8 @@ class SessionHandlers:
             try:
                 return await turn.run(params.prompt)
             except MissingKey as error:
-                raise RpcError(ErrorCode.AUTH_REQUIRED, str(error)) from error
+                offered = self._auth.methods_for(session.model.name) if self._auth else []
+                raise RpcError(ErrorCode.AUTH_REQUIRED, {"problem": str(error), "authMethods": offered}) from error
             except ModelFailure as error:
                 raise RpcError(ErrorCode.INTERNAL_ERROR, f"the model failed: {error}") from error
 
@@ -138,10 +163,38 @@ class SessionHandlers:
         else:
             session.cancel()
 
-    def _introduce(self, session: Session) -> None:
-        """Tell the client what can be asked for, once it has been told of the session: on the next tick."""
-        update = self._commands.update()
-        asyncio.get_running_loop().call_soon(session.outlet.mention, update)
+    async def _add_server(self, params: Any, request: IncomingRequest) -> dict[str, Any]:
+        del request
+        wanted = decode_server(params)
+        session = self._sessions.get(wanted.session_id)
+        member = session.servers.add(
+            Given(from_protocol(wanted.server), includes_of(wanted.server.meta, "params.server"))
+        )
+        return {"name": member.name, "_meta": session.server_meta()}
+
+    async def _remove_server(self, params: Any, request: IncomingRequest) -> dict[str, Any]:
+        del request
+        wanted = decode_removal(params)
+        session = self._sessions.get(wanted.session_id)
+        try:
+            await session.servers.remove(wanted.name)
+        except ServerFailure as failure:
+            raise InvalidParams("params.name", str(failure)) from None
+        return {"_meta": session.server_meta() or {SERVERS_KEY: []}}
+
+    def _introduce(self, session: Session, servers: Sequence[Given]) -> dict[str, Any] | None:
+        """Let its servers connect, and say how they are; tell the client what can be asked for.
+
+        That is told once the client has been told of the session: on the next tick.
+        """
+
+        def tell_commands() -> None:
+            session.outlet.mention(self._commands.update(session))
+
+        asyncio.get_running_loop().call_soon(tell_commands)
+        session.on_commands = tell_commands
+        session.use_servers(servers)
+        return session.server_meta()
 
 
 def _modes(session: Session) -> v1.SessionModeState:
@@ -154,16 +207,13 @@ def _options(session: Session) -> list[v1.SessionConfigOption]:
 
 def _check_place(
     params: v1.NewSessionRequest | v1.LoadSessionRequest | v1.ResumeSessionRequest | v1.ForkSessionRequest,
-) -> tuple[str, list[str]]:
-    """Return where the session is to work; raises InvalidParams."""
-    for position, server in enumerate(params.mcp_servers or []):
-        if not isinstance(server, v1.McpServerStdio):
-            raise InvalidParams(
-                f"params.mcpServers[{position}].type",
-                "this agent takes stdio servers only, as its mcpCapabilities say",
-                expected="a stdio server",
-            )
-    return check_cwd(params.cwd), check_directories(params.additional_directories or [])
+) -> tuple[str, list[str], list[Given]]:
+    """Return where the session is to work, and with which servers; raises InvalidParams."""
+    servers = [
+        Given(from_protocol(server), includes_of(server.meta, f"params.mcpServers[{position}]"))
+        for position, server in enumerate(params.mcp_servers or [])
+    ]
+    return check_cwd(params.cwd), check_directories(params.additional_directories or []), servers
 
 
 _CONTENT_KINDS: dict[type, str] = {v1.ImageContent: "image", v1.AudioContent: "audio"}

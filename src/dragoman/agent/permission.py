@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from dragoman.agent.approvals import Approvals
-from dragoman.agent.tools.tool import PreparedCall
+from dragoman.agent.tools.tool import Deed, PreparedCall
 from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError
 from dragoman.protocol import v1
 
@@ -72,14 +72,13 @@ class Permission:
 
     def _judge(self, call: PreparedCall) -> tuple[Judgement, str]:
         mode = self._mode()
-        if call.deed is None or (call.reads_only and call.inside):
+        if call.deed is None or (call.reads_only and call.inside and call.verdict is None):
             return "run", ""
         decided = self._approvals.find(call.deed)
-        if decided == "reject":
-            return "refuse", "the person has rejected exactly this for good; do not try it again"
-        if mode == "plan" and call.deed.kind != "read":
-            return "refuse", "the session is in plan mode, which changes nothing; say what you would do instead"
-        if decided == "allow" or mode == "yolo":
+        refusal = _refusal(call, call.deed, mode, decided)
+        if refusal:
+            return "refuse", refusal
+        if decided == "allow" or call.verdict == "allow" or (mode == "yolo" and call.verdict is None):
             return "run", ""
         if mode == "code" and call.deed.kind == "write" and call.inside:
             return "run", ""
@@ -103,3 +102,13 @@ class Permission:
         if option in ("allow_once", "allow_session", "allow_always"):
             return Decision(allowed=True, asked=True, option_id=option)
         return Decision(allowed=False, reason="the person declined", asked=True, option_id=option)
+
+
+def _refusal(call: PreparedCall, deed: Deed, mode: str, decided: str | None) -> str:
+    if call.verdict == "deny":
+        return "the agent file does not allow it; do not try it again"
+    if decided == "reject":
+        return "the person has rejected exactly this for good; do not try it again"
+    if mode == "plan" and deed.kind != "read" and not call.reads_only:
+        return "the session is in plan mode, which changes nothing; say what you would do instead"
+    return ""

@@ -68,7 +68,7 @@ class Reply:
 
     async def _start_over(self, retry: Retry) -> None:
         """Tell the person why it takes longer; what the model said so far is no longer part of its reply."""
-        await self._calls.end_open("the model has to start over")
+        self._calls.end_open("the model has to start over")
         self._said.clear()
         self._thought.clear()
         self.tool_uses.clear()

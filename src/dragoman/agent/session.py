@@ -4,28 +4,37 @@ import asyncio
 import math
 import os
 import uuid
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from dragoman.agent.approvals import Approvals
+from dragoman.agent.context import Context, Offer
 from dragoman.agent.models.message import AssistantMessage, Message, SummaryMessage, UserMessage
 from dragoman.agent.models.model import Conversation, Model, Usage
 from dragoman.agent.outlet import Outlet
 from dragoman.agent.permission import Permission
 from dragoman.agent.profile import Choice, Found, Profile, Trust
+from dragoman.agent.servers.host import SessionHost
+from dragoman.agent.servers.offers import ServerOffers
+from dragoman.agent.servers.session_servers import Given, SessionServers
 from dragoman.agent.settings import MODE, MODEL, Choices, Settings
 from dragoman.agent.setup import GUIDE, Setup
-from dragoman.agent.tools.tool import Tool
 from dragoman.errors import DragomanError, ErrorCode, InvalidParams, RpcError
+from dragoman.mcp.info import Status
+from dragoman.mcp.server import Place
+from dragoman.mcp.switchboard import Switchboard
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_REQUEST_PERMISSION
 from dragoman.store import Header, Log
 
 if TYPE_CHECKING:
     from dragoman.agent.workspace.workspace import Workspace
+
+SERVERS_KEY = "dragoman/mcp"
+"""Under this key of a `_meta` stands how the MCP servers of a session are."""
 
 
 class Session:
@@ -34,7 +43,14 @@ class Session:
     Its log begins with the first prompt: until then the session lives in memory alone.
     """
 
-    def __init__(self, header: Header, outlet: Outlet, setup: Setup, client: v1.ClientCapabilities) -> None:
+    def __init__(
+        self,
+        header: Header,
+        outlet: Outlet,
+        setup: Setup,
+        client: v1.ClientCapabilities,
+        switchboard: Switchboard,
+    ) -> None:
         """Choose the agent file and the model; raises ProfileError, UnknownModel, ModelFailure, MissingVariable."""
         self.header = header
         self.additional_directories: Sequence[str] = header.additional_directories
@@ -47,12 +63,23 @@ class Session:
         self.context_used = 0
         self.notices: list[str] = []
         self._setup = setup
-        self._client = client
+        self.client = client
         self._approvals = Approvals(setup.home, header.cwd)
         self._workspace: Workspace | None = None
         self._cancel_turn: Callable[[], None] | None = None
         self._idle = asyncio.Event()
         self._idle.set()
+        host = SessionHost(self)
+        place = Place(header.cwd, setup.supervise, outlet.connection, switchboard)
+        self.servers = SessionServers(place, host, setup.pool, self._tell_of_servers)
+        self.on_commands: Callable[[], None] | None = None
+        """Is called when there are other commands than before."""
+        self._server_offers = ServerOffers(host)
+        self._told: list[Status] = []
+        self._told_prompts = 0
+        self._telling = False
+        self._has_servers = False
+        self.context = Context(setup.home, self.offers, lambda: self.profile)
         self.settings = Settings()
         self.choices = Choices()
         self._take_choice(setup.choose_profile(header.cwd))
@@ -80,13 +107,13 @@ class Session:
                 self.additional_directories,
                 session_id=self.id,
                 connection=self.outlet.connection,
-                capabilities=self._client,
+                capabilities=self.client,
                 supervise=self._setup.supervise,
             )
         return self._workspace
 
-    def tools(self) -> Mapping[str, Tool]:
-        """Return the tools that the model has now."""
+    def offers(self) -> list[Offer]:
+        """Return the tools that may be put in front of the model now."""
         from dragoman.agent.tools.builtin import builtin_tools
 
         permissions, limits = self.profile.permissions, self.profile.limits
@@ -96,7 +123,9 @@ class Session:
             ask_outside_reads=permissions.ask_outside_reads,
             command_timeout_s=limits.command_timeout_s or math.inf,
         )
-        return {tool.definition.name: tool for tool in tools}
+        own = [Offer(f"builtin/{tool.definition.name}", tool, "builtin") for tool in tools]
+        names = [tool.definition.name for tool in tools]
+        return [*own, *self._server_offers.all(self.servers.members(), names, limits.mcp_call_timeout_s)]
 
     def permission(self) -> Permission:
         """Return what decides on their calls."""
@@ -139,11 +168,44 @@ class Session:
         """Wait until no turn is running."""
         await self._idle.wait()
 
-    def set_directories(self, directories: Sequence[str]) -> None:
+    async def set_directories(self, directories: Sequence[str]) -> None:
         """Change the directories beside the cwd; raises PathError."""
+        if list(directories) == list(self.additional_directories):
+            return
         self.additional_directories = directories
         if self._workspace is not None:
             self._workspace.set_directories(directories)
+        await self.servers.tell_roots()
+
+    # ── its servers ─────────────────────────────────────────────────────────────────────────────
+
+    def use_servers(self, given: Sequence[Given]) -> None:
+        """Have these servers of the client, and those of the agent file; they connect from now on."""
+        self._has_servers = True
+        self.servers.use_clients(given)
+        self.servers.use_agents(self.profile.servers)
+
+    def server_meta(self) -> dict[str, Any] | None:
+        """Say how its servers are, for the `_meta` of an answer; None when there are none."""
+        self._told = self.servers.statuses()
+        return {SERVERS_KEY: msgspec.to_builtins(self._told)} if self._told else None
+
+    def _tell_of_servers(self) -> None:
+        """Tell the client what changed, once a tick."""
+        if self._has_servers and not self._telling:
+            self._telling = True
+            asyncio.get_running_loop().call_soon(self._tell_now)
+
+    def _tell_now(self) -> None:
+        self._telling = False
+        told = self._told
+        meta = self.server_meta()
+        if self._told != told:
+            self.outlet.mention(v1.SessionInfoUpdate(meta=meta or {SERVERS_KEY: []}))
+        prompts = sum(len(member.server.prompts) for member in self.servers.members())
+        if prompts != self._told_prompts and self.on_commands is not None:
+            self._told_prompts = prompts
+            self.on_commands()
 
     # ── what it remembers ───────────────────────────────────────────────────────────────────────
 
@@ -155,6 +217,10 @@ class Session:
         else:
             self.messages.append(message)
             self.message_count += isinstance(message, UserMessage | AssistantMessage)
+
+    def count(self, usage: Usage) -> None:
+        """Add to what the conversation has used."""
+        self.spent += usage
 
     def remember(self, message: Message) -> None:
         """Add to what the model knows, and to the log."""
@@ -169,16 +235,23 @@ class Session:
 
     def show_notices(self) -> None:
         """Tell the person, once, what they should know of their session; the conversation itself stays as it was."""
-        notices, self.notices = self.notices, []
+        notices = [*self.notices, *self.servers.take_notices(), *self.context.notices]
+        self.notices.clear()
+        self.context.notices.clear()
         for notice in notices:
-            block = v1.TextContent(text=f"{notice}\n\n")
-            self.outlet.mention(v1.AgentMessageChunk(content=block, message_id=str(uuid.uuid4())))
+            self.say_aside(notice)
+
+    def say_aside(self, notice: str) -> None:
+        """Tell the person something that is no part of the conversation."""
+        block = v1.TextContent(text=f"{notice}\n\n")
+        self.outlet.mention(v1.AgentMessageChunk(content=block, message_id=str(uuid.uuid4())))
 
     # ── what is set ─────────────────────────────────────────────────────────────────────────────
 
     def use_profile(self, found: Found) -> None:
         """Let an agent file count from now on; raises UnknownModel, ModelFailure and MissingVariable."""
         self._take_profile(found.profile)
+        self.servers.use_agents(found.profile.servers)
 
     def restore_settings(self, settings: Settings) -> None:
         """Set what was set before, as far as it may still be."""
@@ -191,6 +264,12 @@ class Session:
         if settings.mode not in self.choices.modes:
             settings.mode = self.profile.permissions.mode
         self.settings = settings
+        self.context.included[:] = settings.included
+
+    def keep_included(self) -> None:
+        """Log what the person has added to what the model gets."""
+        self.settings.included = list(self.context.included)
+        self.record_settings()
 
     async def set_option(self, option: str, value: str | bool) -> None:
         """Set something that was checked, log it, and tell the client in both ways, whichever of them it used."""
@@ -231,11 +310,13 @@ class Session:
         self.profile = profile
         model = self._setup.model_for(profile)
         modes = [mode for mode in ("ask", "code", "plan", "yolo") if mode != "yolo" or profile.permissions.allow_yolo]
-        self.settings = Settings(mode=profile.permissions.mode, thoughts=self.settings.thoughts)
+        self.settings = Settings(
+            mode=profile.permissions.mode, thoughts=self.settings.thoughts, included=self.settings.included
+        )
         boolean = bool(
-            self._client.session
-            and self._client.session.config_options
-            and self._client.session.config_options.boolean is not None
+            self.client.session
+            and self.client.session.config_options
+            and self.client.session.config_options.boolean is not None
         )
         self.choices = Choices(modes, list(dict.fromkeys([model.name, GUIDE])), boolean=boolean)
         self.use_model(model)

@@ -12,6 +12,7 @@ from dragoman.agent.outlet import Outlet
 from dragoman.agent.session import Session
 from dragoman.agent.setup import Setup
 from dragoman.errors import ErrorCode, InvalidParams, RpcError, SessionBusy, SessionUnknown
+from dragoman.mcp.switchboard import Switchboard
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.store import Header, Log, Store, is_same_directory
@@ -28,6 +29,7 @@ class Sessions:
         self._store = store
         self._setup = setup
         self._client = client
+        self.switchboard = Switchboard()
         self._live: dict[str, Session] = {}
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -59,7 +61,7 @@ class Sessions:
                 _check_same_cwd(session.header, cwd)
                 if with_replay and session.log is not None:
                     await self._replay_live(session, session.log)
-        session.set_directories(directories)
+        await session.set_directories(directories)
         return session
 
     async def fork(self, session_id: str, cwd: str, directories: list[str]) -> Session:
@@ -114,14 +116,19 @@ class Sessions:
     async def _free(self, session: Session) -> None:
         session.cancel()
         await session.wait_idle()
-        if self._live.pop(session.id, None) is not None and session.log is not None:
-            try:
-                session.outlet.flush()
-            finally:
-                await session.log.close()
+        if self._live.pop(session.id, None) is None:
+            return
+        try:
+            await session.servers.close()
+        finally:
+            if session.log is not None:
+                try:
+                    session.outlet.flush()
+                finally:
+                    await session.log.close()
 
     def _make(self, header: Header) -> Session:
-        return Session(header, Outlet(self._connection, header.id), self._setup, self._client)
+        return Session(header, Outlet(self._connection, header.id), self._setup, self._client, self.switchboard)
 
     async def _open(self, session_id: str, cwd: str, *, with_replay: bool) -> Session:
         try:

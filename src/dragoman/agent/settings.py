@@ -29,6 +29,8 @@ class Settings(msgspec.Struct):
     """The model that the person picked; None is the one that is configured."""
     thought_level: str | None = None
     thoughts: bool = True
+    included: list[str] = []
+    """What the person has added to what the model gets."""
 
 
 class Choices(msgspec.Struct):

@@ -1,18 +1,27 @@
 """What all sessions of a process share: where things are kept, and which model and agent file were asked for."""
 
+import asyncio
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dragoman.agent.keys import KeyStore, give_keys
 from dragoman.agent.models import find_model
 from dragoman.agent.models.model import Model
 from dragoman.agent.profile import Choice, Profile, Trust, choose_profile
 from dragoman.agent.profile.model import ModelSettings
+from dragoman.agent.servers.pool import Pool
 
 if TYPE_CHECKING:
     from dragoman.proc import Supervisor
 
 GUIDE = "guide"
+
+MODEL_CLOSE_TIMEOUT_S = 1.0
+"""A connection is closed in milliseconds; a local model that is in the middle of a batch is freed with the process."""
+
+_log = logging.getLogger("dragoman.agent")
 
 FindModel = Callable[[str, ModelSettings | None], Model]
 
@@ -31,12 +40,15 @@ class Setup:
     ) -> None:
         self.home = home
         self.trust = Trust(home)
+        self._keys = KeyStore(home)
         self._model = model
         self._default_model = default_model
         self._agent_file = agent_file
         self._find = find
         self._found: dict[str, Model] = {}
+        self._used: list[Model] = []
         self._supervisor: Supervisor | None = None
+        self.pool = Pool()
 
     def choose_profile(self, cwd: str) -> Choice:
         """Choose the agent file for a session; raises ProfileError."""
@@ -47,16 +59,16 @@ class Setup:
         if self._model is not None:
             model = self._model
         elif profile.model is not None:
-            model = self._find(profile.model.name, profile.model)
+            model = self._take(profile.model.name, profile.model)
         else:
             model = self._default_model or self.find(GUIDE)
-        self._found[model.name] = model
+        self._found[model.name] = give_keys(model, self._keys)
         return model
 
     def find(self, name: str) -> Model:
         """Return a model by its name; raises UnknownModel and ModelFailure."""
         if name not in self._found:
-            self._found[name] = self._find(name, None)
+            self._found[name] = give_keys(self._take(name, None), self._keys)
         return self._found[name]
 
     async def supervise(self) -> "Supervisor":
@@ -68,6 +80,21 @@ class Setup:
         return self._supervisor
 
     async def close(self) -> None:
-        """Stop whatever still runs."""
+        """Close the models, then stop whatever still runs."""
+        given = [model for model in (self._model, self._default_model) if model is not None]
+        await asyncio.gather(self.pool.close(), *(_close(model) for model in [*given, *self._used]))
         if self._supervisor is not None:
             await self._supervisor.__aexit__(None, None, None)
+
+    def _take(self, name: str, settings: ModelSettings | None) -> Model:
+        model = self._find(name, settings)
+        self._used.append(model)
+        return model
+
+
+async def _close(model: Model) -> None:
+    try:
+        async with asyncio.timeout(MODEL_CLOSE_TIMEOUT_S):
+            await model.close()
+    except Exception as error:  # noqa: BLE001 -- boundary: whatever a library meets here, the children still have to end
+        _log.warning("%s could not be closed: %s", model.name, type(error).__name__)

@@ -7,15 +7,17 @@ from contextlib import aclosing, suppress
 from typing import Any
 
 from dragoman.agent.adoption import settle_profile
+from dragoman.agent.attachments import resolve
 from dragoman.agent.calls import Calls
-from dragoman.agent.commands import Commands, run_command
+from dragoman.agent.commands import Ask, Commands
+from dragoman.agent.commands.registry import run_command
 from dragoman.agent.compaction import FULL, compact
 from dragoman.agent.instructions import instructions_for
 from dragoman.agent.models.message import ToolMessage, UserMessage
 from dragoman.agent.models.model import ModelRequest, Text, Usage
 from dragoman.agent.reply import Reply
 from dragoman.agent.session import Session, turn_end
-from dragoman.errors import ContextOverflow, LogFailed, ModelFailure
+from dragoman.errors import ConnectionClosed, ContextOverflow, LogFailed, ModelFailure
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
 from dragoman.store import Store
@@ -46,7 +48,8 @@ class Turn:
         except asyncio.CancelledError:
             raise  # the connection is closing; whoever loads the session next finds the turn unfinished and ends it
         except BaseException:
-            with suppress(LogFailed):  # there may be no log to write it to: that may be the very error
+            with suppress(LogFailed, ConnectionClosed):  # there may be nobody to tell: that may be the very error
+                self._end_calls("the turn failed")
                 self._record_end("failed")
             raise
         self._record_end(reason)
@@ -55,7 +58,7 @@ class Turn:
         return v1.PromptResponse(stop_reason=reason, usage=self._usage())
 
     def cancel(self) -> None:
-        """Stop at once."""
+        """Stop at once; a turn that is done, but for the disk, stays as it ended."""
         if self._task is not None and not self._cancelled:
             self._cancelled = True
             self._task.cancel()
@@ -63,15 +66,18 @@ class Turn:
     async def _run(self, blocks: list[v1.ContentBlock]) -> v1.StopReason:
         task = self._task = asyncio.current_task()
         try:
-            return await self._answer(blocks)
+            try:
+                return await self._answer(blocks)
+            finally:
+                self._task = None
         except asyncio.CancelledError:
             if not self._cancelled or task is None:
                 raise
             task.uncancel()
-            await self._end_calls("cancelled")
+            self._end_calls("cancelled")
             return "cancelled"
         except ModelFailure as failure:
-            await self._end_calls("the model failed")
+            self._end_calls("the model failed")
             await self._say(f"The model failed: {failure}")
             raise
 
@@ -80,14 +86,28 @@ class Turn:
         await _to_the_end(self._begin(blocks))
         await settle_profile(session)
         session.show_notices()
-        asked = self._commands.find(blocks)
-        if asked is not None:
-            await self._say(await run_command(asked[0], session, asked[1]))
-            return "end_turn"
-        self._prompt = blocks
-        session.remember(UserMessage(blocks))
-        self._calls = Calls(session.outlet, session.permission(), session.tools())
+        asked = self._commands.find(session, blocks)
+        if asked is None:
+            self._prompt = await resolve(blocks, session.workspace, session.model.takes)
+            session.remember(UserMessage(self._prompt))
+        else:
+            answer = await run_command(asked[0], session, asked[1])
+            if not isinstance(answer, Ask):
+                await self._say(answer)
+                return "end_turn"
+            for message in answer.messages:
+                session.remember(message)
+                self._prompt = message.content if isinstance(message, UserMessage) else []
+        await self._gather(blocks)
+        self._calls = Calls(session.outlet, session.permission())
         return await self._converse(self._calls)
+
+    async def _gather(self, blocks: list[v1.ContentBlock]) -> None:
+        """Have ready what goes to the model beside the conversation: tools, rules and references."""
+        session = self._session
+        await session.servers.wait(session.profile.limits.mcp_wait_s, session.say_aside)
+        await session.context.begin_turn(blocks)
+        session.show_notices()
 
     async def _begin(self, blocks: list[v1.ContentBlock]) -> None:
         """Log the prompt; the client that sent it is not sent it back."""
@@ -104,8 +124,10 @@ class Turn:
 
     async def _converse(self, calls: Calls) -> v1.StopReason:
         limits = self._session.profile.limits
-        instructions = await instructions_for(self._session.workspace, self._session.profile.instructions)
+        instructions = await self._instructions()
         for _ in range(limits.turn_requests):
+            if self._session.context_used > FULL * self._session.model.context_size:
+                await self._compact()
             reply = await self._request(calls, instructions)
             if reply.stop is not None:
                 return reply.stop.reason
@@ -114,24 +136,28 @@ class Turn:
             self._session.remember(ToolMessage(await calls.run(reply.tool_uses)))
             if limits.output_tokens is not None and self._used.output >= limits.output_tokens:
                 return "max_tokens"
-            if self._session.context_used > FULL * self._session.model.context_size:
-                await self._compact()
         return "max_turn_requests"
+
+    async def _instructions(self) -> str:
+        session = self._session
+        own = [session.profile.instructions, session.context.instructions()]
+        return await instructions_for(session.workspace, "\n\n".join(part for part in own if part.strip()))
 
     async def _request(self, calls: Calls, instructions: str) -> Reply:
         """Ask the model once, and once more with less to read when it was too much."""
         try:
             return await self._stream(calls, instructions)
         except ContextOverflow:
-            await self._end_calls("the conversation was too long")
+            self._end_calls("the conversation was too long")
             await self._compact()
             return await self._stream(calls, instructions)
 
     async def _stream(self, calls: Calls, instructions: str) -> Reply:
         session, outlet = self._session, self._outlet
+        calls.tools = await session.context.tools()
         request = ModelRequest(
             messages=session.messages,
-            tools=calls.definitions(),
+            tools=[tool.definition for tool in calls.tools.values()],
             instructions=instructions,
             max_output_tokens=session.profile.limits.output_tokens,
             thought_level=session.settings.thought_level,
@@ -161,7 +187,8 @@ class Turn:
         if usage is None:
             return
         session = self._session
-        self._used, session.spent = _add(self._used, usage), _add(session.spent, usage)
+        self._used += usage
+        session.count(usage)
         session.context_used = usage.input + usage.output
         cost = None if session.spent.cost_usd is None else v1.Cost(amount=session.spent.cost_usd, currency="USD")
         await self._outlet.send(v1.UsageUpdate(used=session.context_used, size=session.model.context_size, cost=cost))
@@ -170,9 +197,9 @@ class Turn:
         chunk = v1.AgentMessageChunk(content=v1.TextContent(text=text), message_id=str(uuid.uuid4()))
         await self._outlet.send(chunk)
 
-    async def _end_calls(self, reason: str) -> None:
+    def _end_calls(self, reason: str) -> None:
         if self._calls is not None:
-            await self._calls.end_open(reason)
+            self._calls.end_open(reason)
 
     def _usage(self) -> v1.Usage | None:
         spent = self._used
@@ -186,11 +213,6 @@ class Turn:
             session.log.title, session.log.message_count = session.title, session.message_count
         self._outlet.record("turn", turn_end(session, outcome))
         self._outlet.flush()
-
-
-def _add(one: Usage, other: Usage) -> Usage:
-    costs = [usage.cost_usd for usage in (one, other) if usage.cost_usd is not None]
-    return Usage(one.input + other.input, one.output + other.output, sum(costs) if costs else None)
 
 
 def _title(blocks: list[v1.ContentBlock]) -> str:

@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 
+from dragoman.agent.tools.content import code
 from dragoman.agent.tools.tool import ToolFailure
 from dragoman.agent.workspace.terminal import OUTPUT_BYTES
 from dragoman.protocol import v1
@@ -27,7 +28,21 @@ async def test_a_command_runs_in_a_terminal_of_the_client(tmp_path):
         )
         assert terminals.calls == ["create", "wait", "output", "release"]
         assert here.progress == [SHOWN]
-        assert (outcome.text, outcome.content, outcome.failed) == ("hello\n[exit code 0]", SHOWN, False)
+        assert (outcome.text, outcome.content, outcome.failed) == ("hello\n[exit code 0]", [code("hello\n")], False)
+
+
+@pytest.mark.parametrize("options", [{}, {"ends": False}, {"output": ""}], ids=["ended", "out-of-time", "silent"])
+async def test_what_is_left_of_a_command_names_no_terminal(options, tmp_path):
+    async with in_terminal(tmp_path, Terminals(**options), command_timeout_s=0.05) as here:
+        outcome = await here.call("run_command", command="true")
+        assert not any(isinstance(content, v1.Terminal) for content in outcome.content)
+
+
+async def test_what_only_a_terminal_understands_is_left_out_of_its_output(tmp_path):
+    written = "\x1b]0;title\x07\x1b[1;31mred\x1b[0m\x1b(B\r\nplain\x1b]8;;http://x\x1b\\\r\n100 %\r50 %\x1b]unended"
+    async with in_terminal(tmp_path, Terminals(output=written)) as here:
+        outcome = await here.call("run_command", command="true")
+        assert outcome.content == [code("red\nplain\n100 %\r50 %unended")]
 
 
 async def test_a_failure_in_the_terminal_is_one(tmp_path):

@@ -11,6 +11,7 @@ import msgspec
 
 from dragoman.agent.tools.searcher import MAX_LINE_CHARS, MAX_SEARCHED_BYTES
 from dragoman.agent.tools.tool import ToolFailure
+from dragoman.agent.workspace.client_side import finish
 from dragoman.agent.workspace.pipe import Pipe
 from dragoman.agent.workspace.shell import TERM_GRACE_S, Supervise
 from dragoman.errors import StartError
@@ -73,7 +74,7 @@ async def search(supervise: Supervise, place: Place, pattern: str, wants: Callab
         try:
             ended = await _wait(child, pipe, sieve)
         finally:
-            await child.stop(grace_s=0, term_s=TERM_GRACE_S)
+            await finish(child.stop(grace_s=0, term_s=TERM_GRACE_S))
     finally:
         pipe.close()
     sieve.findings.problem = _judge(ended, child.stderr_tail.strip(), sieve)

@@ -41,6 +41,8 @@ class ToolOutcome(msgspec.Struct, frozen=True):
     content: Sequence[v1.ToolCallContent] = ()
     raw_output: Any = None
     failed: bool = False
+    attachments: Sequence[v1.ContentBlock] = ()
+    """What the model is given beside the words, if it can take it: images, audio, resources."""
 
 
 Progress = Callable[[Sequence[v1.ToolCallContent]], Awaitable[None]]
@@ -61,6 +63,8 @@ class PreparedCall(msgspec.Struct, frozen=True):
     deed: Deed | None = None
     """What there is to approve; None for what needs no approval in any mode."""
     locations: Sequence[v1.ToolCallLocation] = ()
+    verdict: Literal["ask", "allow", "deny"] | None = None
+    """What the person's agent file says of it, whatever the mode is."""
     content: Sequence[v1.ToolCallContent] = ()
     """The diff, or whatever else shows what would happen."""
 

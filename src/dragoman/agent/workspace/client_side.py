@@ -20,7 +20,7 @@ CLEANUP_TIMEOUT_S = 2.0
 """What is no longer needed is given back in this time: a cancelled turn waits for it."""
 
 _log = logging.getLogger("dragoman.agent")
-_cleanups: set[asyncio.Task[None]] = set()
+_cleanups: set[asyncio.Task[Any]] = set()
 
 
 class ClientSide:
@@ -56,13 +56,15 @@ def explain(error: RemoteError) -> str:
     return error.message if data is None else f"{error.message}: {data}"
 
 
-async def finish(cleanup: Coroutine[Any, Any, None]) -> None:
+async def finish(cleanup: Coroutine[Any, Any, R]) -> R:
     """Run a cleanup to its end, and raise a cancellation that comes meanwhile only then; it bounds itself."""
     task = asyncio.create_task(cleanup)
     _cleanups.add(task)
     task.add_done_callback(_cleanups.discard)
     try:
-        await asyncio.shield(task)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # looked at, or asyncio complains that nobody has
         raise

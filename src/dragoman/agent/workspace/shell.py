@@ -11,6 +11,7 @@ import msgspec
 
 from dragoman.agent.tools.content import code
 from dragoman.agent.tools.tool import Progress, ToolFailure
+from dragoman.agent.workspace.client_side import finish
 from dragoman.agent.workspace.output import Output
 from dragoman.agent.workspace.pipe import Pipe
 from dragoman.errors import StartError
@@ -65,7 +66,7 @@ class Shell:
             try:
                 in_time = await _follow(child, output, progress, timeout_s)
             finally:
-                ended = await child.stop(grace_s=0, term_s=TERM_GRACE_S)
+                ended = await finish(child.stop(grace_s=0, term_s=TERM_GRACE_S))
         finally:
             pipe.close()
         return _end(output, ended, timed_out=not in_time)

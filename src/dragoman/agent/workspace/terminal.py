@@ -1,7 +1,9 @@
 """Commands that the client runs, in a terminal that the person sees."""
 
 import asyncio
+import re
 
+from dragoman.agent.tools.content import code
 from dragoman.agent.tools.tool import Progress, ToolFailure
 from dragoman.agent.workspace.client_side import ANSWER_TIMEOUT_S, CLEANUP_TIMEOUT_S, ClientSide, explain, finish
 from dragoman.agent.workspace.output import HEAD_BYTES, TAIL_BYTES
@@ -18,6 +20,9 @@ from dragoman.protocol.methods import (
 
 OUTPUT_BYTES = HEAD_BYTES + TAIL_BYTES
 """As much as we keep of a command of our own; a client keeps the end of it."""
+
+_CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])|\r(?=\n)")
+"""What a terminal obeys and text has no use for: escape sequences, and the `\\r` of its line ends."""
 
 
 class ClientTerminals:
@@ -68,14 +73,16 @@ class _Terminal:
         self._ended = False
 
     async def follow(self, progress: Progress, timeout_s: float) -> CommandEnd:
-        content = [v1.Terminal(terminal_id=self._id)]
-        await progress(content)
+        await progress([v1.Terminal(terminal_id=self._id)])
         ended = await self._wait(timeout_s)
         if ended is None:
             await self._kill()
         request = v1.TerminalOutputRequest(session_id=self._client.session_id, terminal_id=self._id)
         written = await self._client.ask(TERMINAL_OUTPUT, request)
-        text = f"[… the beginning is left out …]\n{written.output}" if written.truncated else written.output
+        plain = _plain(written.output)
+        text = f"[… the beginning is left out …]\n{plain}" if written.truncated else plain
+        # In place of the terminal: its id means nothing to whoever loads the session; some refuse all that names it.
+        content = [code(text)] if text else []
         if ended is None:
             return CommandEnd(text, content, written.truncated, timed_out=True)
         return CommandEnd(text, content, written.truncated, ended.exit_code, ended.signal)
@@ -102,3 +109,7 @@ class _Terminal:
             TERMINAL_KILL, v1.KillTerminalRequest(session_id=self._client.session_id, terminal_id=self._id)
         )
         self._ended = True
+
+
+def _plain(output: str) -> str:
+    return _CONTROL.sub("", output)

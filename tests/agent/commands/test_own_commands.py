@@ -29,6 +29,9 @@ class Forgetful:
     def start(self):
         return self
 
+    async def close(self):
+        pass
+
     async def reply(self, request):
         self.requests.append(msgspec.structs.replace(request, messages=list(request.messages)))
         if request.tools and len(request.messages) >= self._overflow_at:
@@ -43,7 +46,7 @@ async def test_the_commands_are_offered_after_the_session_was_announced(tmp_path
         [notification] = client.updates
         assert notification.session_id == session_id
         names = [command.name for command in notification.update.available_commands]
-        assert names == ["help", "compact", "mode", "model", "usage"]
+        assert names == ["help", "compact", "mode", "model", "usage", "mcp", "context", "include", "exclude"]
 
 
 async def test_help_lists_what_can_be_asked_for_without_asking_the_model(tmp_path):

@@ -1,0 +1,24 @@
+"""What a slash command is."""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from dragoman.agent.models.message import Message
+from dragoman.agent.session import Session
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """An answer that is for the model: it goes on with these messages as if the person had written them."""
+
+    messages: list[Message]
+
+
+class Command(msgspec.Struct, frozen=True):
+    """Something to be asked for by its name."""
+
+    name: str
+    description: str
+    run: Callable[[Session, str], Awaitable[str | Ask]]
+    hint: str | None = None
+    """What may stand behind the name."""

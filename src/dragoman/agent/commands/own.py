@@ -1,0 +1,49 @@
+"""The commands for the session itself."""
+
+from dragoman.agent.commands.command import Command
+from dragoman.agent.compaction import compact
+from dragoman.agent.session import Session
+from dragoman.agent.settings import MODEL, MODES
+
+
+async def _compact(session: Session, words: str) -> str:
+    del words
+    before = len(session.messages)
+    await compact(session)
+    return f"The conversation so far, {before} messages, was summed up. The log keeps all of it."
+
+
+async def _mode(session: Session, words: str) -> str:
+    if not words:
+        return "\n".join(
+            f"- {'**' if mode == session.settings.mode else ''}{mode}{'**' if mode == session.settings.mode else ''}: "
+            f"{MODES[mode].description}"
+            for mode in session.choices.modes
+        )
+    await session.set_mode(session.choices.check_mode(words))
+    return f"The mode is now {words}."
+
+
+async def _model(session: Session, words: str) -> str:
+    if not words:
+        offered = ", ".join(session.choices.models)
+        return f"This is {session.model.name}. Offered are {offered}; `/model NAME` takes any other, too."
+    session.find_model(words)
+    await session.set_option(MODEL, words)
+    return f"The model is now {words}."
+
+
+async def _usage(session: Session, words: str) -> str:
+    del words
+    spent, size = session.spent, session.model.context_size
+    cost = f", ${spent.cost_usd:.4f}" if spent.cost_usd is not None else ""
+    context = f"{session.context_used:,} of {size:,} tokens ({100 * session.context_used // size} %)"
+    return f"{spent.input:,} tokens in, {spent.output:,} out{cost}. The context holds {context}."
+
+
+OWN_COMMANDS = (
+    Command("compact", "Sum up the conversation, so that the model has room again", _compact),
+    Command("mode", "Show or change the mode", _mode, "ask|code|plan"),
+    Command("model", "Show or change the model", _model, "NAME"),
+    Command("usage", "Show what the conversation has used", _usage),
+)

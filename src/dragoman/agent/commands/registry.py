@@ -1,0 +1,70 @@
+"""All commands of a session: those that every session has, and the prompts of its MCP servers."""
+
+import re
+from collections.abc import Sequence
+
+from dragoman.agent.commands.command import Ask, Command
+from dragoman.agent.commands.context import CONTEXT_COMMANDS
+from dragoman.agent.commands.own import OWN_COMMANDS
+from dragoman.agent.commands.prompts import prompt_commands
+from dragoman.agent.commands.servers import SERVER_COMMANDS
+from dragoman.agent.session import Session
+from dragoman.errors import DragomanError, InvalidParams
+from dragoman.protocol import v1
+
+_COMMAND = re.compile(r"/([A-Za-z][\w:.-]*)(?:\s+(.*))?\s*\Z", re.DOTALL)
+
+
+def all_commands() -> "Commands":
+    """Return the commands of this agent."""
+    return Commands([*OWN_COMMANDS, *SERVER_COMMANDS, *CONTEXT_COMMANDS])
+
+
+class Commands:
+    """The commands of an agent, by name."""
+
+    def __init__(self, commands: Sequence[Command]) -> None:
+        listed = Command("help", "Show what can be asked for", self._help)
+        self._commands = {command.name: command for command in (listed, *commands)}
+
+    def update(self, session: Session) -> v1.AvailableCommandsUpdate:
+        """Tell a client what there is."""
+        return v1.AvailableCommandsUpdate(
+            available_commands=[
+                v1.AvailableCommand(
+                    name=command.name,
+                    description=command.description,
+                    input=v1.UnstructuredCommandInput(hint=command.hint) if command.hint else None,
+                )
+                for command in self._all(session).values()
+            ]
+        )
+
+    def find(self, session: Session, blocks: Sequence[v1.ContentBlock]) -> tuple[Command, str] | None:
+        """Return the command that a prompt begins with, and what stands behind it; None for an ordinary prompt."""
+        if not blocks or not isinstance(blocks[0], v1.TextContent):
+            return None
+        found = _COMMAND.match(blocks[0].text.strip())
+        command = self._all(session).get(found[1]) if found else None
+        return (command, (found[2] or "").strip()) if found and command else None
+
+    def _all(self, session: Session) -> dict[str, Command]:
+        return {**{command.name: command for command in prompt_commands(session)}, **self._commands}
+
+    async def _help(self, session: Session, words: str) -> str:
+        del words
+        rows = [
+            f"- `/{command.name}{f' {command.hint}' if command.hint else ''}`: {command.description}"
+            for command in self._all(session).values()
+        ]
+        return "\n".join(rows)
+
+
+async def run_command(command: Command, session: Session, words: str) -> str | Ask:
+    """Run a command and return its answer; what it refuses is an answer too."""
+    try:
+        return await command.run(session, words)
+    except InvalidParams as refusal:
+        return refusal.problem
+    except DragomanError as refusal:
+        return str(refusal)

@@ -1,0 +1,106 @@
+"""Names: what people call the things that can be included.
+
+`rule:NAME`, `ref:NAME` and `server:NAME` are always understood, with or without an `@`, and so is a tool's
+`SERVER/TOOL`; the name by itself, in any case, is enough where only one thing has it.
+"""
+
+import difflib
+import heapq
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from dragoman.agent.context.guidance import Guidance
+from dragoman.agent.context.offer import Offer
+from dragoman.errors import InvalidParams
+
+SERVER = "server:"
+EXPECTED = "SERVER/TOOL, server:NAME, rule:NAME or ref:NAME"
+
+_PATH = "include"
+_MAX_LISTED = 8
+_MAX_LIKELY = 50
+_MAX_LENGTH = 200
+"""Of a name: what is longer was not meant to be typed."""
+
+
+class Names:
+    """The things that there are, by all their names."""
+
+    def __init__(self, offers: Sequence[Offer], guidance: Iterable[Guidance], servers: Iterable[str] = ()) -> None:
+        self.offers = {offer.key: offer for offer in offers}
+        self.guidance = {each.key: each for each in guidance}
+        named = dict.fromkeys([*(offer.server for offer in offers if offer.server), *servers])
+        self._all: dict[str, tuple[str, ...]] = {
+            **{key: (key, offer.name, offer.tool.definition.name) for key, offer in self.offers.items()},
+            **{f"{SERVER}{name}": (f"{SERVER}{name}", name) for name in named},
+            **{key: (key, each.item.name) for key, each in self.guidance.items()},
+        }
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._all
+
+    def find(self, what: str) -> str:
+        """Return the key of what a person means; raises InvalidParams."""
+        name = bare(what)
+        if not name:
+            raise InvalidParams(_PATH, f"say what: {EXPECTED}; `/context` shows what there is", expected=EXPECTED)
+        keys = self._keys(name)
+        if len(keys) == 1:
+            return keys[0]
+        if keys:
+            problem = f"{quote(name)} may be {listed(keys)}; say which of them"
+        else:
+            problem = f"there is no {quote(name)} here; {self._hint(name)}"
+        raise InvalidParams(_PATH, problem, expected=EXPECTED)
+
+    def closest_guidance(self, key: str) -> str | None:
+        """Return the rule or reference that somebody may have meant."""
+        kind, _, name = key.partition(":")
+        likely = sorted(self.guidance.values(), key=lambda each: each.kind != kind)
+        by_name = {each.item.name.lower(): each.key for each in reversed(likely)}
+        close = _closest(name.lower(), by_name)
+        return None if close is None else by_name[close]
+
+    def _keys(self, name: str) -> list[str]:
+        """Return the keys that a name fits: the one that it is, or all that it could mean."""
+        if name in self._all:
+            return [name]
+        wanted = name.casefold()
+        return [key for key, names in self._all.items() if wanted in map(str.casefold, names)]
+
+    def _hint(self, name: str) -> str:
+        known = {each.casefold() for names in self._all.values() for each in names}
+        close = _closest(name.casefold(), known)
+        if close is None:
+            return f"expected {EXPECTED}; `/context` shows what there is"
+        return f"did you mean {listed(self._keys(close))}?"
+
+
+def bare(what: str) -> str:
+    """Return a name without what people put around it."""
+    return what.strip().strip("`\"'").removeprefix("@")
+
+
+def quote(name: str) -> str:
+    """Return a name as it is shown in a sentence: servers choose theirs, so it may hold anything."""
+    shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
+    shown = shown.replace("`", "'")
+    return f"`{shown}`" if len(shown) <= _MAX_LENGTH else f"`{shown[: _MAX_LENGTH - 1]}…`"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in a sentence, cut when there are many."""
+    more = len(names) - _MAX_LISTED
+    return ", ".join(map(quote, names[:_MAX_LISTED])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the most similar name, if any is."""
+    pairs = set(pairwise(name))
+
+    def share(other: str) -> float:
+        return len(pairs.intersection(pairwise(other))) / (len(name) + len(other))
+
+    # difflib alone takes seconds among 10,000 tools.
+    likely = heapq.nlargest(_MAX_LIKELY, known, key=share)
+    return next(iter(difflib.get_close_matches(name, likely, n=1)), None)

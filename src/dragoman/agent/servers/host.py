@@ -1,0 +1,92 @@
+"""Who answers the servers of a session: its person, its model and its directories."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dragoman.agent.servers.elicitation import elicit
+from dragoman.errors import ErrorCode, RpcError
+from dragoman.mcp.definition import identity
+
+if TYPE_CHECKING:
+    from dragoman.agent.session import Session
+
+R = TypeVar("R")
+
+
+class SessionHost:
+    """Answers for a session."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+
+    def roots(self) -> list[str]:
+        """Return the session's directories."""
+        return [self._session.header.cwd, *self._session.additional_directories]
+
+    async def elicit(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Ask the person."""
+        session = self._session
+        return await elicit(session.outlet, session.client, session.id, server, params)
+
+    async def sample(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Ask the model, when the person agrees; raises RpcError and ServerFailure."""
+        from dragoman.agent.servers.sampling import sample
+
+        definition = self._session.servers.find(server).server.definition
+        return await sample(self._session, server, identity(definition), params)
+
+
+class CallHost:
+    """Answers during one call: what is still open when the call ends, ends with it."""
+
+    def __init__(self, host: SessionHost) -> None:
+        self._host = host
+        self._open: set[asyncio.Task[Any]] = set()
+        self._has_ended = False
+
+    def roots(self) -> list[str]:
+        """Return the session's directories."""
+        return self._host.roots()
+
+    async def elicit(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Ask the person; a call that ends meanwhile takes the question back."""
+        answer = await self._until_the_end(self._host.elicit(server, params))
+        return {"action": "cancel"} if answer is None else answer
+
+    async def sample(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Ask the model; a call that ends meanwhile takes the question back. Raises RpcError."""
+        answer = await self._until_the_end(self._host.sample(server, params))
+        if answer is None:
+            raise RpcError(ErrorCode.REQUEST_CANCELLED, "the call in which this was asked has ended")
+        return answer
+
+    async def _until_the_end(self, work: Coroutine[Any, Any, R]) -> R | None:
+        """Return what comes of it, or None when the call has ended first."""
+        task = asyncio.create_task(work)
+        self._open.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if self._has_ended and task.cancelled():
+                return None
+            raise
+        finally:
+            self._open.discard(task)
+
+    def end(self) -> None:
+        """Take back whatever is open."""
+        self._has_ended = True
+        for task in self._open:
+            task.cancel()
+
+
+@asynccontextmanager
+async def answering(host: SessionHost) -> AsyncGenerator[CallHost]:
+    """Answer a server while it is called."""
+    answers = CallHost(host)
+    try:
+        yield answers
+    finally:
+        answers.end()

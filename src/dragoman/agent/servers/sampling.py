@@ -1,0 +1,110 @@
+"""A server's question to the model, asked after the person has agreed to it."""
+
+import uuid
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from dragoman.agent.models.message import AssistantMessage, Message, UserMessage
+from dragoman.agent.models.model import ModelRequest, Retry, Stop, Text, Usage
+from dragoman.agent.permission import Decision
+from dragoman.agent.tools.tool import Deed, PreparedCall, ToolOutcome
+from dragoman.errors import ErrorCode, ModelFailure, RpcError
+from dragoman.protocol import v1
+from dragoman.protocol.unions import decode_hook
+
+if TYPE_CHECKING:
+    from dragoman.agent.session import Session
+
+SHOWN_LETTERS = 2_000
+"""Of what would be asked: enough to judge it by."""
+
+REFUSED = -1
+"""The code that MCP gives for a person who declined."""
+
+
+async def sample(session: "Session", server: str, identity: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Ask the session's model; the answer is an MCP CreateMessageResult. Raises RpcError."""
+    messages = _messages(params)
+    call_id = f"sampling-{uuid.uuid4()}"
+    title = f"{server} asks the model"
+    shown = v1.Content(content=v1.TextContent(text=_show(params)))
+    await session.outlet.send(
+        v1.ToolCall(tool_call_id=call_id, title=title, kind="think", status="pending", content=[shown])
+    )
+    call = PreparedCall(title, "think", _cannot_run, deed=Deed("tool", "sampling", identity), content=[shown])
+    request = ModelRequest(messages, (), params.get("systemPrompt") or "", _limit(params))
+    try:
+        decision = await session.permission().decide(call_id, call, {})
+        text, stop = await _ask(session, request, decision)
+    except BaseException:
+        await session.outlet.send(v1.ToolCallProgress(tool_call_id=call_id, status="failed"))
+        raise
+    said = v1.Content(content=v1.TextContent(text=text))
+    await session.outlet.send(v1.ToolCallProgress(tool_call_id=call_id, status="completed", content=[shown, said]))
+    return {
+        "role": "assistant",
+        "content": {"type": "text", "text": text},
+        "model": session.model.name,
+        "stopReason": "maxTokens" if stop == "max_tokens" else "endTurn",
+    }
+
+
+async def _ask(session: "Session", request: ModelRequest, decision: Decision) -> tuple[str, str | None]:
+    if not decision.allowed:
+        raise RpcError(REFUSED, message=f"not allowed: {decision.reason}")
+    said: list[str] = []
+    stop: str | None = None
+    try:
+        async with aclosing(session.conversation.reply(request)) as parts:
+            async for part in parts:
+                match part:
+                    case Text(words):
+                        said.append(words)
+                    case Usage():
+                        session.count(part)
+                    case Retry():
+                        said.clear()
+                    case Stop(reason):
+                        stop = reason
+                    case _:
+                        pass
+    except ModelFailure as failure:
+        raise RpcError(ErrorCode.INTERNAL_ERROR, str(failure), message="the model failed") from None
+    return "".join(said), stop
+
+
+def _messages(params: dict[str, Any]) -> list[Message]:
+    """Return the server's messages as the model's; raises RpcError."""
+    try:
+        return [_message(message) for message in params["messages"]]
+    except (KeyError, TypeError, msgspec.ValidationError) as error:
+        raise RpcError(ErrorCode.INVALID_PARAMS, f"these messages cannot be read: {error}") from None
+
+
+def _message(message: dict[str, Any]) -> Message:
+    content = message["content"]
+    blocks = cast("list[dict[str, Any]]", content if isinstance(content, list) else [content])
+    if message["role"] == "assistant":
+        return AssistantMessage("".join(str(block.get("text", "")) for block in blocks))
+    return UserMessage([msgspec.convert(block, v1.ContentBlock, dec_hook=decode_hook) for block in blocks])
+
+
+def _limit(params: dict[str, Any]) -> int | None:
+    limit = params.get("maxTokens")
+    return limit if isinstance(limit, int) and limit > 0 else None
+
+
+def _show(params: dict[str, Any]) -> str:
+    lines = [f"system: {params['systemPrompt']}"] if params.get("systemPrompt") else []
+    for message in params.get("messages", []):
+        content = message.get("content")
+        text = cast("dict[str, Any]", content).get("text") if isinstance(content, dict) else None
+        lines.append(f"{message.get('role')}: {text if isinstance(text, str) else '[no text]'}")
+    text = "\n".join(lines)
+    return text if len(text) <= SHOWN_LETTERS else f"{text[:SHOWN_LETTERS]}… and {len(text) - SHOWN_LETTERS:,} more"
+
+
+async def _cannot_run(progress: object) -> ToolOutcome:
+    raise NotImplementedError("what is asked for here is a decision alone")

@@ -1,0 +1,237 @@
+"""The servers of one session: started side by side, told apart, watched, changed while it runs, and stopped."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from dragoman.agent.profile.include import Include
+from dragoman.agent.profile.servers import AgentServer
+from dragoman.agent.servers.include import Includes
+from dragoman.agent.servers.pool import Lease, Pool
+from dragoman.errors import DragomanError, ServerFailure
+from dragoman.mcp.definition import Definition
+from dragoman.mcp.host import Host
+from dragoman.mcp.info import Status
+from dragoman.mcp.server import Place, Server
+
+SILENT_WAIT_S = 0.3
+"""A shorter wait than this is not worth a word."""
+
+
+class Given(msgspec.Struct, frozen=True):
+    """A server as the client gave it."""
+
+    definition: Definition
+    includes: Includes = Includes()
+
+
+class Member(msgspec.Struct):
+    """A server that the session can use, and what decides on its tools: the client's wish or the agent file."""
+
+    server: Server
+    origin: Given | AgentServer
+    lease: Lease | None = None
+    """There when it is shared."""
+    waited_for: bool = False
+    told_of: str | None = None
+    """The failure that the person was told of."""
+
+    @property
+    def name(self) -> str:
+        return self.server.name
+
+    @property
+    def is_agents(self) -> bool:
+        return isinstance(self.origin, AgentServer)
+
+    def include(self, tool: str) -> Include:
+        """Say when a tool is put in front of the model."""
+        return self.origin.includes.of(tool) if isinstance(self.origin, Given) else self.origin.include_of(tool)
+
+
+class SessionServers:
+    """All of them, by the names that people see; `on_change` hears of every change of state."""
+
+    def __init__(self, place: Place, host: Host, pool: Pool, on_change: Callable[[], None]) -> None:
+        self._place = place
+        self._host = host
+        self._pool = pool
+        self._on_change = on_change
+        self._clients: dict[str, Member] = {}
+        self._agents: dict[str, Member] = {}
+        self._settings: Sequence[AgentServer] = ()
+        self._unusable: dict[str, Status] = {}
+        self._shadowed: set[str] = set()
+        self._notices: list[str] = []
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._is_closing = False
+
+    # ── which there are ─────────────────────────────────────────────────────────────────────────
+
+    def members(self) -> list[Member]:
+        """Return the servers that can be used: the client's, then the agent's that are not in their shadow."""
+        return [*self._clients.values(), *self._agents.values()]
+
+    def statuses(self) -> list[Status]:
+        """Say how each of them is."""
+        return [*(member.server.status() for member in self.members()), *self._unusable.values()]
+
+    def shadowed(self) -> list[str]:
+        """Return the names of the agent's servers that a server of the client stands in for."""
+        return sorted(self._shadowed)
+
+    def find(self, name: str) -> Member:
+        """Return one by its name; raises ServerFailure in words."""
+        for member in self.members():
+            if member.name == name:
+                return member
+        if name in self._unusable:
+            raise ServerFailure(f"the MCP server {name} cannot be used: {self._unusable[name].reason}")
+        known = ", ".join(member.name for member in self.members()) or "none"
+        raise ServerFailure(f"there is no MCP server {name!r} in this session; there are: {known}")
+
+    def use_clients(self, given: Sequence[Given]) -> None:
+        """Have exactly these of the client; those that were there before, unchanged, go on."""
+        before, kept = list(self._clients.values()), list[Member | None]()
+        for wanted in given:
+            member = next((member for member in before if member.origin == wanted), None)
+            kept.append(member)
+            if member is not None:
+                before.remove(member)
+        # Those that go on keep their names, so the new ones get theirs after them; the order is the client's.
+        self._clients = {member.name: member for member in kept if member is not None}
+        members = [member or self._start(wanted) for member, wanted in zip(kept, given, strict=True)]
+        self._clients = {member.name: member for member in members}
+        for member in before:
+            self._leave(member.server.stop())
+        self._settle_agents()
+
+    def use_agents(self, settings: Sequence[AgentServer]) -> None:
+        """Have exactly these of the agent file."""
+        self._settings = settings
+        self._settle_agents()
+
+    def add(self, given: Given) -> Member:
+        """Gain a server of the client."""
+        member = self._start(given)
+        self._settle_agents()
+        return member
+
+    async def remove(self, name: str) -> None:
+        """Lose a server of the client; raises ServerFailure."""
+        member = self.find(name)
+        if member.is_agents:
+            raise ServerFailure(f"{name} is the agent file's own; `dragoman mcp remove {name}` takes it out of there")
+        del self._clients[name]
+        self._settle_agents()
+        await member.server.stop()
+
+    async def close(self) -> None:
+        """Stop the client's and let go of the agent's, side by side, without a word to anybody."""
+        self._is_closing = True
+        self.use_clients([])
+        self.use_agents([])
+        await asyncio.gather(*self._leaving)
+
+    def _start(self, given: Given) -> Member:
+        wanted = given.definition.name
+        name = _free_name(wanted, self._clients)
+        if name != wanted:
+            self._notices.append(f"There are two MCP servers named {wanted}; the second is {name} here.")
+        definition = msgspec.structs.replace(given.definition, name=name)
+        member = Member(Server(definition, self._place, self._host, lambda _: self._tell()), given)
+        self._clients[name] = member
+        member.server.start()
+        return member
+
+    def _settle_agents(self) -> None:
+        """Have the agent's servers that are wanted and not in a shadow, and no others."""
+        before, self._agents, self._unusable, shadowed = self._agents, {}, {}, set[str]()
+        for settings in self._settings:
+            if settings.name in self._clients:
+                shadowed.add(settings.name)
+            elif (member := before.get(settings.name)) is not None and member.origin == settings:
+                self._agents[settings.name] = before.pop(settings.name)
+            else:
+                self._lease(settings)
+        for name in sorted(shadowed - self._shadowed):
+            self._notices.append(f"The client's MCP server {name} stands in for the agent's of that name.")
+        self._shadowed = shadowed
+        for member in before.values():
+            if member.lease is not None:
+                self._leave(self._pool.release(member.lease))
+        self._tell()
+
+    def _lease(self, settings: AgentServer) -> None:
+        try:
+            definition = settings.definition()
+        except DragomanError as error:
+            self._unusable[settings.name] = Status(settings.name, settings.transport, "failed", reason=str(error))
+            self._notices.append(f"The MCP server {settings.name} cannot be used: {error}")
+            return
+        lease = self._pool.lease(definition, self._place, self._tell)
+        self._agents[settings.name] = Member(lease.server, settings, lease)
+
+    def _tell(self) -> None:
+        if not self._is_closing:
+            self._on_change()
+
+    def _leave(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+    # ── how they are ────────────────────────────────────────────────────────────────────────────
+
+    async def wait(self, timeout_s: float, show: Callable[[str], None]) -> None:
+        """Wait for those that are connecting and that no prompt has waited for, saying so when it takes long."""
+        waiting = [member for member in self.members() if not member.waited_for]
+        for member in waiting:
+            member.waited_for = True
+        if await _settle(waiting, min(SILENT_WAIT_S, timeout_s)):
+            return
+        if timeout_s > SILENT_WAIT_S:
+            late = _connecting(waiting)
+            show(f"[Waiting up to {timeout_s:g} s for MCP servers that are still connecting: {', '.join(late)}.]")
+            if await _settle(waiting, timeout_s - SILENT_WAIT_S):
+                return
+        show(f"[Going on without {', '.join(_connecting(waiting))}; its tools join when it is ready.]")
+
+    def take_notices(self) -> list[str]:
+        """Return what the person should know, and was not told yet."""
+        notices, self._notices = self._notices, []
+        for member in self.members():
+            server = member.server
+            if server.state == "failed" and member.told_of != server.reason:
+                member.told_of = server.reason
+                notices.append(
+                    f"The MCP server {server.name} failed: {server.reason}\n`/mcp restart {server.name}` retries."
+                )
+        return notices
+
+    async def tell_roots(self) -> None:
+        """Tell all of them that the session's directories have changed."""
+        await asyncio.gather(*(member.server.tell_roots() for member in self._clients.values()))
+
+
+def _free_name(wanted: str, taken: dict[str, Member]) -> str:
+    name, number = wanted, 1
+    while name in taken:
+        number += 1
+        name = f"{wanted}-{number}"
+    return name
+
+
+def _connecting(members: Sequence[Member]) -> list[str]:
+    return [member.name for member in members if member.server.state == "connecting"]
+
+
+async def _settle(members: Sequence[Member], timeout_s: float) -> bool:
+    try:
+        async with asyncio.timeout(timeout_s):
+            for member in members:
+                await member.server.settled()
+    except TimeoutError:
+        return False
+    return True

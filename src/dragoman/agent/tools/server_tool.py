@@ -1,0 +1,125 @@
+"""A tool of an MCP server, as the turn uses it."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from dragoman.agent.models.model import ToolDefinition
+from dragoman.agent.servers.host import SessionHost, answering
+from dragoman.agent.tools.tool import Deed, PreparedCall, Progress, ToolFailure, ToolOutcome
+from dragoman.errors import ServerFailure
+from dragoman.mcp.definition import identity
+from dragoman.mcp.info import CallResult, ToolInfo
+from dragoman.protocol import v1
+
+if TYPE_CHECKING:
+    from dragoman.mcp.server import Server
+
+MAX_MODEL_CHARACTERS = 200_000
+"""Of a result that the model is given: more would fill its context; the client and the log have all of it."""
+
+MAX_DESCRIPTION = 8_000
+"""Of a tool: it is part of every request."""
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """What the agent file says of a tool."""
+
+    permission: Literal["ask", "allow", "deny"] | None = None
+    trusted: bool = False
+    """Whether the server's word that the tool only reads is believed."""
+    timeout_s: float | None = None
+
+    @property
+    def let_it_read(self) -> bool:
+        """Whether it runs unasked when it says that it only reads; what is to be asked or denied does not."""
+        return self.trusted and self.permission in (None, "allow")
+
+
+class ServerTool:
+    """Calls a tool of a server, and shows and passes on all that comes back."""
+
+    def __init__(self, server: "Server", info: ToolInfo, name: str, host: SessionHost, rules: Rules) -> None:
+        self._server = server
+        self._info = info
+        self._host = host
+        self._rules = rules
+        title = f"{server.name}: {info.title or info.name}"
+        self.definition = ToolDefinition(name, _describe(server.name, info), _parameters(info), title)
+        self.kind: v1.ToolKind = "read" if info.reads_only else "other"
+
+    async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
+        """Say which tool of which server would be called, and with what; what it would do, only the server knows."""
+        info = self._info
+        return PreparedCall(
+            title=self.definition.title,
+            kind=self.kind,
+            run=lambda progress: self._run(arguments, progress),
+            reads_only=info.reads_only and self._rules.let_it_read,
+            deed=Deed("tool", info.name, identity(self._server.definition)),
+            verdict=self._rules.permission,
+        )
+
+    async def _run(self, arguments: dict[str, Any], show: Progress) -> ToolOutcome:
+        async def tell(progress: float, total: float | None, message: str | None) -> None:
+            await show([v1.Content(content=v1.TextContent(text=_progress(progress, total, message)))])
+
+        try:
+            async with answering(self._host) as host:
+                result = await self._server.call(
+                    self._info.name, arguments, progress=tell, timeout_s=self._rules.timeout_s, host=host
+                )
+        except ServerFailure as failure:
+            raise ToolFailure(str(failure)) from None
+        return outcome(result)
+
+
+def outcome(result: CallResult) -> ToolOutcome:
+    """Return a result for the model and the client: everything to the client, to the model what it can take."""
+    text = "\n".join(_words(result.content))
+    if result.structured is not None and not text:
+        text = msgspec.json.encode(result.structured).decode()
+    if len(text) > MAX_MODEL_CHARACTERS:
+        text = f"{text[:MAX_MODEL_CHARACTERS]}\n[… {len(text) - MAX_MODEL_CHARACTERS:,} characters more were cut]"
+    return ToolOutcome(
+        text or "[no output]",
+        content=[v1.Content(content=block) for block in result.content],
+        raw_output=result.structured,
+        failed=result.failed,
+        attachments=[block for block in result.content if not isinstance(block, v1.TextContent)],
+    )
+
+
+def _words(blocks: Sequence[v1.ContentBlock]) -> list[str]:
+    words: list[str] = []
+    for block in blocks:
+        match block:
+            case v1.TextContent(text=text):
+                words.append(text)
+            case v1.ImageContent(mime_type=kind) | v1.AudioContent(mime_type=kind):
+                words.append(f"[{kind}]")
+            case v1.ResourceLink():
+                words.append(f"[{block.title or block.name}]({block.uri})")
+            case v1.EmbeddedResource(resource=v1.TextResourceContents(uri=uri, text=text)):
+                words.append(f'<resource uri="{uri}">\n{text}\n</resource>')
+            case v1.EmbeddedResource(resource=resource):
+                words.append(f"[{resource.uri}]")
+            case _:
+                words.append("[something of an unknown kind]")
+    return words
+
+
+def _describe(server: str, info: ToolInfo) -> str:
+    text = info.description.strip() or info.title or re.sub(r"[_-]+", " ", info.name)
+    return f"{text[:MAX_DESCRIPTION]} (from the MCP server {server})"
+
+
+def _parameters(info: ToolInfo) -> dict[str, Any]:
+    return info.parameters if info.parameters.get("type") == "object" else {**info.parameters, "type": "object"}
+
+
+def _progress(done: float, total: float | None, message: str | None) -> str:
+    amount = f"{done:g} of {total:g}" if total else f"{done:g}"
+    return f"{amount}: {message}" if message else amount
