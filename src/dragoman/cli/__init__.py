@@ -7,6 +7,9 @@ from importlib import import_module
 COMMANDS = {
     "agent": "serve ACP on stdin and stdout, for an editor to start",
     "init": "write an agent file, or show how an editor is told of the agent",
+    "login": "keep the key of a provider",
+    "logout": "forget the key of a provider",
+    "mcp": "show the MCP servers that a session would get, or edit them",
     "run": "give an agent one prompt and print its answer",
 }
 

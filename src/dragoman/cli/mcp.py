@@ -1,0 +1,230 @@
+"""`dragoman mcp`: connect to the MCP servers that a session would get, and show what came of it."""
+
+import argparse
+import asyncio
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from dragoman.cli.home import home
+from dragoman.cli.loop import Stopped, run
+from dragoman.errors import DragomanError
+
+if TYPE_CHECKING:
+    from dragoman.agent.profile import Choice
+    from dragoman.agent.servers.session_servers import Member
+    from dragoman.agent.setup import Setup
+    from dragoman.cli.mcp_report import Report, ServerRow
+    from dragoman.mcp.files import Reading
+
+SOME_FAILED = 1
+BAD_INPUT = 2
+
+MAX_TIMEOUT_S = 86_400.0
+
+EDITS = ("add", "remove")
+
+
+class BadInput(DragomanError):
+    """A directory or a file that was named cannot be used."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Show, add or remove; 1 when some server failed, 2 for bad input."""
+    if argv and argv[0] in EDITS:
+        from dragoman.cli import mcp_edit
+
+        return mcp_edit.main(argv[0], argv[1:])
+    options = _parser().parse_args(argv)
+    logging.basicConfig(stream=sys.stderr, level=os.environ.get("DRAGOMAN_LOG", "ERROR").upper())
+    try:
+        report = run(_look(options))
+    except DragomanError as error:
+        print(f"dragoman mcp: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except Stopped as stopped:
+        return 128 + stopped.signal_number
+    _print(report, as_json=options.json)
+    return 0 if report.is_good else SOME_FAILED
+
+
+async def _look(options: argparse.Namespace) -> "Report":
+    """Connect as a session would; raises BadInput, and ProfileError about the person's own agent file."""
+    from dragoman.agent.setup import Setup
+
+    cwd = _directory(options.cwd)
+    setup = Setup(home(), agent_file=Path(options.agent) if options.agent else None)
+    try:
+        choice = setup.choose_profile(cwd)
+        brought = _read_foreign(options.mcp, cwd)
+        return await _connect(setup, cwd, choice, brought, timeout_s=options.timeout)
+    finally:
+        await setup.close()
+
+
+async def _connect(
+    setup: "Setup", cwd: str, choice: "Choice", brought: "Reading", *, timeout_s: float | None
+) -> "Report":
+    from dragoman.agent.servers.pool import Nobody
+    from dragoman.agent.servers.session_servers import Given, SessionServers
+    from dragoman.cli.mcp_report import Report, server_rows
+    from dragoman.mcp.server import Place
+
+    progress = _Progress()
+    place = Place(cwd, setup.supervise)
+    servers = SessionServers(place, Nobody(cwd), setup.pool, lambda: progress.show(servers.members()))
+    try:
+        servers.use_clients([Given(definition) for definition in brought.servers])
+        servers.use_agents(choice.found.profile.servers)
+        # Before any of them has failed: of that the rows tell.
+        notices = [*_notices(choice), *brought.notes, *servers.take_notices()]
+        await _settle(servers.members(), timeout_s)
+        rows = [*(_judge(row, timeout_s) for row in server_rows(servers)), *_refused(brought)]
+        told = tuple(row.reason for row in rows if row.reason)
+        found = choice.found
+        return Report(
+            rows,
+            servers.shadowed(),
+            [notice for notice in notices if not notice.endswith(told)],
+            None if found.path is None else str(found.path),
+            found.understood,
+        )
+    finally:
+        progress.end()
+        await servers.close()
+
+
+async def _settle(members: "Sequence[Member]", timeout_s: float | None) -> None:
+    waiting = [asyncio.create_task(member.server.settled()) for member in members]
+    if waiting:
+        _, late = await asyncio.wait(waiting, timeout=timeout_s)
+        for task in late:
+            task.cancel()
+
+
+def _judge(row: "ServerRow", timeout_s: float | None) -> "ServerRow":
+    if row.state != "connecting":
+        return row
+    late = f"it was not ready within {timeout_s:g} s" if timeout_s is not None else "it is being restarted"
+    return msgspec.structs.replace(row, reason="\n".join(filter(None, (late, row.reason))))
+
+
+def _refused(brought: "Reading") -> "list[ServerRow]":
+    from dragoman.cli.mcp_report import ServerRow
+
+    return [ServerRow(problem.server or "", "client", None, "failed", problem.words) for problem in brought.problems]
+
+
+def _notices(choice: "Choice") -> list[str]:
+    if choice.pending is None:
+        return [choice.notice] if choice.notice else []
+    path = choice.pending.path
+    agree = f"A session in an editor asks you about it; `--agent {path}` uses it now, and starts what it names."
+    changes = "\n".join(f"- {change}" for change in choice.changes)
+    return [f"{choice.notice} {agree}\n{changes}"]
+
+
+def _directory(given: str | None) -> str:
+    path = Path(given or ".").absolute()
+    if not path.is_dir():
+        raise BadInput(f"{path} is no directory; --cwd takes the directory that a session would work in")
+    return str(path)
+
+
+def _read_foreign(given: str | None, cwd: str) -> "Reading":
+    """Read the servers that a client would bring; raises BadInput."""
+    from dragoman.agent.profile.sources import read_bytes
+    from dragoman.mcp.files import Reading, read_servers
+
+    if given is None:
+        return Reading()
+    try:
+        text = read_bytes(Path(given)).decode("utf-8-sig")
+    except OSError as error:
+        raise BadInput(f"{given} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{given} is not UTF-8 text") from None
+    reading = read_servers(text, cwd, os.environ)
+    for problem in reading.problems:
+        if problem.server is None:
+            raise BadInput(f"{given}: {problem.words}")
+    return reading
+
+
+def _print(report: "Report", *, as_json: bool) -> None:
+    from dragoman.cli.mcp_report import Text
+
+    if as_json:
+        print(msgspec.json.encode(report).decode())
+        return
+    is_terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if is_terminal else None
+    for line in Text(width=width, colours=is_terminal and not os.environ.get("NO_COLOR")).lines(report):
+        print(line)
+
+
+class _Progress:
+    """One line on a terminal that says whom we wait for; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self._is_shown = sys.stderr.isatty()
+
+    def show(self, members: "Sequence[Member]") -> None:
+        """Say how far it is."""
+        waiting = [member.name for member in members if member.server.state == "connecting"]
+        if self._is_shown:
+            done = f"{len(members) - len(waiting)} of {len(members)} MCP servers settled"
+            line = f"{done}; waiting for {', '.join(waiting)}" if waiting else done
+            self._write(line[: shutil.get_terminal_size().columns - 1])
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._is_shown:
+            self._write("")
+            self._is_shown = False
+
+    def _write(self, line: str) -> None:
+        print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dragoman mcp",
+        usage="%(prog)s [-h] [--cwd DIR] [--agent FILE] [--mcp FILE] [--timeout SECONDS] [--json]\n"
+        "       %(prog)s add NAME [OPTIONS] (URL | -- COMMAND ARGS...)\n"
+        "       %(prog)s remove NAME [OPTIONS]",
+        description="Connect to the MCP servers that a session would get, and show them with their tools, or why "
+        "they failed. `add` and `remove` edit the agent file; each has a --help of its own.",
+        epilog="Exit codes: 0 all are ready, 1 some failed, 2 bad input.",
+    )
+    parser.add_argument("--cwd", metavar="DIR", help="the directory of the session (default: this one)")
+    parser.add_argument(
+        "--agent",
+        metavar="FILE",
+        help="the agent file (default: dragoman.yaml in the session's directory, else in $DRAGOMAN_HOME)",
+    )
+    parser.add_argument(
+        "--mcp", metavar="FILE", help="servers that a client would bring: a .mcp.json, or settings of Zed or VS Code"
+    )
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=_seconds, help="wait no longer than this (default: as a server may take)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result for a program to read")
+    return parser
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds <= MAX_TIMEOUT_S:
+        raise ValueError(text)
+    return seconds
+
+
+_seconds.__name__ = "number of seconds"
+"""What argparse calls it in an error."""

@@ -1,0 +1,166 @@
+"""What `dragoman mcp` found out: as one object for programs, as text for people."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from dragoman.agent.profile import AgentServer, Include, Understood
+from dragoman.agent.profile.servers import Permission
+from dragoman.agent.servers.names import name_tools
+from dragoman.agent.servers.session_servers import Member, SessionServers
+from dragoman.mcp.definition import describe
+from dragoman.mcp.info import PromptInfo, State, Status, ToolInfo
+
+ORIGINS = {"client": "of the client", "agent": "of the agent file"}
+
+NO_SERVERS = (
+    "There are no MCP servers for a session here. `dragoman mcp add NAME -- COMMAND` puts one into the agent file, "
+    "and a client may bring its own (`--mcp FILE`)."
+)
+
+BOLD, DIM, GREEN, RED, YELLOW = "1", "2", "32", "31", "33"
+_STATES = {"ready": GREEN, "connecting": YELLOW, "failed": RED, "stopped": RED}
+
+_MIN_DESCRIPTION = 20
+"""Letters; where there is less room the line is as long as it is."""
+
+
+class ToolRow(msgspec.Struct, frozen=True):
+    """A tool, and what decides on it."""
+
+    name: str
+    model_name: str
+    include: Include
+    permission: Permission | None
+    """None: as the mode of the session says."""
+    reads_only: bool
+    description: str
+
+
+class ServerRow(msgspec.Struct, frozen=True):
+    """A server, and what became of it."""
+
+    name: str
+    origin: Literal["client", "agent"]
+    transport: str | None
+    state: State
+    reason: str | None = None
+    what: str = ""
+    """What was started or reached, without secrets."""
+    tools: Sequence[ToolRow] = ()
+    prompts: Sequence[PromptInfo] = ()
+
+
+class Report(msgspec.Struct, frozen=True):
+    """All of it."""
+
+    servers: Sequence[ServerRow]
+    shadowed: Sequence[str]
+    notices: Sequence[str]
+    agent_file: str | None = None
+    understood: Sequence[Understood] = ()
+    """What counts of a file that was written for another agent."""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether every server can be used."""
+        return all(server.state == "ready" for server in self.servers)
+
+
+def server_rows(servers: SessionServers) -> list[ServerRow]:
+    """Return what became of the servers of a session."""
+    members = {member.name: member for member in servers.members()}
+    pairs = [(member.name, tool.name) for member in members.values() for tool in member.server.tools]
+    names = name_tools(pairs)
+    return [_server(status, members.get(status.name), names) for status in servers.statuses()]
+
+
+def _server(status: Status, member: Member | None, names: dict[tuple[str, str], str]) -> ServerRow:
+    if member is None:
+        return ServerRow(status.name, "agent", status.transport, status.state, status.reason)
+    return ServerRow(
+        status.name,
+        "agent" if member.is_agents else "client",
+        status.transport,
+        status.state,
+        status.reason,
+        describe(member.server.definition),
+        [_tool(member, tool, names[member.name, tool.name]) for tool in member.server.tools],
+        member.server.prompts,
+    )
+
+
+def _tool(member: Member, tool: ToolInfo, name: str) -> ToolRow:
+    permission = member.origin.permission_of(tool.name) if isinstance(member.origin, AgentServer) else None
+    include = member.include(tool.name)
+    return ToolRow(tool.name, name, include, permission, tool.reads_only, tool.description or tool.title)
+
+
+class Text:
+    """Writes a report for people; `width` is that of their terminal, and there are colours only on one."""
+
+    def __init__(self, *, width: int | None, colours: bool) -> None:
+        self._width = width
+        self._colours = colours
+
+    def lines(self, report: Report) -> Iterator[str]:
+        """Yield the lines of a report."""
+        yield self._paint(DIM, f"agent file: {_plain(report.agent_file or 'none')}")
+        yield from self._table(report.understood)
+        for notice in report.notices:
+            yield from (self._paint(YELLOW, _plain(line)) for line in notice.splitlines())
+        if not report.servers:
+            yield ""
+            yield NO_SERVERS
+        for server in report.servers:
+            yield ""
+            yield from self._server(server)
+
+    def _server(self, server: ServerRow) -> Iterator[str]:
+        count = len(server.tools)
+        state = f"ready, {count} tool{'' if count == 1 else 's'}" if server.state == "ready" else server.state
+        how = f" ({server.transport})" if server.transport else ""
+        head = f"{self._paint(BOLD, _plain(server.name))} {ORIGINS[server.origin]}{how}: "
+        yield head + self._paint(_STATES[server.state], state)
+        if server.what:
+            yield self._paint(DIM, f"  {_plain(server.what)}")
+        for line in (server.reason or "").splitlines():
+            yield f"  {_plain(line)}"
+        yield from self._rows([self._cells(server.name, tool) for tool in server.tools])
+        if server.prompts:
+            yield f"  prompts: {', '.join(_plain(prompt.name) for prompt in server.prompts)}"
+
+    def _cells(self, server: str, tool: ToolRow) -> tuple[str, ...]:
+        permission = f"permission: {tool.permission}" if tool.permission else ""
+        reads = "reads" if tool.reads_only else ""
+        is_renamed = tool.model_name != f"{server}__{tool.name}"
+        name = f"{_plain(tool.name)} (as {tool.model_name})" if is_renamed else _plain(tool.name)
+        return name, tool.include, permission, reads, _plain(tool.description)
+
+    def _table(self, understood: Sequence[Understood]) -> Iterator[str]:
+        if understood:
+            yield "It was written for TsAgent; this is what was understood of it:"
+        taken = {True: "counts", False: "does not"}
+        yield from self._rows([(_plain(row.key), taken[row.taken], _plain(row.meaning)) for row in understood])
+
+    def _rows(self, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+        for *cells, last in rows:
+            padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True) if width]
+            yield self._fit("  " + "  ".join(padded) + "  ", last).rstrip()
+
+    def _fit(self, start: str, description: str) -> str:
+        room = len(description) if self._width is None else max(self._width - len(start), _MIN_DESCRIPTION)
+        shown = description if len(description) <= room else f"{description[: room - 1]}…"
+        return start + self._paint(DIM, shown)
+
+    def _paint(self, colour: str, text: str) -> str:
+        return f"\x1b[{colour}m{text}\x1b[0m" if self._colours and text else text
+
+
+def _plain(text: str) -> str:
+    """Return a text of a foreign server in one line that does nothing to a terminal."""
+    text = re.sub(r"\s+", " ", text).strip()
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
