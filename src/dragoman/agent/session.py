@@ -23,7 +23,7 @@ from dragoman.agent.servers.session_servers import Given, SessionServers
 from dragoman.agent.settings import MODE, MODEL, Choices, Settings
 from dragoman.agent.setup import GUIDE, Setup
 from dragoman.errors import DragomanError, ErrorCode, InvalidParams, RpcError
-from dragoman.mcp.info import Status
+from dragoman.mcp.info import PromptInfo, Status
 from dragoman.mcp.server import Place
 from dragoman.mcp.switchboard import Switchboard
 from dragoman.protocol import v1
@@ -76,7 +76,7 @@ class Session:
         """Is called when there are other commands than before."""
         self._server_offers = ServerOffers(host)
         self._told: list[Status] = []
-        self._told_prompts = 0
+        self._told_prompts: list[tuple[str, PromptInfo]] = []
         self._telling = False
         self._has_servers = False
         self.context = Context(setup.home, self.offers, lambda: self.profile)
@@ -202,7 +202,7 @@ class Session:
         meta = self.server_meta()
         if self._told != told:
             self.outlet.mention(v1.SessionInfoUpdate(meta=meta or {SERVERS_KEY: []}))
-        prompts = sum(len(member.server.prompts) for member in self.servers.members())
+        prompts = [(member.name, prompt) for member in self.servers.members() for prompt in member.server.prompts]
         if prompts != self._told_prompts and self.on_commands is not None:
             self._told_prompts = prompts
             self.on_commands()

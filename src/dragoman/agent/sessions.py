@@ -17,8 +17,9 @@ from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.store import Header, Log, Store, is_same_directory
 
-CLOSE_TIMEOUT_S = 5.0
-"""How long the end of a connection waits for turns to stop and logs to reach the disk."""
+CLOSE_TIMEOUT_S = 6.0
+"""How long the end of a connection waits for turns and MCP servers to stop, which takes the most stubborn of them
+4.5 s, and for logs to reach the disk."""
 
 
 class Sessions:

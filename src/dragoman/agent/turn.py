@@ -10,7 +10,7 @@ from dragoman.agent.adoption import settle_profile
 from dragoman.agent.attachments import resolve
 from dragoman.agent.calls import Calls
 from dragoman.agent.commands import Ask, Commands
-from dragoman.agent.commands.registry import run_command
+from dragoman.agent.commands.registry import names_prompt, run_command
 from dragoman.agent.compaction import FULL, compact
 from dragoman.agent.instructions import instructions_for
 from dragoman.agent.models.message import ToolMessage, UserMessage
@@ -86,6 +86,8 @@ class Turn:
         await _to_the_end(self._begin(blocks))
         await settle_profile(session)
         session.show_notices()
+        if names_prompt(blocks):
+            await self._wait_for_servers()
         asked = self._commands.find(session, blocks)
         if asked is None:
             self._prompt = await resolve(blocks, session.workspace, session.model.takes)
@@ -104,10 +106,13 @@ class Turn:
 
     async def _gather(self, blocks: list[v1.ContentBlock]) -> None:
         """Have ready what goes to the model beside the conversation: tools, rules and references."""
+        await self._wait_for_servers()
+        await self._session.context.begin_turn(blocks)
+        self._session.show_notices()
+
+    async def _wait_for_servers(self) -> None:
         session = self._session
         await session.servers.wait(session.profile.limits.mcp_wait_s, session.say_aside)
-        await session.context.begin_turn(blocks)
-        session.show_notices()
 
     async def _begin(self, blocks: list[v1.ContentBlock]) -> None:
         """Log the prompt; the client that sent it is not sent it back."""

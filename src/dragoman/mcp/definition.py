@@ -40,6 +40,8 @@ class HttpServer(msgspec.Struct, frozen=True, tag="http"):
     name: str
     url: str
     headers: tuple[tuple[str, str], ...] = ()
+    secret_path: bool = False
+    """Whether the path of the address is shown nowhere."""
 
     transport = "http"
 
@@ -53,6 +55,8 @@ class SseServer(msgspec.Struct, frozen=True, tag="sse"):
     name: str
     url: str
     headers: tuple[tuple[str, str], ...] = ()
+    secret_path: bool = False
+    """Whether the path of the address is shown nowhere."""
 
     transport = "sse"
 
@@ -101,7 +105,7 @@ def describe(definition: Definition) -> str:
         case StdioServer():
             return Redactor([definition]).clean(" ".join([definition.command, *definition.args]))
         case HttpServer() | SseServer():
-            return bare_address(definition.url)
+            return Redactor([definition]).clean(bare_address(definition.url))
         case AcpServer():
             return "inside the client"
 
@@ -136,7 +140,7 @@ def _secrets(definition: Definition) -> Iterator[str]:
             for _, value in definition.env:
                 yield value
         case HttpServer() | SseServer():
-            yield from _address_secrets(definition.url)
+            yield from _address_secrets(definition.url, with_path=definition.secret_path)
             for _, value in definition.headers:
                 yield value
                 # "Bearer x" may come back as "x" alone.
@@ -145,12 +149,14 @@ def _secrets(definition: Definition) -> Iterator[str]:
             pass
 
 
-def _address_secrets(url: str) -> Iterator[str]:
+def _address_secrets(url: str, *, with_path: bool) -> Iterator[str]:
     try:
         parts = urlsplit(url)
     except ValueError:
         return
     yield parts.query
+    if with_path:
+        yield from (parts.path, *parts.path.split("/"))
     yield from (value for value in (parts.username, parts.password) if value)
 
 

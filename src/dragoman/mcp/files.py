@@ -173,11 +173,12 @@ class _Reader:
     def _at_address(
         self, name: str, given: Any, entry: dict[str, Any], kind: Literal["http", "sse"]
     ) -> HttpServer | SseServer:
-        url, _ = self._text("url", given)
+        url, is_secret = self._text("url", given)
         if not _ADDRESS.fullmatch(url):
             raise _Unusable("url: expected an http or https address")
         headers = tuple(self._pairs("headers", entry, _check_header))
-        return SseServer(name, url, headers) if kind == "sse" else HttpServer(name, url, headers)
+        at_address = SseServer if kind == "sse" else HttpServer
+        return at_address(name, url, headers, secret_path=is_secret)
 
     def _pairs(self, key: str, entry: dict[str, Any], check: Callable[[str, str], None]) -> Iterator[tuple[str, str]]:
         given: Any = entry.get(key) or {}

@@ -76,6 +76,8 @@ class Server:
         self._settled = asyncio.Event()
         self._outdated = asyncio.Event()
         self._may_restart = True
+        self.attempts = 0
+        """How often it has begun to connect."""
         self._broken = asyncio.Event()
         self._last_reason = "the server closed the connection"
 
@@ -156,9 +158,10 @@ class Server:
                 return
             self._outdated.clear()
             try:
-                await self._list(link)
-            except ServerFailure as failure:
-                _log.warning("MCP server %s did not list its tools anew: %s", self.name, failure)
+                async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                    await self._list(link)
+            except (ServerFailure, TimeoutError) as failure:
+                _log.warning("MCP server %s did not list its tools anew: %s", self.name, self._show(str(failure)))
             else:
                 self._on_change(self)
 
@@ -216,6 +219,7 @@ class Server:
             self._last_reason = reason or self._last_reason
             self._broken.set()
         if state == "connecting":
+            self.attempts += 1
             self._settled.clear()
         else:
             self._settled.set()

@@ -13,6 +13,7 @@ from dragoman.errors import DragomanError, InvalidParams
 from dragoman.protocol import v1
 
 _COMMAND = re.compile(r"/([A-Za-z][\w:.-]*)(?:\s+(.*))?\s*\Z", re.DOTALL)
+_PROMPT = re.compile(r"/[A-Za-z][\w.-]*:[\w.-]")
 
 
 def all_commands() -> "Commands":
@@ -58,6 +59,11 @@ class Commands:
             for command in self._all(session).values()
         ]
         return "\n".join(rows)
+
+
+def names_prompt(blocks: Sequence[v1.ContentBlock]) -> bool:
+    """Say whether a prompt begins like the name of a server's prompt, which is known once the server is ready."""
+    return bool(blocks) and isinstance(blocks[0], v1.TextContent) and bool(_PROMPT.match(blocks[0].text.lstrip()))
 
 
 async def run_command(command: Command, session: Session, words: str) -> str | Ask:

@@ -41,8 +41,10 @@ class SessionHost:
 class CallHost:
     """Answers during one call: what is still open when the call ends, ends with it."""
 
-    def __init__(self, host: SessionHost) -> None:
+    def __init__(self, host: SessionHost, limit: asyncio.Timeout) -> None:
         self._host = host
+        self._limit = limit
+        self._left_s = 0.0
         self._open: set[asyncio.Task[Any]] = set()
         self._has_ended = False
 
@@ -65,6 +67,7 @@ class CallHost:
     async def _until_the_end(self, work: Coroutine[Any, Any, R]) -> R | None:
         """Return what comes of it, or None when the call has ended first."""
         task = asyncio.create_task(work)
+        self._pause()
         self._open.add(task)
         try:
             return await task
@@ -74,6 +77,18 @@ class CallHost:
             raise
         finally:
             self._open.discard(task)
+            self._go_on()
+
+    def _pause(self) -> None:
+        """Stop the clock of the call: the time in which a person thinks is not the server's."""
+        when = self._limit.when()
+        if when is not None:
+            self._left_s = when - asyncio.get_running_loop().time()
+            self._limit.reschedule(None)
+
+    def _go_on(self) -> None:
+        if self._left_s and not self._open and not self._has_ended:
+            self._limit.reschedule(asyncio.get_running_loop().time() + self._left_s)
 
     def end(self) -> None:
         """Take back whatever is open."""
@@ -83,9 +98,9 @@ class CallHost:
 
 
 @asynccontextmanager
-async def answering(host: SessionHost) -> AsyncGenerator[CallHost]:
-    """Answer a server while it is called."""
-    answers = CallHost(host)
+async def answering(host: SessionHost, limit: asyncio.Timeout) -> AsyncGenerator[CallHost]:
+    """Answer a server while it is called, which may take as long as `limit` says, without the answering."""
+    answers = CallHost(host, limit)
     try:
         yield answers
     finally:

@@ -33,7 +33,8 @@ class Member(msgspec.Struct):
     origin: Given | AgentServer
     lease: Lease | None = None
     """There when it is shared."""
-    waited_for: bool = False
+    waited_for: int = 0
+    """The last of the server's attempts to connect that a prompt has waited for."""
     told_of: str | None = None
     """The failure that the person was told of."""
 
@@ -185,10 +186,10 @@ class SessionServers:
     # ── how they are ────────────────────────────────────────────────────────────────────────────
 
     async def wait(self, timeout_s: float, show: Callable[[str], None]) -> None:
-        """Wait for those that are connecting and that no prompt has waited for, saying so when it takes long."""
-        waiting = [member for member in self.members() if not member.waited_for]
+        """Wait for those that are connecting, each time once, saying so when it takes long."""
+        waiting = [member for member in self.members() if member.waited_for != member.server.attempts]
         for member in waiting:
-            member.waited_for = True
+            member.waited_for = member.server.attempts
         if await _settle(waiting, min(SILENT_WAIT_S, timeout_s)):
             return
         if timeout_s > SILENT_WAIT_S:

@@ -12,10 +12,10 @@ import msgspec
 from dragoman.agent.tools.searcher import MAX_LINE_CHARS, MAX_SEARCHED_BYTES
 from dragoman.agent.tools.tool import ToolFailure
 from dragoman.agent.workspace.client_side import finish
-from dragoman.agent.workspace.pipe import Pipe
 from dragoman.agent.workspace.shell import TERM_GRACE_S, Supervise
 from dragoman.errors import StartError
 from dragoman.proc import Child, Exit
+from dragoman.proc.pipe import Pipe
 
 MAX_NAMES = 100
 MAX_HITS = 200

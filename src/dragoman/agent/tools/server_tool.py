@@ -1,5 +1,6 @@
 """A tool of an MCP server, as the turn uses it."""
 
+import asyncio
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -66,11 +67,14 @@ class ServerTool:
         async def tell(progress: float, total: float | None, message: str | None) -> None:
             await show([v1.Content(content=v1.TextContent(text=_progress(progress, total, message)))])
 
+        limit_s = self._rules.timeout_s
         try:
-            async with answering(self._host) as host:
-                result = await self._server.call(
-                    self._info.name, arguments, progress=tell, timeout_s=self._rules.timeout_s, host=host
-                )
+            async with asyncio.timeout(limit_s) as limit, answering(self._host, limit) as host:
+                result = await self._server.call(self._info.name, arguments, progress=tell, host=host)
+        except TimeoutError:
+            raise ToolFailure(
+                f"{self._server.name} did not answer within {limit_s:g} s; the call was cancelled"
+            ) from None
         except ServerFailure as failure:
             raise ToolFailure(str(failure)) from None
         return outcome(result)

@@ -1,0 +1,45 @@
+"""What is shown of a server, what is hidden, and what approvals bind to."""
+
+from dragoman.mcp.definition import HttpServer, Redactor, SseServer, StdioServer, describe, identity
+
+KEY = "canary-key"
+
+
+def test_a_program_is_described_by_its_command_without_secrets():
+    server = StdioServer("s", "npx", ("-y", "pkg", f"--token={KEY}"), (("TOKEN", KEY),))
+    assert describe(server) == "npx -y pkg --token=[hidden]"
+    assert describe(StdioServer("s", "x", ("-t", KEY), secret_args=(KEY,))) == "x -t [hidden]"
+
+
+def test_an_address_is_described_without_what_may_be_secret_in_it():
+    assert describe(HttpServer("s", f"https://me:{KEY}@host:1/mcp?key={KEY}#{KEY}")) == "https://host:1/mcp"
+    assert KEY not in describe(SseServer("s", f"https://host/{KEY}/sse", secret_path=True))
+
+
+def test_secrets_are_hidden_in_any_text_also_a_bearers_token_alone():
+    redactor = Redactor([HttpServer("s", "https://host/mcp", (("Authorization", f"Bearer {KEY}"),))])
+    assert redactor.clean(f"the token {KEY} is wrong") == "the token [hidden] is wrong"
+
+
+def test_words_are_not_taken_for_secrets():
+    assert Redactor([StdioServer("s", "x", env=(("DEBUG", "1"),))]).clean("1 error") == "1 error"
+
+
+def test_identity_is_what_would_run_whatever_it_is_called():
+    one = StdioServer("one", "x", ("a",), (("K", "1"),))
+    assert identity(one) == identity(StdioServer("two", "x", ("a",), (("K", "1"),)))
+    others = [
+        StdioServer("one", "y", ("a",), (("K", "1"),)),
+        StdioServer("one", "x", ("b",), (("K", "1"),)),
+        StdioServer("one", "x", ("a",), (("K", "2"),)),
+        StdioServer("one", "x", ("a",), (("K", "1"),), "/elsewhere"),
+        HttpServer("one", "x"),
+        SseServer("one", "x"),
+    ]
+    assert len({identity(one), *map(identity, others)}) == 1 + len(others)
+
+
+def test_nothing_of_a_server_but_its_name_is_in_its_repr():
+    assert KEY not in repr(
+        [StdioServer("s", KEY, (KEY,), ((KEY, KEY),)), HttpServer("s", KEY, ((KEY, KEY),)), SseServer("s", KEY)]
+    )
