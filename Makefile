@@ -63,7 +63,14 @@ format: $(VENV)/.dev ## Format the code and fix what can be fixed
 	@.cache/bench/bin/python -m pip --disable-pip-version-check --no-input -q install --no-build-isolation --no-deps -e .
 	@touch $@
 
-bench: $(VENV)/.dev $(VENV)/.peers .cache/bench/.made ## Measure against the peers, in one table
+.cache/peers/fast-agent/.made: OLDEST = 12
+.cache/peers/%/.made: requirements/bench-%.txt bench/install
+	@PYTHON=$(PYTHON) bench/install $* $(OLDEST)
+	@touch $@
+
+BENCH_PEERS := $(patsubst requirements/bench-%.txt,.cache/peers/%/.made,$(wildcard requirements/bench-*.txt))
+
+bench: $(VENV)/.dev $(VENV)/.peers .cache/bench/.made $(BENCH_PEERS) ## Measure against the peers, in one table
 	@$(BIN)/python -m bench
 
 soak: $(VENV)/.dev ## The long fuzz and kill loops

@@ -8,6 +8,7 @@ from bench.measure import Missing
 
 ROOT = Path(__file__).parent.parent
 INSTALLED = ROOT / ".cache" / "bench"
+INSTALLED_PEERS = ROOT / ".cache" / "peers"
 PEERS = ROOT / "bench" / "peers"
 NODE_MODULES = ROOT / "tests" / "peers" / "node_modules"
 TYPESCRIPT_SDK = NODE_MODULES / "@agentclientprotocol" / "sdk"
@@ -23,6 +24,23 @@ def python(name: str) -> Command:
 def dragoman(*arguments: str) -> Command:
     """Return a command of dragoman as a user has it: without the tools of its developers; raises Missing."""
     return (_installed("dragoman"), *arguments)
+
+
+def dragoman_with_models(*arguments: str) -> Command:
+    """Return a command of dragoman with the libraries of the models, which the developers' environment has."""
+    return (str(Path(sys.executable).parent / "dragoman"), *arguments)
+
+
+def peer(name: str, command: str, *arguments: str) -> Command:
+    """Return a command of a Python peer that has an environment of its own; raises Missing."""
+    environment = INSTALLED_PEERS / name
+    found = environment / "bin" / command
+    if not found.exists():
+        reason = environment / "missing"
+        raise Missing(
+            reason.read_text().strip() if reason.exists() else f"not installed: make .cache/peers/{name}/.made"
+        )
+    return (str(found), *arguments)
 
 
 def on_dragoman(name: str, *arguments: str) -> Command:

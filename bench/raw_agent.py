@@ -2,6 +2,8 @@
 
 import os
 import subprocess
+import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -9,10 +11,15 @@ from typing import Any, Self
 
 import msgspec
 
+from bench.measure import Missing
+
 READ_BYTES = 64 * 1024
 STOP_TIMEOUT_S = 10
 LINES_BEHIND_ANSWER = 3
 """What may follow an answer in the same write: the commands that a session offers."""
+
+CPU_CLOCK = 2
+"""How Linux marks the clock of a process's own time, with the process in the bits above."""
 
 INITIALIZE = {"protocolVersion": 1, "clientCapabilities": {}}
 
@@ -32,7 +39,9 @@ class _Response(msgspec.Struct):
 class RawAgent:
     """A started agent; use it as a context manager, which ends it."""
 
-    def __init__(self, command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, command: Sequence[str], *, environment: Mapping[str, str] | None = None, cwd: Path | None = None
+    ) -> None:
         self._process = subprocess.Popen(
             command,
             bufsize=0,
@@ -40,6 +49,7 @@ class RawAgent:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, **(environment or {})},
+            cwd=cwd,
         )
         self._command = command
         self._last_id = -1
@@ -99,6 +109,12 @@ class RawAgent:
                 return
             unfinished = _last_line(unfinished, block)
             yield block
+
+    def read_cpu_s(self) -> float:
+        """Return the processor's time that it took so far; raises Missing where other processes' cannot be read."""
+        if sys.platform != "linux":
+            raise Missing("the processor's time of another process is read on Linux only")
+        return time.clock_gettime((~self._process.pid << 3) | CPU_CLOCK)
 
     def read_rss_bytes(self) -> int:
         """Return the memory that it has resident."""
