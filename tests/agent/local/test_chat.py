@@ -3,8 +3,14 @@ from itertools import pairwise
 import pytest
 
 from dragoman.agent.models.local.chat import Chat, prompt_text
-from dragoman.agent.models.local.choice import TOOLS_IN_FRONT, choose_tools
-from dragoman.agent.models.message import AssistantMessage, SummaryMessage, ToolMessage, ToolResult, ToolUse
+from dragoman.agent.models.message import (
+    AssistantMessage,
+    SummaryMessage,
+    ToolMessage,
+    ToolResult,
+    ToolUse,
+    UserMessage,
+)
 from dragoman.agent.models.model import ModelRequest
 from dragoman.errors import ContextOverflow
 from dragoman.protocol import v1
@@ -14,7 +20,7 @@ READ = tool("read_file", "Read a file", type="object", properties={"path": {"typ
 
 
 def written(*messages, tools=(READ,), room=10_000, instructions="Be brief."):
-    return Chat(ModelRequest(list(messages), tools, instructions)).write(room)
+    return Chat(ModelRequest(list(messages), tools, instructions), tools).write(room)
 
 
 def turns(*messages, **options):
@@ -115,22 +121,38 @@ def test_blocks_that_are_no_text_become_a_word_about_them():
         v1.EmbeddedResource(resource=v1.TextResourceContents(uri="file:///t", text="inside")),
         v1.ImageContent(data="", mime_type="image/png"),
     ]
-    lines = prompt_text(blocks).splitlines()
+    lines = prompt_text(blocks, 1_000).splitlines()
     assert lines[:3] == ["see", "[notes](file:///n)", '<resource uri="file:///t">']
     assert "text only" in lines[-1]
 
 
-def test_the_tools_that_share_words_with_the_prompt_are_in_front():
-    tools = [tool(f"thing_{index}", "does a thing") for index in range(20)]
-    tools[13] = tool("weather_report", "tells the weather in a city")
-    chosen = choose_tools(tools, "What is the weather in Paris?")
-    assert len(chosen) == TOOLS_IN_FRONT
-    assert tools[13] in chosen
-    assert chosen == [each for each in tools if each in chosen]
+def test_a_file_that_came_with_the_prompt_is_cut_in_the_middle():
+    file = v1.EmbeddedResource(resource=v1.TextResourceContents(uri="file:///t", text="begin" + "x" * 50_000 + "end"))
+    [(_, text)] = turns(UserMessage([v1.TextContent(text="explain"), file]), room=4_000)
+    assert text.startswith('explain\n<resource uri="file:///t">\nbegin')
+    assert text.endswith("end\n</resource>")
+    assert len(text) < 2_000
 
 
-def test_a_tool_in_use_stays_in_front():
-    tools = [tool(f"weather_{index}", "weather") for index in range(20)] + [READ]
-    assert READ in choose_tools(tools, "weather", {"read_file"})
-    asked = [prompt("weather"), AssistantMessage(tool_uses=[ToolUse("1", "read_file", {})])]
-    assert READ in Chat(ModelRequest(asked, tools)).tools
+def test_blobs_and_links_are_in_the_words_that_every_model_gets():
+    text = v1.BlobResourceContents(uri="file:///t", blob="aGk=", mime_type="text/plain")
+    other = v1.BlobResourceContents(uri="file:///z", blob="aGk=", mime_type="application/zip")
+    blocks = [
+        v1.EmbeddedResource(resource=text),
+        v1.EmbeddedResource(resource=other),
+        v1.ResourceLink(name="n", uri="file:///n", description="[not attached: it is gone]"),
+    ]
+    assert prompt_text(blocks, 1_000).splitlines() == [
+        '<resource uri="file:///t">',
+        "hi",
+        "</resource>",
+        "[application (file:///z, application/zip) that this model cannot be given]",
+        "[n](file:///n): [not attached: it is gone]",
+    ]
+
+
+def test_the_prompt_of_a_summary_is_said_once():
+    asked = prompt("go on")
+    assert turns(SummaryMessage("they greeted", asked.content), asked) == [
+        ("user", "What was said before, in short: they greeted\n\ngo on")
+    ]

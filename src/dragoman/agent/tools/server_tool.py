@@ -48,7 +48,7 @@ class ServerTool:
         self._host = host
         self._rules = rules
         title = f"{server.name}: {info.title or info.name}"
-        self.definition = ToolDefinition(name, _describe(server.name, info), _parameters(info), title)
+        self.definition = ToolDefinition(name, _describe(info), _parameters(info), title)
         self.kind: v1.ToolKind = "read" if info.reads_only else "other"
 
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
@@ -115,9 +115,8 @@ def _words(blocks: Sequence[v1.ContentBlock]) -> list[str]:
     return words
 
 
-def _describe(server: str, info: ToolInfo) -> str:
-    text = info.description.strip() or info.title or re.sub(r"[_-]+", " ", info.name)
-    return f"{text[:MAX_DESCRIPTION]} (from the MCP server {server})"
+def _describe(info: ToolInfo) -> str:
+    return (info.description.strip() or info.title or re.sub(r"[_-]+", " ", info.name))[:MAX_DESCRIPTION]
 
 
 def _parameters(info: ToolInfo) -> dict[str, Any]:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from dragoman.agent.models.guide.choice import Ask, Call
-from dragoman.agent.models.guide.schema import choices
+from dragoman.agent.models.guide.choice import Call
+from dragoman.agent.models.guide.talk import shown_name
 from dragoman.agent.models.message import ToolResult, ToolUse
 
 MAX_LINES = 12
@@ -61,20 +61,10 @@ def describe(use: ToolUse, result: ToolResult, kind: str | None) -> str:
     return tell(use, result)
 
 
-def question(ask: Ask) -> str:
-    """Ask for a parameter by its name; `dialogue` recognises the sentence when the answer comes."""
-    problem = f"I could not use that: {ask.problem}.\n" if ask.problem else ""
-    description = " ".join(ask.parameter.description.split())
-    what = f": {description.rstrip('.')}" if description else ""
-    allowed = choices(ask.parameter.schema)
-    one_of = f" One of {', '.join(map(str, allowed[:20]))}." if allowed else ""
-    return f"{problem}To use `{ask.tool.name}` I need `{ask.parameter.name}`{what}.{one_of} What shall it be?"
-
-
 def intention(call: Call) -> str:
     """Say what a call is, as a thought."""
     values = ", ".join(f"{name} = {_short(value)}" for name, value in call.arguments.items())
-    return f"I understand this as `{call.tool.name}`{f' with {values}' if values else ''}."
+    return f"I understand this as `{shown_name(call.tool)}`{f' with {values}' if values else ''}."
 
 
 def closing(done: int, failed: int, declined: int) -> str:

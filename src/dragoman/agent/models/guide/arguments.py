@@ -6,7 +6,7 @@ last the rest of the sentence for the one string that is still missing. Optional
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from dragoman.agent.models.guide.evidence import (
@@ -19,9 +19,24 @@ from dragoman.agent.models.guide.evidence import (
     spellings,
 )
 from dragoman.agent.models.guide.literal import TOKEN, Masked
-from dragoman.agent.models.guide.path import bare, looks_like_path
+from dragoman.agent.models.guide.path import looks_like_path
 from dragoman.agent.models.guide.prompt import without_courtesy, without_ending
 from dragoman.agent.models.guide.schema import Parameter, choices, misfit, parameters
+from dragoman.agent.models.guide.sighting import (
+    NEW_NAMES,
+    OLD_NAMES,
+    PATH_NAMES,
+    PATHS_NAMES,
+    Sighting,
+    find_amounts,
+    find_count,
+    find_move,
+    find_path,
+    find_paths,
+    find_zones,
+    hints,
+    is_amount_of,
+)
 from dragoman.agent.models.guide.trade import own_name
 from dragoman.agent.models.guide.value import (
     is_about,
@@ -33,7 +48,6 @@ from dragoman.agent.models.guide.value import (
     read_value,
 )
 from dragoman.agent.models.guide.words import GENERIC, STOP, mean, meanings, split_words
-from dragoman.agent.models.guide.zone import find_zone
 from dragoman.agent.models.model import ToolDefinition
 
 SQL = re.compile(
@@ -44,6 +58,8 @@ _WORD = re.compile(rf"{TOKEN}|[^\s,]+")
 _NUMBER = re.compile(r"(?<![\w.:/#-])[+-]?\d{1,18}(?:\.\d{1,18})?(?![\w:/-]|\.\d)|(?<=#)\d{1,18}\b", re.ASCII)
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s,<>]+")
 _EMAIL = re.compile(r"[^\s@,;:]{1,64}@[^\s@,;:]{1,200}\.[A-Za-z]{2,20}\b")
+_REVISION = re.compile(r"(?<![\w./-])(?:HEAD(?:[~^]\d*)*|(?=[a-f]*\d)[0-9a-f]{7,40})(?![\w/-])")
+_SWITCHED = re.compile(r"(?:include|with|show)(?:[_-]|(?=[A-Z]))(\w+)\Z")
 _REPO = re.compile(r"(?<![\w/.~-])([A-Za-z0-9][\w.-]{0,60})/([A-Za-z0-9][\w.-]{0,100})(?![\w/])")
 _PHRASE = re.compile(
     r"\b(in|at|near|for|of|about|on|from|to|with|by|named|called|titled|into|as|saying|since|until|that|regarding)\s+",
@@ -61,6 +77,8 @@ class Filling:
         self.tool = tool
         self.known = parameters(tool)
         self.arguments: dict[str, Any] = {}
+        self.spare = ""
+        """The parameter that got what was left of the sentence, which is the least sure."""
         self._given = given
         self._step = step
         self._blank = Blank(without_ending(without_courtesy(step.text)))
@@ -152,22 +170,29 @@ class Filling:
 
     def _from_kinds(self) -> None:
         self._take_repository()
+        self._take_move()
         for parameter in self._open():
             self._take_kind(parameter)
         self._take_zones([one for one in self._open() if is_zone(one)])
-        self._take_counts()
-        self._take_numbers([one for one in self._open() if one.required and one.kind in ("integer", "number")])
+        numbers = [one for one in self._open() if one.kind in ("integer", "number")]
+        self._take_amounts(numbers)
+        self._take_counts([one for one in numbers if one.name not in self.arguments])
+        self._take_numbers([one for one in numbers if one.required and one.name not in self.arguments])
 
     def _take_kind(self, parameter: Parameter) -> None:
         if choices(parameter.schema):
-            self._take_choice(parameter)
+            self._take_choice(parameter, choices(parameter.schema))
         elif parameter.kind == "boolean":
             self._take_flag(parameter)
         elif parameter.kind == "string" and not is_zone(parameter):
             self._take_looks(parameter)
+            if parameter.name not in self.arguments:
+                self._take_choice(parameter, hints(parameter))
+        elif parameter.kind == "array" and is_about(parameter, *PATHS_NAMES):
+            self._take_paths(parameter)
 
-    def _take_choice(self, parameter: Parameter) -> None:
-        for choice in choices(parameter.schema):
+    def _take_choice(self, parameter: Parameter, known: Sequence[Any]) -> None:
+        for choice in known:
             if not isinstance(choice, str) or not ENUM_WORD.match(choice):
                 continue
             words = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", choice)))
@@ -184,6 +209,10 @@ class Filling:
         found = re.search(
             rf"(\b(?:not|no|without|don't|non)[\s-]+)?\b(?:{names})(?:ly)?\b", self._blank.text, re.IGNORECASE
         )
+        switched = _SWITCHED.match(parameter.name)
+        if found is None and switched is not None:
+            noun = re.escape(" ".join(split_words(switched[1])))
+            found = re.search(rf"\b(?:(without)|with|including)\s(?:an?\s|the\s)?{noun}s?\b", self._blank.text)
         if names and found is not None and not self._names_tool(parameter.name):
             self._take(parameter, found[1] is None, found.span())
 
@@ -202,8 +231,10 @@ class Filling:
                 self._take(parameter, read_value(date, parameter), (start, start + len(date)))
         elif is_about(parameter, "time", "at"):
             self._take_clock(parameter)
-        elif is_about(parameter, "path", "file", "filename", "directory", "dir", "folder", "repo"):
-            self._take_path(parameter)
+        elif is_about(parameter, "revision", "commit", "sha", "ref", "target"):
+            self._take_match(parameter, _REVISION.search(text))
+        elif is_about(parameter, *PATH_NAMES) or (self._moves() and is_about(parameter, *OLD_NAMES, *NEW_NAMES)):
+            self._take_sighted(parameter, find_path(text, parameter))
 
     def _take_match(self, parameter: Parameter, found: re.Match[str] | None) -> None:
         if found is not None:
@@ -216,11 +247,27 @@ class Filling:
             start = self._blank.text.index(found[0])
             self._take(parameter, found[1], (start, start + len(found[0])))
 
-    def _take_path(self, parameter: Parameter) -> None:
-        for word in _WORD.finditer(self._blank.text):
-            if looks_like_path(word[0]) and not _URL.match(word[0]) and not re.match(r"\d+(?:\.\d+)+", word[0]):
-                self._take(parameter, bare(word[0]), word.span())
-                return
+    def _take_sighted(self, parameter: Parameter, seen: Sighting | None) -> bool:
+        return seen is not None and self._take(parameter, self._value(seen.value, parameter), seen.span)
+
+    def _take_paths(self, parameter: Parameter) -> None:
+        seen = find_paths(self._blank.text)
+        if seen and self._take(parameter, [one.value for one in seen]):
+            for one in seen:
+                self._blank.use(*one.span)
+
+    def _moves(self) -> bool:
+        return bool(meanings(own_name(self.tool)) & {"file", "directory"})
+
+    def _take_move(self) -> None:
+        """`a.txt to b.txt`, for a tool that takes both ends."""
+        texts = [one for one in self._open() if one.kind == "string" and not is_zone(one)]
+        old = next((one for one in texts if is_about(one, *OLD_NAMES)), None)
+        new = next((one for one in texts if one is not old and is_about(one, *NEW_NAMES)), None)
+        seen = find_move(self._blank.text) if old is not None and new is not None and self._moves() else None
+        if seen is not None and old is not None and new is not None:
+            self._take_sighted(old, seen[0])
+            self._take_sighted(new, seen[1])
 
     def _take_repository(self) -> None:
         by_name = {one.name.lower(): one for one in self._open()}
@@ -231,7 +278,7 @@ class Filling:
             self._take(repo, found[2].rstrip("."), found.span())
 
     def _take_zones(self, zones: list[Parameter]) -> None:
-        places = list(self._places()) if zones else []
+        places = list(find_zones(self._blank.text, self._step)) if zones else []
         for parameter in zones:
             wanted = (
                 ("from", "")
@@ -240,47 +287,24 @@ class Filling:
                 if is_about(parameter, "target", "to")
                 else ()
             )
-            ordered = sorted(places, key=lambda place: 0 if place[0] in wanted else 1) if wanted else places
-            if not ordered or (not parameter.required and not wanted and ordered[0][0] not in ("in", "for", "at")):
+            ordered = sorted(places, key=lambda place: 0 if place.word in wanted else 1) if wanted else places
+            if not ordered or (not parameter.required and not wanted and ordered[0].word not in ("in", "for", "at")):
                 continue
-            _, zone, span = ordered[0]
-            places.remove(ordered[0])
-            self._take(parameter, zone, span)
+            place = ordered[0]
+            places.remove(place)
+            self._take(parameter, place.value, place.span)
 
-    def _places(self) -> Iterable[tuple[str, str, tuple[int, int]]]:
-        """Yield the places in the text that have a time zone, with the preposition before each."""
-        words = list(re.finditer(rf"{TOKEN}|[A-Za-z_/+-]+\d*", self._blank.text))
-        index = 0
-        while index < len(words):
-            for length in (3, 2, 1):
-                run = words[index : index + length]
-                name = self._step.restore(" ".join(word[0] for word in run))
-                zone = find_zone(name) if len(run) == length and (name.lower() not in STOP) else None
-                if zone is not None:
-                    before = words[index - 1][0].lower() if index else ""
-                    yield (
-                        before if before in ("in", "to", "from", "for", "at") else "",
-                        zone,
-                        (run[0].start(), run[-1].end()),
-                    )
-                    index += length - 1
-                    break
-            index += 1
+    def _take_amounts(self, wanted: list[Parameter]) -> None:
+        """`3 seconds`, `6 steps`: numbers before the name or the unit of a parameter."""
+        for parameter in wanted:
+            seen = [one for one in find_amounts(self._blank.text) if is_amount_of(one, parameter)]
+            self._take_sighted(parameter, seen[0] if seen else None)
 
-    def _take_counts(self) -> None:
+    def _take_counts(self, wanted: list[Parameter]) -> None:
         """`last 5 commits`, `10 results` and `top 3` are limits."""
-        counts = [
-            one
-            for one in self._open()
-            if one.kind == "integer" and is_about(one, *COUNT_NAMES) and not is_about(one, "issue", "pull", "id")
-        ]
-        found = re.search(
-            r"\b(?:last|latest|first|top|recent|newest|only)\s+(\d{1,6})\b|(?<![#\w.:/-])(\d{1,6})\s+(?=[a-z]{3,})",
-            self._blank.text,
-            re.IGNORECASE,
-        )
-        if counts and found is not None:
-            self._take(counts[0], int(found[1] or found[2]), found.span())
+        counts = [one for one in wanted if is_about(one, *COUNT_NAMES) and not is_about(one, "issue", "pull", "id")]
+        if counts:
+            self._take_sighted(counts[0], find_count(self._blank.text))
 
     def _take_numbers(self, wanted: list[Parameter]) -> None:
         for parameter in wanted:
@@ -331,19 +355,18 @@ class Filling:
             wanted = [
                 one
                 for one in self._open()
-                if one.kind in ("string", "array") and not choices(one.schema) and is_about(one, *names)
+                if one.kind in ("string", "array") and not _is_closed(one) and is_about(one, *names)
             ]
             wanted = [
                 one
                 for one in wanted
                 if one.required
                 or is_about(one, *PLACE_NAMES)
-                or mark[1].lower() in ("titled", "named", "called", "by", "since", "until")
+                or mark[1].lower() in ("titled", "named", "called", "by", "since", "until", "from")
             ]
             if words and wanted and not _only_about(words, self.tool):
                 end = self._blank.text.index(words, mark.end()) + len(words)
-                names_it = rf"(?:{'|'.join(map(re.escape, spellings(wanted[0].name)))})\s+"
-                words = re.sub(rf"\A{names_it}", "", words, flags=re.IGNORECASE)
+                words = _without_name(words, wanted[0])
                 self._take(wanted[0], self._value(words, wanted[0]), (mark.start(), end))
         self._take_capitals([one for one in self.missing() if is_about(one, *PLACE_NAMES)])
 
@@ -362,24 +385,51 @@ class Filling:
             ][:1]
         rest = _rest(self._blank.text, self.tool) if wanted else ""
         if rest and _may_be(rest, wanted[0]):
-            self._take(wanted[0], self._value(rest, wanted[0]))
+            taken = self._take(wanted[0], self._value(_without_name(rest, wanted[0]), wanted[0]))
+            self.spare = wanted[0].name if taken else ""
 
 
 def _may_be(rest: str, parameter: Parameter) -> bool:
     """Tell whether the rest of a sentence can be meant for a parameter that names something."""
     if parameter.schema.get("format") in ("uri", "url", "email") or is_about(parameter, "url", "uri", "email"):
         return False
-    return " " not in rest or not is_about(
-        parameter, "path", "file", "directory", "dir", "folder", "id", "repo", "owner"
+    if _is_closed(parameter):
+        return False
+    words = _without_name(rest, parameter)
+    return " " not in words or not is_about(
+        parameter, *PATHS_NAMES, "id", "owner", "branch", "revision", "commit", "tag", "target"
     )
+
+
+def _is_closed(parameter: Parameter) -> bool:
+    """Tell whether a parameter takes one of few values, which are looked for by themselves."""
+    return bool(choices(parameter.schema)) or len(hints(parameter)) > 1
+
+
+def _without_name(words: str, parameter: Parameter) -> str:
+    """Return what is left of `branch dev` for a branch, and of `commit abc1234` for anything that is one word."""
+    names = "|".join(map(re.escape, spellings(parameter.name)))
+    left = re.sub(rf"\A(?:{names})\s+(?=\S)", "", words, flags=re.IGNORECASE)
+    first, _, last = left.rpartition(" ")
+    known = {*split_words(parameter.name), "branch", "commit", "revision", "tag"}
+    named = is_about(parameter, "name", "revision", "target", "base", "id", "branch", "commit", "tag")
+    return last if named and first and set(split_words(first)) <= known | STOP else left
+
+
+_ANNOUNCED = re.compile(r"\s*([^:]{1,80}):\s+(\S.*)\Z", re.DOTALL)
+_SAYS = re.compile(r"\A(?:to|and)\s+(?:say|print|output|return|send)\s+|\Aafter\s+me\b\s*", re.IGNORECASE)
 
 
 def _rest(text: str, tool: ToolDefinition) -> str:
     """Return what is left of a sentence when the words that chose the tool are gone from its front."""
+    announced = _ANNOUNCED.match(text)
+    if announced is not None and not _rest(announced[1], tool):
+        return announced[2].strip(" ,")
     about = meanings(f"{tool.name} {' '.join(one.name for one in parameters(tool))}") | GENERIC
     words = re.sub(r"\s+", " ", text).strip(" ,:").split(" ")
-    while words and _is_idle(words[0], about):
-        words.pop(0)
+    while words and (_SAYS.match(" ".join(words)) or _is_idle(words[0], about)):
+        said = _SAYS.match(" ".join(words))
+        words = " ".join(words)[said.end() :].split(" ") if said else words[1:]
     while words and words[-1].lower() in STOP:
         words.pop()
     return " ".join(words).strip(" ,:")

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from dragoman.agent.models.guide.literal import TOKEN, Masked, is_token
-from dragoman.agent.models.guide.path import bare, path_of
+from dragoman.agent.models.guide.path import bare, looks_like_file, path_of
 from dragoman.agent.models.guide.phrase import FAINT, STRONG, WEAK, Phrase, any_case
 from dragoman.agent.models.guide.prompt import without_ending
 
@@ -75,7 +75,9 @@ def read_write(masked: Masked, text: str) -> Phrase | None:
     if found is not None and (path := _target(masked, found)) is not None:
         if not is_token(found["content"]) and _VAGUE.match(found["content"]):
             return Phrase("write", {"path": path}, FAINT)
-        return Phrase("write", {"path": path, "content": _content(masked, found["content"])})
+        is_plain = is_token(found["content"]) or looks_like_file(path)
+        roles = {"path": path, "content": _content(masked, found["content"])}
+        return Phrase("write", roles, STRONG if is_plain else WEAK)
     found = _WRITE_EMPTY.match(whole)
     if found is not None and (path := _target(masked, found)) is not None:
         content: dict[str, Any] = {"content": ""} if "empty" in whole.lower() else {}

@@ -2,22 +2,21 @@
 
 The state machine has two places. A turn is *at a step*: the tools that its replies asked for are its steps that are
 done, in order. Between turns a *question* may be open: the last words said name the tool and the parameter that are
-missing, and the next prompt is the answer to it.
+missing, or the tools that may be meant, and the next prompt is the answer to it.
 """
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
-from dragoman.agent.models.guide.choice import Ask, Call, Decision, Say, Step, decide
-from dragoman.agent.models.guide.literal import Masked
-from dragoman.agent.models.guide.prompt import Prompt, read_prompt, without_courtesy
+from dragoman.agent.models.guide.choice import Ask, Call, Decision, Say, Step, Surroundings, Which, decide
+from dragoman.agent.models.guide.meaning import Meaning
+from dragoman.agent.models.guide.prompt import Prompt, read_prompt
+from dragoman.agent.models.guide.question import is_question, read_answer, read_choice, was_asked
 from dragoman.agent.models.guide.request import split_steps
 from dragoman.agent.models.guide.schema import misfit
 from dragoman.agent.models.guide.trade import PLAN_TOOL
-from dragoman.agent.models.guide.value import read_value
 from dragoman.agent.models.message import (
     AssistantMessage,
     Message,
@@ -33,10 +32,10 @@ from dragoman.protocol import v1
 MAX_QUESTIONS = 12
 """How many questions and answers one request may take; beyond that it starts anew."""
 
-_QUESTION = re.compile(r"To use `([^`]+)` I need `([^`]+)`")
 _GIVE_UP = re.compile(
     r"\s*(?:never ?mind|cancel|stop|forget it|forget that|skip it|abort|no thanks?)[.!]*\s*\Z", re.IGNORECASE
 )
+_NO = re.compile(r"\s*(?:no|nope|neither|none(?: of (?:them|these|those))?)[.!]*\s*\Z", re.IGNORECASE)
 
 
 class Turn(msgspec.Struct):
@@ -69,15 +68,19 @@ class Position(msgspec.Struct, frozen=True):
     abandoned: bool = False
 
 
-def locate(messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Position:
+def locate(messages: Sequence[Message], tools: Sequence[ToolDefinition], meaning: Meaning) -> Position:
     """Find out where a conversation stands."""
     turns = _turns(messages)
     start = len(turns) - 1
-    while start > 0 and len(turns) - start <= MAX_QUESTIONS and _QUESTION.search(turns[start - 1].said):
+    while start > 0 and len(turns) - start <= MAX_QUESTIONS and is_question(turns[start - 1].said):
         start -= 1
-    position = _Scene.of(turns, start, tools).begin()
-    for index in range(start + 1, len(turns)):
-        position = _Scene.of(turns, index, tools).answer(position)
+    scenes = [
+        _Scene(turns[index], read_prompt(turns[index].content), Surroundings(tools, meaning, _last_path(turns[:index])))
+        for index in range(start, len(turns))
+    ]
+    position = scenes[0].begin()
+    for scene in scenes[1:]:
+        position = scene.answer(position)
     return position
 
 
@@ -113,12 +116,7 @@ class _Scene(msgspec.Struct, frozen=True):
 
     turn: Turn
     prompt: Prompt
-    tools: Sequence[ToolDefinition]
-    path: str | None
-
-    @classmethod
-    def of(cls, turns: Sequence[Turn], index: int, tools: Sequence[ToolDefinition]) -> "_Scene":
-        return cls(turns[index], read_prompt(turns[index].content), tools, _last_path(turns[:index]))
+    around: Surroundings
 
     def begin(self) -> Position:
         """Take the prompt as a request of its own."""
@@ -129,28 +127,32 @@ class _Scene(msgspec.Struct, frozen=True):
         asked = _open_question(before)
         if asked is None:
             return self.begin()
-        masked = self.prompt.masked
-        if _GIVE_UP.match(masked.text):
+        if _GIVE_UP.match(self.prompt.masked.text) or _is_no(self.prompt.masked.text, asked[1]):
             return Position([], [], [], self.turn, self.prompt, abandoned=True)
-        step, ask, rest = asked
-        value = _answer(masked, ask)
+        step, wanted, rest = asked
+        settled = self._chosen(step, wanted) if isinstance(wanted, Which) else self._given(step, wanted)
+        return self.begin() if settled is None else self._position([settled, *rest])
+
+    def _chosen(self, step: Step, which: Which) -> Step | None:
+        tool = read_choice(self.prompt.masked, which)
+        return None if tool is None else Step(step.masked, tool.name, step.given)
+
+    def _given(self, step: Step, ask: Ask) -> Step | None:
+        """Return the step with what was asked for, or with why that cannot be used; None for another request."""
+        value = read_answer(self.prompt.masked, ask)
         problem = _NOTHING if value is None else misfit(value, ask.parameter.schema, ask.tool.parameters)
         if problem is None:
-            settled = Step(step.masked, ask.tool.name, {**step.given, ask.parameter.name: value})
-        elif self._is_request():
-            return self.begin()
-        else:
-            settled = Step(step.masked, ask.tool.name, step.given, problem)
-        return self._position([settled, *rest])
+            return Step(step.masked, ask.tool.name, {**step.given, ask.parameter.name: value})
+        return None if self._is_request() else Step(step.masked, ask.tool.name, step.given, problem)
 
     def _steps(self) -> list[Step]:
         steps = [Step(part) for part in split_steps(self.prompt.masked)]
-        if len(steps) > 1 and all(isinstance(decide(step, self.tools, self.path), Say) for step in steps):
+        if len(steps) > 1 and all(isinstance(decide(step, self.around), Say) for step in steps):
             steps = []
         return steps or [Step(self.prompt.masked)]
 
     def _is_request(self) -> bool:
-        decisions = [decide(step, self.tools, self.path) for step in self._steps()]
+        decisions = [decide(step, self.around) for step in self._steps()]
         return any(not isinstance(one, Say) or not one.lost for one in decisions)
 
     def _position(self, steps: list[Step]) -> Position:
@@ -169,13 +171,12 @@ class _Scene(msgspec.Struct, frozen=True):
         return Position(steps, done, decisions[after:], self.turn, self.prompt)
 
     def _decisions(self, steps: list[Step]) -> list[tuple[Step, Decision]]:
-        path = self.path
+        around = self.around
         decisions: list[tuple[Step, Decision]] = []
         for step in steps:
-            decision = decide(step, self.tools, path)
-            if isinstance(decision, Call):
-                named = decision.arguments.get("path")
-                path = named if isinstance(named, str) else path
+            decision = decide(step, around)
+            if isinstance(decision, Call) and isinstance(decision.arguments.get("path"), str):
+                around = msgspec.structs.replace(around, last_path=decision.arguments["path"])
             decisions.append((step, decision))
         return decisions
 
@@ -183,26 +184,14 @@ class _Scene(msgspec.Struct, frozen=True):
 _NOTHING = "it says nothing that fits"
 
 
-def _open_question(before: Position) -> tuple[Step, Ask, list[Step]] | None:
+def _open_question(before: Position) -> tuple[Step, Ask | Which, list[Step]] | None:
     """Return the step that waits for an answer, what is asked for, and the steps after it."""
     for index, (step, decision) in enumerate(before.ahead):
-        if isinstance(decision, Ask):
+        if isinstance(decision, Ask | Which):
             rest = [one for one, _ in before.ahead[index + 1 :]]
-            return (step, decision, rest) if _is_open(before.turn, decision) else None
+            return (step, decision, rest) if was_asked(decision, before.turn.said) else None
     return None
 
 
-def _answer(masked: Masked, ask: Ask) -> Any:
-    value = read_value(masked.restore(masked.text), ask.parameter)
-    if value is not None:
-        return value
-    return read_value(_short_answer(masked.restore(without_courtesy(masked.text))), ask.parameter)
-
-
-def _short_answer(text: str) -> str:
-    return re.sub(r"\A(?:in|at|it(?:'s| is)|use|to|the|for|from)\s+", "", text.strip(), flags=re.IGNORECASE)
-
-
-def _is_open(turn: Turn, ask: Ask) -> bool:
-    found = _QUESTION.search(turn.said)
-    return found is not None and found[1] == ask.tool.name and found[2] == ask.parameter.name
+def _is_no(text: str, asked: Ask | Which) -> bool:
+    return isinstance(asked, Which) and _NO.match(text) is not None

@@ -25,7 +25,7 @@ AFFINITY: dict[str, tuple[str, ...]] = {
     "from": ("from", "source", "origin", "base", "sender", "author", "since", "start", "table"),
     "to": ("to", "target", "destination", "recipient", "language", "email", "branch", "channel", "end"),
     "into": ("to", "target", "destination", "language"),
-    "with": ("message", "content", "text", "body", "attendees", "participants"),
+    "with": ("message", "content", "text", "body", "attendees", "participants", "target"),
     "by": ("author", "user", "username", "assignee", "creator"),
     "named": ("name", "title", "filename", "branch"),
     "called": ("name", "title", "filename", "branch"),
@@ -54,4 +54,6 @@ def spellings(name: str) -> tuple[str, ...]:
     """Return the ways in which a person may write a parameter's name, the longest first."""
     words = split_words(name)
     found = {name, name.replace("_", " "), name.replace("_", "-"), " ".join(words)} if words else {name}
+    if words[:1] == ("sort",):
+        found |= {"sorted by", "ordered by", "order by"}
     return tuple(sorted((one for one in found if one.strip()), key=lambda one: (-len(one), one)))

@@ -6,6 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from dragoman.agent.models.content import line_range
 from dragoman.agent.models.guide.literal import Masked, mask
 from dragoman.protocol import v1
 
@@ -33,7 +34,7 @@ def read_prompt(content: Sequence[v1.ContentBlock]) -> Prompt:
     """Return a prompt's words in their order."""
     pieces: list[str] = []
     unseen: list[str] = []
-    mentions = 0
+    uris: list[str] = []
     for block in content:
         match block:
             case v1.TextContent(text=text):
@@ -44,14 +45,14 @@ def read_prompt(content: Sequence[v1.ContentBlock]) -> Prompt:
                 unseen.append("audio")
             case v1.ResourceLink(uri=uri):
                 pieces.append(_mention(uri))
-                mentions += 1
+                uris.append(uri)
             case v1.EmbeddedResource(resource=resource):
                 pieces.append(_mention(resource.uri))
-                mentions += 1
+                uris.append(resource.uri)
             case _:
                 unseen.append("content of an unknown kind")
-    if mentions == 1 and len(pieces) == 1:
-        pieces.insert(0, "read")
+    if len(uris) == len(pieces) == 1:
+        pieces.insert(0, f"read{_lines(uris[0])}")
     return Prompt(mask(_joined(pieces)), tuple(dict.fromkeys(unseen)))
 
 
@@ -64,6 +65,11 @@ def _mention(uri: str) -> str:
         return uri
     path = unquote(parts.path)
     return f'"{path}"' if "`" in path else f"`{path}`"
+
+
+def _lines(uri: str) -> str:
+    named = line_range(uri.partition("#")[2])
+    return "" if named is None else f" lines {named[0]}-{named[1]} of"
 
 
 def _joined(pieces: Sequence[str]) -> str:

@@ -5,11 +5,15 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dragoman.agent.models.guide.answer import closing, describe, has_failed, intention, question, was_declined
-from dragoman.agent.models.guide.choice import Ask, Call, Say, Step
+import msgspec
+
+from dragoman.agent.models.guide.answer import closing, describe, has_failed, intention, was_declined
+from dragoman.agent.models.guide.choice import Ask, Call, Say, Step, Which
 from dragoman.agent.models.guide.dialogue import Done, Position, locate
+from dragoman.agent.models.guide.meaning import Meaning
+from dragoman.agent.models.guide.question import question
 from dragoman.agent.models.guide.schema import misfit
-from dragoman.agent.models.guide.talk import CONNECT
+from dragoman.agent.models.guide.talk import CONNECT, shown_name
 from dragoman.agent.models.guide.trade import PLAN_TOOL, plan_entry
 from dragoman.agent.models.message import ToolMessage, ToolUse
 from dragoman.agent.models.model import ModelRequest, Part, Text, Thought
@@ -23,9 +27,9 @@ _PIECE = re.compile(r"\s*\S+\s*|\s+\Z")
 class Reply:
     """What is said and done next."""
 
-    def __init__(self, request: ModelRequest) -> None:
+    def __init__(self, request: ModelRequest, meaning: Meaning) -> None:
         self._tools = request.tools
-        self._position: Position = locate(request.messages, request.tools)
+        self._position: Position = locate(request.messages, request.tools, meaning)
         self._has_results = bool(request.messages) and isinstance(request.messages[-1], ToolMessage)
         self._said = False
 
@@ -44,7 +48,7 @@ class Reply:
                 case Say(text, lost):
                     yield from self._say(text.replace(f"\n{CONNECT}", "") if lost and said_how else text)
                     said_how = said_how or lost
-                case Ask():
+                case Ask() | Which():
                     yield from self._say(question(decision))
                     return
                 case Call():
@@ -75,7 +79,8 @@ class Reply:
         last = {use.id for use in self._position.turn.last_uses}
         for done in self._position.done:
             if done.use.id in last and done.result is not None:
-                yield from self._say(describe(done.use, done.result, done.call.kind))
+                shown = msgspec.structs.replace(done.use, name=shown_name(done.call.tool))
+                yield from self._say(describe(shown, done.result, done.call.kind))
 
     def _call(self, step: Step, call: Call) -> Iterator[Part]:
         position = self._position

@@ -12,6 +12,8 @@ from dragoman.agent.models.model import ToolDefinition
 MAX_LISTED = 40
 """Tools that `help` lists; the rest is counted."""
 
+MAX_NAME = 100
+
 INTRODUCTION = (
     "I am **guide**, the model built into dragoman. I am not a language model: I follow fixed rules, need no key and "
     "no network, and the same words always get the same answer."
@@ -142,17 +144,17 @@ def _help_about(topic: str, tools: Sequence[ToolDefinition]) -> str | None:
 
 
 def _manual(tool: ToolDefinition) -> str:
-    lines = [f"**`{tool.name}`**: {_one_line(tool.description, 300) or 'no description'}"]
+    lines = [f"**`{shown_name(tool)}`**: {one_line(tool.description, 300) or 'no description'}"]
     for one in parameters(tool):
         need = "" if one.required else ", optional"
         allowed = f" One of {', '.join(map(str, choices(one.schema)[:12]))}." if choices(one.schema) else ""
-        lines.append(f"- `{one.name}` ({one.kind}{need}) {_one_line(one.description, 160)}{allowed}".rstrip())
+        lines.append(f"- `{one.name}` ({one.kind}{need}) {one_line(one.description, 160)}{allowed}".rstrip())
     return "\n".join([*lines, f"\nFor example: {example(tool)}"])
 
 
 def _summary(tool: ToolDefinition) -> str:
-    words = _one_line(tool.description, 90).rstrip(".")
-    return f"`{tool.name}`, {words}" if words else f"`{tool.name}`"
+    words = one_line(tool.description, 90).rstrip(".")
+    return f"`{shown_name(tool)}`, {words}" if words else f"`{shown_name(tool)}`"
 
 
 def example(tool: ToolDefinition) -> str:
@@ -166,7 +168,13 @@ def example(tool: ToolDefinition) -> str:
     return f"`{words} {values}`" if values else f"`{words}`"
 
 
-def _one_line(text: str, length: int) -> str:
+def shown_name(tool: ToolDefinition) -> str:
+    """Return a tool's name for people; a server may have put anything into it."""
+    return " ".join((tool.title or tool.name).replace("`", "'").split())[:MAX_NAME]
+
+
+def one_line(text: str, length: int) -> str:
+    """Return the beginning of a text on one line: of a short one, its first sentence."""
     first = " ".join(text.split())
     sentence = re.split(r"(?<=[.!?])\s", first, maxsplit=1)[0] if length <= 100 else first
     return sentence if len(sentence) <= length else f"{sentence[: length - 1].rstrip()}…"
@@ -174,7 +182,7 @@ def _one_line(text: str, length: int) -> str:
 
 def cannot(text: str, kind: str | None, tools: Sequence[ToolDefinition]) -> str:
     """Say that something cannot be done, what would work, and how to get a model that understands more."""
-    shown = _one_line(text, 100)
+    shown = one_line(text, 100)
     hint = _hint(text, tools)
     if kind is not None and not _has(kind, tools):
         first = f"There is no tool here that could do that (I would need one like `{TRADES[kind].tool}`)."

@@ -18,11 +18,11 @@ STOP = vocabulary(
     "than there here please just also too very really now again some any all each every both more most other such "
     "only own same ok okay s t d ll re ve m lets let want need like know have has had one using use via up out "
     "over under thing called named titled right currently today tomorrow yesterday per much many long far go "
-    "going give tell kindly"
+    "going give tell kindly everything last latest recent newest"
 )
 
 _GROUPS = {
-    "get": "get show display view print read fetch retrieve obtain return see check download pull look",
+    "get": "get show display view print read fetch retrieve obtain return see check download pull look dump",
     "list": "list enumerate ls",
     "search": "search find query lookup locate grep seek",
     "create": "create add make new write insert store save record open put post schedule book",
@@ -49,10 +49,20 @@ _NOUNS = {
     "pull": "pr",
     "sum": "sum plus total",
     "city": "city town",
+    "environment": "environment env",
+    "variable": "variable var",
+    "status": "status state",
+    "log": "log history",
+    "info": "info information metadata detail stat",
+    "echo": "echo repeat",
+    "tiny": "tiny small little",
 }
 GENERIC = frozenset(_GROUPS)
 """The verbs that many tools share: they say little about which one is meant."""
 
+_ENDINGS = (
+    ("ies", "y"), ("sses", "ss"), ("ches", "ch"), ("shes", "sh"), ("ation", "at"), ("ing", ""), ("ed", "")
+)  # fmt: skip
 _MEANING = {word: name for name, group in (_NOUNS | _GROUPS).items() for word in group.split()}
 
 
@@ -65,7 +75,7 @@ def split_words(text: str) -> tuple[str, ...]:
 @lru_cache(8192)
 def stem(word: str) -> str:
     """Return a word without a common ending."""
-    for ending, instead in (("ies", "y"), ("sses", "ss"), ("ches", "ch"), ("shes", "sh"), ("ing", ""), ("ed", "")):
+    for ending, instead in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)] + instead
     if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3:
@@ -76,7 +86,16 @@ def stem(word: str) -> str:
 @lru_cache(8192)
 def mean(word: str) -> str:
     """Return the one word that stands for this and its like."""
-    return _MEANING.get(word) or _MEANING.get(stem(word)) or stem(word)
+    stemmed = stem(word)
+    return _MEANING.get(word) or _MEANING.get(stemmed) or _root(stemmed)
+
+
+def _root(stemmed: str) -> str:
+    """Return what `stage`, `staged` and `staging`, or `log` and `logging`, have in common."""
+    is_doubled = len(stemmed) > 3 and stemmed[-1] == stemmed[-2] and stemmed[-1] not in "aeiouls"
+    if is_doubled or (len(stemmed) > 4 and stemmed.endswith("e")):
+        stemmed = stemmed[:-1]
+    return _MEANING.get(stemmed, stemmed)
 
 
 @lru_cache(4096)

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from dragoman.agent.models.content import blob_kind, blob_text, link_words, refusal_words, resource_words
 from dragoman.agent.models.local.choice import choose_tools
 from dragoman.agent.models.local.wire import write_call, write_reply
 from dragoman.agent.models.message import (
@@ -20,6 +21,7 @@ from dragoman.agent.models.message import (
     UserMessage,
 )
 from dragoman.agent.models.model import ModelRequest, ToolDefinition
+from dragoman.agent.models.tool_index import ToolIndex
 from dragoman.errors import ContextOverflow
 from dragoman.protocol import v1
 
@@ -27,7 +29,8 @@ MAX_DESCRIPTION = 300
 """Characters of a tool's description: what it does stands at its beginning."""
 
 RESULT_SHARE = 0.25
-"""How much of the room one result may take; of a longer one the beginning and the end are given."""
+"""How much of the room one result, or one file that came with a prompt, may take; of a longer one the beginning and the
+end are given."""
 
 INSTRUCTIONS_SHARE = 0.25
 """The same for the instructions, among them the project's own, which may be as long as they like."""
@@ -49,14 +52,19 @@ The tools, each with the JSON schema of its arguments:
 Turn = tuple[str, str]
 
 
-class Chat:
-    """What is said to the model for one reply, in as many characters as it is given."""
+async def tools_in_front(request: ModelRequest, index: ToolIndex) -> list[ToolDefinition]:
+    """Return the tools that the prompt being answered needs, by the search, and those that its answer used so far."""
+    messages = _since_summary(request.messages)
+    return await choose_tools(request.tools, _last_prompt(messages), _used_tools(messages), index)
 
-    def __init__(self, request: ModelRequest) -> None:
+
+class Chat:
+    """What is said to the model for one reply, in as many characters as it is given; `tools` are put in front of it."""
+
+    def __init__(self, request: ModelRequest, tools: Sequence[ToolDefinition]) -> None:
         self._messages = _since_summary(request.messages)
         self._instructions = request.instructions
-        used = _used_tools(self._messages)
-        self.tools = choose_tools(request.tools, _last_prompt(self._messages), used)
+        self.tools = tools
 
     def write(self, max_characters: int) -> list[dict[str, str]]:
         """Return the newest of it that fits; raises ContextOverflow when not even the prompt does."""
@@ -86,9 +94,10 @@ class Chat:
     def _write_message(self, message: Message, names: dict[str, str], max_result: int) -> list[Turn]:
         match message:
             case UserMessage(content):
-                return [("user", prompt_text(content))]
+                return [("user", prompt_text(content, max_result))]
             case SummaryMessage(text, prompt):
-                return [("user", f"What was said before, in short: {text}\n\n{prompt_text(prompt)}".strip())]
+                asked = prompt_text(prompt, max_result)
+                return [("user", f"What was said before, in short: {text}\n\n{asked}".strip())]
             case AssistantMessage():
                 return self._write_reply(message)
             case ToolMessage(results):
@@ -102,36 +111,48 @@ class Chat:
         return [("assistant", text) for text in said]
 
 
-def prompt_text(blocks: Sequence[v1.ContentBlock]) -> str:
-    """Return a prompt's blocks as text; what is none becomes a word about it."""
-    return "\n".join(_block(block) for block in blocks)
+def prompt_text(blocks: Sequence[v1.ContentBlock], max_resource: int) -> str:
+    """Return a prompt's blocks as text, each file in it within so many characters; what is no text becomes a word."""
+    return "\n".join(_block(block, max_resource) for block in blocks)
 
 
-def _block(block: v1.ContentBlock) -> str:
+def _block(block: v1.ContentBlock, max_resource: int) -> str:
     match block:
         case v1.TextContent(text=text):
             return text
         case v1.ResourceLink():
-            return f"[{block.title or block.name}]({block.uri})"
-        case v1.EmbeddedResource(resource=v1.TextResourceContents(uri=uri, text=text)):
-            return f'<resource uri="{uri}">\n{text}\n</resource>'
+            return link_words(block)
+        case v1.EmbeddedResource(resource=resource):
+            return _resource(resource, max_resource)
         case _:
             return "[something that this model cannot be given: it takes text only]"
 
 
+def _resource(resource: v1.EmbeddedResourceResource, max_characters: int) -> str:
+    text = resource.text if isinstance(resource, v1.TextResourceContents) else blob_text(resource)
+    if text is not None:
+        return resource_words(resource.uri, _cut_middle(text, max_characters))
+    kind, media_type = blob_kind(resource)
+    return refusal_words(kind, f"{resource.uri}, {media_type}")
+
+
 def _since_summary(messages: Sequence[Message]) -> Sequence[Message]:
     for index in range(len(messages) - 1, -1, -1):
-        if isinstance(messages[index], SummaryMessage):
-            return messages[index:]
+        message = messages[index]
+        if isinstance(message, SummaryMessage):
+            rest = messages[index + 1 :]
+            repeated = bool(rest) and rest[0] == UserMessage(message.prompt)  # the summary has said it already
+            return [message, *rest[repeated:]]
     return messages
 
 
 def _last_prompt(messages: Sequence[Message]) -> str:
+    """Return the person's own words, which say what is wanted better than the files that came with them."""
     for message in reversed(messages):
         if isinstance(message, UserMessage):
-            return prompt_text(message.content)
+            return prompt_text(message.content, 0)
         if isinstance(message, SummaryMessage) and message.prompt:
-            return prompt_text(message.prompt)
+            return prompt_text(message.prompt, 0)
     return ""
 
 

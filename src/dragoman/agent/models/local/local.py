@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.agent.models.local.chat import Chat
+from dragoman.agent.models.local.chat import Chat, tools_in_front
 from dragoman.agent.models.local.engine import ENGINE, Chunk, Server, Setup, is_installed, missing_library
 from dragoman.agent.models.local.gguf import read_head
 from dragoman.agent.models.local.line import Place
@@ -16,6 +16,7 @@ from dragoman.agent.models.local.reply import ReplyReader
 from dragoman.agent.models.local.stream import Give, Stream
 from dragoman.agent.models.local.wire import grammar
 from dragoman.agent.models.model import ModelRequest, Part, Thought
+from dragoman.agent.models.tool_index import ToolIndex
 from dragoman.errors import ContextOverflow, ModelFailure
 
 MAX_CONTEXT_SIZE = 4096
@@ -89,10 +90,12 @@ class LocalConversation:
 
     def __init__(self, model: LocalModel) -> None:
         self._model = model
+        self._index = ToolIndex()
 
     async def reply(self, request: ModelRequest) -> AsyncGenerator[Part]:
         """Stream the reply; raises ModelFailure, among them ContextOverflow."""
         model = self._model
+        chat = Chat(request, await tools_in_front(request, self._index))
         place = ENGINE.line.join()
         working = False
         try:
@@ -101,7 +104,7 @@ class LocalConversation:
             await asyncio.wrap_future(place.turn)
             if not ENGINE.has(model.setup):
                 yield Thought(f"[Loading {model.setup.path.name}, {model.size_bytes / 1e9:.1f} GB.]\n")
-            stream = Stream(_Answering(model, request, place), "dragoman-local-model")
+            stream = Stream(_Answering(model, chat, request.max_output_tokens, place), "dragoman-local-model")
             ENGINE.work(stream)
             working = True
         finally:
@@ -119,12 +122,12 @@ class LocalConversation:
 class _Answering:
     """The work of one reply, in its thread: load the model, ask it, ask with less when it was too much."""
 
-    def __init__(self, model: LocalModel, request: ModelRequest, place: Place) -> None:
+    def __init__(self, model: LocalModel, chat: Chat, max_output: int | None, place: Place) -> None:
         self._model = model
-        self._chat = Chat(request)
+        self._chat = chat
         self._place = place
         options = model.options
-        wanted = request.max_output_tokens or options.max_output_tokens or MAX_OUTPUT_TOKENS
+        wanted = max_output or options.max_output_tokens or MAX_OUTPUT_TOKENS
         self._max_output = min(wanted, options.max_output_tokens or wanted, model.context_size // 2)
 
     def __call__(self, give: Give[Chunk]) -> None:
