@@ -8,19 +8,42 @@ from pathlib import Path
 
 import msgspec
 
-from bench import idle, listing, log, machine, memory, message, progress, replay, roundtrip, start, stream, table
+from bench import (
+    client,
+    idle,
+    listing,
+    log,
+    machine,
+    mcp,
+    memory,
+    message,
+    progress,
+    replay,
+    roundtrip,
+    search,
+    session_new,
+    start,
+    stream,
+    table,
+    turn,
+)
 from bench.rounds import Result, run_rounds
 
 MEASURES = (
     *start.MEASURES,
+    *session_new.MEASURES,
     *stream.MEASURES,
+    *turn.MEASURES,
     *log.MEASURES,
     *replay.MEASURES,
+    *client.MEASURES,
     *roundtrip.MEASURES,
     *message.MEASURES,
     *memory.MEASURES,
     *idle.MEASURES,
     *listing.MEASURES,
+    *search.MEASURES,
+    *mcp.MEASURES,
 )
 PARTS = tuple(dict.fromkeys(measure.part for measure in MEASURES))
 

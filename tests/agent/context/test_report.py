@@ -69,7 +69,7 @@ async def test_what_was_left_out_is_shown_with_the_reason_and_the_score(tmp_path
 async def test_how_the_search_went_is_shown(tmp_path, load, words):
     context = Choosing(tmp_path, SEARCHED, load=load)
     await context.turn(SONG)
-    assert f"The search went {words}: up to 5 tools" in context.report()
+    assert f"The search went {words}: up to 8 tools" in context.report()
 
 
 async def test_before_the_first_turn_it_shows_what_the_next_would_begin_with(tmp_path):
@@ -96,7 +96,7 @@ async def test_a_thousand_tools_are_a_few_lines(tmp_path):
     context = Choosing(tmp_path, [*always, *searched])
     await context.turn(SONG)
     report = context.report()
-    assert "1,005 tools" in report
+    assert "1,008 tools" in report
     assert "and 992 more" in report
     assert len(report.splitlines()) < 30
 

@@ -75,9 +75,9 @@ async def test_a_tool_of_mode_agent_is_given_when_the_search_finds_it(tmp_path, 
     assert await context.turn("draft an invoice for that customer") == names(INVOICE)
 
 
-async def test_a_tool_is_found_by_what_it_means(tmp_path):
+async def test_a_tool_is_found_by_what_it_means_with_and_without_vectors(tmp_path):
     assert (await Choosing(tmp_path, SEARCHED, top(1)).turn(RAIN)) == names(FORECAST)
-    assert (await Choosing(tmp_path, SEARCHED, top(1), load=no_embedder).turn(RAIN)) == []
+    assert (await Choosing(tmp_path, SEARCHED, top(1), load=no_embedder).turn(RAIN)) == names(FORECAST)
 
 
 async def test_what_is_not_near_enough_is_left_out(tmp_path):

@@ -1,0 +1,127 @@
+"""MCP servers to measure with, as a client names them, and started by nothing but pipes."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
+from time import perf_counter
+from typing import Any
+
+from bench import commands
+from bench.commands import Command
+from bench.measure import Missing
+from bench.raw_agent import READ_BYTES
+
+SCRIPTED = commands.ROOT / "tests" / "mcp" / "servers" / "scripted.py"
+TIME_SERVER = Path(sys.executable).parent / "mcp-server-time"
+
+INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+"""What dragoman lets a server have of the environment: a bare start has no more to read."""
+
+GREETING = b"".join(
+    json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+    for message in (
+        {
+            "id": 0,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "bench", "version": "0"},
+            },
+        },
+        {"method": "notifications/initialized"},
+        {"id": 1, "method": "tools/list"},
+    )
+)
+ANSWERS = 2
+
+
+def scripted(**options: Any) -> Command:
+    """Return the command of a scripted server, which imports little; the options are in its `options.py`."""
+    return (sys.executable, "-I", "-S", str(SCRIPTED), json.dumps(options))
+
+
+def waiting(seconds: float) -> Command:
+    """Return the command of a server that costs next to nothing and answers `initialize` late."""
+    return ("/bin/sh", str(commands.PEERS / "waiting_server.sh"), f"{seconds:g}")
+
+
+def hung() -> Command:
+    """Return the command of a server that costs next to nothing and never answers."""
+    return ("/bin/sleep", "300")
+
+
+def clock() -> Command:
+    """Return the command of a real server; raises Missing."""
+    if not TIME_SERVER.exists():
+        raise Missing("mcp-server-time is not installed: make .venv/.dev")
+    return (str(TIME_SERVER), "--local-timezone", "Europe/Zurich")
+
+
+def name_servers(command: Command, count: int = 1) -> list[dict[str, Any]]:
+    """Return that many servers of one command, as `session/new` has them."""
+    return [
+        {"name": f"server-{number}", "command": command[0], "args": list(command[1:]), "env": []}
+        for number in range(count)
+    ]
+
+
+def time_bare_s(command: Command, count: int) -> float:
+    """Start processes side by side, greet them, and return when all of them have listed their tools.
+
+    Each has a session of its own, as dragoman's have: where Linux shares the processors out by session, sixteen
+    processes in one of them get as much as one, and on a busy machine that would be all that is measured.
+    """
+    started = perf_counter()
+    with bare_processes(command, count) as processes:
+        wait_for_answers(processes)
+        return perf_counter() - started
+
+
+@contextmanager
+def bare_processes(command: Command, count: int) -> Generator[list["subprocess.Popen[bytes]"]]:
+    environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        for _ in range(count):
+            process = subprocess.Popen(
+                command,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                start_new_session=True,
+            )
+            processes.append(process)
+            assert process.stdin is not None
+            os.write(process.stdin.fileno(), GREETING)
+        yield processes
+    finally:
+        for process in processes:
+            process.kill()
+        for process in processes:
+            process.communicate()
+
+
+def wait_for_answers(processes: Sequence["subprocess.Popen[bytes]"]) -> None:
+    """Read until every process has answered the greeting in whole lines."""
+    with DefaultSelector() as selector:
+        lines: dict[int, int] = {}
+        for process in processes:
+            assert process.stdout is not None
+            selector.register(process.stdout, EVENT_READ)
+            lines[process.stdout.fileno()] = 0
+        while selector.get_map():
+            for key, _ in selector.select():
+                block = os.read(key.fd, READ_BYTES)
+                if not block:
+                    raise RuntimeError("a server ended before it listed its tools")
+                lines[key.fd] += block.count(b"\n")
+                if lines[key.fd] >= ANSWERS:
+                    selector.unregister(key.fileobj)

@@ -1,0 +1,112 @@
+"""The index: finds passages by what they mean, by their words and by what these stand for.
+
+For one piece of a query, with the cosine of the two vectors and the coverage as `lexical` has it, a passage scores
+
+    score = (max(0, cosine) + W · coverage) / (1 + W)        W = 2
+
+in 0..1; for a query of several pieces, as for the best of them. Without an embedder, the score is the coverage.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from dragoman.agent.search.embedder import Embedder, Unavailable, load_embedder
+from dragoman.agent.search.item import Item, Passage
+from dragoman.agent.search.lexical import Lexical
+from dragoman.agent.search.query import pieces
+from dragoman.agent.search.vectors import Vectors
+
+COVERAGE_WEIGHT = 2.0
+"""Of the words, beside the vectors: chosen on the development half of the prompts in `bench/data/search`."""
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """A passage that was found, by the key of its item."""
+
+    key: str
+    score: float
+
+
+class Index:
+    """Finds passages. `open` makes one; any task may use it."""
+
+    def __init__(self, vectors: Vectors | None, notice: str | None = None) -> None:
+        self.engine: Literal["semantic", "lexical"] = "lexical" if vectors is None else "semantic"
+        self.notice = notice
+        """What to tell the user, once: that the better engine is missing, and how to get it."""
+        self._vectors = vectors
+        self._lexical = Lexical()
+        self._rows: list[tuple[str, Passage]] = []
+        self._lock = threading.Lock()
+
+    @classmethod
+    async def open(cls, home: Path, load: Callable[[], Embedder] = load_embedder) -> "Index":
+        """Load what is needed, in a thread; vectors are kept under `home`."""
+        return await asyncio.to_thread(cls._open, home, load)
+
+    async def update(self, items: Iterable[Item]) -> None:
+        """Hold these items instead of what was there; only passages never seen before are embedded."""
+        rows = [(item.key, passage) for item in items for passage in item.passages]
+        await asyncio.to_thread(self._update, rows)
+
+    async def search(self, query: str, limit: int) -> list[Hit]:
+        """Give the best passages, best first, without those that have nothing in common with the query."""
+        return await asyncio.to_thread(self._search, query, limit)
+
+    @classmethod
+    def _open(cls, home: Path, load: Callable[[], Embedder]) -> "Index":
+        try:
+            return cls(Vectors(load(), home))
+        except Unavailable as reason:
+            return cls(None, _notice(reason))
+
+    def _update(self, rows: list[tuple[str, Passage]]) -> None:
+        with self._lock:
+            if rows == self._rows:
+                return
+            self._lexical.replace([passage for _, passage in rows])
+            if self._vectors is not None:
+                self._vectors.replace([passage.text for _, passage in rows])
+            self._rows = rows
+
+    def _search(self, query: str, limit: int) -> list[Hit]:
+        asked = pieces(query)
+        with self._lock:
+            if not asked or not self._rows or limit < 1:
+                return []
+            best = (
+                self._rank_by_words(asked, limit) if self._vectors is None else self._rank(self._vectors, asked, limit)
+            )
+            return [Hit(self._rows[place][0], score) for place, score in best]
+
+    def _rank_by_words(self, asked: Sequence[str], limit: int) -> list[tuple[int, float]]:
+        scores: dict[int, float] = {}
+        for piece in asked:
+            for place, score in self._lexical.cover(piece).items():
+                scores[place] = max(score, scores.get(place, 0.0))
+        return sorted(scores.items(), key=lambda found: (-found[1], found[0]))[:limit]
+
+    def _rank(self, vectors: Vectors, asked: Sequence[str], limit: int) -> list[tuple[int, float]]:
+        import numpy as np
+
+        scores = np.maximum(vectors.compare(asked), 0)
+        for row, piece in zip(scores, asked, strict=True):
+            covered = self._lexical.cover(piece)
+            places = np.fromiter(covered.keys(), np.int64, len(covered))
+            row[places] += COVERAGE_WEIGHT * np.fromiter(covered.values(), np.float32, len(covered))
+        best = scores.max(axis=0) / (1 + COVERAGE_WEIGHT)
+        top = np.argpartition(-best, min(limit, len(best)) - 1)[:limit].tolist()
+        order = sorted(top, key=lambda place: (-best[place], place))
+        return [(place, min(1.0, float(best[place]))) for place in order if best[place] > 0]
+
+
+def _notice(reason: Unavailable) -> str:
+    return (
+        f"Tools, rules and references are found by their words only, because {reason}. "
+        "To have them found by what they mean: pip install 'dragoman[search]'"
+    )
