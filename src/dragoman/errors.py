@@ -23,6 +23,7 @@
     ├── ScriptError            a model script is wrong, at this file and line
     ├── PathError              a path, or what it names, cannot be used: `files.errors`
     ├── KeysUnusable, BadKey   the file of the keys, or what was given as one: `agent.keys`
+    ├── ConnectFailed, …       an agent that cannot be connected to, and what a client refuses to send: `client.problem`
     ├── ProfileError, …        the agent file, and trust in it: `agent.profile.problem`
     └── ToolFailure, Changed   a tool's call failed, or what was approved is gone: `agent.tools.tool`
 

@@ -48,6 +48,11 @@ def test_the_scripted_peers_in_the_docs_run():
         assert run(["sh", "-c", command]) == "Hello.\n"
 
 
+def test_the_programs_of_the_client_tutorial_run():
+    for program in blocks("docs/client.md", "python"):
+        run([sys.executable, "-W", "error", "-c", program])
+
+
 def test_the_scripts_in_the_docs_are_good_scripts():
     load_script(ROOT / "docs/example.yaml")
     for script in blocks("docs/script-model.md", "yaml"):

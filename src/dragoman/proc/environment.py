@@ -1,6 +1,7 @@
 """The environment of a child: a short list of ours, and what was asked for."""
 
 import os
+import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -9,6 +10,13 @@ INHERITED: Final = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 
 EVERYTHING: Final[Collection[str]] = ("*",)
 """Given for `inherit`, a child gets our whole environment, secrets included."""
+
+_SECRET = re.compile(r"KEYS?$|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
+
+
+def without_secrets() -> dict[str, str]:
+    """Return our environment without what looks like a secret by its name: a model is not to see our keys."""
+    return {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
 
 
 def make_environment(given: Mapping[str, str] | None, inherit: Collection[str] | None) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """How a process ended."""
 
 import os
+import signal
 from dataclasses import dataclass
 
 
@@ -10,6 +11,16 @@ class Exit:
 
     code: int | None = None
     signal: int | None = None
+
+    @property
+    def signal_name(self) -> str | None:
+        """The name of the signal that ended it, such as SIGTERM."""
+        if self.signal is None:
+            return None
+        try:
+            return signal.Signals(self.signal).name
+        except ValueError:
+            return f"signal {self.signal}"
 
 
 def decode_status(status: int) -> Exit:

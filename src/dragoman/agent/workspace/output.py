@@ -1,5 +1,7 @@
 """What a command wrote: its beginning and its end, when all of it would be too much."""
 
+from dragoman.proc.tail import skip_rest
+
 HEAD_BYTES = 8 * 1024
 """The beginning says what ran and what went wrong first."""
 
@@ -60,9 +62,4 @@ def _decode_start(data: bytearray) -> str:
 
 def _decode_end(data: bytearray) -> str:
     """Decode what was cut at its beginning, in the same way."""
-    return _decode(data[:_LONGEST].lstrip(_CONTINUATION) + data[_LONGEST:])
-
-
-_CONTINUATION = bytes(range(0x80, 0xC0))
-_LONGEST = 3
-"""Bytes of a character in UTF-8 that are not its first."""
+    return _decode(skip_rest(data))

@@ -1,9 +1,6 @@
 """Commands that we run ourselves: `sh -c`, no input, both outputs in one, and nobody left behind at the end."""
 
 import asyncio
-import os
-import re
-import signal
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
@@ -13,9 +10,10 @@ from dragoman.agent.tools.content import code
 from dragoman.agent.tools.tool import Progress, ToolFailure
 from dragoman.agent.workspace.client_side import finish
 from dragoman.agent.workspace.output import Output
-from dragoman.agent.workspace.pipe import Pipe
 from dragoman.errors import StartError
 from dragoman.proc import Child, Exit, Supervisor
+from dragoman.proc.environment import without_secrets
+from dragoman.proc.pipe import Pipe
 from dragoman.protocol import v1
 
 Supervise = Callable[[], Awaitable[Supervisor]]
@@ -29,7 +27,6 @@ LAST_LIVE_S = 2.0
 """Output is shown soon, then ever more seldom: every update is logged in full, and a build may run for an hour."""
 
 _MERGED = 'exec sh -c "$1" 2>&1'
-_SECRET = re.compile(r"KEYS?$|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
 
 
 class CommandEnd(msgspec.Struct, frozen=True):
@@ -75,15 +72,10 @@ class Shell:
         supervisor = await self._supervise()
         try:
             return await supervisor.start(
-                ["/bin/sh", "-c", _MERGED, "sh", command], cwd=cwd, env=make_environment(), inherit=()
+                ["/bin/sh", "-c", _MERGED, "sh", command], cwd=cwd, env=without_secrets(), inherit=()
             )
         except StartError as error:
             raise ToolFailure(f"the command could not be started: {error.reason}") from None
-
-
-def make_environment() -> dict[str, str]:
-    """Return our environment without what looks like a secret by its name: a model is not to see our keys."""
-    return {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
 
 
 async def _follow(child: Child, output: Output, progress: Progress, timeout_s: float) -> bool:
@@ -113,12 +105,4 @@ async def _show(exited: asyncio.Future[Exit], output: Output, progress: Progress
 
 def _end(output: Output, ended: Exit, *, timed_out: bool) -> CommandEnd:
     text = output.text
-    name = None if ended.signal is None else _signal_name(ended.signal)
-    return CommandEnd(text, [code(text)] if text else [], output.cut, ended.code, name, timed_out)
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+    return CommandEnd(text, [code(text)] if text else [], output.cut, ended.code, ended.signal_name, timed_out)

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable
 
-from dragoman.proc import Child
+from dragoman.proc.child import Child
 
 READ_BYTES = 64 * 1024
 """One pipe full at a time: a child that floods takes turns with the rest of the loop."""
@@ -32,11 +32,15 @@ class Pipe:
         """Wait until all is read, or nobody wants more."""
         await self._ended.wait()
 
-    def close(self) -> None:
-        """Take what there is and let go."""
+    def catch_up(self) -> None:
+        """Take what was written until now, without waiting for more."""
         for _ in range(CATCH_UP_READS):
             if self._ended.is_set() or not self._read():
                 break
+
+    def close(self) -> None:
+        """Take what there is and let go."""
+        self.catch_up()
         self._let_go()
 
     def _read(self) -> bool:

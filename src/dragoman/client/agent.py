@@ -1,0 +1,234 @@
+"""An agent that was connected to: what it is, what it can do, and its sessions."""
+
+import os
+from collections.abc import AsyncGenerator, Iterable, Sequence
+
+from dragoman.client.check import Check, StrPath, absolute
+from dragoman.client.link import Link
+from dragoman.client.problem import NotOffered, PromptRunning
+from dragoman.client.servers import McpServers, as_servers
+from dragoman.client.session import Session
+from dragoman.client.sessions import Sessions
+from dragoman.errors import InvalidResult
+from dragoman.protocol import v1
+from dragoman.protocol.methods import (
+    AUTHENTICATE,
+    LOGOUT,
+    SESSION_CLOSE,
+    SESSION_DELETE,
+    SESSION_FORK,
+    SESSION_LIST,
+    SESSION_LOAD,
+    SESSION_NEW,
+    SESSION_RESUME,
+)
+
+
+class RemoteAgent:
+    """An agent at the other end of a connection; made by `connect`.
+
+    Everything here that sends something raises RemoteError when the agent answers with an error, InvalidResult when
+    its answer makes no sense, NeedsLogin when it wants a login first, ProcessDied when it has died, and one of the
+    kinds of Refused, before anything is sent, when the agent or the protocol does not allow it.
+    """
+
+    def __init__(self, link: Link, sessions: Sessions, answer: v1.InitializeResponse) -> None:
+        self.info = answer.agent_info
+        """Its name and version, if it says."""
+        self.capabilities = answer.agent_capabilities
+        self.auth_methods: Sequence[v1.AuthMethod] = tuple(answer.auth_methods)
+        self.link = link
+        self.check = Check(self.capabilities, self.name)
+        self._sessions = sessions
+
+    @property
+    def name(self) -> str:
+        """How to call it in a sentence."""
+        return f"{self.info.name} {self.info.version}" if self.info else self.link.command[0]
+
+    async def new_session(
+        self,
+        cwd: StrPath | None = None,
+        *,
+        mcp_servers: McpServers = (),
+        additional_directories: Iterable[StrPath] = (),
+    ) -> Session:
+        """Open a new session that works in `cwd`, by default the current directory.
+
+        MCP servers are given as commands, addresses or files, as in `servers`.
+        """
+        directory = _directory(cwd)
+        request = v1.NewSessionRequest(
+            cwd=directory,
+            mcp_servers=self._servers(mcp_servers, directory),
+            additional_directories=self.check.directories(additional_directories),
+        )
+        with self._sessions.opening():
+            answer = await self.link.call(SESSION_NEW, request)
+            return self._adopt(SESSION_NEW.name, answer, request)
+
+    async def load_session(
+        self,
+        session_id: str,
+        cwd: StrPath | None = None,
+        *,
+        mcp_servers: McpServers = (),
+        additional_directories: Iterable[StrPath] = (),
+    ) -> Session:
+        """Open a session that there was before; all that the agent replays is in its `history`."""
+        self.check.method(SESSION_LOAD)
+        directory = _directory(cwd)
+        request = v1.LoadSessionRequest(
+            session_id=session_id,
+            cwd=directory,
+            mcp_servers=self._servers(mcp_servers, directory),
+            additional_directories=self.check.directories(additional_directories),
+        )
+        session = self._add(session_id, request)
+        try:
+            with session.replaying():
+                answer = await self.link.call(SESSION_LOAD, request)
+        except BaseException:
+            self._sessions.remove(session)
+            raise
+        session.set_up(answer.modes, answer.config_options)
+        return session
+
+    async def resume_session(
+        self,
+        session_id: str,
+        cwd: StrPath | None = None,
+        *,
+        mcp_servers: McpServers = (),
+        additional_directories: Iterable[StrPath] = (),
+    ) -> Session:
+        """Open a session that there was before, without a replay."""
+        self.check.method(SESSION_RESUME)
+        directory = _directory(cwd)
+        request = v1.ResumeSessionRequest(
+            session_id=session_id,
+            cwd=directory,
+            mcp_servers=self._servers(mcp_servers, directory),
+            additional_directories=self.check.directories(additional_directories),
+        )
+        session = self._add(session_id, request)
+        try:
+            answer = await self.link.call(SESSION_RESUME, request)
+        except BaseException:
+            self._sessions.remove(session)
+            raise
+        session.set_up(answer.modes, answer.config_options)
+        return session
+
+    async def fork(
+        self,
+        session: Session | str,
+        cwd: StrPath | None = None,
+        *,
+        mcp_servers: McpServers | None = None,
+        additional_directories: Iterable[StrPath] | None = None,
+    ) -> Session:
+        """Open a copy of a session; of one that is open here, with the directories and servers that it has."""
+        self.check.method(SESSION_FORK)
+        known = session if isinstance(session, Session) else self._sessions.get(session)
+        if additional_directories is None:
+            additional_directories = known.additional_directories if known else ()
+        if mcp_servers is None:
+            mcp_servers = known.mcp_servers if known else ()
+        directory = known.cwd if known and cwd is None else _directory(cwd)
+        request = v1.ForkSessionRequest(
+            session_id=_id(session),
+            cwd=directory,
+            mcp_servers=self._servers(mcp_servers, directory),
+            additional_directories=self.check.directories(additional_directories),
+        )
+        with self._sessions.opening():
+            answer = await self.link.call(SESSION_FORK, request)
+            return self._adopt(SESSION_FORK.name, answer, request)
+
+    async def list_sessions(self, cwd: StrPath | None = None) -> AsyncGenerator[v1.SessionInfo]:
+        """Yield the agent's sessions, all or those of one directory, asking for page after page."""
+        self.check.method(SESSION_LIST)
+        directory = None if cwd is None else absolute(cwd)
+        cursor: str | None = None
+        seen: set[str] = set()
+        while True:
+            page = await self.link.call(SESSION_LIST, v1.ListSessionsRequest(cwd=directory, cursor=cursor))
+            for info in page.sessions:
+                yield info
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+            if cursor in seen:
+                raise InvalidResult(SESSION_LIST.name, "it gave the same cursor twice: the list would never end")
+            seen.add(cursor)
+
+    async def close(self, session: Session | str) -> None:
+        """Let the agent put a session away, to be loaded again later."""
+        self.check.method(SESSION_CLOSE)
+        await self.link.call(SESSION_CLOSE, v1.CloseSessionRequest(session_id=_id(session)))
+        await self._end(session)
+
+    async def delete(self, session: Session | str) -> None:
+        """Let the agent forget a session for good."""
+        self.check.method(SESSION_DELETE)
+        await self.link.call(SESSION_DELETE, v1.DeleteSessionRequest(session_id=_id(session)))
+        await self._end(session)
+
+    async def authenticate(self, method_id: str) -> None:
+        """Log in, by one of the agent's `auth_methods`."""
+        offered = [method.id for method in self.auth_methods]
+        if method_id not in offered:
+            raise NotOffered("way to log in", method_id, offered)
+        await self.link.call(AUTHENTICATE, v1.AuthenticateRequest(method_id=method_id))
+
+    async def logout(self) -> None:
+        """Log out."""
+        self.check.method(LOGOUT)
+        await self.link.call(LOGOUT, v1.LogoutRequest())
+
+    def _servers(self, given: McpServers, cwd: str) -> list[v1.McpServer]:
+        return as_servers(given, self.capabilities, agent=self.name, cwd=cwd)
+
+    def _adopt(
+        self,
+        method: str,
+        answer: v1.NewSessionResponse | v1.ForkSessionResponse,
+        request: v1.NewSessionRequest | v1.ForkSessionRequest,
+    ) -> Session:
+        if self._sessions.get(answer.session_id) is not None:
+            raise InvalidResult(method, f"it gave the id of a session that is open already: {answer.session_id}")
+        session = self._add(answer.session_id, request)
+        session.set_up(answer.modes, answer.config_options)
+        return session
+
+    def _add(
+        self,
+        session_id: str,
+        request: v1.NewSessionRequest | v1.LoadSessionRequest | v1.ResumeSessionRequest | v1.ForkSessionRequest,
+    ) -> Session:
+        before = self._sessions.get(session_id)
+        if before is not None and before.is_busy:
+            raise PromptRunning(session_id)
+        session = Session(
+            self,
+            session_id,
+            request.cwd,
+            additional_directories=request.additional_directories,
+            mcp_servers=request.mcp_servers,
+        )
+        self._sessions.add(session)
+        return session
+
+    async def _end(self, session: Session | str) -> None:
+        known = self._sessions.get(_id(session))
+        if known is not None:
+            await self._sessions.end(known)
+
+
+def _directory(cwd: StrPath | None) -> str:
+    return os.getcwd() if cwd is None else absolute(cwd)  # noqa: PTH109 -- Path.cwd() only wraps it
+
+
+def _id(session: Session | str) -> str:
+    return session if isinstance(session, str) else session.id

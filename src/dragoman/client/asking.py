@@ -1,0 +1,78 @@
+"""What the agent asks a person: answered by the policy or the callback, and given up when the turn is cancelled."""
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from dragoman.client.events import Asked
+from dragoman.client.policy import Decision, Policy, Question, choose_outcome, find_deed
+from dragoman.client.session import Session
+from dragoman.client.sessions import Sessions
+from dragoman.errors import RpcError
+from dragoman.protocol import v1
+from dragoman.wire import IncomingRequest
+
+Inquire = Callable[[v1.CreateElicitationRequest], Awaitable[v1.CreateElicitationResponse]]
+"""Asks a person for what an agent wants to know."""
+
+_log = logging.getLogger("dragoman.client")
+
+
+class Asking:
+    """Answers the questions of one agent."""
+
+    def __init__(self, sessions: Sessions, policy: Policy, inquire: Inquire | None = None) -> None:
+        self._sessions = sessions
+        self._policy = policy
+        self._inquire_of = inquire
+
+    async def permission(
+        self, params: v1.RequestPermissionRequest, request: IncomingRequest
+    ) -> v1.RequestPermissionResponse:
+        """Answer `session/request_permission`: `cancelled` for cancelled turns, and for nothing else."""
+        del request
+        session = self._sessions.find(params.session_id)
+        call = session.note_call(params.tool_call)
+        deed = find_deed(call, (session.cwd, *session.additional_directories))
+        question = Question(session.id, call, tuple(params.options), session.cwd, deed)
+        decision = await self.decide(session, question)
+        if decision is None:
+            return v1.RequestPermissionResponse(outcome=v1.CancelledPermissionOutcome())
+        return v1.RequestPermissionResponse(outcome=choose_outcome(decision, params.options))
+
+    async def decide(self, session: Session, question: Question) -> Decision | None:
+        """Let the policy decide; None when the turn is cancelled. A policy that fails has allowed nothing."""
+        decision = await session.unless_cancelled(self._judge(question))
+        session.tell(Asked(question, decision))
+        return decision
+
+    async def elicitation(
+        self, params: v1.CreateElicitationRequest, request: IncomingRequest
+    ) -> v1.CreateElicitationResponse:
+        """Answer `elicitation/create`: `cancel` when the turn is cancelled."""
+        del request
+        match params:
+            case (
+                v1.FormElicitationForSession(session_id=session_id) | v1.UrlElicitationForSession(session_id=session_id)
+            ):
+                session = self._sessions.find(session_id)
+                return await session.unless_cancelled(self._inquire(params)) or v1.ElicitationCancelAction()
+            case _:
+                return await self._inquire(params)
+
+    async def _judge(self, question: Question) -> Decision:
+        try:
+            return await self._policy.decide(question)
+        except Exception:  # noqa: BLE001 -- boundary: user callback
+            _log.exception("the policy failed, so %s was denied", question.tool_call.title)
+            return Decision("deny", reason="the policy failed")
+
+    async def _inquire(self, params: v1.CreateElicitationRequest) -> v1.CreateElicitationResponse:
+        if self._inquire_of is None:
+            return v1.ElicitationDeclineAction()
+        try:
+            return await self._inquire_of(params)
+        except RpcError:
+            raise
+        except Exception:  # noqa: BLE001 -- boundary: user callback
+            _log.exception("the callback for elicitation failed, so it was declined")
+            return v1.ElicitationDeclineAction()

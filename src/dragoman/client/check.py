@@ -1,0 +1,92 @@
+"""What is refused here, before it is sent: what the protocol forbids, and what the agent said it cannot do."""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from dragoman.client.problem import BadDirectory, MissingCapability
+from dragoman.protocol import v1
+from dragoman.protocol.methods import Method
+
+StrPath = str | os.PathLike[str]
+Prompt = str | Sequence[v1.ContentBlock | str]
+"""What can be said to an agent: a text, or blocks of content."""
+
+_ROOT = "agentCapabilities"
+_PROMPT = f"{_ROOT}.promptCapabilities"
+_SERVERS = f"{_ROOT}.mcpCapabilities"
+_DIRECTORIES = f"{_ROOT}.sessionCapabilities.additionalDirectories"
+_BLOCKS: dict[type, tuple[str, str]] = {
+    v1.ImageContent: (f"{_PROMPT}.image", "an image in a prompt"),
+    v1.AudioContent: (f"{_PROMPT}.audio", "audio in a prompt"),
+    v1.EmbeddedResource: (f"{_PROMPT}.embeddedContext", "an embedded resource in a prompt"),
+}
+_TRANSPORTS: dict[type, tuple[str, str]] = {
+    v1.McpServerHttp: (f"{_SERVERS}.http", "over HTTP"),
+    v1.McpServerSse: (f"{_SERVERS}.sse", "over SSE"),
+    v1.McpServerAcp: (f"{_SERVERS}.acp", "over ACP"),
+}
+
+
+class Check:
+    """Knows what one agent can do."""
+
+    def __init__(self, capabilities: v1.AgentCapabilities, agent: str) -> None:
+        self._capabilities = capabilities
+        self._agent = agent
+
+    def method(self, method: Method[Any, Any]) -> None:
+        """Refuse a method that the agent does not have."""
+        if method.capability is not None:
+            self._require(method.capability, method.name)
+
+    def servers(self, servers: Iterable[v1.McpServer]) -> list[v1.McpServer]:
+        """Refuse MCP servers that the agent cannot reach."""
+        checked = list(servers)
+        for server in checked:
+            if type(server) in _TRANSPORTS:
+                capability, how = _TRANSPORTS[type(server)]
+                self._require(capability, f"the MCP server {server.name} {how}")
+        return checked
+
+    def directories(self, directories: Iterable[StrPath]) -> list[str]:
+        """Refuse further directories where the agent takes none, or where they are not absolute."""
+        checked = [absolute(directory) for directory in directories]
+        if checked:
+            self._require(_DIRECTORIES, "a session with additional directories")
+        return checked
+
+    def prompt(self, prompt: Prompt) -> list[v1.ContentBlock]:
+        """Refuse blocks that the agent cannot read."""
+        given = [prompt] if isinstance(prompt, str) else prompt
+        blocks = [v1.TextContent(text=block) if isinstance(block, str) else block for block in given]
+        for block in blocks:
+            if type(block) in _BLOCKS:
+                self._require(*_BLOCKS[type(block)])
+        return blocks
+
+    def _require(self, capability: str, wanted: str) -> None:
+        if not has(self._capabilities, capability):
+            raise MissingCapability(capability, wanted, self._agent)
+
+
+def has(capabilities: v1.AgentCapabilities, capability: str) -> bool:
+    """Tell whether a capability was advertised, by its path in the protocol."""
+    names = [_snake(name) for name in capability.removeprefix(f"{_ROOT}.").split(".")]
+    found = reduce(lambda value, name: getattr(value, name, None), names, capabilities)
+    return found is not None and found is not False
+
+
+def absolute(directory: StrPath) -> str:
+    """Return a directory as the protocol wants it; raises BadDirectory where it is not absolute."""
+    path = os.fspath(directory)
+    if not Path(path).is_absolute():
+        raise BadDirectory(path)
+    return path
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name)

@@ -1,0 +1,136 @@
+"""What happens in a session, as small values; `update` is what the agent sent, as it was decoded.
+
+A turn ends with exactly one `Done`, or with an exception.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from dragoman.client.policy import Decision, Question
+from dragoman.client.tool_call import ToolCallState
+from dragoman.protocol import v1
+from dragoman.protocol.unions import UnknownVariant
+
+Role = Literal["agent", "thought", "user"]
+
+
+class Text(msgspec.Struct, frozen=True, gc=False):
+    """A piece of the agent's answer."""
+
+    text: str
+    update: v1.AgentMessageChunk
+
+
+class Thought(msgspec.Struct, frozen=True, gc=False):
+    """A piece of the agent's reasoning."""
+
+    text: str
+    update: v1.AgentThoughtChunk
+
+
+class UserText(msgspec.Struct, frozen=True, gc=False):
+    """A piece of what the user said, as a load replays it."""
+
+    text: str
+    update: v1.UserMessageChunk
+
+
+class Content(msgspec.Struct, frozen=True, gc=False):
+    """Any block that is not text: an image, audio, a resource, or one of a type that is not known."""
+
+    block: v1.ContentBlock
+    role: Role
+    update: v1.AgentMessageChunk | v1.AgentThoughtChunk | v1.UserMessageChunk
+
+
+class ToolChanged(msgspec.Struct, frozen=True, gc=False):
+    """A tool call began or went on; `call` is all that is known of it at this moment."""
+
+    call: ToolCallState
+    is_new: bool
+    update: v1.ToolCall | v1.ToolCallProgress
+
+
+class PlanChanged(msgspec.Struct, frozen=True, gc=False):
+    """The agent has a new plan, which replaces the one before."""
+
+    entries: tuple[v1.PlanEntry, ...]
+    update: v1.Plan
+
+
+class ModeChanged(msgspec.Struct, frozen=True, gc=False):
+    """The session is in another mode."""
+
+    mode_id: str
+    update: v1.CurrentModeUpdate
+
+
+class OptionsChanged(msgspec.Struct, frozen=True, gc=False):
+    """The options of the session, or what they are set to, changed; these are all of them."""
+
+    options: tuple[v1.SessionConfigOption, ...]
+    update: v1.ConfigOptionUpdate
+
+
+class CommandsChanged(msgspec.Struct, frozen=True, gc=False):
+    """The slash commands on offer changed; these are all of them."""
+
+    commands: tuple[v1.AvailableCommand, ...]
+    update: v1.AvailableCommandsUpdate
+
+
+class TitleChanged(msgspec.Struct, frozen=True, gc=False):
+    """The session has another title, or none any more."""
+
+    title: str | None
+    update: v1.SessionInfoUpdate
+
+
+class UsageChanged(msgspec.Struct, frozen=True, gc=False):
+    """How full the context is, in tokens, and what the session has cost."""
+
+    used: int
+    size: int
+    cost: v1.Cost | None
+    update: v1.UsageUpdate
+
+
+class Asked(msgspec.Struct, frozen=True, gc=False):
+    """The agent asked for permission and was answered; without a decision the turn was cancelled meanwhile."""
+
+    question: Question
+    decision: Decision | None
+
+
+class Other(msgspec.Struct, frozen=True, gc=False):
+    """An update that has no event of its own, or that nobody knows."""
+
+    update: v1.SessionUpdate | UnknownVariant
+
+
+class Done(msgspec.Struct, frozen=True, gc=False):
+    """The turn is over; `text` is all that the agent said in it."""
+
+    stop_reason: str
+    """One of the protocol's `StopReason`, or whatever else the agent gave."""
+    usage: v1.Usage | None = None
+    text: str = ""
+
+
+Event = (
+    Text
+    | Thought
+    | UserText
+    | Content
+    | ToolChanged
+    | PlanChanged
+    | ModeChanged
+    | OptionsChanged
+    | CommandsChanged
+    | TitleChanged
+    | UsageChanged
+    | Asked
+    | Other
+    | Done
+)

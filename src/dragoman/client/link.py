@@ -1,0 +1,112 @@
+"""The connection to an agent as the sessions on it share it.
+
+Back-pressure. Events that nobody has read wait in the course of their turn. When there are too many the connection
+reads no further until the reader has caught up: the agent has to wait, and memory stays bounded. There is one pipe
+for all sessions, though: while somebody else waits for something to come over it, be it the reader himself with
+another call in the middle of his loop, stopping to read could stop everything for ever. So then more may wait.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any, Protocol, TypeVar
+
+from dragoman.client.problem import NeedsLogin
+from dragoman.errors import ConnectionClosed, ErrorCode, RemoteError
+from dragoman.protocol import v1
+from dragoman.protocol.connection import Connection
+from dragoman.protocol.methods import Method
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+PATIENCE = 64
+"""How many times more may wait while somebody else waits for the connection."""
+
+
+class Reading(Protocol):
+    """Events that wait for their reader."""
+
+    def fullness(self) -> float:
+        """Return how full it is: at 1 the connection stops reading if it may."""
+        ...
+
+    def room(self) -> asyncio.Future[None]:
+        """Return what is done when there is room again."""
+        ...
+
+    def make_room(self) -> None:
+        """Let the connection read on."""
+        ...
+
+
+class Link:
+    """Calls the agent, and knows who waits for it."""
+
+    def __init__(self, connection: Connection, command: Sequence[str]) -> None:
+        self.command = tuple(command)
+        self.auth_methods: Sequence[v1.AuthMethod] = ()
+        self.reads = 0
+        """How often something was read; a read is at most 64 KiB."""
+        self._connection = connection
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._waiters = 0
+        self._held: Reading | None = None
+
+    async def call(self, method: Method[P, R], params: P) -> R:
+        """Send a request and wait for its result.
+
+        Raises RemoteError, InvalidResult, NeedsLogin, or ConnectionClosed: ProcessDied when the agent has died.
+        """
+        self.begin_wait()
+        try:
+            return await self.send(method, params)
+        finally:
+            self.end_wait()
+
+    async def send(self, method: Method[P, R], params: P) -> R:
+        """Do what `call` does, without counting as somebody who waits: for prompts, whose readers count instead."""
+        try:
+            return await self._connection.call(method, params)
+        except RemoteError as error:
+            if error.code == ErrorCode.AUTH_REQUIRED:
+                raise NeedsLogin(self.command, self.auth_methods, error.message) from error
+            raise
+
+    def tell(self, method: Method[P, None], params: P) -> None:
+        """Send a notification soon; an agent that is gone needs none."""
+        self.start(self._notify(method, params))
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something beside, until `settle` at the latest."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def settle(self) -> None:
+        """Wait for all that runs beside; the connection is closed, so that each of them ends."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def begin_wait(self) -> None:
+        """Count somebody who waits for something to come."""
+        self._waiters += 1
+        if self._held is not None and self._held.fullness() < PATIENCE:
+            self._held.make_room()
+            self._held = None
+
+    def end_wait(self) -> None:
+        """Count them out."""
+        self._waiters -= 1
+
+    def hold(self, reading: Reading) -> asyncio.Future[None] | None:
+        """Return what the connection has to wait for before it reads on, if it has to."""
+        if reading.fullness() < (PATIENCE if self._waiters else 1):
+            return None
+        self._held = reading
+        return reading.room()
+
+    async def _notify(self, method: Method[P, None], params: P) -> None:
+        try:
+            await self._connection.notify(method, params)
+        except ConnectionClosed:
+            return

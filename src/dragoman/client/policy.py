@@ -1,0 +1,257 @@
+"""Who decides what an agent may do: a policy is asked before anything is done.
+
+It is asked when the agent asks for permission, and when the agent would write a file or run a command through us. What
+it decides on is the `deed`: see `deed.py` for where that comes from.
+"""
+
+import hashlib
+import inspect
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Literal, Protocol, runtime_checkable
+
+import msgspec
+
+from dragoman.client.deed import Deed, Foreign, Read, Run, Several, Single, Write, find_deed, singles
+from dragoman.client.rule import BadRule, Rule, Verdict, first_matches, parse_rule
+from dragoman.client.tool_call import ToolCallState
+from dragoman.errors import InvalidParams
+from dragoman.protocol import v1
+
+__all__ = [
+    "BadRule",
+    "Decision",
+    "Deed",
+    "Foreign",
+    "Policy",
+    "Question",
+    "Read",
+    "ReadGuard",
+    "Rule",
+    "Run",
+    "Several",
+    "Write",
+    "allow_all",
+    "allow_reads",
+    "ask",
+    "choose_outcome",
+    "deny_all",
+    "find_deed",
+    "parse_rule",
+    "rules",
+]
+
+MAX_GRANTS = 256
+"""What a person allowed and the agent has not done yet; more than a turn asks for."""
+
+_log = logging.getLogger("dragoman.client")
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What the agent wants to do, in the session whose directory is `cwd`; without options it asks us to do it."""
+
+    session_id: str
+    tool_call: ToolCallState
+    options: tuple[v1.PermissionOption, ...]
+    cwd: str
+    deed: Deed
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """The answer: `option_id` is the option that was chosen, if it matters which of those that allow or deny."""
+
+    verdict: Literal["allow", "deny"]
+    option_id: str | None = None
+    reason: str = ""
+
+
+class Policy(Protocol):
+    """Decides what an agent may do."""
+
+    async def decide(self, question: Question) -> Decision:
+        """Answer a question; cancelled when the turn is."""
+        ...
+
+
+@runtime_checkable
+class ReadGuard(Protocol):
+    """A policy with a say in what is read through us as well; without one, all inside the directories may be."""
+
+    def forbid_read(self, read: Read, cwd: str) -> str:
+        """Return why something may not be read, or nothing."""
+        ...
+
+
+Answer = Decision | bool
+Callback = Callable[[Question], Answer | Awaitable[Answer]]
+"""Asks a person, or whoever else decides; True allows and False denies."""
+
+
+def allow_all() -> Policy:
+    """Return the policy that allows everything."""
+    return _Always(Decision("allow", reason="everything is allowed here"))
+
+
+def deny_all() -> Policy:
+    """Return the policy that allows nothing."""
+    return _Always(Decision("deny", reason="nothing is allowed here"))
+
+
+def allow_reads() -> Policy:
+    """Return the policy that allows to read in the session's directories, and nothing else."""
+    return _AllowReads()
+
+
+def ask(callback: Callback) -> Policy:
+    """Return the policy that leaves every decision to a function.
+
+    What it has allowed when the agent asked is not asked again when the agent does exactly that, once, through us.
+    """
+    return _Ask(callback)
+
+
+def rules(
+    given: Iterable[Rule | str], *, ask: Callback | None = None, otherwise: Literal["allow", "deny", "ask"] = "deny"
+) -> Policy:
+    """Return the policy of these rules, the first that matches wins; where none does, `otherwise` holds.
+
+    Raises BadRule for a text that is none, and for a rule that asks when there is nobody to ask.
+    """
+    parsed = tuple(rule if isinstance(rule, Rule) else parse_rule(rule) for rule in given)
+    asking = [str(rule) for rule in parsed if rule.verdict == "ask"] or (["ask:any"] if otherwise == "ask" else [])
+    if asking and ask is None:
+        raise BadRule(asking[0], "asks, and there is nobody to ask: give `rules` a function as `ask`, or write deny")
+    return _Rules(parsed, _Ask(ask) if ask is not None else None, otherwise)
+
+
+def choose_outcome(decision: Decision, options: Sequence[v1.PermissionOption]) -> v1.SelectedPermissionOutcome:
+    """Return what to answer: the option that the decision names if it fits, else the one that binds least.
+
+    Options of other kinds than the protocol's are never chosen. Where none gives what was allowed, it is a no. An agent
+    that offers no way to say no has asked wrongly: raises InvalidParams, for `cancelled` would say that the turn was.
+    """
+    kinds = ("allow_once", "allow_always") if decision.verdict == "allow" else ("reject_once", "reject_always")
+    fitting = [option for kind in kinds for option in options if option.kind == kind]
+    named = [option for option in fitting if option.option_id == decision.option_id]
+    if fitting:
+        return v1.SelectedPermissionOutcome(option_id=(named or fitting)[0].option_id)
+    if decision.verdict == "allow":
+        _log.warning("the agent asks for permission and offers no option that gives it: it is answered with a no")
+        return choose_outcome(Decision("deny"), options)
+    raise InvalidParams("params.options", "there is no option that rejects, and that is the answer", expected=kinds[0])
+
+
+class _Always:
+    def __init__(self, decision: Decision) -> None:
+        self._decision = decision
+
+    async def decide(self, question: Question) -> Decision:
+        del question
+        return self._decision
+
+
+class _AllowReads:
+    async def decide(self, question: Question) -> Decision:
+        for deed in singles(question.deed):
+            if not isinstance(deed, Read):
+                return Decision("deny", reason=f"only reading is allowed here, and this is {describe(deed)}")
+            if deed.root is None:
+                return Decision("deny", reason=f"{deed.path} is outside the session's directories")
+        return Decision("allow", reason="it only reads, inside the session's directories")
+
+
+class _Ask:
+    def __init__(self, callback: Callback) -> None:
+        self._callback = callback
+        self._grants: OrderedDict[bytes, None] = OrderedDict()
+
+    async def decide(self, question: Question) -> Decision:
+        if not question.options and self._take_grants(question):
+            return Decision("allow", reason="exactly this was allowed when the agent asked")
+        answer = self._callback(question)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        decision = answer if isinstance(answer, Decision) else Decision("allow" if answer is True else "deny")
+        if decision.verdict == "allow" and question.options:
+            self._grant(question)
+        return decision
+
+    def _grant(self, question: Question) -> None:
+        for token in _tokens(question):
+            self._grants[token] = None
+        while len(self._grants) > MAX_GRANTS:
+            self._grants.popitem(last=False)
+
+    def _take_grants(self, question: Question) -> bool:
+        tokens = _tokens(question)
+        if not tokens or not all(token in self._grants for token in tokens):
+            return False
+        for token in tokens:
+            del self._grants[token]
+        return True
+
+
+class _Rules:
+    def __init__(self, given: tuple[Rule, ...], person: _Ask | None, otherwise: Verdict) -> None:
+        self._rules = given
+        self._person = person
+        self._otherwise: Verdict = otherwise
+
+    async def decide(self, question: Question) -> Decision:
+        found = [
+            each
+            for deed in singles(question.deed)
+            for each in first_matches(self._rules, deed, question.tool_call.title, question.cwd)
+        ]
+        verdict, reason = min((self._judge(*each) for each in found), key=lambda each: _WORST_FIRST.index(each[0]))
+        if verdict == "ask" and self._person is not None:
+            return await self._person.decide(question)
+        return Decision("allow" if verdict == "allow" else "deny", reason=reason)
+
+    def forbid_read(self, read: Read, cwd: str) -> str:
+        """Return why something may not be read through us: only where a rule denies it."""
+        _, rule = first_matches(self._rules, read, "", cwd)[0]
+        return f"the rule {rule} denies it" if rule is not None and rule.verdict == "deny" else ""
+
+    def _judge(self, deed: Single, rule: Rule | None) -> tuple[Verdict, str]:
+        if rule is None:
+            return self._otherwise, f"no rule speaks of {describe(deed)}"
+        return rule.verdict, f"the rule {rule} speaks of {describe(deed)}"
+
+
+_WORST_FIRST: tuple[Verdict, ...] = ("deny", "ask", "allow")
+
+
+def describe(deed: Single) -> str:
+    """Say what a deed is, in words that follow "this is"."""
+    match deed:
+        case Read(path):
+            return f"reading {path}"
+        case Write(path):
+            return f"writing {path}"
+        case Run(command):
+            return f"running {command!r}"
+        case Foreign(title):
+            return f"a tool of the agent ({title!r})"
+
+
+def _tokens(question: Question) -> list[bytes]:
+    """Return what stands for exactly this and nothing else: a command in its directory, a path with its new text."""
+    texts = {item.path: item.new_text for item in question.tool_call.content if isinstance(item, v1.Diff)}
+    tokens: list[bytes] = []
+    for deed in singles(question.deed):
+        match deed:
+            case Run(command, cwd, variables):
+                tokens.append(_token(question.session_id, "run", command, cwd or question.cwd, *variables))
+            case Write(path):
+                text = texts.get(path)
+                if text is not None:
+                    tokens.append(_token(question.session_id, "write", path, text))
+            case _:
+                pass
+    return tokens
+
+
+def _token(*parts: str) -> bytes:
+    return hashlib.sha256(msgspec.json.encode(parts)).digest()

@@ -1,0 +1,180 @@
+"""What can go wrong between us and an agent, beside what the wire raises.
+
+ConnectFailed            the agent could not be connected to
+├── NotAnAgent           … it does not speak ACP
+├── StartTimeout         … it did not answer in time
+└── WrongVersion         … it speaks another version of the protocol
+NeedsLogin               the agent wants somebody to log in first
+Refused                  we do not send this, because it would be wrong
+├── MissingCapability    … the agent cannot do it, and said so
+├── NotOffered           … the agent offers no such mode, option or way to log in
+├── BadDirectory         … a directory has to be absolute
+├── PromptRunning        … the session is busy with another prompt
+└── SessionClosed        … the session was closed or deleted
+CancelIgnored            the agent does not end a turn that was cancelled
+TurnStopped              `ask` got an answer that is not whole
+
+A command that is not there is `StartError` or `CommandNotFound`, an agent that dies `ProcessDied`: see `errors`.
+"""
+
+import shlex
+from collections.abc import Iterable, Sequence
+
+from dragoman.errors import DragomanError, ProcessDied
+from dragoman.protocol import v1
+
+QUOTED_LINES = 5
+
+
+class ConnectFailed(DragomanError):
+    """An agent was started and could not be connected to."""
+
+    def __init__(self, command: str, problem: str) -> None:
+        self.command = command
+        self.problem = problem
+        super().__init__(f"{command} {problem}")
+
+
+class NotAnAgent(ConnectFailed):
+    """What was started does not speak ACP: `printed` is what it wrote to stdout instead."""
+
+    def __init__(
+        self, command: str, problem: str, *, printed: Sequence[str] = (), died: ProcessDied | None = None
+    ) -> None:
+        self.printed = tuple(printed)
+        self.exit_code = died.exit_code if died else None
+        self.signal = died.signal if died else None
+        self.stderr_tail = died.stderr_tail if died else ""
+        step = "see that the command starts an ACP agent; many programs do so only with a flag, such as --acp or acp"
+        super().__init__(command, f"{problem}; {step}{_quote_lines(printed)}")
+
+
+class StartTimeout(ConnectFailed):
+    """The agent did not answer `initialize` in time."""
+
+    def __init__(self, command: str, timeout_s: float, *, stderr_tail: str = "") -> None:
+        self.timeout_s = timeout_s
+        self.stderr_tail = stderr_tail
+        said = f"; its stderr ends:\n{stderr_tail.strip()}" if stderr_tail.strip() else ""
+        super().__init__(
+            command,
+            f"said nothing within {timeout_s:g} s of its start; if it is an ACP agent that needs longer, such as one "
+            f"that is downloaded first, give connect a longer start_timeout_s{said}",
+        )
+
+
+class WrongVersion(ConnectFailed):
+    """The agent speaks another version of the protocol."""
+
+    def __init__(self, command: str, ours: int, theirs: int) -> None:
+        self.ours = ours
+        self.theirs = theirs
+        older = "the agent" if theirs < ours else "dragoman"
+        super().__init__(
+            command, f"speaks version {theirs} of the protocol and we speak version {ours}; update {older}"
+        )
+
+
+class NeedsLogin(DragomanError):
+    """The agent wants somebody to log in first; `methods` are the ways it offers."""
+
+    def __init__(self, command: Sequence[str], methods: Sequence[v1.AuthMethod], said: str = "") -> None:
+        self.command = tuple(command)
+        self.methods = tuple(methods)
+        ways = "\n".join(f"- {_describe_method(command, method)}" for method in methods)
+        step = f"choose one of its ways:\n{ways}" if ways else "it offers no way to; see its own manual"
+        super().__init__(f"{command[0]} needs a login{f' ({said})' if said else ''}: {step}")
+
+
+class Refused(DragomanError):
+    """What was asked for is not sent, because it would be wrong."""
+
+
+class MissingCapability(Refused):
+    """The agent cannot do what was asked for: it did not advertise `capability`."""
+
+    def __init__(self, capability: str, wanted: str, agent: str) -> None:
+        self.capability = capability
+        self.wanted = wanted
+        super().__init__(f"{wanted} needs {capability}, and {agent} does not have that capability")
+
+
+class NotOffered(Refused):
+    """The agent offers no such thing; `offered` is what it does offer."""
+
+    def __init__(self, noun: str, wanted: str, offered: Iterable[str]) -> None:
+        self.wanted = wanted
+        self.offered = tuple(offered)
+        choices = f"expected one of {', '.join(self.offered)}" if self.offered else "it offers none"
+        super().__init__(f"the agent has no {noun} {wanted!r}; {choices}")
+
+
+class BadDirectory(Refused):
+    """A directory has to be absolute."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        function = "expanduser" if path.startswith("~") else "abspath"
+        super().__init__(f"the directory {path!r} has to be absolute; os.path.{function} makes it so")
+
+
+class PromptRunning(Refused):
+    """The session is busy with a prompt: one at a time."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        super().__init__(
+            f"session {session_id} is busy with another prompt; read that to its end, cancel it, or open another"
+        )
+
+
+class SessionClosed(Refused):
+    """The session was closed, deleted, or opened anew."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        super().__init__(f"session {session_id} is closed here; load or resume it to go on")
+
+
+class CancelIgnored(DragomanError):
+    """The agent goes on with a turn that was cancelled."""
+
+    def __init__(self, session_id: str, timeout_s: float) -> None:
+        self.session_id = session_id
+        self.timeout_s = timeout_s
+        super().__init__(
+            f"session {session_id} was cancelled, and the agent has not ended its turn within {timeout_s:g} s; "
+            "open another session, or leave the connection, which stops the agent"
+        )
+
+
+class TurnStopped(DragomanError):
+    """A turn ended for another reason than being done; `text` is what was said until then."""
+
+    def __init__(self, stop_reason: str, text: str) -> None:
+        self.stop_reason = stop_reason
+        self.text = text
+        super().__init__(
+            f"the turn did not come to its end: {_REASONS.get(stop_reason, f'stopped with {stop_reason!r}')}"
+        )
+
+
+_REASONS = {
+    "cancelled": "it was cancelled",
+    "refusal": "the agent refused to go on",
+    "max_tokens": "the model reached its limit of tokens",
+    "max_turn_requests": "the agent reached its limit of requests to the model",
+}
+
+
+def _describe_method(command: Sequence[str], method: v1.AuthMethod) -> str:
+    words = f"{method.name}: {method.description}" if method.description else method.name
+    if isinstance(method, v1.AuthMethodTerminal):
+        return f"{words} (in a terminal, run {shlex.join([*command, *method.args])})"
+    return f"{words} (await agent.authenticate({method.id!r}))"
+
+
+def _quote_lines(printed: Sequence[str]) -> str:
+    if not printed:
+        return ""
+    return "\nit printed:\n" + "\n".join(f"  {line}" for line in printed[:QUOTED_LINES])

@@ -1,0 +1,240 @@
+"""A session with an agent: prompts go in, events come out."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from dragoman.client.check import Check, Prompt
+from dragoman.client.events import Done, Event, Text
+from dragoman.client.link import Link
+from dragoman.client.problem import NotOffered, PromptRunning, SessionClosed, TurnStopped
+from dragoman.client.state import SessionState
+from dragoman.client.turn import Course, Turn
+from dragoman.errors import DragomanError, RemoteError
+from dragoman.protocol import v1
+from dragoman.protocol.methods import SESSION_CANCEL, SESSION_SET_CONFIG_OPTION, SESSION_SET_MODE, Method
+from dragoman.protocol.unions import UnknownVariant
+
+T = TypeVar("T")
+
+MAX_STRAYS = 1024
+"""Events outside of any turn that are kept: an agent that goes on talking costs no more than that."""
+
+
+class PromptResponse(msgspec.Struct, rename="camel"):
+    """The end of a turn, with whatever reason the agent gives; named as in the protocol, whose leniency it gets."""
+
+    stop_reason: str
+    usage: v1.Usage | None = None
+
+
+SESSION_PROMPT: Method[v1.PromptRequest, PromptResponse] = Method(
+    "session/prompt", "agent", "request", v1.PromptRequest, PromptResponse
+)
+
+
+class Home(Protocol):
+    """The agent that a session belongs to."""
+
+    @property
+    def link(self) -> Link: ...
+
+    @property
+    def check(self) -> Check: ...
+
+    async def fork(self, session: "Session | str") -> "Session": ...
+
+    async def close(self, session: "Session | str") -> None: ...
+
+    async def delete(self, session: "Session | str") -> None: ...
+
+
+class Session(SessionState):
+    """One conversation; made by an agent's `new_session`, `load_session`, `resume_session` and `fork`."""
+
+    def __init__(
+        self,
+        home: Home,
+        session_id: str,
+        cwd: str,
+        *,
+        additional_directories: Sequence[str] = (),
+        mcp_servers: Sequence[v1.McpServer] = (),
+    ) -> None:
+        super().__init__(session_id, cwd, tuple(additional_directories))
+        self.mcp_servers = tuple(mcp_servers)
+        self.history: list[Event] = []
+        """What a load replayed, in order."""
+        self.strays: deque[Event] = deque(maxlen=MAX_STRAYS)
+        """The last events that came outside of any turn."""
+        self._home = home
+        self._link = home.link
+        self._course: Course | None = None
+        self._is_closed = False
+        self._deliver: Callable[[Event], asyncio.Future[None] | None] = self.strays.append
+        self._cancellation: asyncio.Future[None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn is running."""
+        return self._course is not None
+
+    def prompt(self, prompt: Prompt) -> Turn:
+        """Say something; the events of the turn that follows are read with `async for`, and the last one is `Done`.
+
+        Raises MissingCapability at once. Reading raises PromptRunning, SessionClosed, CancelIgnored when the agent does
+        not end the turn before, and RemoteError, InvalidResult, NeedsLogin or ProcessDied when this one fails.
+        """
+        request = v1.PromptRequest(session_id=self.id, prompt=self._home.check.prompt(prompt))
+        course = Course(self._link, self.id)
+        return Turn(course, lambda: self._begin(course, request), self._leave)
+
+    async def ask(self, prompt: Prompt) -> str:
+        """Say something and return the text of the answer.
+
+        Raises TurnStopped when the turn ends for another reason than being done, and what `prompt` raises.
+        """
+        async with self.prompt(prompt) as turn:
+            async for event in turn:
+                if isinstance(event, Done):
+                    if event.stop_reason != "end_turn":
+                        raise TurnStopped(event.stop_reason, event.text)
+                    return event.text
+        raise AssertionError("a turn ends with Done or an error")
+
+    def cancel(self) -> None:
+        """Cancel the running turn, if there is one; whatever the agent asked meanwhile is answered `cancelled`.
+
+        The turn goes on until the agent has ended it: its events are still to be read.
+        """
+        if self._course is not None and not self._course.is_cancelled:
+            self._course.is_cancelled = True
+            self._link.tell(SESSION_CANCEL, v1.CancelNotification(session_id=self.id))
+            self._dismiss()
+
+    async def set_mode(self, mode_id: str) -> None:
+        """Switch to another mode; raises NotOffered, SessionClosed and what a call raises."""
+        self._require_open()
+        offered = [mode.id for mode in self.modes.available_modes] if self.modes else []
+        if mode_id not in offered:
+            raise NotOffered("mode", mode_id, offered)
+        await self._link.call(SESSION_SET_MODE, v1.SetSessionModeRequest(session_id=self.id, mode_id=mode_id))
+        self.set_mode_id(mode_id)
+
+    async def set_config_option(self, option_id: str, value: str | bool) -> None:
+        """Set an option; raises NotOffered, SessionClosed and what a call raises."""
+        self._require_open()
+        known = [option for option in self.config_options if not isinstance(option, UnknownVariant)]
+        if option_id not in [option.id for option in known]:
+            raise NotOffered("option", option_id, [option.id for option in known])
+        if isinstance(value, bool):
+            request = v1.SetSessionConfigOptionBoolean(session_id=self.id, config_id=option_id, value=value)
+        else:
+            request = v1.SetSessionConfigOptionValueId(session_id=self.id, config_id=option_id, value=value)
+        answer = await self._link.call(SESSION_SET_CONFIG_OPTION, request)
+        self.config_options = tuple(answer.config_options)
+
+    async def fork(self) -> "Session":
+        """Open a copy of this session; raises MissingCapability, SessionClosed and what a call raises."""
+        self._require_open()
+        return await self._home.fork(self)
+
+    async def close(self) -> None:
+        """Let the agent put the session away; raises MissingCapability and what a call raises."""
+        await self._home.close(self)
+
+    async def delete(self) -> None:
+        """Let the agent forget the session; raises MissingCapability and what a call raises."""
+        await self._home.delete(self)
+
+    # ── for the rest of the client ──────────────────────────────────────────────────────────────
+
+    def receive(self, update: v1.SessionUpdate) -> Awaitable[None] | None:
+        """Take an update from the agent."""
+        if type(update) is v1.AgentMessageChunk and type(update.content) is v1.TextContent:
+            return self._deliver(Text(update.content.text, update))
+        return self._deliver(self.note(update))
+
+    def tell(self, event: Event) -> None:
+        """Add an event of our own."""
+        self._deliver(event)
+
+    @contextmanager
+    def replaying(self) -> Generator[None]:
+        """Keep what comes as the history, for as long as a load takes."""
+        self._deliver = self.history.append
+        try:
+            yield
+        finally:
+            self._deliver = self.strays.append
+
+    async def unless_cancelled(self, work: Awaitable[T]) -> T | None:
+        """Wait for an answer to the agent; None as soon as the turn is cancelled, or has failed."""
+        task = asyncio.ensure_future(work)
+        try:
+            if self._course is not None and self._course.is_cancelled:
+                return None
+            if self._cancellation is None:
+                self._cancellation = asyncio.get_running_loop().create_future()
+            cancellation = self._cancellation
+            await asyncio.wait({task, cancellation}, return_when=asyncio.FIRST_COMPLETED)
+            return None if cancellation.done() else task.result()
+        finally:
+            task.cancel()
+
+    def detach(self) -> None:
+        """Take note that nothing comes for this session any more."""
+        self._is_closed = True
+        self._dismiss()
+
+    async def _begin(self, course: Course, request: v1.PromptRequest) -> None:
+        self._require_open()
+        if self._course is not None and self._course.is_left:
+            await self._course.wait_ended()
+        if self._course is not None:
+            raise PromptRunning(self.id)
+        self._require_open()
+        self._course = course
+        self._deliver = course.put
+        self._link.start(self._run(course, request))
+
+    async def _run(self, course: Course, request: v1.PromptRequest) -> None:
+        try:
+            answer = await self._link.send(SESSION_PROMPT, request)
+        except DragomanError as error:
+            self._end()
+            if course.is_cancelled and isinstance(error, RemoteError):
+                course.end("cancelled")  # what was aborted there came back as an error: no news to who cancelled it
+            else:
+                self._dismiss()
+                course.fail(error)
+        else:
+            self._end()
+            course.end(answer.stop_reason, answer.usage)
+
+    def _end(self) -> None:
+        self._course = None
+        self._deliver = self.strays.append
+
+    def _leave(self, course: Course) -> None:
+        course.leave()
+        if self._course is course:
+            self._deliver = _drop
+            self.cancel()
+
+    def _dismiss(self) -> None:
+        cancellation, self._cancellation = self._cancellation, None
+        if cancellation is not None and not cancellation.done():
+            cancellation.set_result(None)
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise SessionClosed(self.id)
+
+
+def _drop(event: Event) -> None:
+    del event

@@ -1,0 +1,252 @@
+"""The client without `async`, for scripts and notebooks.
+
+An event loop of its own runs in a thread of its own: the agent is answered while the script computes or waits for its
+user, and it does not matter whether the script, or the notebook around it, has a loop already.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any, Literal, TypeVar
+
+from dragoman.client.agent import RemoteAgent
+from dragoman.client.check import Prompt, StrPath
+from dragoman.client.connect import START_TIMEOUT_S, Provision, connect
+from dragoman.client.elicitation import Elicit
+from dragoman.client.events import Event
+from dragoman.client.policy import Policy
+from dragoman.client.servers import McpServers
+from dragoman.client.session import Session
+from dragoman.client.turn import Turn
+from dragoman.protocol import v1
+
+T = TypeVar("T")
+
+
+class _Loop:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="dragoman", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run something there and wait for it; whatever interrupts the wait cancels the work."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def enter(self, manager: AbstractAsyncContextManager[T]) -> tuple[T, Callable[[], None]]:
+        """Enter a context there, and return what leaves it: in one task, as such a context may want it."""
+        left = asyncio.Event()
+        opened: Future[T] = Future()
+        ended: Future[None] = Future()
+
+        async def stay() -> None:
+            try:
+                async with manager as value:
+                    opened.set_result(value)
+                    await left.wait()
+            except BaseException as error:  # noqa: BLE001 -- boundary: task top; it is raised where it is waited for
+                (ended if opened.done() else opened).set_exception(error)
+            if not ended.done():
+                ended.set_result(None)
+
+        staying = asyncio.run_coroutine_threadsafe(stay(), self._loop)
+
+        def leave() -> None:
+            self.soon(left.set)
+            ended.result()
+
+        try:
+            return opened.result(), leave
+        except BaseException:
+            staying.cancel()
+            wait([ended])
+            raise
+
+    def soon(self, work: Callable[[], None]) -> None:
+        """Call something there."""
+        self._loop.call_soon_threadsafe(work)
+
+    def stop(self) -> None:
+        """End it; nothing runs there any more."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+@contextmanager
+def connect_sync(
+    command: Sequence[str],
+    *,
+    cwd: StrPath | None = None,
+    env: Mapping[str, str] | None = None,
+    policy: Policy | None = None,
+    files: Literal["read", "write"] | Provision | None = None,
+    terminals: bool | Provision = False,
+    elicit: Elicit | None = None,
+    on_stderr: Callable[[bytes], None] | None = None,
+    name: str = "dragoman",
+    start_timeout_s: float = START_TIMEOUT_S,
+) -> Generator["SyncAgent"]:
+    """Do what `connect` does, with `with`; policies and callbacks run in the thread of the loop."""
+    loop = _Loop()
+    try:
+        connecting = connect(
+            command,
+            cwd=cwd,
+            env=env,
+            policy=policy,
+            files=files,
+            terminals=terminals,
+            elicit=elicit,
+            on_stderr=on_stderr,
+            name=name,
+            start_timeout_s=start_timeout_s,
+        )
+        agent, leave = loop.enter(connecting)
+        try:
+            yield SyncAgent(loop, agent)
+        finally:
+            leave()
+    finally:
+        loop.stop()
+
+
+class SyncAgent:
+    """A `RemoteAgent` whose methods wait; `agent` is the one behind it."""
+
+    def __init__(self, loop: _Loop, agent: RemoteAgent) -> None:
+        self.agent = agent
+        self.info = agent.info
+        self.capabilities = agent.capabilities
+        self.auth_methods = agent.auth_methods
+        self._loop = loop
+
+    def new_session(
+        self,
+        cwd: StrPath | None = None,
+        *,
+        mcp_servers: McpServers = (),
+        additional_directories: Iterable[StrPath] = (),
+    ) -> "SyncSession":
+        """Open a new session."""
+        opening = self.agent.new_session(cwd, mcp_servers=mcp_servers, additional_directories=additional_directories)
+        return self._wrap(opening)
+
+    def load_session(
+        self,
+        session_id: str,
+        cwd: StrPath | None = None,
+        *,
+        mcp_servers: McpServers = (),
+        additional_directories: Iterable[StrPath] = (),
+    ) -> "SyncSession":
+        """Open a session that there was before, with its history."""
+        opening = self.agent.load_session(
+            session_id, cwd, mcp_servers=mcp_servers, additional_directories=additional_directories
+        )
+        return self._wrap(opening)
+
+    def resume_session(
+        self,
+        session_id: str,
+        cwd: StrPath | None = None,
+        *,
+        mcp_servers: McpServers = (),
+        additional_directories: Iterable[StrPath] = (),
+    ) -> "SyncSession":
+        """Open a session that there was before, without a replay."""
+        opening = self.agent.resume_session(
+            session_id, cwd, mcp_servers=mcp_servers, additional_directories=additional_directories
+        )
+        return self._wrap(opening)
+
+    def fork(self, session: "SyncSession | str", cwd: StrPath | None = None) -> "SyncSession":
+        """Open a copy of a session."""
+        return self._wrap(self.agent.fork(session if isinstance(session, str) else session.session, cwd))
+
+    def list_sessions(self, cwd: StrPath | None = None) -> Iterator[v1.SessionInfo]:
+        """Yield the agent's sessions."""
+        listing = self.agent.list_sessions(cwd)
+        while (info := self._loop.run(_next(listing))) is not None:
+            yield info
+
+    def close(self, session: "SyncSession | str") -> None:
+        """Let the agent put a session away."""
+        self._loop.run(self.agent.close(session if isinstance(session, str) else session.session))
+
+    def delete(self, session: "SyncSession | str") -> None:
+        """Let the agent forget a session."""
+        self._loop.run(self.agent.delete(session if isinstance(session, str) else session.session))
+
+    def authenticate(self, method_id: str) -> None:
+        """Log in."""
+        self._loop.run(self.agent.authenticate(method_id))
+
+    def logout(self) -> None:
+        """Log out."""
+        self._loop.run(self.agent.logout())
+
+    def _wrap(self, opening: Coroutine[Any, Any, Session]) -> "SyncSession":
+        return SyncSession(self._loop, self._loop.run(opening))
+
+
+class SyncSession:
+    """A `Session` whose methods wait; `session`, the one behind it, has all that is known of it."""
+
+    def __init__(self, loop: _Loop, session: Session) -> None:
+        self.session = session
+        self.id = session.id
+        self._loop = loop
+
+    def prompt(self, prompt: Prompt) -> Generator[Event]:
+        """Say something and yield the events of the turn; whoever stops reading cancels it."""
+        turn = self._loop.run(self._open(prompt))
+        try:
+            while events := self._loop.run(turn.take()):
+                yield from events
+        finally:
+            self._loop.run(turn.aclose())
+
+    def ask(self, prompt: Prompt) -> str:
+        """Say something and return the text of the answer."""
+        return self._loop.run(self.session.ask(prompt))
+
+    def cancel(self) -> None:
+        """Cancel the running turn, from any thread."""
+        self._loop.soon(self.session.cancel)
+
+    def set_mode(self, mode_id: str) -> None:
+        """Switch to another mode."""
+        self._loop.run(self.session.set_mode(mode_id))
+
+    def set_config_option(self, option_id: str, value: str | bool) -> None:
+        """Set an option."""
+        self._loop.run(self.session.set_config_option(option_id, value))
+
+    def fork(self) -> "SyncSession":
+        """Open a copy of this session."""
+        return SyncSession(self._loop, self._loop.run(self.session.fork()))
+
+    def close(self) -> None:
+        """Let the agent put the session away."""
+        self._loop.run(self.session.close())
+
+    def delete(self) -> None:
+        """Let the agent forget the session."""
+        self._loop.run(self.session.delete())
+
+    async def _open(self, prompt: Prompt) -> Turn:
+        return self.session.prompt(prompt)
+
+
+async def _next(listing: AsyncGenerator[v1.SessionInfo]) -> v1.SessionInfo | None:
+    return await anext(listing, None)

@@ -1,0 +1,284 @@
+"""`terminal/*`: commands that run here for an agent.
+
+A terminal is a command with no input, whose two outputs are one, and of which the end is kept. It has our environment
+without what looks like a secret, and a directory inside the session's. The policy is asked before it starts. Nobody is
+left behind: all that a command started ends with its terminal: when it is released, or its session or connection ends.
+"""
+
+import asyncio
+import os
+import secrets
+import shutil
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from dragoman.client.deed import Run, command_text, locate
+from dragoman.client.ground import BoundaryOf, Decide, Grounds, check_absolute, refuse, require
+from dragoman.client.policy import Question
+from dragoman.client.tool_call import ToolCallState
+from dragoman.errors import ErrorCode, InvalidParams, RpcError, StartError
+from dragoman.files import Boundary, OutsideBoundary, PathError
+from dragoman.proc import Child, Supervisor
+from dragoman.proc.environment import without_secrets
+from dragoman.proc.pipe import Pipe
+from dragoman.proc.tail import Tail
+from dragoman.protocol import v1
+from dragoman.protocol.decode import decode_params
+from dragoman.protocol.methods import (
+    TERMINAL_CREATE,
+    TERMINAL_KILL,
+    TERMINAL_OUTPUT,
+    TERMINAL_RELEASE,
+    TERMINAL_WAIT_FOR_EXIT,
+)
+from dragoman.protocol.routes import Routes
+from dragoman.wire import IncomingRequest
+
+if TYPE_CHECKING:
+    from dragoman.client.asking import Asking
+    from dragoman.client.sessions import Sessions
+
+DEFAULT_OUTPUT_BYTES = 1024 * 1024
+"""Kept where the agent sets no limit: the log of a long build."""
+
+MAX_OUTPUT_BYTES = 8 * 1024 * 1024
+"""Kept at most: the agent gets all of it in one message."""
+
+MAX_TERMINALS = 64
+"""Terminals of one session that were not released: more is a leak, and each may be a build."""
+
+TERM_GRACE_S = 0.5
+"""Between SIGTERM and SIGKILL: a cancelled turn has to end at once, and a program can still remove its lock file."""
+
+_MERGED = 'exec "$@" 2>&1'
+
+Order = v1.CreateTerminalRequest
+_Named = v1.TerminalOutputRequest | v1.WaitForTerminalExitRequest | v1.KillTerminalRequest | v1.ReleaseTerminalRequest
+
+
+class Terminal:
+    """One command, running or ended."""
+
+    def __init__(self, session_id: str, child: Child, max_bytes: int) -> None:
+        self.session_id = session_id
+        self._child = child
+        self._tail = Tail(max_bytes)
+        self._pipe = Pipe(child, self._tail.add)
+
+    @property
+    def exit_status(self) -> v1.TerminalExitStatus | None:
+        """How it ended, or None while it runs."""
+        ended = self._child.exit
+        return None if ended is None else v1.TerminalExitStatus(exit_code=ended.code, signal=ended.signal_name)
+
+    def output(self) -> tuple[str, bool]:
+        """Return the end of what it wrote until now, and whether something before it is missing."""
+        over = self._child.exit is not None
+        if over:
+            self._pipe.catch_up()
+        return self._tail.text(final=over)
+
+    async def wait(self) -> v1.WaitForTerminalExitResponse:
+        """Wait until it has ended."""
+        ended = await self._child.wait()
+        return v1.WaitForTerminalExitResponse(exit_code=ended.code, signal=ended.signal_name)
+
+    async def stop(self) -> None:
+        """End it, and all that it started."""
+        await self._child.stop(grace_s=0, term_s=TERM_GRACE_S)
+
+    def let_go(self) -> None:
+        """Read no further."""
+        self._pipe.close()
+
+
+class TerminalService:
+    """Answers `terminal/*`; it has to be closed, which ends every terminal."""
+
+    def __init__(self, boundary_of: BoundaryOf, decide: Decide) -> None:
+        self._boundary_of = boundary_of
+        self._decide = decide
+        self._supervisor: Supervisor | None = None
+        self._is_closed = False
+        self._terminals: dict[str, Terminal] = {}
+
+    async def close(self) -> None:
+        """End every terminal; no other is started from now on."""
+        self._is_closed = True
+        try:
+            await self._release_all(tuple(self._terminals))
+        finally:
+            if self._supervisor is not None:
+                await self._supervisor.__aexit__(None, None, None)
+
+    async def create(self, params: Order, request: IncomingRequest) -> v1.CreateTerminalResponse:
+        """Answer `terminal/create`, once the policy has allowed it."""
+        # What was left out because it could not be read would change what runs: here the parameters are taken strictly.
+        params = decode_params(TERMINAL_CREATE, request.params)
+        boundary = self._boundary_of(params.session_id)
+        self._check_room(params.session_id)
+        cwd = await asyncio.to_thread(_find_directory, boundary, params.cwd)
+        environment = {**without_secrets(), **{variable.name: variable.value for variable in params.env}}
+        command, run = _find_command(params, cwd, environment)
+        await require(self._decide, _question(params, boundary, run), f"running {run.command!r}")
+        child = await self._start(command, cwd, environment)
+        terminal = Terminal(params.session_id, child, _limit(params.output_byte_limit))
+        terminal_id = f"term_{secrets.token_hex(8)}"
+        self._terminals[terminal_id] = terminal
+        await self._check_still_wanted(params.session_id, terminal_id, boundary)
+        return v1.CreateTerminalResponse(terminal_id=terminal_id)
+
+    async def output(self, params: v1.TerminalOutputRequest, request: IncomingRequest) -> v1.TerminalOutputResponse:
+        """Answer `terminal/output`."""
+        del request
+        terminal = self._find(params)
+        text, truncated = terminal.output()
+        return v1.TerminalOutputResponse(output=text, truncated=truncated, exit_status=terminal.exit_status)
+
+    async def wait_for_exit(
+        self, params: v1.WaitForTerminalExitRequest, request: IncomingRequest
+    ) -> v1.WaitForTerminalExitResponse:
+        """Answer `terminal/wait_for_exit`."""
+        del request
+        return await self._find(params).wait()
+
+    async def kill(self, params: v1.KillTerminalRequest, request: IncomingRequest) -> v1.KillTerminalResponse:
+        """Answer `terminal/kill`, when nobody of it is left; its output and exit can still be asked for."""
+        del request
+        await self._find(params).stop()
+        return v1.KillTerminalResponse()
+
+    async def release(self, params: v1.ReleaseTerminalRequest, request: IncomingRequest) -> v1.ReleaseTerminalResponse:
+        """Answer `terminal/release`, when nobody of it is left."""
+        del request
+        self._find(params)
+        await self._release(params.terminal_id)
+        return v1.ReleaseTerminalResponse()
+
+    async def end_session(self, session_id: str) -> None:
+        """Release every terminal of a session."""
+        await self._release_all([name for name, each in self._terminals.items() if each.session_id == session_id])
+
+    async def _release_all(self, terminal_ids: Sequence[str]) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for terminal_id in terminal_ids:
+                tasks.create_task(self._release(terminal_id))
+
+    async def _release(self, terminal_id: str) -> None:
+        terminal = self._terminals.pop(terminal_id, None)
+        if terminal is None:
+            return
+        try:
+            await terminal.stop()
+        finally:
+            terminal.let_go()
+
+    async def _start(self, command: Sequence[str], cwd: str, environment: dict[str, str]) -> Child:
+        if self._is_closed:
+            raise RpcError(
+                ErrorCode.INVALID_REQUEST, {"problem": "the connection ends; no terminal is started any more"}
+            )
+        if self._supervisor is None:
+            self._supervisor = await Supervisor().__aenter__()
+        try:
+            return await self._supervisor.start(
+                ["/bin/sh", "-c", _MERGED, "sh", *command], cwd=cwd, env=environment, inherit=()
+            )
+        except StartError as error:
+            raise InvalidParams("params.command", f"{command[0]} could not be started: {error.reason}") from None
+
+    async def _check_still_wanted(self, session_id: str, terminal_id: str, boundary: Boundary) -> None:
+        """End a terminal again whose session was closed while it was being started."""
+        try:
+            gone = self._boundary_of(session_id) is not boundary
+        except RpcError:
+            gone = True
+        if gone:
+            await self._release(terminal_id)
+            raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"sessionId": session_id, "problem": "the session was closed"})
+
+    def _check_room(self, session_id: str) -> None:
+        if sum(each.session_id == session_id for each in self._terminals.values()) >= MAX_TERMINALS:
+            problem = f"the session has {MAX_TERMINALS} terminals; release some first"
+            raise RpcError(ErrorCode.INVALID_REQUEST, {"problem": problem})
+
+    def _find(self, params: _Named) -> Terminal:
+        terminal = self._terminals.get(params.terminal_id)
+        if terminal is None or terminal.session_id != params.session_id:
+            problem = "this session has no such terminal, or it was released"
+            raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"terminalId": params.terminal_id, "problem": problem})
+        return terminal
+
+
+class Terminals:
+    """What `connect` needs to serve `terminal/*`; it has to be closed behind the connection."""
+
+    def __init__(self) -> None:
+        self._service: TerminalService | None = None
+
+    def advertise(self, capabilities: v1.ClientCapabilities) -> v1.ClientCapabilities:
+        """Return the capabilities with this one among them."""
+        return msgspec.structs.replace(capabilities, terminal=True)
+
+    def install(self, routes: Routes, sessions: "Sessions", asking: "Asking") -> None:
+        """Add the handlers."""
+        self._service = TerminalService(
+            Grounds(sessions.find), lambda question: asking.decide(sessions.find(question.session_id), question)
+        )
+        install_terminals(routes, self._service)
+
+    async def end_session(self, session_id: str) -> None:
+        """Release every terminal of a session."""
+        if self._service is not None:
+            await self._service.end_session(session_id)
+
+    async def close(self) -> None:
+        """End every terminal."""
+        if self._service is not None:
+            await self._service.close()
+
+
+def install_terminals(routes: Routes, service: TerminalService) -> None:
+    """Let a service answer `terminal/*`."""
+    routes.on_request(TERMINAL_CREATE, service.create)
+    routes.on_request(TERMINAL_OUTPUT, service.output)
+    routes.on_request(TERMINAL_WAIT_FOR_EXIT, service.wait_for_exit)
+    routes.on_request(TERMINAL_KILL, service.kill)
+    routes.on_request(TERMINAL_RELEASE, service.release)
+
+
+def _find_directory(boundary: Boundary, cwd: str | None) -> str:
+    if cwd is None:
+        return boundary.roots[0]
+    check_absolute(cwd, "cwd")
+    path, root = locate(boundary, cwd)
+    try:
+        boundary.list_directory(cwd)
+        if root is None:
+            raise OutsideBoundary(cwd, boundary.roots)
+    except PathError as error:
+        raise refuse(error) from None
+    return path
+
+
+def _find_command(params: Order, cwd: str, environment: dict[str, str]) -> tuple[tuple[str, ...], Run]:
+    """Return what is run: the command as the protocol has it, or a whole line of the shell, which some agents send."""
+    variables = tuple(variable.name for variable in params.env)
+    program = os.path.join(cwd, params.command) if "/" in params.command else params.command  # noqa: PTH118 -- a word
+    if params.command and shutil.which(program, path=environment.get("PATH")):
+        return (params.command, *params.args), Run(command_text(params.command, params.args), cwd, variables)
+    if not params.args and len(params.command.split()) > 1:
+        return ("/bin/sh", "-c", params.command), Run(params.command, cwd, variables)
+    problem = f"there is no command {params.command!r} here; name one that is on PATH, or its whole path"
+    raise InvalidParams("params.command", problem)
+
+
+def _question(params: Order, boundary: Boundary, run: Run) -> Question:
+    call = ToolCallState("", title=run.command, kind="execute", raw_input={"command": run.command, "cwd": run.cwd})
+    return Question(params.session_id, call, (), boundary.roots[0], run)
+
+
+def _limit(wanted: int | None) -> int:
+    return DEFAULT_OUTPUT_BYTES if wanted is None else min(wanted, MAX_OUTPUT_BYTES)

@@ -1,0 +1,208 @@
+"""A turn: its course, which runs whether or not anybody reads, and the iterator that somebody reads it by."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from io import StringIO
+from typing import Self
+
+from dragoman.client.events import Done, Event, Text
+from dragoman.client.link import Link
+from dragoman.client.problem import CancelIgnored
+from dragoman.errors import DragomanError
+from dragoman.protocol import v1
+
+MAX_EVENTS = 1024
+"""Events that may wait for their reader: more than one read brings, so that a quick reader never holds anything up."""
+
+MAX_READS = 64
+"""Reads of 64 KiB that may wait for their reader: 4 MiB, for updates may be long."""
+
+CANCEL_TIMEOUT_S = 10.0
+"""For an agent to end a turn that was cancelled: models and tools are stopped in less."""
+
+
+class Course:
+    """A turn from its prompt to its end."""
+
+    def __init__(self, link: Link, session_id: str) -> None:
+        self.events: deque[Event] = deque()
+        self.is_cancelled = False
+        self.is_left = False
+        self._link = link
+        self._session_id = session_id
+        self._said = StringIO()
+        self._failure: DragomanError | None = None
+        self._ended = asyncio.Event()
+        self._reader: asyncio.Future[None] | None = None
+        self._room: asyncio.Future[None] | None = None
+        self._mark = link.reads
+
+    @property
+    def is_over(self) -> bool:
+        return self._ended.is_set()
+
+    def put(self, event: Event) -> asyncio.Future[None] | None:
+        """Take the next event; returns what to wait for before the next one when its reader is far behind."""
+        self.events.append(event)
+        if self._reader is not None:
+            self._wake()
+        if type(event) is Text:
+            self._said.write(event.text)
+        elif self._link.reads - self._mark >= MAX_READS:
+            return self._link.hold(self)
+        if len(self.events) >= MAX_EVENTS:
+            return self._link.hold(self)
+        return None
+
+    def end(self, stop_reason: str, usage: v1.Usage | None = None) -> None:
+        """Take the end, after the last event."""
+        self._finish(Done(stop_reason, usage, self._said.getvalue()))
+
+    def fail(self, failure: DragomanError) -> None:
+        """Take what ended it before its time; its reader meets that after the last event."""
+        self._failure = failure
+        self._finish(None)
+
+    def never_begun(self) -> None:
+        """Take note that the prompt was not sent."""
+        self._ended.set()
+
+    def leave(self) -> None:
+        """Take note that nobody reads any more: what comes is dropped."""
+        self.is_left = True
+        self.events.clear()
+        self.make_room()
+
+    async def wait_ended(self) -> None:
+        """Wait for the end of a turn that was cancelled; raises CancelIgnored."""
+        self._link.begin_wait()
+        try:
+            async with asyncio.timeout(CANCEL_TIMEOUT_S):
+                await self._ended.wait()
+        except TimeoutError:
+            raise CancelIgnored(self._session_id, CANCEL_TIMEOUT_S) from None
+        finally:
+            self._link.end_wait()
+
+    async def more(self) -> bool:
+        """Wait until there is an event to read; False at the end, and raises what ended it before its time."""
+        self.make_room()
+        self._mark = self._link.reads
+        while not self.events:
+            if self._ended.is_set():
+                failure, self._failure = self._failure, None
+                if failure is not None:
+                    raise failure
+                return False
+            await self._wait()
+        return True
+
+    def fullness(self) -> float:
+        return max(len(self.events) / MAX_EVENTS, (self._link.reads - self._mark) / MAX_READS)
+
+    def room(self) -> asyncio.Future[None]:
+        if self._room is None:
+            self._room = asyncio.get_running_loop().create_future()
+        return self._room
+
+    def make_room(self) -> None:
+        room, self._room = self._room, None
+        if room is not None and not room.done():
+            room.set_result(None)
+
+    async def _wait(self) -> None:
+        if self._reader is not None:
+            raise RuntimeError("the events of a turn are read in two places at a time")
+        self._reader = reader = asyncio.get_running_loop().create_future()
+        self._link.begin_wait()
+        try:
+            await reader
+        finally:
+            if self._reader is reader:
+                self._wake()
+
+    def _wake(self) -> None:
+        """Count the reader out at once, not only when he runs: there is something for him now."""
+        reader, self._reader = self._reader, None
+        self._link.end_wait()
+        if reader is not None and not reader.done():
+            reader.set_result(None)
+
+    def _finish(self, done: Done | None) -> None:
+        if done is not None and not self.is_left:
+            self.events.append(done)
+        self._ended.set()
+        if self._reader is not None:
+            self._wake()
+
+
+class Turn:
+    """The events of one prompt, to be read once with `async for`; nothing is sent before.
+
+    Whoever stops reading, by `break`, an exception or a timeout, cancels the turn. With `async with`, or `aclose`, its
+    end is waited for there; otherwise the next prompt of the session does so.
+    """
+
+    __slots__ = ("_begin", "_course", "_events", "_leave", "_loop")
+
+    def __init__(self, course: Course, begin: Callable[[], Awaitable[None]], leave: Callable[[Course], None]) -> None:
+        self._course = course
+        self._events = course.events
+        self._begin: Callable[[], Awaitable[None]] | None = begin
+        self._leave = leave
+        self._loop = asyncio.get_running_loop()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        if not self._events and not await self._more():
+            raise StopAsyncIteration
+        return self._events.popleft()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Leave: cancel the turn if it still runs, and wait for its end. Raises CancelIgnored."""
+        if self._begin is None and not self._course.is_over:
+            self._leave(self._course)
+            await self._course.wait_ended()
+
+    async def take(self) -> list[Event]:
+        """Wait for the next event and return it with all that wait behind it; nothing at the end."""
+        if not self._events and not await self._more():
+            return []
+        taken = list(self._events)
+        self._events.clear()
+        return taken
+
+    async def _more(self) -> bool:
+        begin, self._begin = self._begin, None
+        if begin is not None:
+            try:
+                await begin()
+            except BaseException:
+                self._course.never_begun()
+                raise
+        try:
+            return await self._course.more()
+        except asyncio.CancelledError:
+            self._leave(self._course)
+            raise
+
+    def __del__(self) -> None:
+        if self._begin is not None or self._course.is_over or self._course.is_left or self._loop.is_closed():
+            return
+        try:
+            here = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if here is self._loop:
+            self._leave(self._course)
+        else:
+            self._loop.call_soon_threadsafe(self._leave, self._course)

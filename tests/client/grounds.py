@@ -1,0 +1,76 @@
+"""What the tests of policies, files and terminals share: a session's directories, and questions about them."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+from msgspec import Raw
+
+from dragoman.client.deed import find_deed
+from dragoman.client.policy import Question
+from dragoman.client.tool_call import ToolCallState
+from dragoman.errors import ErrorCode, RpcError
+from dragoman.protocol import v1
+from dragoman.protocol.decode import encode
+from dragoman.wire import IncomingRequest
+
+OPTIONS = (
+    v1.PermissionOption(option_id="always", name="Always", kind="allow_always"),
+    v1.PermissionOption(option_id="yes", name="Yes", kind="allow_once"),
+    v1.PermissionOption(option_id="never", name="Never", kind="reject_always"),
+    v1.PermissionOption(option_id="no", name="No", kind="reject_once"),
+)
+
+
+def diff(path, new_text="new\n"):
+    return v1.Diff(path=str(path), new_text=new_text)
+
+
+def located(*paths):
+    return tuple(v1.ToolCallLocation(path=str(path)) for path in paths)
+
+
+def question_about(deed, *, cwd="/project", title="", options=OPTIONS, content=()):
+    return Question("s", ToolCallState("c", title=title, content=content), options, str(cwd), deed)
+
+
+def question_of(root, *, options=OPTIONS, **call):
+    state = ToolCallState("c", **call)
+    return Question("s", state, options, str(root), find_deed(state, [str(root)]))
+
+
+async def verdict(policy, question):
+    return (await policy.decide(question)).verdict
+
+
+def request_of(params, method=""):
+    """The request that brings these parameters."""
+    return IncomingRequest(method, Raw(encode(params)), b"1")
+
+
+class Asker:
+    """Asks a policy and writes down what was asked."""
+
+    def __init__(self, policy):
+        self.policy = policy
+        self.questions = []
+
+    async def __call__(self, question):
+        self.questions.append(question)
+        return await self.policy.decide(question)
+
+
+def only(session_id, boundary):
+    """Give the boundary of one session, and of no other."""
+
+    def boundary_of(wanted):
+        if wanted != session_id:
+            raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"problem": "no such session is open"})
+        return boundary
+
+    return boundary_of
+
+
+@asynccontextmanager
+async def soon():
+    async with asyncio.timeout(30):
+        yield

@@ -1,0 +1,89 @@
+"""What the agent asks, and how it is answered."""
+
+import json
+
+import pytest
+
+from dragoman.client import Asked, Decision
+from dragoman.client.elicitation import accept
+from tests.client.driving import END, raw, read, session_with, text
+
+OPTIONS = [
+    {"optionId": "always", "name": "Always", "kind": "allow_always"},
+    {"optionId": "once", "name": "Once", "kind": "allow_once"},
+    {"optionId": "never", "name": "Never", "kind": "reject_always"},
+    {"optionId": "not-now", "name": "Not now", "kind": "reject_once"},
+]
+CALL = {"update": {"sessionUpdate": "tool_call", "toolCallId": "c", "title": "Dig", "rawInput": {"depth": 3}}}
+PARAMS = {"sessionId": "s", "toolCall": {"toolCallId": "c", "status": "pending"}, "options": OPTIONS}
+ASK = {"id": 5, "method": "session/request_permission", "params": PARAMS}
+
+
+class Says:
+    def __init__(self, decision):
+        self._decision = decision
+        self.questions = []
+
+    async def decide(self, question):
+        self.questions.append(question)
+        if isinstance(self._decision, Exception):
+            raise self._decision
+        return self._decision
+
+
+async def answer_to(policy):
+    async with session_with(raw({}, [CALL, ASK, {"hear": "answer"}, END]), policy=policy) as session:
+        events = await read(session.prompt("go"))
+    assert sum(isinstance(event, Asked) for event in events) == 1
+    return json.loads(text(events))["result"]["outcome"]
+
+
+@pytest.mark.parametrize(
+    ("decision", "option"),
+    [
+        (Decision("allow"), "once"),
+        (Decision("allow", "always"), "always"),
+        (Decision("deny"), "not-now"),
+        (Decision("deny", "never"), "never"),
+        (Decision("deny", "always"), "not-now"),
+        (RuntimeError("a bug in the policy"), "not-now"),
+        (None, "not-now"),
+    ],
+)
+async def test_a_decision_selects_an_option_that_fits_it(decision, option):
+    policy = None if decision is None else Says(decision)
+    assert await answer_to(policy) == {"outcome": "selected", "optionId": option}
+
+
+async def test_a_question_has_all_that_is_known_of_the_call():
+    policy = Says(Decision("allow"))
+    await answer_to(policy)
+    [question] = policy.questions
+    assert (question.session_id, question.cwd) == ("s", "/")
+    assert (question.tool_call.title, question.tool_call.raw_input) == ("Dig", {"depth": 3})
+    assert [option.option_id for option in question.options] == ["always", "once", "never", "not-now"]
+
+
+async def answer_to_elicitation(elicit, **scope):
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+    params = {"mode": "form", "message": "Who?", "requestedSchema": schema, **scope}
+    ask = {"id": "e", "method": "elicitation/create", "params": params}
+    async with session_with(raw({}, [ask, {"hear": "answer"}, END]), elicit=elicit) as session:
+        return json.loads(text(await read(session.prompt("go"))))
+
+
+@pytest.mark.parametrize("scope", [{"sessionId": "s"}, {"requestId": 3}])
+async def test_an_elicitation_is_answered_by_the_callback(scope):
+    async def elicit(request):
+        assert request.message == "Who?"
+        return accept({"name": "Ada"})
+
+    answer = await answer_to_elicitation(elicit, **scope)
+    assert answer["result"] == {"action": "accept", "content": {"name": "Ada"}}
+
+
+async def test_a_callback_that_fails_declines():
+    async def elicit(request):
+        raise RuntimeError("a bug in the callback")
+
+    assert (await answer_to_elicitation(elicit, sessionId="s"))["result"] == {"action": "decline"}

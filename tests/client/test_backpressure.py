@@ -1,0 +1,81 @@
+"""A reader who is slow makes the agent wait; nothing grows, and nothing stops for ever."""
+
+import sys
+
+from dragoman.client import Text
+from dragoman.client.turn import MAX_EVENTS, MAX_READS
+from tests.client.driving import agent_of, done, read, text, until
+
+FLOOD = """
+import json, sys
+count, size = int(sys.argv[1]), int(sys.argv[2])
+kind = sys.argv[3]
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    result = {"protocolVersion": 1, "sessionId": str(message["id"]), "stopReason": "end_turn"}
+    if message["method"] == "session/prompt":
+        for number in range(count if "flood" in line else 1):
+            text = f"{number} ".ljust(size)
+            content = {"type": "text", "text": text}
+            update = {"sessionUpdate": kind, "content": content}
+            if kind == "tool_call":
+                update |= {"toolCallId": "c", "title": "Dig", "content": [{"type": "content", "content": content}]}
+            params = {"sessionId": message["params"]["sessionId"], "update": update}
+            print(json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": params}), flush=number % 100 == 0)
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+
+def flood(count, size=10, kind="agent_message_chunk"):
+    return [sys.executable, "-c", FLOOD, str(count), str(size), kind]
+
+
+def is_paused(agent):
+    return agent.link._connection._peer._transport._transport._paused
+
+
+async def test_a_slow_reader_stops_the_agent_and_then_gets_everything():
+    count = 30_000
+    async with agent_of(flood(count)) as agent:
+        session = await agent.new_session("/")
+        turn = session.prompt("flood")
+        first = await anext(turn)
+        await until(lambda: is_paused(agent))
+        assert len(turn._events) <= MAX_EVENTS
+        events = [first, *await read(turn)]
+    assert text(events).split() == [str(number) for number in range(count)]
+    assert done(events).stop_reason == "end_turn"
+
+
+async def test_long_updates_are_held_back_sooner():
+    count, size = 400, 100_000
+    async with agent_of(flood(count, size, "tool_call")) as agent:
+        session = await agent.new_session("/")
+        turn = session.prompt("flood")
+        await anext(turn)
+        await until(lambda: is_paused(agent))
+        assert len(turn._events) * size <= (MAX_READS + 2) * 64 * 1024
+        assert len(await read(turn)) == count
+
+
+async def test_a_call_in_the_middle_of_the_loop_does_not_wait_for_ever():
+    async with agent_of(flood(5 * MAX_EVENTS)) as agent:
+        session, count = await agent.new_session("/"), 0
+        async for event in session.prompt("flood"):
+            count += isinstance(event, Text)
+            if count == 1:
+                await until(lambda: is_paused(agent) or len(session._course.events) >= MAX_EVENTS)
+                other = await agent.new_session("/")
+                assert await other.ask("one") == "0         "
+    assert count == 5 * MAX_EVENTS
+
+
+async def test_a_reader_who_leaves_lets_the_agent_go_on():
+    async with agent_of(flood(5 * MAX_EVENTS)) as agent:
+        session = await agent.new_session("/")
+        async for _ in session.prompt("flood"):
+            await until(lambda: len(session._course.events) >= MAX_EVENTS)
+            break
+        assert await session.ask("one") == "0         "
