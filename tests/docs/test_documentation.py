@@ -53,6 +53,15 @@ def test_the_programs_of_the_client_tutorial_run():
         run([sys.executable, "-W", "error", "-c", program])
 
 
+def test_the_program_that_gives_a_function_as_a_tool_prints_what_the_docs_say():
+    program, snippet = blocks("docs/function-tools.md", "python")
+    [printed] = blocks("docs/function-tools.md", "text")
+    assert run([sys.executable, "-W", "error", "-c", program]).endswith(
+        printed
+    )  # the agent may say that it waits first
+    run([sys.executable, "-W", "error", "-c", snippet])
+
+
 def test_the_scripts_in_the_docs_are_good_scripts():
     load_script(ROOT / "docs/example.yaml")
     for script in blocks("docs/script-model.md", "yaml"):

@@ -23,6 +23,15 @@ OPTIONS = [
     v1.PermissionOption(option_id="reject_always", name="Always reject exactly this", kind="reject_always"),
 ]
 
+TOOL_OPTIONS = [
+    v1.PermissionOption(option_id="allow_once", name="Allow", kind="allow_once"),
+    v1.PermissionOption(option_id="allow_session", name="Allow in this session, whatever the input", kind="allow_always"),
+    v1.PermissionOption(option_id="allow_always", name="Always allow, whatever the input", kind="allow_always"),
+    v1.PermissionOption(option_id="reject_once", name="Reject", kind="reject_once"),
+    v1.PermissionOption(option_id="reject_always", name="Always reject, whatever the input", kind="reject_always"),
+]
+"""For foreign tools, of which only the name and the server are remembered."""
+
 Judgement = Literal["run", "ask", "refuse"]
 Ask = Callable[[v1.ToolCallUpdate, list[v1.PermissionOption]], Awaitable[v1.RequestPermissionResponse]]
 
@@ -63,7 +72,7 @@ class Permission:
         )
         try:
             async with asyncio.timeout(self._timeout_s):
-                answer = await self._ask(request, OPTIONS)
+                answer = await self._ask(request, TOOL_OPTIONS if _is_foreign(call) else OPTIONS)
         except TimeoutError:
             return Decision(allowed=False, reason="nobody answered in time, so it was not allowed", asked=True)
         except (ConnectionClosed, RemoteError, InvalidResult):
@@ -102,6 +111,10 @@ class Permission:
         if option in ("allow_once", "allow_session", "allow_always"):
             return Decision(allowed=True, asked=True, option_id=option)
         return Decision(allowed=False, reason="the person declined", asked=True, option_id=option)
+
+
+def _is_foreign(call: PreparedCall) -> bool:
+    return call.deed is not None and call.deed.kind == "tool"
 
 
 def _refusal(call: PreparedCall, deed: Deed, mode: str, decided: str | None) -> str:

@@ -159,6 +159,11 @@ class Session:
             self._cancel_turn = None
             self._idle.set()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn is running."""
+        return self._cancel_turn is not None
+
     def cancel(self) -> None:
         """Stop the running turn, if there is one."""
         if self._cancel_turn is not None:
@@ -252,6 +257,7 @@ class Session:
         """Let an agent file count from now on; raises UnknownModel, ModelFailure and MissingVariable."""
         self._take_profile(found.profile)
         self.servers.use_agents(found.profile.servers)
+        self._show_settings()
 
     def restore_settings(self, settings: Settings) -> None:
         """Set what was set before, as far as it may still be."""
@@ -276,9 +282,13 @@ class Session:
         if option == MODEL:
             self.use_model(self._setup.find(str(value)))
         setattr(self.settings, option, value)
+        self._show_settings()
+        await self.outlet.flow()
+
+    def _show_settings(self) -> None:
         self.record_settings()
-        await self.outlet.send(v1.CurrentModeUpdate(current_mode_id=self.settings.mode))
-        await self.outlet.send(v1.ConfigOptionUpdate(config_options=self.choices.show(self.settings)))
+        self.outlet.put(v1.CurrentModeUpdate(current_mode_id=self.settings.mode))
+        self.outlet.put(v1.ConfigOptionUpdate(config_options=self.choices.show(self.settings)))
 
     async def set_mode(self, mode: str) -> None:
         """Set a mode that was checked."""

@@ -88,6 +88,10 @@ class Turn:
         session.show_notices()
         if names_prompt(blocks):
             await self._wait_for_servers()
+        unknown = self._commands.unknown(session, blocks)
+        if unknown is not None:
+            await self._say(unknown)
+            return "end_turn"
         asked = self._commands.find(session, blocks)
         if asked is None:
             self._prompt = await resolve(blocks, session.workspace, session.model.takes)

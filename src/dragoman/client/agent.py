@@ -4,12 +4,14 @@ import os
 from collections.abc import AsyncGenerator, Iterable, Sequence
 
 from dragoman.client.check import Check, StrPath, absolute
+from dragoman.client.functions import FunctionHost
 from dragoman.client.link import Link
 from dragoman.client.problem import NotOffered, PromptRunning
 from dragoman.client.servers import McpServers, as_servers
 from dragoman.client.session import Session
 from dragoman.client.sessions import Sessions
 from dragoman.errors import InvalidResult
+from dragoman.mcp.serving.function_server import Tool
 from dragoman.protocol import v1
 from dragoman.protocol.methods import (
     AUTHENTICATE,
@@ -32,7 +34,7 @@ class RemoteAgent:
     kinds of Refused, before anything is sent, when the agent or the protocol does not allow it.
     """
 
-    def __init__(self, link: Link, sessions: Sessions, answer: v1.InitializeResponse) -> None:
+    def __init__(self, link: Link, sessions: Sessions, functions: FunctionHost, answer: v1.InitializeResponse) -> None:
         self.info = answer.agent_info
         """Its name and version, if it says."""
         self.capabilities = answer.agent_capabilities
@@ -40,6 +42,7 @@ class RemoteAgent:
         self.link = link
         self.check = Check(self.capabilities, self.name)
         self._sessions = sessions
+        self._functions = functions
 
     @property
     def name(self) -> str:
@@ -51,21 +54,26 @@ class RemoteAgent:
         cwd: StrPath | None = None,
         *,
         mcp_servers: McpServers = (),
+        tools: Iterable[Tool] = (),
         additional_directories: Iterable[StrPath] = (),
     ) -> Session:
         """Open a new session that works in `cwd`, by default the current directory.
 
-        MCP servers are given as commands, addresses or files, as in `servers`.
+        MCP servers are given as commands, addresses or files, as in `servers`. `tools` are Python functions that the
+        agent can call in it; raises UnusableFunction for one that cannot be a tool.
         """
         directory = _directory(cwd)
-        request = v1.NewSessionRequest(
-            cwd=directory,
-            mcp_servers=self._servers(mcp_servers, directory),
-            additional_directories=self.check.directories(additional_directories),
-        )
-        with self._sessions.opening():
-            answer = await self.link.call(SESSION_NEW, request)
-            return self._adopt(SESSION_NEW.name, answer, request)
+        async with self._functions.offering(tools, self.capabilities) as functions:
+            request = v1.NewSessionRequest(
+                cwd=directory,
+                mcp_servers=[*self._servers(mcp_servers, directory), *functions.servers],
+                additional_directories=self.check.directories(additional_directories),
+            )
+            with self._sessions.opening():
+                answer = await self.link.call(SESSION_NEW, request)
+                session = self._adopt(SESSION_NEW.name, answer, request)
+                session.on_detach = functions.stop
+                return session
 
     async def load_session(
         self,
@@ -73,26 +81,29 @@ class RemoteAgent:
         cwd: StrPath | None = None,
         *,
         mcp_servers: McpServers = (),
+        tools: Iterable[Tool] = (),
         additional_directories: Iterable[StrPath] = (),
     ) -> Session:
         """Open a session that there was before; all that the agent replays is in its `history`."""
         self.check.method(SESSION_LOAD)
         directory = _directory(cwd)
-        request = v1.LoadSessionRequest(
-            session_id=session_id,
-            cwd=directory,
-            mcp_servers=self._servers(mcp_servers, directory),
-            additional_directories=self.check.directories(additional_directories),
-        )
-        session = self._add(session_id, request)
-        try:
-            with session.replaying():
-                answer = await self.link.call(SESSION_LOAD, request)
-        except BaseException:
-            self._sessions.remove(session)
-            raise
-        session.set_up(answer.modes, answer.config_options)
-        return session
+        async with self._functions.offering(tools, self.capabilities) as functions:
+            request = v1.LoadSessionRequest(
+                session_id=session_id,
+                cwd=directory,
+                mcp_servers=[*self._servers(mcp_servers, directory), *functions.servers],
+                additional_directories=self.check.directories(additional_directories),
+            )
+            session = self._add(session_id, request)
+            session.on_detach = functions.stop
+            try:
+                with session.replaying():
+                    answer = await self.link.call(SESSION_LOAD, request)
+            except BaseException:
+                self._sessions.remove(session)
+                raise
+            session.set_up(answer.modes, answer.config_options)
+            return session
 
     async def resume_session(
         self,
@@ -100,25 +111,28 @@ class RemoteAgent:
         cwd: StrPath | None = None,
         *,
         mcp_servers: McpServers = (),
+        tools: Iterable[Tool] = (),
         additional_directories: Iterable[StrPath] = (),
     ) -> Session:
         """Open a session that there was before, without a replay."""
         self.check.method(SESSION_RESUME)
         directory = _directory(cwd)
-        request = v1.ResumeSessionRequest(
-            session_id=session_id,
-            cwd=directory,
-            mcp_servers=self._servers(mcp_servers, directory),
-            additional_directories=self.check.directories(additional_directories),
-        )
-        session = self._add(session_id, request)
-        try:
-            answer = await self.link.call(SESSION_RESUME, request)
-        except BaseException:
-            self._sessions.remove(session)
-            raise
-        session.set_up(answer.modes, answer.config_options)
-        return session
+        async with self._functions.offering(tools, self.capabilities) as functions:
+            request = v1.ResumeSessionRequest(
+                session_id=session_id,
+                cwd=directory,
+                mcp_servers=[*self._servers(mcp_servers, directory), *functions.servers],
+                additional_directories=self.check.directories(additional_directories),
+            )
+            session = self._add(session_id, request)
+            session.on_detach = functions.stop
+            try:
+                answer = await self.link.call(SESSION_RESUME, request)
+            except BaseException:
+                self._sessions.remove(session)
+                raise
+            session.set_up(answer.modes, answer.config_options)
+            return session
 
     async def fork(
         self,

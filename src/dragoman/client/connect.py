@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
@@ -13,6 +13,7 @@ from dragoman.client.agent import RemoteAgent
 from dragoman.client.asking import Asking
 from dragoman.client.check import StrPath
 from dragoman.client.elicitation import Elicit, answer_with
+from dragoman.client.functions import FunctionHost
 from dragoman.client.greeting import Greeting
 from dragoman.client.link import Link
 from dragoman.client.misshapen import ClientRoutes
@@ -20,12 +21,16 @@ from dragoman.client.policy import Policy, deny_all
 from dragoman.client.problem import NotAnAgent, StartTimeout, WrongVersion
 from dragoman.client.sessions import Sessions
 from dragoman.errors import InvalidResult, ProcessDied, RemoteError
+from dragoman.mcp.serving.over_acp import Inside
 from dragoman.proc import EVERYTHING, Child, Supervisor
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.methods import ELICITATION_CREATE, INITIALIZE, SESSION_REQUEST_PERMISSION
 from dragoman.protocol.routes import Routes
 from dragoman.wire import StdioTransport
+
+if TYPE_CHECKING:
+    from dragoman.client.trajectory import Recorder
 
 PROTOCOL_VERSION = 1
 
@@ -56,6 +61,7 @@ async def connect(
     terminals: bool | Provision = False,
     elicit: Elicit | None = None,
     on_stderr: Callable[[bytes], None] | None = None,
+    record: StrPath | None = None,
     name: str = "dragoman",
     start_timeout_s: float = START_TIMEOUT_S,
 ) -> AsyncGenerator[RemoteAgent]:
@@ -65,6 +71,7 @@ async def connect(
     comes on top. `policy` decides what it may do; without one it may do nothing that it asks for. `files` and
     `terminals` let it read or write files, and run commands, through us. `elicit` is asked what it wants to know from
     a person. `on_stderr` gets what the agent writes there, its log mostly; the end of it is kept in any case.
+    `record` is a file to be made, which gets every message of both sides: `read_trajectory` reads it.
 
     Raises CommandNotFound or StartError when there is nothing to start, NotAnAgent when it does not speak ACP,
     StartTimeout, WrongVersion, and NeedsLogin when it wants a login before anything else.
@@ -72,14 +79,17 @@ async def connect(
     async with AsyncExitStack() as stack:
         counter = _Counter(policy or deny_all(), elicit, stack)
         counter.provide(files, terminals)
+        recorder = None if record is None else stack.enter_context(_recorder(record, command))
         supervisor = await stack.enter_async_context(Supervisor())
         directory = None if cwd is None else os.fspath(cwd)
         child = await supervisor.start(command, cwd=directory, env=env, inherit=EVERYTHING, on_stderr=on_stderr)
-        greeting = Greeting(StdioTransport(*child.take_stdio(), explain_end=child.death))
+        greeting = Greeting(StdioTransport(*child.take_stdio(), explain_end=child.death), recorder)
         connection = Connection(greeting, counter.routes)
         link = Link(connection, command)
         stack.push_async_callback(link.settle)
         await stack.enter_async_context(connection)
+        counter.inside.attach(connection)
+        functions = await stack.enter_async_context(FunctionHost(counter.inside))
         request = v1.InitializeRequest(
             protocol_version=PROTOCOL_VERSION,
             client_capabilities=counter.capabilities,
@@ -88,7 +98,13 @@ async def connect(
         answer = await _Introduction(link, child, greeting).make(request, start_timeout_s)
         link.auth_methods = answer.auth_methods
         greeting.link = link
-        yield RemoteAgent(link, counter.sessions, answer)
+        yield RemoteAgent(link, counter.sessions, functions, answer)
+
+
+def _recorder(path: StrPath, command: Sequence[str]) -> "Recorder":
+    from dragoman.client.trajectory import Recorder
+
+    return Recorder(path, command[0])
 
 
 class _Counter:
@@ -97,6 +113,8 @@ class _Counter:
     def __init__(self, policy: Policy, elicit: Elicit | None, stack: AsyncExitStack) -> None:
         self.sessions = Sessions()
         self.routes = ClientRoutes(self.sessions.receive)
+        self.inside = Inside()
+        self.inside.register(self.routes)
         options = v1.SessionConfigOptionsCapabilities(boolean=v1.BooleanConfigOptionCapabilities())
         self.capabilities = v1.ClientCapabilities(session=v1.ClientSessionCapabilities(config_options=options))
         self._policy = policy

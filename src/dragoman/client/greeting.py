@@ -2,10 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dragoman.client.link import Link
 from dragoman.errors import ConnectionClosed
 from dragoman.wire import Malformed, Oversized, Receiver, Transport, parse
+
+if TYPE_CHECKING:
+    from dragoman.client.trajectory import Recorder
 
 MAX_LINES = 20
 MAX_LINE_CHARACTERS = 200
@@ -14,11 +18,12 @@ MAX_LINE_CHARACTERS = 200
 class Greeting:
     """A transport that keeps the lines that are no messages, until it is told that the agent is one."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, recorder: "Recorder | None" = None) -> None:
         self.printed: list[str] = []
         self.link: Link | None = None
         """Whose reads are counted, once the agent has answered."""
         self._transport = transport
+        self._recorder = recorder
 
     @property
     def unsent_bytes(self) -> int:
@@ -34,6 +39,8 @@ class Greeting:
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
         """Take the next lines, from the transport."""
+        if self._recorder is not None:
+            self._recorder.received(lines)
         if self.link is None:
             self._look(lines)
         else:
@@ -45,6 +52,8 @@ class Greeting:
         self._receiver.input_ended(drained=drained)
 
     def write(self, lines: bytes | bytearray) -> None:
+        if self._recorder is not None:
+            self._recorder.sent(lines)
         self._transport.write(lines)
 
     async def drained(self) -> None:

@@ -71,6 +71,8 @@ class Session(SessionState):
         """What a load replayed, in order."""
         self.strays: deque[Event] = deque(maxlen=MAX_STRAYS)
         """The last events that came outside of any turn."""
+        self.on_detach: Callable[[], object] | None = None
+        """Called once nothing comes for this session any more."""
         self._home = home
         self._link = home.link
         self._course: Course | None = None
@@ -190,6 +192,8 @@ class Session(SessionState):
         """Take note that nothing comes for this session any more."""
         self._is_closed = True
         self._dismiss()
+        if self.on_detach is not None:
+            self.on_detach()
 
     async def _begin(self, course: Course, request: v1.PromptRequest) -> None:
         self._require_open()

@@ -20,6 +20,7 @@ from dragoman.client.policy import Policy
 from dragoman.client.servers import McpServers
 from dragoman.client.session import Session
 from dragoman.client.turn import Turn
+from dragoman.mcp.serving.function_server import Tool
 from dragoman.protocol import v1
 
 T = TypeVar("T")
@@ -135,10 +136,13 @@ class SyncAgent:
         cwd: StrPath | None = None,
         *,
         mcp_servers: McpServers = (),
+        tools: Iterable[Tool] = (),
         additional_directories: Iterable[StrPath] = (),
     ) -> "SyncSession":
         """Open a new session."""
-        opening = self.agent.new_session(cwd, mcp_servers=mcp_servers, additional_directories=additional_directories)
+        opening = self.agent.new_session(
+            cwd, mcp_servers=mcp_servers, tools=tools, additional_directories=additional_directories
+        )
         return self._wrap(opening)
 
     def load_session(
@@ -147,11 +151,12 @@ class SyncAgent:
         cwd: StrPath | None = None,
         *,
         mcp_servers: McpServers = (),
+        tools: Iterable[Tool] = (),
         additional_directories: Iterable[StrPath] = (),
     ) -> "SyncSession":
         """Open a session that there was before, with its history."""
         opening = self.agent.load_session(
-            session_id, cwd, mcp_servers=mcp_servers, additional_directories=additional_directories
+            session_id, cwd, mcp_servers=mcp_servers, tools=tools, additional_directories=additional_directories
         )
         return self._wrap(opening)
 
@@ -161,11 +166,12 @@ class SyncAgent:
         cwd: StrPath | None = None,
         *,
         mcp_servers: McpServers = (),
+        tools: Iterable[Tool] = (),
         additional_directories: Iterable[StrPath] = (),
     ) -> "SyncSession":
         """Open a session that there was before, without a replay."""
         opening = self.agent.resume_session(
-            session_id, cwd, mcp_servers=mcp_servers, additional_directories=additional_directories
+            session_id, cwd, mcp_servers=mcp_servers, tools=tools, additional_directories=additional_directories
         )
         return self._wrap(opening)
 

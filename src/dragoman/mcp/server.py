@@ -1,38 +1,34 @@
-"""A server as its users see it: connecting, ready or failed, and brought back when it breaks.
-
-Nothing here imports the SDK: `link`, which does, is loaded in a thread when the first server connects, while the
-server's own process is starting already.
-"""
+"""A server as its users see it: connecting, ready or failed, and brought back when it breaks."""
 
 import asyncio
-import importlib
 import logging
 import re
+import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from dragoman.errors import ConnectionClosed, DragomanError, ServerFailure
-from dragoman.loading import load_in_background
+from dragoman.mcp.client import Client, Listener
 from dragoman.mcp.definition import Definition, Redactor, StdioServer
 from dragoman.mcp.host import Host
 from dragoman.mcp.info import CallResult, Progress, PromptInfo, PromptText, State, Status, ToolInfo
 from dragoman.mcp.switchboard import Switchboard
+from dragoman.mcp.way import Way, open_channel
 from dragoman.proc import Child, Supervisor
 from dragoman.protocol.connection import Connection
 from dragoman.wire import StdioTransport
-
-if TYPE_CHECKING:
-    from dragoman.mcp.link import Link
 
 CONNECT_TIMEOUT_S = 60.0
 """How long a server may take to get ready: package runners may have to fetch it first."""
 
 STEADY_S = 60.0
 """A server that ran this long, or answered a call, has earned another restart."""
+
+LIST_PAUSE_S = 0.5
+"""Between two lists: a server that says with each of them that it has changed would keep us at it for ever."""
 
 REASON_TIMEOUT_S = 2.0
 """Longer than it takes to learn how a process ended."""
@@ -71,8 +67,10 @@ class Server:
         self._on_change = on_change
         self._redactor = Redactor([definition])
         self._task: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+        self._stops = 0
         self._child: Child | None = None
-        self._link: Link | None = None
+        self._client: Client | None = None
         self._settled = asyncio.Event()
         self._outdated = asyncio.Event()
         self._may_restart = True
@@ -105,26 +103,36 @@ class Server:
         await self._settled.wait()
 
     async def restart(self) -> None:
-        """Stop it, and begin anew."""
-        await self.stop()
-        self.start()
+        """End it, and begin anew, unless somebody stops or starts it meanwhile."""
+        stops = self._stops
+        await self._end()
+        if self._stops == stops and self._task is None:
+            self.start()
 
     async def stop(self) -> None:
         """End it and all that it started, in bounded time."""
+        self._stops += 1
+        await self._end()
+
+    async def _end(self) -> None:
         task, self._task = self._task, None
         # First, because whoever waits here may be cancelled, and it ends all the same.
         self._set("stopped")
         if task is not None:
             task.cancel()
-            await asyncio.wait([task])
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+        if self._ending:
+            await asyncio.wait(self._ending)
 
     async def _run(self) -> None:
+        await asyncio.sleep(0)  # the answer to whoever asked for the server goes out before any work for it
         while True:
             began = asyncio.get_running_loop().time()
             reason = await self._connect()
             if self._task is not asyncio.current_task():
                 return  # stopped in the very moment in which it failed
-            was_ready, self._link = self._link is not None, None
+            was_ready, self._client = self._client is not None, None
             self._may_restart = self._may_restart or asyncio.get_running_loop().time() - began > STEADY_S
             if not (was_ready and self._may_restart):
                 _log.warning("MCP server %s failed: %s", self.name, reason)
@@ -137,49 +145,50 @@ class Server:
     async def _connect(self) -> str:
         """Connect, and stay so; return why that is over."""
         try:
-            async with asyncio.timeout(CONNECT_TIMEOUT_S) as patience, self._open() as link:
-                await self._list(link)
-                self._link = link
+            async with asyncio.timeout(CONNECT_TIMEOUT_S) as patience, self._open() as client:
+                await self._list(client)
+                self._client = client
                 patience.reschedule(None)
                 self._set("ready")
-                await self._keep(link)
-                end = ConnectionClosed(link.end)
+                await self._keep(client)
+                end = ConnectionClosed(client.end)
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 -- a task top, and the edge to a foreign library
             return await self._explain(_first_cause(error))
         return await self._explain(end)
 
-    async def _keep(self, link: "Link") -> None:
+    async def _keep(self, client: Client) -> None:
         """List anew whenever the server says so, until it is gone."""
         while True:
-            await _either(link.closed, self._outdated)
-            if link.closed.is_set():
+            await _either(client.closed, self._outdated)
+            if client.closed.is_set():
                 return
             self._outdated.clear()
             try:
                 async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                    await self._list(link)
+                    await self._list(client)
             except (ServerFailure, TimeoutError) as failure:
                 _log.warning("MCP server %s did not list its tools anew: %s", self.name, self._show(str(failure)))
             else:
                 self._on_change(self)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LIST_PAUSE_S):
+                    await client.closed.wait()
 
-    async def _list(self, link: "Link") -> None:
-        self.tools, self.prompts = await link.tools(), await link.prompts()
+    async def _list(self, client: Client) -> None:
+        self.tools, self.prompts = await client.tools(), await client.prompts()
 
     @asynccontextmanager
-    async def _open(self) -> "AsyncGenerator[Link]":
-        loading, child = _load_link(), None
-        if isinstance(self.definition, StdioServer):
-            child = await self._start(self.definition)
+    async def _open(self) -> AsyncGenerator[Client]:
+        client = Client(Listener(self.name, self._asked, self._outdated.set, self._redactor.clean))
+        child = await self._start(self.definition) if isinstance(self.definition, StdioServer) else None
         self._child = child
         try:
-            module = await asyncio.wrap_future(loading)
-            way = module.Way(_stdio(child), self._place.connection, self._place.switchboard)
-            listener = module.Listener(self.name, self._asked, self._outdated.set, self._redactor.clean)
-            async with module.open_link(self.definition, way, listener) as link:
-                yield link
+            way = Way(_stdio(child), self._place.connection, self._place.switchboard)
+            async with open_channel(self.definition, way, client) as channel:
+                await client.greet(channel)
+                yield client
         finally:
             if child is not None:
                 await child.stop()
@@ -198,12 +207,12 @@ class Server:
             return self._show(str(await self._child.death()))
         if isinstance(error, DragomanError):
             return self._show(str(error))
-        module = await asyncio.wrap_future(_load_link())
-        return self._show(module.explain(error, self._redactor.clean))
+        return self._show(_explain_foreign(error, self._redactor.clean))
 
     def _show(self, text: str) -> str:
         """Make a text of unknown origin fit to be shown."""
-        text = self._redactor.clean(_CONTROL.sub("", text)).strip()
+        # Before as well: a secret may hold what is taken out.
+        text = self._redactor.clean(_CONTROL.sub("", self._redactor.clean(text))).strip()
         if len(text) <= MAX_REASON:
             return text
         head, _, tail = text.partition("\n")
@@ -214,7 +223,7 @@ class Server:
         if state == "ready":
             self._broken.clear()
         else:
-            self._link = None
+            self._client = None
             self.tools, self.prompts = (), ()
             self._last_reason = reason or self._last_reason
             self._broken.set()
@@ -241,26 +250,26 @@ class Server:
         Raises ServerFailure.
         """
         with self._asked_by(host):
-            result = await self._ask(lambda link: link.call(tool, arguments, progress), timeout_s)
+            result = await self._ask(lambda client: client.call(tool, arguments, progress), timeout_s)
         self._may_restart = True
         return result
 
     async def prompt(self, name: str, arguments: dict[str, str], *, timeout_s: float | None = None) -> list[PromptText]:
         """Have a prompt filled in; raises ServerFailure."""
-        return await self._ask(lambda link: link.prompt(name, arguments), timeout_s)
+        return await self._ask(lambda client: client.prompt(name, arguments), timeout_s)
 
     async def tell_roots(self) -> None:
         """Tell it that its roots are other ones now."""
-        if self._link is not None:
-            await self._link.tell_roots()
+        if self._client is not None:
+            await self._client.tell_roots()
 
-    async def _ask(self, ask: "Callable[[Link], Awaitable[R]]", timeout_s: float | None) -> R:
+    async def _ask(self, ask: Callable[[Client], Awaitable[R]], timeout_s: float | None) -> R:
         try:
             async with asyncio.timeout(timeout_s):
                 await self.settled()
-                if self._link is None:
+                if self._client is None:
                     raise ServerFailure(f"the MCP server {self.name} is not there: {self.reason or self.state}")
-                return await ask(self._link)
+                return await ask(self._client)
         except TimeoutError:
             raise ServerFailure(f"{self.name} did not answer within {timeout_s:g} s; the call was cancelled") from None
         except ConnectionClosed:
@@ -307,15 +316,15 @@ async def _either(*events: asyncio.Event) -> None:
             each.cancel()
 
 
-_loading: "Future[Any] | None" = None
+def _explain_foreign(error: BaseException, clean: Callable[[str], str]) -> str:
+    """Say what kept a server from being reached, in words without its address; what is not known here is logged."""
+    from dragoman.mcp.address import explain_http
 
-
-def _load_link() -> "Future[Any]":
-    """Import what speaks MCP, once."""
-    global _loading  # noqa: PLW0603 -- an import is global too
-    if _loading is None:
-        _loading = load_in_background(lambda: importlib.import_module("dragoman.mcp.link"))
-    return _loading
+    known = explain_http(error)
+    if known is not None:
+        return known
+    _log.error("an MCP server failed in an unknown way: %s", clean("".join(traceback.format_exception(error))))
+    return f"it failed in a way that is not known here ({type(error).__name__}); the log on stderr has the details"
 
 
 def _first_cause(error: BaseException) -> BaseException:

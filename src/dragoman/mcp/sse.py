@@ -5,48 +5,59 @@ The SDK has one as well, but it gives up a connection at an event of more than 1
 
 import asyncio
 from collections import deque
+from collections.abc import Iterable
 from typing import Any, cast
 from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
 from dragoman.errors import ConnectionClosed
-from dragoman.mcp.http import explain_http, explain_status
+from dragoman.mcp.address import check_headers, explain_http, explain_status
 from dragoman.wire import MAX_LINE_BYTES, Receiver
+from dragoman.wire.outbox import Outbox
 
 READ_TIMEOUT_S = 3600.0
 """An event stream may be silent for as long as nobody calls."""
 
 CONNECT_TIMEOUT_S = 30.0
 
+MAX_SKIPPED_BYTES = 64 * 1024
+"""Of the answer to a post, which says nothing but its status."""
+
 
 class SseTransport:
     """Carries each message as one event, or one post."""
 
     can_write = True
-    unsent_bytes = 0
 
-    def __init__(self, url: str, headers: dict[str, str]) -> None:
+    def __init__(self, url: str, headers: Iterable[tuple[str, str]]) -> None:
         timeout = httpx2.Timeout(CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S)
         self._url = url
-        self._client = httpx2.AsyncClient(headers=headers, timeout=timeout)
+        self._client = httpx2.AsyncClient(headers=check_headers(headers), timeout=timeout)
         self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._unsent: deque[bytes] = deque()
+        self._outbox = Outbox()
         self._something_to_send = asyncio.Event()
         self._reading = asyncio.Event()
         self._reading.set()
         self._tasks: list[asyncio.Task[None]] = []
         self._end = ConnectionClosed("the server closed its event stream")
 
+    @property
+    def unsent_bytes(self) -> int:
+        return self._outbox.unsent_bytes
+
     def start(self, receiver: Receiver, tasks: asyncio.TaskGroup) -> None:
         self._tasks = [tasks.create_task(self._read(receiver)), tasks.create_task(self._post())]
 
     def write(self, lines: bytes | bytearray) -> None:
-        self._unsent.extend(bytes(lines).rstrip(b"\n").split(b"\n"))
-        self._something_to_send.set()
+        if self.can_write:
+            self._unsent.extend(bytes(lines).rstrip(b"\n").split(b"\n"))
+            self._outbox.add(len(lines))
+            self._something_to_send.set()
 
     async def drained(self) -> None:
-        """Never wait: what is asked of a server is small."""
+        await self._outbox.drained()
 
     def pause_reading(self) -> None:
         self._reading.clear()
@@ -62,6 +73,7 @@ class SseTransport:
             task.cancel()
         if not self._endpoint.done():
             self._endpoint.cancel()
+        self._outbox.close()
         await self._client.aclose()
 
     async def _read(self, receiver: Receiver) -> None:
@@ -87,7 +99,10 @@ class SseTransport:
                 while self._unsent:
                     line = self._unsent.popleft()
                     json = {"Content-Type": "application/json"}
-                    _check(await self._client.post(endpoint, content=line, headers=json))
+                    async with self._client.stream("POST", endpoint, content=line, headers=json) as response:
+                        _check(response)
+                        await _skip(response)
+                    self._outbox.sent(len(line) + 1)
                 self._something_to_send.clear()
                 await self._something_to_send.wait()
         except (httpx2.HTTPError, httpx2.InvalidURL, ConnectionClosed) as error:
@@ -96,16 +111,35 @@ class SseTransport:
 
     def _take_endpoint(self, data: str) -> None:
         """The server says where to post; headers and messages are for its own origin only."""
-        endpoint = urljoin(self._url, data)
-        own, other = urlsplit(self._url), urlsplit(endpoint)
-        if (own.scheme, own.netloc) != (other.scheme, other.netloc):
+        try:
+            endpoint = urljoin(self._url, data)
+            is_own = _origin(endpoint) == _origin(self._url)
+        except ValueError:
+            raise ConnectionClosed("the server wants its messages posted to what is no address") from None
+        if not is_own:
             raise ConnectionClosed("the server wants its messages posted to another origin, which is refused")
         if not self._endpoint.done():
             self._endpoint.set_result(endpoint)
 
     def _fail(self, error: Exception) -> None:
         self.can_write = False
-        self._end = error if isinstance(error, ConnectionClosed) else ConnectionClosed(explain_http(error))
+        self._outbox.close()
+        words = str(error) if isinstance(error, ConnectionClosed) else explain_http(error)
+        self._end = ConnectionClosed(words or "the connection failed")
+
+
+async def _skip(response: httpx2.Response) -> None:
+    """Read on, so that the connection can be used again, but not for ever."""
+    count = 0
+    async for piece in response.aiter_raw():
+        count += len(piece)
+        if count > MAX_SKIPPED_BYTES:
+            return
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 def _check(response: Any) -> None:

@@ -53,6 +53,7 @@ from dragoman.wire.message import (
     parse_error,
 )
 from dragoman.wire.shortcut import HEADS, NOWHERE, Shortcut
+from dragoman.wire.surrogates import without_halves
 from dragoman.wire.transport import HIGH_WATER_BYTES, Transport
 
 MAX_IN_FLIGHT = 1024
@@ -278,7 +279,7 @@ class Peer:
         """Take note that the transport has no more lines."""
         self._input_was_file = drained
         self._input_ended.set()
-        if self._dispatcher is None:
+        if self._dispatcher is None and not self._closing:
             self._tasks.create_task(self._end_calls())
 
     async def wait_ended(self) -> None:
@@ -324,8 +325,10 @@ class Peer:
 
     def _take(self, line: bytes | Oversized) -> Awaitable[None] | None:
         message = parse(line)
+        if isinstance(message, Malformed) and isinstance(line, bytes) and (mended := without_halves(line)):
+            message = parse(mended)
         if isinstance(message, Malformed):
-            self._refuse(message)
+            self._refuse(message, is_oversized=isinstance(line, Oversized))
         elif message.id is not UNSET:
             if message.method is None:
                 self._take_response(message, bytes(message.id))
@@ -379,8 +382,10 @@ class Peer:
         elif message.result is not UNSET:
             future.set_result(message.result)
 
-    def _refuse(self, malformed: Malformed) -> None:
+    def _refuse(self, malformed: Malformed, *, is_oversized: bool) -> None:
         method, future = self._calls.get(malformed.id, (None, None))
+        if is_oversized and len(self._calls) == 1 and not self._answers_malformed:
+            [(method, future)] = self._calls.values()  # what else would be so long
         if malformed.answerable and self._answers_malformed:
             self._put_error(malformed.id, malformed.code, malformed.problem)
             self._hold_back()
@@ -434,7 +439,8 @@ class Peer:
             self._put_error(request.id, ErrorCode.REQUEST_CANCELLED)
         except DragomanError as error:
             _log.warning("%s failed: %s", request.method, error)
-            self._put_error(request.id, ErrorCode.INTERNAL_ERROR, str(error))
+            # In the message too, for that is what most clients show.
+            self._put_error(request.id, ErrorCode.INTERNAL_ERROR, str(error), str(error).partition("\n")[0])
         except Exception:  # noqa: BLE001 -- boundary: handler dispatch
             _log.exception("the handler of %s failed", request.method)
             self._put_error(

@@ -9,8 +9,12 @@ from dragoman.agent.models.message import AssistantMessage, Message, UserMessage
 from dragoman.agent.session import Session
 from dragoman.errors import ServerFailure
 from dragoman.mcp.info import PromptArgument, PromptInfo, PromptText
+from dragoman.mcp.legible import legible
 from dragoman.mcp.server import Server
 from dragoman.protocol import v1
+
+MAX_SHOWN = 500
+"""Letters of a prompt's description, and of the hint at its arguments."""
 
 _FOREIGN = re.compile(r"[^\w.-]+")
 
@@ -29,8 +33,9 @@ def _command(server: Server, prompt: PromptInfo, *, timeout_s: float | None) -> 
         return Ask(_messages(await server.prompt(prompt.name, arguments, timeout_s=timeout_s)))
 
     name = f"{_FOREIGN.sub('-', server.name)}:{_FOREIGN.sub('-', prompt.name)}"
-    hint = " ".join(_shown(argument) for argument in prompt.arguments)
-    return Command(name, prompt.description or prompt.title or f"A prompt of {server.name}", run, hint or None)
+    hint = legible(" ".join(_shown(argument) for argument in prompt.arguments), MAX_SHOWN)
+    description = legible(prompt.description or prompt.title, MAX_SHOWN) or f"A prompt of {server.name}"
+    return Command(name, description, run, hint or None)
 
 
 def _shown(argument: PromptArgument) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from dragoman.agent.commands.command import Ask, Command
 from dragoman.agent.commands.context import CONTEXT_COMMANDS
@@ -12,8 +13,9 @@ from dragoman.agent.session import Session
 from dragoman.errors import DragomanError, InvalidParams
 from dragoman.protocol import v1
 
-_COMMAND = re.compile(r"/([A-Za-z][\w:.-]*)(?:\s+(.*))?\s*\Z", re.DOTALL)
-_PROMPT = re.compile(r"/[A-Za-z][\w.-]*:[\w.-]")
+_COMMAND = re.compile(r"/([\w:.-]+)(?:\s+(.*))?\s*\Z", re.DOTALL)
+_NAME = re.compile(r"/[A-Za-z][\w:.-]*")
+_PROMPT = re.compile(r"/[\w.-]+:[\w.-]")
 
 
 def all_commands() -> "Commands":
@@ -48,6 +50,13 @@ class Commands:
         found = _COMMAND.match(blocks[0].text.strip())
         command = self._all(session).get(found[1]) if found else None
         return (command, (found[2] or "").strip()) if found and command else None
+
+    def unknown(self, session: Session, blocks: Sequence[v1.ContentBlock]) -> str | None:
+        """Return what to say of a prompt that is nothing but the name of a command that there is not."""
+        text = blocks[0].text.strip() if len(blocks) == 1 and isinstance(blocks[0], v1.TextContent) else ""
+        if not _NAME.fullmatch(text) or text[1:] in self._all(session) or Path(text).exists():
+            return None
+        return f"There is no command `{text}`; `/help` lists them."
 
     def _all(self, session: Session) -> dict[str, Command]:
         return {**{command.name: command for command in prompt_commands(session)}, **self._commands}

@@ -62,7 +62,7 @@ async def _restart(session: Session, name: str) -> str:
     await server.settled()
     if server.state == "ready":
         return f"{name} is ready, with {len(server.tools)} tools."
-    return f"{name} failed again: {server.reason}"
+    return f"{name} failed again: {server.reason or 'it was stopped meanwhile'}"
 
 
 async def _add(session: Session, words: str) -> str:
@@ -70,7 +70,7 @@ async def _add(session: Session, words: str) -> str:
     await server.settled()
     if server.state == "ready":
         return f"{server.name} is ready, with {len(server.tools)} tools. It is here until the session is closed."
-    return f"{server.name} failed: {server.reason}"
+    return f"{server.name} failed: {server.reason or 'it was stopped meanwhile'}"
 
 
 async def _remove(session: Session, name: str) -> str:

@@ -60,12 +60,13 @@ class Explainer(msgspec.Struct, frozen=True):
         if isinstance(error, library.ModelHTTPError) and _BAD_KEY.search(said):
             return self.missing_key(said)
         if _is_refused(error):
-            return ModelFailure(f"nothing answers at {self._where()}; start the server there, or correct base_url")
+            correct = ", or correct base_url" if self.base_url is not None else ""
+            return ModelFailure(f"nothing answers at {self._where()}; start the server there{correct}")
         return self._passing(error, said) or self._lasting(error, said)
 
     def missing_key(self, said: str = "") -> MissingKey:
         """Return the error that says where the key belongs."""
-        title, variables = self.name.provider.title, self.name.provider.variables
+        title, variables = self._title(), self.name.provider.variables
         what = f"{title} did not accept the key{said}" if said else f"{title} needs a key for {self.name}"
         if self.base_url is not None or not variables:
             return MissingKey(f"{what}; set the model's api_key in the agent file (it may be env://NAME)")
@@ -75,15 +76,15 @@ class Explainer(msgspec.Struct, frozen=True):
         after_s = error.retry_after if isinstance(error, library.ModelAPIError) else None
         for kinds, words in _PASSING:
             if isinstance(error, kinds):
-                return Again(words.format(self.name.provider.title, said), after_s)
+                return Again(words.format(self._title(), said), after_s)
         if isinstance(error, library.ModelHTTPError):
             passing = error.status_code in _PASSING_STATUSES
-            return Again(f"{self.name.provider.title} has a problem{said}", after_s) if passing else None
+            return Again(f"{self._title()} has a problem{said}", after_s) if passing else None
         return self._garbled(error)
 
     def _garbled(self, error: BaseException) -> Again | None:
         """What is none of the library's own categories was not understood by it."""
-        title = self.name.provider.title
+        title = self._title()
         if type(error) is library.ModelAPIError:
             return Again(f"{title} sent something unreadable{self._said(error)}", error.retry_after)
         if isinstance(error, library.UnexpectedModelBehavior | ValueError | AttributeError | TypeError):
@@ -93,7 +94,7 @@ class Explainer(msgspec.Struct, frozen=True):
         return None
 
     def _lasting(self, error: BaseException, said: str) -> ModelFailure:
-        title = self.name.provider.title
+        title = self._title()
         match error:
             case library.ModelAuthenticationError():
                 return self.missing_key(said or " ")
@@ -102,7 +103,8 @@ class Explainer(msgspec.Struct, frozen=True):
             case library.ModelNotFoundError():
                 guess = getattr(error, "suggested_model_id", None)
                 hint = f"did you mean {guess}?" if guess else "check the name of the model, and base_url if one is set"
-                return ModelFailure(f"{title} has no model {self.name.model!r} at {self._where()}{said}; {hint}")
+                where = "" if self.base_url is not None else f" at {self._where()}"
+                return ModelFailure(f"{title} has no model {self.name.model!r}{where}{said}; {hint}")
             case library.ModelAPIError():
                 return ModelFailure(f"{title} refused the request{said}")
             case _:
@@ -116,6 +118,10 @@ class Explainer(msgspec.Struct, frozen=True):
         if not words:
             return f" (status {error.status_code})" if isinstance(error, library.ModelHTTPError) else ""
         return f": {words if len(words) <= MAX_SAID else f'{words[:MAX_SAID]}…'}"
+
+    def _title(self) -> str:
+        """Say who was asked: with an address of one's own, that is not the provider."""
+        return self.name.provider.title if self.base_url is None else f"the server at {shown_url(self.base_url)}"
 
     def _where(self) -> str:
         own = self.name.provider.base_url

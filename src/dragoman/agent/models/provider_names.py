@@ -5,6 +5,7 @@ one model (its context, whether it thinks) replaces these values once it is ther
 """
 
 import os
+import sys
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
@@ -177,7 +178,7 @@ def check_installed(name: ModelName) -> None:
 
 def how_to_install(name: ModelName) -> str:
     """Say how the library of a provider is installed."""
-    return f'install it beside dragoman: pip install "dragoman[{name.provider.extra}]"'
+    return f'install it beside dragoman: {sys.executable} -m pip install "dragoman[{name.provider.extra}]"'
 
 
 def key_from_environment(provider: Provider) -> str | None:

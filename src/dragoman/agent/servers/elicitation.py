@@ -40,7 +40,7 @@ def _request(
     can = client.elicitation
     message = f"{server}: {params.get('message', '')}"
     if params.get("mode") == "url":
-        if can is None or can.url is None:
+        if can is None or can.url is None or not params["url"].lower().startswith(("https://", "http://")):
             return None
         return v1.UrlElicitationForSession(
             session_id=session_id, message=message, url=params["url"], elicitation_id=params["elicitationId"]

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dragoman.agent.servers.elicitation import elicit
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.mcp.definition import identity
+from dragoman.mcp.host import DECLINED
 
 if TYPE_CHECKING:
     from dragoman.agent.session import Session
+
+MAX_SAMPLES = 50
+"""Questions to the model in one call, as many as a turn has by default: a server may be in a loop, and each costs."""
 
 R = TypeVar("R")
 
@@ -20,15 +24,22 @@ class SessionHost:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
+        self._asking: set[str] = set()
 
     def roots(self) -> list[str]:
         """Return the session's directories."""
         return [self._session.header.cwd, *self._session.additional_directories]
 
     async def elicit(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Ask the person."""
+        """Ask the person, one question of a server at a time: nobody can answer a hundred."""
+        if server in self._asking:
+            return DECLINED
         session = self._session
-        return await elicit(session.outlet, session.client, session.id, server, params)
+        self._asking.add(server)
+        try:
+            return await elicit(session.outlet, session.client, session.id, server, params)
+        finally:
+            self._asking.discard(server)
 
     async def sample(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
         """Ask the model, when the person agrees; raises RpcError and ServerFailure."""
@@ -45,6 +56,7 @@ class CallHost:
         self._host = host
         self._limit = limit
         self._left_s = 0.0
+        self._samples = 0
         self._open: set[asyncio.Task[Any]] = set()
         self._has_ended = False
 
@@ -59,6 +71,9 @@ class CallHost:
 
     async def sample(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
         """Ask the model; a call that ends meanwhile takes the question back. Raises RpcError."""
+        self._samples += 1
+        if self._samples > MAX_SAMPLES:
+            raise RpcError(ErrorCode.INVALID_REQUEST, f"the model was asked {MAX_SAMPLES} times in this call already")
         answer = await self._until_the_end(self._host.sample(server, params))
         if answer is None:
             raise RpcError(ErrorCode.REQUEST_CANCELLED, "the call in which this was asked has ended")

@@ -20,12 +20,18 @@ if TYPE_CHECKING:
 SHOWN_LETTERS = 2_000
 """Of what would be asked: enough to judge it by."""
 
+DEED = "sampling"
+"""What is approved; the identity beside it is marked, for a server may have a tool of this very name."""
+
 REFUSED = -1
 """The code that MCP gives for a person who declined."""
 
 
 async def sample(session: "Session", server: str, identity: str, params: dict[str, Any]) -> dict[str, Any]:
     """Ask the session's model; the answer is an MCP CreateMessageResult. Raises RpcError."""
+    if not session.is_busy:
+        # Nobody could cancel it, and in some modes nobody would be asked.
+        raise RpcError(ErrorCode.INVALID_REQUEST, "no turn is running in this session, so no model can be asked")
     messages = _messages(params)
     call_id = f"sampling-{uuid.uuid4()}"
     title = f"{server} asks the model"
@@ -33,7 +39,7 @@ async def sample(session: "Session", server: str, identity: str, params: dict[st
     await session.outlet.send(
         v1.ToolCall(tool_call_id=call_id, title=title, kind="think", status="pending", content=[shown])
     )
-    call = PreparedCall(title, "think", _cannot_run, deed=Deed("tool", "sampling", identity), content=[shown])
+    call = PreparedCall(title, "think", _cannot_run, deed=Deed("tool", DEED, f"{DEED} {identity}"), content=[shown])
     request = ModelRequest(messages, (), params.get("systemPrompt") or "", _limit(params))
     try:
         decision = await session.permission().decide(call_id, call, {})
@@ -79,16 +85,24 @@ def _messages(params: dict[str, Any]) -> list[Message]:
     """Return the server's messages as the model's; raises RpcError."""
     try:
         return [_message(message) for message in params["messages"]]
-    except (KeyError, TypeError, msgspec.ValidationError) as error:
+    except (AttributeError, KeyError, TypeError, msgspec.ValidationError) as error:
         raise RpcError(ErrorCode.INVALID_PARAMS, f"these messages cannot be read: {error}") from None
 
 
 def _message(message: dict[str, Any]) -> Message:
-    content = message["content"]
-    blocks = cast("list[dict[str, Any]]", content if isinstance(content, list) else [content])
+    blocks = _blocks(message["content"])
     if message["role"] == "assistant":
         return AssistantMessage("".join(str(block.get("text", "")) for block in blocks))
     return UserMessage([msgspec.convert(block, v1.ContentBlock, dec_hook=decode_hook) for block in blocks])
+
+
+def _blocks(content: Any) -> list[dict[str, Any]]:
+    return cast("list[dict[str, Any]]", content if isinstance(content, list) else [content])
+
+
+def _words(block: dict[str, Any]) -> str:
+    text = block.get("text")
+    return text if isinstance(text, str) else f"[{block.get('type', 'no text')}]"
 
 
 def _limit(params: dict[str, Any]) -> int | None:
@@ -99,9 +113,8 @@ def _limit(params: dict[str, Any]) -> int | None:
 def _show(params: dict[str, Any]) -> str:
     lines = [f"system: {params['systemPrompt']}"] if params.get("systemPrompt") else []
     for message in params.get("messages", []):
-        content = message.get("content")
-        text = cast("dict[str, Any]", content).get("text") if isinstance(content, dict) else None
-        lines.append(f"{message.get('role')}: {text if isinstance(text, str) else '[no text]'}")
+        words = [_words(block) for block in _blocks(message["content"])]
+        lines.append(f"{message['role']}: {' '.join(words)}")
     text = "\n".join(lines)
     return text if len(text) <= SHOWN_LETTERS else f"{text[:SHOWN_LETTERS]}… and {len(text) - SHOWN_LETTERS:,} more"
 

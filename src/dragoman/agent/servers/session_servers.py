@@ -93,7 +93,8 @@ class SessionServers:
         raise ServerFailure(f"there is no MCP server {name!r} in this session; there are: {known}")
 
     def use_clients(self, given: Sequence[Given]) -> None:
-        """Have exactly these of the client; those that were there before, unchanged, go on."""
+        """Have exactly these of the client, or none once closed; those that were there before, unchanged, go on."""
+        given = [] if self._is_closing else given
         before, kept = list(self._clients.values()), list[Member | None]()
         for wanted in given:
             member = next((member for member in before if member.origin == wanted), None)
@@ -110,7 +111,7 @@ class SessionServers:
 
     def use_agents(self, settings: Sequence[AgentServer]) -> None:
         """Have exactly these of the agent file."""
-        self._settings = settings
+        self._settings = [] if self._is_closing else settings
         self._settle_agents()
 
     def add(self, given: Given) -> Member:

@@ -13,6 +13,7 @@ from dragoman.agent.tools.tool import Deed, PreparedCall, Progress, ToolFailure,
 from dragoman.errors import ServerFailure
 from dragoman.mcp.definition import identity
 from dragoman.mcp.info import CallResult, ToolInfo
+from dragoman.mcp.legible import legible
 from dragoman.protocol import v1
 
 if TYPE_CHECKING:
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
 
 MAX_MODEL_CHARACTERS = 200_000
 """Of a result that the model is given: more would fill its context; the client and the log have all of it."""
+
+MAX_TITLE = 100
+"""Letters of a tool's name, and of its title, that a person is shown."""
+
+MAX_PROGRESS = 500
+"""Letters of a message about progress."""
+
+MANY_STEPS = 100
+"""Steps of progress that are all shown; of more, one in `STEP_PAUSE_S`: each is logged and sent."""
+
+STEP_PAUSE_S = 0.1
 
 MAX_DESCRIPTION = 8_000
 """Of a tool: it is part of every request."""
@@ -47,9 +59,10 @@ class ServerTool:
         self._info = info
         self._host = host
         self._rules = rules
-        title = f"{server.name}: {info.title or info.name}"
+        title = _title(server.name, info)
         self.definition = ToolDefinition(name, _describe(info), _parameters(info), title)
-        self.kind: v1.ToolKind = "read" if info.reads_only else "other"
+        # Some clients let a `read` pass unasked, so it has to be true.
+        self.kind: v1.ToolKind = "read" if info.reads_only and rules.trusted else "other"
 
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
         """Say which tool of which server would be called, and with what; what it would do, only the server knows."""
@@ -64,8 +77,14 @@ class ServerTool:
         )
 
     async def _run(self, arguments: dict[str, Any], show: Progress) -> ToolOutcome:
+        steps, last = 0, 0.0
+
         async def tell(progress: float, total: float | None, message: str | None) -> None:
-            await show([v1.Content(content=v1.TextContent(text=_progress(progress, total, message)))])
+            nonlocal steps, last
+            steps, now = steps + 1, asyncio.get_running_loop().time()
+            if steps <= MANY_STEPS or now - last >= STEP_PAUSE_S:
+                last = now
+                await show([v1.Content(content=v1.TextContent(text=_progress(progress, total, message)))])
 
         limit_s = self._rules.timeout_s
         try:
@@ -115,6 +134,12 @@ def _words(blocks: Sequence[v1.ContentBlock]) -> list[str]:
     return words
 
 
+def _title(server: str, info: ToolInfo) -> str:
+    """Name what would be called, whatever else the server would like to have it called."""
+    title = f"{server}: {legible(info.name, MAX_TITLE)}"
+    return f"{title} ({legible(info.title, MAX_TITLE)})" if info.title and info.title != info.name else title
+
+
 def _describe(info: ToolInfo) -> str:
     return (info.description.strip() or info.title or re.sub(r"[_-]+", " ", info.name))[:MAX_DESCRIPTION]
 
@@ -125,4 +150,4 @@ def _parameters(info: ToolInfo) -> dict[str, Any]:
 
 def _progress(done: float, total: float | None, message: str | None) -> str:
     amount = f"{done:g} of {total:g}" if total else f"{done:g}"
-    return f"{amount}: {message}" if message else amount
+    return f"{amount}: {legible(message, MAX_PROGRESS)}" if message else amount

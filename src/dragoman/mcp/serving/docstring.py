@@ -1,11 +1,11 @@
 """What a docstring says about a function and its parameters.
 
-    Find books by their author.                the first paragraph: what it does
+Find books by their author.                the first paragraph: what it does
 
-    Args:                                      or Arguments, or Parameters
-        author: The family name,
-            as it is on the cover.
-        limit (int): How many at most.
+Args:                                      or Arguments, or Parameters
+    author: The family name,
+        as it is on the cover.
+    limit (int): How many at most.
 """
 
 import inspect

@@ -51,9 +51,9 @@ def _structured(value: Any) -> Result:
     result: Result = {"content": [_block(value)]}
     if isinstance(value, dict):
         result["structuredContent"] = value
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         # Structured content is an object; a list has to be inside of one.
-        result["structuredContent"] = {"result": value}
+        result["structuredContent"] = {"result": list(cast("Sequence[Any]", value))}
     return result
 
 

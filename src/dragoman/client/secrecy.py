@@ -1,0 +1,73 @@
+"""Hiding what is secret in a message before it is written down."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
+
+from dragoman.mcp.definition import HIDDEN, bare_address
+
+_SUSPECTS = (b'"env"', b'"headers"', b'"mcpServers"', b"\\u")
+"""What a message has to contain to be looked at more closely; an escape may stand for any letter of a key."""
+
+
+def hide_secrets(line: bytes) -> bytes:
+    """Return a message, in one line, without the values of environments and headers, or what MCP servers are given."""
+    line = line.strip()
+    if not any(suspect in line for suspect in _SUSPECTS):
+        return line
+    message: Any = msgspec.json.decode(line)
+    return msgspec.json.encode(_clean(message))
+
+
+def _clean(value: Any) -> Any:
+    match value:
+        case dict():
+            members = cast("dict[str, Any]", value)
+            return {key: _KEYS[key](member) if key in _KEYS else _clean(member) for key, member in members.items()}
+        case list():
+            return [_clean(item) for item in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+def _hide_values(value: Any) -> Any:
+    """Hide what is given to names, written as an object or as a list of names and values; an MCP server's or not."""
+    match value:
+        case dict():
+            return dict.fromkeys(cast("dict[str, Any]", value), HIDDEN)
+        case list():
+            return [_hide_value(item) for item in cast("list[Any]", value)]
+        case None:
+            return None
+        case _:
+            return HIDDEN
+
+
+def _hide_value(item: Any) -> Any:
+    if isinstance(item, dict):
+        members = cast("dict[str, Any]", item)
+        return {key: member if key == "name" else HIDDEN for key, member in members.items()}
+    return HIDDEN
+
+
+def _hide_servers(value: Any) -> Any:
+    return [_hide_server(item) for item in cast("list[Any]", value)] if isinstance(value, list) else HIDDEN
+
+
+def _hide_server(item: Any) -> Any:
+    if not isinstance(item, dict):
+        return HIDDEN
+    server: dict[str, Any] = _clean(item)
+    if isinstance(server.get("url"), str):
+        server["url"] = bare_address(server["url"])
+    if "args" in server:
+        server["args"] = [HIDDEN for _ in server["args"]] if isinstance(server["args"], list) else HIDDEN
+    return server
+
+
+_KEYS: dict[str, Callable[[Any], Any]] = {
+    "env": _hide_values,
+    "headers": _hide_values,
+    "mcpServers": _hide_servers,
+}

@@ -1,0 +1,286 @@
+"""Our side of a conversation with a server: the handshake, what is asked of it, and what it asks of us."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast
+
+import msgspec
+
+from dragoman import __version__
+from dragoman.errors import ConnectionClosed, ErrorCode, InvalidResult, RemoteError, RpcError, ServerFailure
+from dragoman.mcp.channel import Channel
+from dragoman.mcp.host import Host
+from dragoman.mcp.info import CallResult, Progress, PromptArgument, PromptInfo, PromptText, ToolInfo
+from dragoman.mcp.legible import legible
+from dragoman.protocol import v1
+from dragoman.protocol.unions import decode_hook
+
+VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""Of MCP, oldest first; the last is what we ask for."""
+
+CAPABILITIES: dict[str, Any] = {
+    "roots": {"listChanged": True},
+    "sampling": {},
+    "elicitation": {"form": {}, "url": {}},
+}
+
+MAX_LISTED = 10_000
+"""Tools or prompts of one server: more are a mistake, or an attempt to fill our memory."""
+
+MAX_LOGGED = 2_000
+"""Letters of a line that a server logs."""
+
+_TROUBLE = frozenset(("warning", "error", "critical", "alert", "emergency"))
+
+_log = logging.getLogger("dragoman.mcp")
+
+T = TypeVar("T")
+
+
+class Listener(msgspec.Struct, frozen=True):
+    """Who is told what a server says of itself, and who answers it."""
+
+    name: str
+    host: Callable[[], Host]
+    on_change: Callable[[], None]
+    """The server's tools or prompts are other ones now."""
+    clean: Callable[[str], str]
+    """Hides the server's secrets in a text."""
+
+
+class _FormQuestion(msgspec.Struct, rename="camel"):
+    message: str
+    requested_schema: dict[str, Any]
+
+
+class _UrlQuestion(msgspec.Struct, rename="camel"):
+    message: str
+    url: str
+    elicitation_id: str
+
+
+class _SamplingQuestion(msgspec.Struct, rename="camel"):
+    messages: list[dict[str, Any]]
+    max_tokens: int
+    system_prompt: str | None = None
+
+
+class Client:
+    """Talks with one server over one channel, from `greet` on; what it raises is said there."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._channel: Channel | None = None
+        self._can: dict[str, Any] = {}
+        self._progress: dict[int, Progress] = {}
+        self._tokens = count(1)
+        self.end = "the server closed the connection"
+        """Why it is gone, once it is."""
+
+    @property
+    def closed(self) -> asyncio.Event:
+        return self._open.closed
+
+    @property
+    def _open(self) -> Channel:
+        assert self._channel is not None  # noqa: S101 -- greeted before anything else
+        return self._channel
+
+    # ── what is asked of the server ─────────────────────────────────────────────────────────────
+
+    async def greet(self, channel: Channel) -> None:
+        """Shake hands. This and all the others raise ServerFailure, and ConnectionClosed when the server is gone."""
+        self._channel = channel
+        params = {
+            "protocolVersion": VERSIONS[-1],
+            "capabilities": CAPABILITIES,
+            "clientInfo": {"name": "dragoman", "title": "Dragoman", "version": __version__},
+        }
+        result = await self._ask("initialize", params, cancellable=False)
+        version = result.get("protocolVersion")
+        if version not in VERSIONS:
+            shown = legible(str(version), 40)
+            raise ServerFailure(
+                f"it speaks version {shown} of MCP, which is not known here; known are {', '.join(VERSIONS)}"
+            )
+        channel.version = version
+        can = result.get("capabilities")
+        self._can = cast("dict[str, Any]", can) if isinstance(can, dict) else {}
+        await channel.tell("notifications/initialized", {})
+
+    async def tools(self) -> list[ToolInfo]:
+        """List all tools, page by page."""
+        return await self._list("tools", _tool) if "tools" in self._can else []
+
+    async def prompts(self) -> list[PromptInfo]:
+        """List all prompts, page by page."""
+        return await self._list("prompts", _prompt) if "prompts" in self._can else []
+
+    async def call(self, tool: str, arguments: dict[str, Any], progress: Progress | None = None) -> CallResult:
+        """Call a tool; cancelling the wait cancels it at the server."""
+        params: dict[str, Any] = {"name": tool, "arguments": arguments}
+        token = next(self._tokens)
+        if progress is not None:
+            params["_meta"] = {"progressToken": token}
+            self._progress[token] = progress
+        try:
+            result = await self._ask("tools/call", params)
+        finally:
+            self._progress.pop(token, None)
+        content = [_content(block) for block in _listed(result, "content", "tools/call")]
+        return CallResult(content, result.get("structuredContent"), failed=result.get("isError") is True)
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> list[PromptText]:
+        """Have a prompt filled in."""
+        result = await self._ask("prompts/get", {"name": name, "arguments": arguments})
+        messages = _listed(result, "messages", "prompts/get")
+        return [PromptText(_role(message), _content(message.get("content") or {})) for message in messages]
+
+    async def tell_roots(self) -> None:
+        """Tell the server that its roots are other ones now."""
+        with suppress(ConnectionClosed):
+            await self._open.tell("notifications/roots/list_changed", {})
+
+    async def _list(self, what: Literal["tools", "prompts"], read: Callable[[dict[str, Any]], T | None]) -> list[T]:
+        """Turn all pages, as long as they are new ones."""
+        found: list[T] = []
+        cursor: Any = None
+        seen: set[str] = set()
+        while len(found) < MAX_LISTED:
+            result = await self._ask(f"{what}/list", {} if cursor is None else {"cursor": cursor})
+            for each in _listed(result, what, f"{what}/list"):
+                item = read(each)
+                if item is None:
+                    _log.warning("MCP server %s lists one of its %s in a wrong shape", self._listener.name, what)
+                else:
+                    found.append(item)
+            cursor = result.get("nextCursor")
+            if not isinstance(cursor, str) or cursor in seen:
+                break
+            seen.add(cursor)
+        return found[:MAX_LISTED]
+
+    async def _ask(self, method: str, params: dict[str, Any], *, cancellable: bool = True) -> dict[str, Any]:
+        channel = self._open
+        try:
+            return await channel.ask(method, params, cancellable=cancellable)
+        except RemoteError as error:
+            if channel.has_forgotten_us:
+                self.end = "the server has forgotten this session, as after a restart of its own"
+                channel.closed.set()
+                raise ConnectionClosed(self.end) from None
+            raise ServerFailure(channel.explain(error.message)) from None
+        except InvalidResult as error:
+            raise ServerFailure(f"its answer breaks the protocol: {error.problem}") from None
+
+    # ── what the server asks and says by itself ─────────────────────────────────────────────────
+
+    async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Answer a request of the server; raises RpcError."""
+        name, host = self._listener.name, self._listener.host()
+        match method:
+            case "ping":
+                return {}
+            case "roots/list":
+                return {"roots": [{"uri": Path(root).as_uri()} for root in host.roots()]}
+            case "elicitation/create":
+                _check(params, _UrlQuestion if params.get("mode") == "url" else _FormQuestion)
+                return await host.elicit(name, params)
+            case "sampling/createMessage":
+                _check(params, _SamplingQuestion)
+                return await host.sample(name, params)
+            case _:
+                raise RpcError(ErrorCode.METHOD_NOT_FOUND, {"method": legible(method, 100)})
+
+    async def take(self, method: str, params: dict[str, Any]) -> None:
+        """Take a notification of the server. Nothing is asked here: the answer would wait behind this very message."""
+        match method:
+            case "notifications/progress":
+                await self._take_progress(params)
+            case "notifications/tools/list_changed" | "notifications/prompts/list_changed":
+                self._listener.on_change()
+            case "notifications/message":
+                level = logging.WARNING if params.get("level") in _TROUBLE else logging.INFO
+                words = legible(self._listener.clean(str(params.get("data"))), MAX_LOGGED)
+                _log.log(level, "%s: %s", self._listener.name, words)
+            case _:
+                pass
+
+    async def _take_progress(self, params: dict[str, Any]) -> None:
+        token, done, total = params.get("progressToken"), params.get("progress"), params.get("total")
+        message = params.get("message")
+        progress = self._progress.get(token) if isinstance(token, int) else None
+        if progress is not None and isinstance(done, int | float):
+            await progress(
+                float(done),
+                float(total) if isinstance(total, int | float) else None,
+                message if isinstance(message, str) else None,
+            )
+
+
+def _check(params: dict[str, Any], shape: type[msgspec.Struct]) -> None:
+    """Refuse a question that has not the shape that the protocol gives it; raises RpcError."""
+    try:
+        msgspec.convert(params, shape)
+    except msgspec.ValidationError:
+        # Without its words, which repeat what the server sent.
+        raise RpcError(ErrorCode.INVALID_PARAMS, "these parameters break the protocol") from None
+
+
+def _listed(result: dict[str, Any], key: str, method: str) -> Sequence[dict[str, Any]]:
+    """Return a list of objects that a result must have; raises ServerFailure."""
+    found: Any = result.get(key)
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in cast("list[Any]", found)):
+        raise ServerFailure(f"its answer breaks the protocol: the {key} of {method} are no list of objects")
+    return cast("list[dict[str, Any]]", found)
+
+
+def _tool(raw: dict[str, Any]) -> ToolInfo | None:
+    name, parameters = raw.get("name"), raw.get("inputSchema")
+    if not isinstance(name, str) or not isinstance(parameters, dict):
+        return None
+    given: Any = raw.get("annotations")
+    hints = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    return ToolInfo(
+        name,
+        cast("dict[str, Any]", parameters),
+        title=_text(raw, "title") or _text(hints, "title"),
+        description=_text(raw, "description"),
+        reads_only=hints.get("readOnlyHint") is True,
+        destructive=hints.get("destructiveHint") is True,
+    )
+
+
+def _prompt(raw: dict[str, Any]) -> PromptInfo | None:
+    name, given = raw.get("name"), cast("Any", raw.get("arguments") or [])
+    if not isinstance(name, str) or not isinstance(given, list):
+        return None
+    listed = [cast("dict[str, Any]", each) for each in cast("list[Any]", given) if isinstance(each, dict)]
+    arguments = tuple(
+        PromptArgument(_text(each, "name"), _text(each, "description"), required=each.get("required") is True)
+        for each in listed
+        if _text(each, "name")
+    )
+    return PromptInfo(name, _text(raw, "title"), _text(raw, "description"), arguments)
+
+
+def _text(raw: dict[str, Any], key: str) -> str:
+    value = raw.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _role(message: dict[str, Any]) -> Literal["user", "assistant"]:
+    return "assistant" if message.get("role") == "assistant" else "user"
+
+
+def _content(block: Any) -> v1.ContentBlock:
+    """ACP took over the kinds of content that MCP has; what is of no such kind is shown as the JSON that it is."""
+    with suppress(msgspec.ValidationError):
+        return msgspec.convert(block, v1.ContentBlock, dec_hook=decode_hook)
+    with suppress(msgspec.ValidationError, TypeError):  # what is only noted on it may be wrong: no reason to lose it
+        return msgspec.convert({**block, "annotations": None, "_meta": None}, v1.ContentBlock, dec_hook=decode_hook)
+    return v1.TextContent(text=msgspec.json.encode(block).decode())

@@ -1,0 +1,128 @@
+"""A small MCP server for Python functions: what it answers, whatever carries the messages."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman import __version__
+from dragoman.errors import ErrorCode, InvalidParams, RpcError
+from dragoman.mcp.serving.function_tool import FunctionTool, UnusableFunction, as_tool
+from dragoman.mcp.serving.progress import Progress, Tell
+from dragoman.mcp.serving.threads import Threads
+from dragoman.mcp.serving.tool_result import Result
+
+VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""The versions of MCP that begin with `initialize`; newer clients fall back to it when `server/discover` is unknown."""
+
+CANCELLED = "notifications/cancelled"
+
+Tool = FunctionTool | Callable[..., Any]
+"""What can be given as a tool: a function, or one with a name and words of its own."""
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    progress_token: str | int | None = None
+
+
+class _Initialize(msgspec.Struct, rename="camel"):
+    protocol_version: str
+
+
+class _Call(msgspec.Struct):
+    name: str
+    arguments: dict[str, Any] | None = None
+    meta: _Meta | None = msgspec.field(name="_meta", default=None)
+
+
+class FunctionServer:
+    """The tools, for any number of conversations at a time. Raises UnusableFunction."""
+
+    def __init__(self, tools: Iterable[Tool], name: str = "functions") -> None:
+        self.name = name
+        self.tools: dict[str, FunctionTool] = {}
+        self.threads = Threads()
+        for tool in map(as_tool, tools):
+            if tool.name in self.tools:
+                raise UnusableFunction(tool.name, "there are two of that name; give one another by FunctionTool")
+            self.tools[tool.name] = tool
+
+
+class Conversation:
+    """One client's conversation with the functions."""
+
+    def __init__(self, server: FunctionServer) -> None:
+        self._server = server
+        self._calls: dict[bytes, asyncio.Task[Result]] = {}
+
+    async def answer(self, method: str, params: dict[str, Any], request_id: bytes, tell: Tell) -> Result:
+        """Answer a request, whose id is the JSON that came; `tell` sends what belongs to it. Raises RpcError."""
+        match method:
+            case "initialize":
+                return self._initialize(_fit(params, _Initialize))
+            case "ping":
+                return {}
+            case "tools/list":
+                return {"tools": [tool.definition for tool in self._server.tools.values()]}
+            case "tools/call":
+                return await self._call(_fit(params, _Call), request_id, tell)
+            case _:
+                raise RpcError(ErrorCode.METHOD_NOT_FOUND, {"method": method})
+
+    def take(self, method: str, params: dict[str, Any]) -> None:
+        """Take a notification; of those that there are, one means something here."""
+        if method == CANCELLED and "requestId" in params:
+            call = self._calls.get(msgspec.json.encode(params["requestId"]))
+            if call is not None:
+                call.cancel()
+
+    def close(self) -> None:
+        """Cancel the calls that still run."""
+        for call in self._calls.values():
+            call.cancel()
+
+    def _initialize(self, params: _Initialize) -> Result:
+        asked = params.protocol_version
+        return {
+            "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": self._server.name, "version": __version__},
+        }
+
+    async def _call(self, params: _Call, request_id: bytes, tell: Tell) -> Result:
+        tool = self._server.tools.get(params.name)
+        if tool is None:
+            expected = ", ".join(self._server.tools)
+            raise InvalidParams("name", f"there is no tool {params.name!r}", expected=expected)
+        progress = Progress(params.meta.progress_token if params.meta else None)
+        call = asyncio.create_task(tool.call(params.arguments or {}, progress, self._server.threads))
+        self._calls[request_id] = call
+        try:
+            async with progress.telling(tell):
+                return await call
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise RpcError(ErrorCode.REQUEST_CANCELLED) from None
+        finally:
+            call.cancel()
+            if self._calls.get(request_id) is call:
+                del self._calls[request_id]
+
+
+def decode_params(params: Raw) -> dict[str, Any]:
+    """Return the parameters of a message; raises InvalidParams for what is no object."""
+    try:
+        return msgspec.json.decode(params, type=dict[str, Any] | None) or {}
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InvalidParams("params", str(error)) from None
+
+
+def _fit(params: dict[str, Any], shape: type[Any]) -> Any:
+    try:
+        return msgspec.convert(params, shape)
+    except msgspec.ValidationError as error:
+        raise InvalidParams("params", str(error)) from None

@@ -1,0 +1,189 @@
+"""A Python function as a tool of MCP: its name, words and schema come from the function itself."""
+
+import inspect
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, cast
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from dragoman.errors import DragomanError
+from dragoman.mcp.serving.docstring import read_docstring
+from dragoman.mcp.serving.progress import Progress
+from dragoman.mcp.serving.threads import Threads
+from dragoman.mcp.serving.tool_result import NoResult, Result, as_failure, as_result, failure
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_IN_SCHEMA = "#/$defs/{name}"
+_USABLE = "use str, int, float, bool, list, dict, Literal, Enum, a dataclass, a TypedDict or a msgspec Struct"
+
+
+class UnusableFunction(DragomanError):
+    """A function cannot be a tool."""
+
+    def __init__(self, function: str, problem: str) -> None:
+        self.function = function
+        self.problem = problem
+        super().__init__(f"{function} cannot be a tool: {problem}")
+
+
+class FunctionTool:
+    """A function that an agent can call, described by its type hints and its docstring.
+
+    `read_only` tells the agent that it changes nothing. Raises UnusableFunction.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        read_only: bool = False,
+    ) -> None:
+        self.name = _name(function) if name is None else name
+        if not _NAME.fullmatch(self.name):
+            problem = "its name has to be 1 to 128 letters, digits, dots, dashes or underscores"
+            raise UnusableFunction(
+                self.name or repr(function), f"{problem}; give one by FunctionTool(function, name=…)"
+            )
+        self._function = function
+        self._is_async = _is_async(function)
+        self._signature = _signature(self.name, function)
+        parameters = self._signature.parameters.values()
+        self._progress = [each.name for each in parameters if each.annotation is Progress]
+        given = [each for each in parameters if each.annotation is not Progress]
+        self._arguments = msgspec.defstruct(
+            "arguments", [_field(each) for each in given], kw_only=True, forbid_unknown_fields=True
+        )
+        documentation = read_docstring(_innermost(function))
+        self.definition: dict[str, Any] = {
+            "name": self.name,
+            "description": documentation.summary if description is None else description,
+            "inputSchema": self._schema(given, documentation.parameters),
+        }
+        """What `tools/list` says of it."""
+        if read_only:
+            self.definition["annotations"] = {"readOnlyHint": True}
+
+    def __repr__(self) -> str:
+        return f"FunctionTool({self.name!r})"
+
+    async def call(self, arguments: Mapping[str, Any], progress: Progress, threads: Threads) -> Result:
+        """Run the function; whatever goes wrong is a result too, which says so."""
+        try:
+            bound = self._bind(arguments, progress)
+        except (msgspec.ValidationError, RecursionError) as error:
+            return failure(f"the arguments of {self.name} do not fit: {error}")
+        try:
+            return await self._run(bound, threads)
+        except NoResult as problem:
+            return failure(str(problem))
+        except Exception as error:  # noqa: BLE001 -- boundary: user callback
+            return as_failure(error)
+
+    async def _run(self, bound: inspect.BoundArguments, threads: Threads) -> Result:
+        if self._is_async:
+            return as_result(await self._function(*bound.args, **bound.kwargs))
+        outcome = await threads.run(partial(self._function, *bound.args, **bound.kwargs))
+        if outcome.error is not None:
+            return as_failure(outcome.error)
+        return as_result(await outcome.value if inspect.isawaitable(outcome.value) else outcome.value)
+
+    def _bind(self, arguments: Mapping[str, Any], progress: Progress) -> inspect.BoundArguments:
+        converted = msgspec.convert(_whole_numbers(arguments), self._arguments, str_keys=True)
+        values = {name: value for name, value in msgspec.structs.asdict(converted).items() if value is not UNSET}
+        values |= dict.fromkeys(self._progress, progress)
+        bound = inspect.BoundArguments(self._signature, OrderedDict(values))
+        bound.apply_defaults()
+        return bound
+
+    def _schema(self, parameters: Sequence[inspect.Parameter], words: Mapping[str, str]) -> dict[str, Any]:
+        try:
+            msgspec.json.Decoder(self._arguments)  # refuses what could not be told apart, such as two dataclasses
+            (reference,), components = msgspec.json.schema_components([self._arguments], ref_template=_IN_SCHEMA)
+        except (TypeError, NotImplementedError) as error:
+            raise UnusableFunction(self.name, f"{_first_line(error)}; {_USABLE}") from None
+        schema = components.pop(reference["$ref"].removeprefix(_IN_SCHEMA.format(name="")))
+        del schema["title"]
+        for parameter in parameters:
+            described = schema["properties"][parameter.name]
+            if parameter.name in words:
+                described.setdefault("description", words[parameter.name])
+            if parameter.default is not parameter.empty:
+                described.update(_default(parameter.default))
+        if components:
+            schema["$defs"] = components
+        return schema
+
+
+def as_tool(given: FunctionTool | Callable[..., Any]) -> FunctionTool:
+    """Return a tool for what was given as one."""
+    return given if isinstance(given, FunctionTool) else FunctionTool(given)
+
+
+def _innermost(function: Callable[..., Any]) -> Callable[..., Any]:
+    while isinstance(function, partial):
+        function = cast("Callable[..., Any]", function.func)
+    return function
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(_innermost(function), "__name__", ""))
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+def _signature(name: str, function: Callable[..., Any]) -> inspect.Signature:
+    try:
+        signature = inspect.signature(function, eval_str=True)
+    except NameError as error:
+        raise UnusableFunction(name, f"a type hint cannot be looked up: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise UnusableFunction(name, str(error)) from None
+    for parameter in signature.parameters.values():
+        if parameter.kind in _ANY_NUMBER:
+            raise UnusableFunction(name, f"{parameter} stands for any number of arguments; name each of them")
+    return signature
+
+
+def _field(parameter: inspect.Parameter) -> tuple[str, Any] | tuple[str, Any, Any]:
+    """Return a field of the arguments; one with a default may be left out, and the function itself fills it in."""
+    hint: Any = Any if parameter.annotation is parameter.empty else parameter.annotation
+    if parameter.default is parameter.empty:
+        return parameter.name, hint
+    if parameter.default is None:
+        hint = hint | None if hint is not Any else hint
+    return parameter.name, hint if hint is Any else hint | UnsetType, UNSET
+
+
+def _default(value: Any) -> dict[str, Any]:
+    try:
+        return {"default": msgspec.to_builtins(value, str_keys=True)}
+    except (TypeError, ValueError, NotImplementedError, RecursionError):
+        return {}
+
+
+def _whole_numbers(value: Any) -> Any:
+    """Return a JSON value with 3 for 3.0, which are the same in JSON: a hint of int takes the former alone."""
+    match value:
+        case float() if value.is_integer():
+            return int(value)
+        case dict():
+            return {key: _whole_numbers(each) for key, each in cast("dict[str, Any]", value).items()}
+        case list():
+            return [_whole_numbers(each) for each in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+def _first_line(error: Exception) -> str:
+    """Return what the type is; the lines before it are about msgspec's own means."""
+    lines = [line for line in str(error).splitlines() if line]
+    return lines[-1] if lines else type(error).__name__

@@ -1,0 +1,91 @@
+"""Servers inside a client, which its agent speaks to over the ACP connection itself: the client's end of it."""
+
+import uuid
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from dragoman.errors import ErrorCode, RpcError
+from dragoman.mcp.serving.function_server import Conversation, FunctionServer
+from dragoman.protocol import methods, v1
+from dragoman.protocol.connection import Connection
+from dragoman.protocol.routes import Routes
+from dragoman.wire import IncomingRequest
+
+
+class _Open(msgspec.Struct, frozen=True):
+    server_id: str
+    conversation: Conversation
+
+
+class Inside:
+    """Routes what the agent sends to the servers inside this client; each may be connected to several times."""
+
+    def __init__(self) -> None:
+        self._connection: Connection | None = None
+        self._servers: dict[str, FunctionServer] = {}
+        self._open: dict[str, _Open] = {}
+
+    def register(self, routes: Routes) -> None:
+        """Take over the methods."""
+        routes.on_request(methods.MCP_CONNECT, self._connect)
+        routes.on_request(methods.MCP_MESSAGE, self._answer)
+        routes.on_notification(methods.MCP_NOTIFICATION, self._take)
+        routes.on_request(methods.MCP_DISCONNECT, self._disconnect)
+
+    def attach(self, connection: Connection) -> None:
+        """Send notifications of the servers over this connection; before, there is nobody to send them to."""
+        self._connection = connection
+
+    @contextmanager
+    def offering(self, server: FunctionServer) -> Generator[str]:
+        """Let the agent connect to a server by the id that this gives; leaving ends its conversations."""
+        server_id = str(uuid.uuid4())
+        self._servers[server_id] = server
+        try:
+            yield server_id
+        finally:
+            del self._servers[server_id]
+            for connection_id in [key for key, opened in self._open.items() if opened.server_id == server_id]:
+                self._open.pop(connection_id).conversation.close()
+
+    async def _connect(self, params: v1.ConnectMcpRequest, request: IncomingRequest) -> v1.ConnectMcpResponse:
+        del request
+        server = self._servers.get(params.server_id)
+        if server is None:
+            problem = f"there is no MCP server {params.server_id!r} in this client, or no longer"
+            raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"serverId": params.server_id, "problem": problem})
+        connection_id = str(uuid.uuid4())
+        self._open[connection_id] = _Open(params.server_id, Conversation(server))
+        return v1.ConnectMcpResponse(connection_id=connection_id)
+
+    async def _answer(self, params: v1.MessageMcpRequest, request: IncomingRequest) -> Any:
+        connection_id = params.connection_id
+
+        async def tell(method: str, told: dict[str, Any]) -> None:
+            if self._connection is not None:
+                notice = v1.MessageMcpNotification(connection_id=connection_id, method=method, params=told)
+                await self._connection.notify(methods.MCP_NOTIFICATION, notice)
+
+        conversation = self._find(connection_id).conversation
+        return await conversation.answer(params.method, params.params or {}, request.id, tell)
+
+    def _take(self, params: v1.MessageMcpNotification) -> None:
+        opened = self._open.get(params.connection_id)
+        if opened is not None:
+            opened.conversation.take(params.method, params.params or {})
+
+    async def _disconnect(self, params: v1.DisconnectMcpRequest, request: IncomingRequest) -> v1.DisconnectMcpResponse:
+        del request
+        self._find(params.connection_id).conversation.close()
+        del self._open[params.connection_id]
+        return v1.DisconnectMcpResponse()
+
+    def _find(self, connection_id: str) -> _Open:
+        opened = self._open.get(connection_id)
+        if opened is None:
+            problem = f"there is no MCP connection {connection_id!r}; mcp/connect makes one"
+            raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"connectionId": connection_id, "problem": problem})
+        return opened

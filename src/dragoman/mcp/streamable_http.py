@@ -1,0 +1,127 @@
+"""A way to a server at an address, by streamable HTTP: the SDK's own transport, which is imported for nothing else."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.dispatcher import CallOptions, DispatchContext
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.transport_context import TransportContext
+from mcp_types import CONNECTION_CLOSED
+
+from dragoman.errors import ConnectionClosed, RemoteError, RpcError
+from dragoman.mcp.address import check_headers, explain_status
+from dragoman.mcp.channel import Inbound
+from dragoman.mcp.definition import HttpServer
+from dragoman.wire import MAX_LINE_BYTES
+
+TIMEOUT_S = 30.0
+READ_TIMEOUT_S = 3600.0
+"""A tool may work for long before it says anything; calls have a timeout of their own."""
+
+GOODBYE_TIMEOUT_S = 2.0
+"""A server that does not let go of a session this soon has gone or does not care."""
+
+for _name in ("mcp", "client", "httpx2", "httpcore2"):
+    # They log addresses and whole messages, which may hold secrets.
+    logging.getLogger(_name).setLevel(logging.CRITICAL + 1)
+
+
+class HttpChannel:
+    """Over the SDK's transport and dispatcher; the status of the last post says more than the SDK does."""
+
+    version: str | None = None
+
+    def __init__(self, dispatcher: JSONRPCDispatcher[TransportContext], inbound: Inbound) -> None:
+        self.closed = asyncio.Event()
+        self._dispatcher = dispatcher
+        self._inbound = inbound
+        self._bad_status: int | None = None
+        self._greeted = False
+
+    async def ask(self, method: str, params: dict[str, Any], *, cancellable: bool = True) -> dict[str, Any]:
+        options: CallOptions = {"headers": self._headers(), "cancel_on_abandon": cancellable}
+        try:
+            return await self._dispatcher.send_raw_request(method, params, options)
+        except MCPError as error:
+            if error.code == CONNECTION_CLOSED:
+                raise ConnectionClosed("the server closed the connection") from None
+            raise RemoteError(method, error.code, error.message, error.data) from None
+
+    async def tell(self, method: str, params: dict[str, Any]) -> None:
+        await self._dispatcher.notify(method, params, {"headers": self._headers()})
+
+    def explain(self, message: str) -> str:
+        return message if self._bad_status is None else explain_status(self._bad_status)
+
+    @property
+    def has_forgotten_us(self) -> bool:
+        return self._greeted and self._bad_status == 404
+
+    async def look(self, response: httpx2.Response) -> None:
+        """Remember how a post was answered; many servers have no stream to get."""
+        if response.request.method == "POST":
+            self._bad_status = response.status_code if response.status_code >= 300 else None
+            self._greeted = self._greeted or self._bad_status is None
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        """Take what the server sends, until it is gone."""
+        try:
+            await self._dispatcher.run(self._answer, self._take, task_status=task_status)
+        finally:
+            self.closed.set()
+
+    def _headers(self) -> dict[str, str]:
+        return {} if self.version is None else {MCP_PROTOCOL_VERSION_HEADER: self.version}
+
+    async def _answer(
+        self, context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        del context
+        try:
+            return await self._inbound.answer(method, dict(params or {}))
+        except RpcError as error:
+            raise MCPError(code=error.code, message=error.message, data=error.data) from None
+
+    async def _take(
+        self, context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
+    ) -> None:
+        del context
+        await self._inbound.take(method, dict(params or {}))
+
+
+@asynccontextmanager
+async def open_http(definition: HttpServer, inbound: Inbound) -> AsyncGenerator[HttpChannel]:
+    """Talk with a server at an address; raises what httpx2 raises, inside groups."""
+    timeout = httpx2.Timeout(TIMEOUT_S, read=READ_TIMEOUT_S)
+    async with (
+        _HttpClient(headers=check_headers(definition.headers), timeout=timeout) as client,
+        streamable_http_client(definition.url, http_client=client, max_sse_event_size=MAX_LINE_BYTES) as (read, write),
+        anyio.create_task_group() as tasks,
+    ):
+        channel = HttpChannel(JSONRPCDispatcher(read, write), inbound)
+        client.event_hooks = {"response": [channel.look]}
+        await tasks.start(channel.run)
+        try:
+            yield channel
+        finally:
+            tasks.cancel_scope.cancel()
+
+
+class _HttpClient(httpx2.AsyncClient):
+    """Waits less for the answer to a goodbye, however slowly it trickles in."""
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        if request.method != "DELETE":
+            return await super().send(request, **options)
+        async with asyncio.timeout(GOODBYE_TIMEOUT_S):
+            response = await super().send(request, **options)
+            await response.aclose()
+        return response

@@ -1,0 +1,332 @@
+"""Python functions given as tools: on every way to the agent, with our own agent as the one that calls them."""
+
+import asyncio
+import json
+import sys
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+import pytest
+
+from dragoman.client import launch
+from dragoman.client.functions import FunctionHost, serve_functions
+from dragoman.errors import ErrorCode, RemoteError
+from dragoman.mcp.serving.function_tool import UnusableFunction
+from dragoman.mcp.serving.over_acp import Inside
+from dragoman.protocol import v1
+from dragoman.protocol.connection import Connection
+from dragoman.protocol.methods import (
+    INITIALIZE,
+    MCP_CONNECT,
+    MCP_DISCONNECT,
+    MCP_MESSAGE,
+    MCP_NOTIFICATION,
+    SESSION_CANCEL,
+    SESSION_NEW,
+    SESSION_PROMPT,
+    SESSION_UPDATE,
+)
+from dragoman.protocol.routes import Routes
+from dragoman.wire import memory_pair
+from tests.mcp.function_tools import Functions
+
+WAYS = {
+    "acp": v1.McpCapabilities(acp=True, http=True),
+    "http": v1.McpCapabilities(http=True, sse=True),
+    "stdio": v1.McpCapabilities(),
+}
+on_each_way = pytest.mark.parametrize("way", WAYS)
+
+
+class Talk:
+    """A session of a real agent that has the functions, and runs whatever its script asks for."""
+
+    def __init__(self, connection, session_id, updates):
+        self._connection = connection
+        self._session_id = session_id
+        self._updates = updates
+
+    async def ask(self):
+        request = v1.PromptRequest(session_id=self._session_id, prompt=[v1.TextContent(text="go")])
+        return (await self._connection.call(SESSION_PROMPT, request)).stop_reason
+
+    async def cancel(self):
+        await self._connection.notify(SESSION_CANCEL, v1.CancelNotification(session_id=self._session_id))
+
+    def calls(self):
+        """Return status and shown texts of the tool calls, as they were last told."""
+        calls = {}
+        for update in self._updates:
+            if isinstance(update, v1.ToolCall | v1.ToolCallProgress):
+                status, texts = calls.get(update.tool_call_id, (None, []))
+                shown = [each.content.text for each in update.content or [] if hasattr(each, "content")]
+                calls[update.tool_call_id] = (update.status or status, shown or texts)
+        return list(calls.values())
+
+    def shown(self):
+        """Return every text that was shown for tool calls, in order."""
+        updates = [each for each in self._updates if isinstance(each, v1.ToolCallProgress)]
+        return [each.content.text for update in updates for each in update.content or []]
+
+    def raw_outputs(self):
+        updates = [each for each in self._updates if isinstance(each, v1.ToolCallProgress)]
+        return [each.raw_output for each in updates if each.raw_output is not None]
+
+
+def tool(name, /, **arguments):
+    return {"tool": {"name": f"functions__{name}", "arguments": arguments}}
+
+
+@asynccontextmanager
+async def agent_with(tmp_path, way, tools, *parts):
+    """Start our agent, with a script that asks for these calls, and give a session with the functions."""
+    script = tmp_path / "script.yaml"
+    script.write_text(json.dumps([list(parts), [{"text": "done"}]]))
+    profile = tmp_path / "agent.yaml"
+    profile.write_text(json.dumps({"permissions": {"mode": "yolo", "allow_yolo": True}}))
+    updates, routes, inside = [], Routes("client"), Inside()
+    routes.on_notification(SESSION_UPDATE, lambda notification: updates.append(notification.update))
+    inside.register(routes)
+    command = [sys.executable, "-m", "dragoman", "agent", "--agent", str(profile), "--model", f"script:{script}"]
+    async with asyncio.timeout(50), launch(command, routes) as connection:
+        inside.attach(connection)
+        hello = await connection.call(INITIALIZE, v1.InitializeRequest(protocol_version=1))
+        capabilities = hello.agent_capabilities
+        assert capabilities.mcp_capabilities.acp
+        if way != "acp":
+            capabilities = v1.AgentCapabilities(mcp_capabilities=WAYS[way])
+        async with serve_functions(tools, capabilities, inside) as served:
+            request = v1.NewSessionRequest(cwd=str(tmp_path), mcp_servers=[served.definition])
+            session = (await connection.call(SESSION_NEW, request)).session_id
+            yield Talk(connection, session, updates)
+
+
+@on_each_way
+async def test_an_agent_calls_a_function(tmp_path, way):
+    functions = Functions()
+    async with agent_with(tmp_path, way, functions.all(), tool("add", a=2), tool("greet", name="Zoë")) as talk:
+        assert await talk.ask() == "end_turn"
+        assert talk.calls() == [("completed", ['{"sum":3}']), ("completed", ["grüezi Zoë"])]
+        assert {"sum": 3} in talk.raw_outputs()
+
+
+@on_each_way
+async def test_an_agent_is_told_of_failures(tmp_path, way):
+    functions = Functions()
+    async with agent_with(tmp_path, way, functions.all(), tool("fail"), tool("add", a="two")) as talk:
+        assert await talk.ask() == "end_turn"
+        unfit = "the arguments of add do not fit: Expected `int`, got `str` - at `$.a`"
+        assert talk.calls() == [("failed", ["LookupError: no such thing"]), ("failed", [unfit])]
+
+
+@on_each_way
+async def test_a_cancelled_turn_cancels_the_function(tmp_path, way):
+    functions = Functions()
+    async with agent_with(tmp_path, way, functions.all(), tool("wait")) as talk:
+        turn = asyncio.create_task(talk.ask())
+        await functions.begun.wait()
+        await talk.cancel()
+        assert await turn == "cancelled"
+        await functions.cancelled.wait()
+
+
+@on_each_way
+async def test_an_agent_shows_how_far_a_function_has_come(tmp_path, way):
+    functions = Functions()
+    async with agent_with(tmp_path, way, functions.all(), tool("count", to=3)) as talk:
+        assert await talk.ask() == "end_turn"
+        shown = talk.shown()
+        assert shown[-1] == "counted"
+        assert any("3 of 3" in text for text in shown)
+
+
+@pytest.mark.parametrize(
+    ("way", "kind"), [("acp", v1.McpServerAcp), ("http", v1.McpServerHttp), ("stdio", v1.McpServerStdio)]
+)
+async def test_the_way_is_the_best_that_the_agent_has(way, kind):
+    capabilities = v1.AgentCapabilities(mcp_capabilities=WAYS[way])
+    async with serve_functions([Functions().greet], capabilities, Inside(), name="mine") as served:
+        assert type(served.definition) is kind
+        assert served.definition.name == "mine"
+
+
+@asynccontextmanager
+async def asking(*servers):
+    """Connect a bare agent to a client with servers of functions in it; give the agent's end, and the ids."""
+    near, far = memory_pair()
+    heard = []
+    agent_routes, client_routes, inside = Routes("agent"), Routes("client"), Inside()
+    agent_routes.on_notification(MCP_NOTIFICATION, heard.append)
+    inside.register(client_routes)
+    capabilities = v1.AgentCapabilities(mcp_capabilities=WAYS["acp"])
+    async with asyncio.timeout(20), Connection(far, client_routes) as client, Connection(near, agent_routes) as agent:
+        inside.attach(client)
+        async with serve_functions(servers, capabilities, inside) as served:
+            yield Bare(agent, heard), served.definition.server_id
+
+
+class Bare:
+    """The agent's end, bare."""
+
+    def __init__(self, connection, heard):
+        self.heard = heard
+        self._connection = connection
+
+    async def connect(self, server_id):
+        return (await self._connection.call(MCP_CONNECT, v1.ConnectMcpRequest(server_id=server_id))).connection_id
+
+    async def disconnect(self, connection_id):
+        await self._connection.call(MCP_DISCONNECT, v1.DisconnectMcpRequest(connection_id=connection_id))
+
+    async def ask(self, connection_id, method, **params):
+        request = v1.MessageMcpRequest(connection_id=connection_id, method=method, params=params or None)
+        return await self._connection.call(MCP_MESSAGE, request)
+
+    async def tell(self, connection_id, method, **params):
+        notice = v1.MessageMcpNotification(connection_id=connection_id, method=method, params=params)
+        await self._connection.notify(MCP_NOTIFICATION, notice)
+
+
+async def refusal(call):
+    with pytest.raises(RemoteError) as caught:
+        await call
+    return caught.value.code
+
+
+async def test_each_connection_is_its_own_until_it_is_disconnected():
+    functions = Functions()
+    async with asking(*functions.all()) as (agent, server_id):
+        one, two = await agent.connect(server_id), await agent.connect(server_id)
+        assert one != two
+        waiting = asyncio.create_task(agent.ask(one, "tools/call", name="wait"))
+        await functions.begun.wait()
+        await agent.disconnect(one)
+        assert await refusal(waiting) == ErrorCode.REQUEST_CANCELLED
+        assert await refusal(agent.ask(one, "ping")) == ErrorCode.RESOURCE_NOT_FOUND
+        assert await agent.ask(two, "ping") == {}
+
+
+async def test_ids_that_nobody_gave_are_refused():
+    async with asking() as (agent, _):
+        for call in (agent.connect("made-up"), agent.ask("made-up", "ping"), agent.disconnect("made-up")):
+            assert await refusal(call) == ErrorCode.RESOURCE_NOT_FOUND
+
+
+async def test_a_notification_for_no_connection_is_ignored():
+    async with asking() as (agent, server_id):
+        await agent.tell("made-up", "notifications/cancelled", requestId=1)
+        assert await agent.connect(server_id)
+
+
+async def test_a_cancelled_request_cancels_the_function():
+    functions = Functions()
+    async with asking(*functions.all()) as (agent, server_id):
+        connection_id = await agent.connect(server_id)
+        waiting = asyncio.create_task(agent.ask(connection_id, "tools/call", name="wait"))
+        await functions.begun.wait()
+        waiting.cancel()
+        await functions.cancelled.wait()
+        assert await agent.ask(connection_id, "ping") == {}
+
+
+async def test_the_notification_of_mcp_cancels_the_function_as_well():
+    functions = Functions()
+    async with asking(*functions.all()) as (agent, server_id):
+        connection_id = await agent.connect(server_id)
+        waiting = asyncio.create_task(agent.ask(connection_id, "tools/call", name="wait"))
+        await functions.begun.wait()
+        await agent.tell(connection_id, "notifications/cancelled", requestId=2)  # the second request of this agent
+        assert await refusal(waiting) == ErrorCode.REQUEST_CANCELLED
+        assert functions.cancelled.is_set()
+
+
+async def test_calls_over_one_connection_run_side_by_side():
+    functions = Functions()
+    async with asking(*functions.all()) as (agent, server_id):
+        connection_id = await agent.connect(server_id)
+        calls = [agent.ask(connection_id, "tools/call", name="meet") for _ in range(2)]
+        assert [each["content"][0]["text"] for each in await asyncio.gather(*calls)] == ["met", "met"]
+
+
+async def test_progress_carries_the_connection_and_comes_first():
+    functions = Functions()
+    async with asking(*functions.all()) as (agent, server_id):
+        connection_id = await agent.connect(server_id)
+        meta = {"progressToken": "mine"}
+        await agent.ask(connection_id, "tools/call", name="count", arguments={"to": 2}, _meta=meta)
+        assert [(each.connection_id, each.params) for each in agent.heard] == [
+            (connection_id, {"progressToken": "mine", "progress": 1, "total": 2, "message": "at 1"}),
+            (connection_id, {"progressToken": "mine", "progress": 2, "total": 2, "message": "at 2"}),
+        ]
+
+
+async def test_functions_that_are_no_longer_served_cannot_be_connected_to():
+    inside, routes = Inside(), Routes("client")
+    inside.register(routes)
+    near, far = memory_pair()
+    functions = Functions()
+    capabilities = v1.AgentCapabilities(mcp_capabilities=WAYS["acp"])
+    async with Connection(far, routes), Connection(near, Routes("agent")) as connection:
+        agent = Bare(connection, [])
+        async with serve_functions(functions.all(), capabilities, inside) as served:
+            server_id = served.definition.server_id
+            waiting = asyncio.create_task(agent.ask(await agent.connect(server_id), "tools/call", name="wait"))
+            await functions.begun.wait()
+        assert await refusal(waiting) == ErrorCode.REQUEST_CANCELLED
+        assert await refusal(agent.connect(server_id)) == ErrorCode.RESOURCE_NOT_FOUND
+
+
+async def offer(host, *tools):
+    capabilities = v1.AgentCapabilities(mcp_capabilities=WAYS["http"])
+    async with host.offering(tools, capabilities) as functions:
+        return functions
+
+
+async def test_the_functions_of_a_session_are_served_until_they_are_stopped_or_the_host_is_left():
+    functions = Functions()
+    async with FunctionHost(Inside()) as host:
+        one, two = await offer(host, functions.greet), await offer(host, functions.greet)
+        assert await answers(one.servers[0])
+        one.stop()
+        await until_silent(one.servers[0])
+        assert await answers(two.servers[0])
+    assert not await answers(two.servers[0])
+
+
+async def test_the_functions_of_a_session_that_was_not_opened_are_stopped():
+    async with FunctionHost(Inside()) as host:
+        with pytest.raises(ZeroDivisionError):
+            async with host.offering(
+                [Functions().greet], v1.AgentCapabilities(mcp_capabilities=WAYS["http"])
+            ) as offered:
+                raise ZeroDivisionError
+        await until_silent(offered.servers[0])
+
+
+async def test_without_functions_there_is_no_server():
+    async with FunctionHost(Inside()) as host:
+        functions = await offer(host)
+        assert functions.servers == ()
+        functions.stop()
+
+
+async def answers(definition):
+    address = urlsplit(definition.url)
+    try:
+        _, writer = await asyncio.open_connection(address.hostname, address.port)
+    except ConnectionError:
+        return False
+    writer.close()
+    return True
+
+
+async def until_silent(definition):
+    async with asyncio.timeout(20):
+        while await answers(definition):
+            pass
+
+
+async def test_what_cannot_be_a_tool_is_told_to_who_gave_it():
+    async with FunctionHost(Inside()) as host:
+        with pytest.raises(UnusableFunction):
+            await offer(host, lambda: None)
