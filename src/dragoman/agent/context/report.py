@@ -64,7 +64,7 @@ def _tools(selection: Selection, offers: Sequence[Offer]) -> list[Row]:
 def _tool(selection: Selection, offer: Offer, names: dict[str, Offer]) -> Row:
     source = {
         "builtin": "built in",
-        "session": f"{quote(offer.server)} (session)",
+        "session": f"{quote(offer.server)} (client)",
         "agent": f"{quote(offer.server)} (agent)",
     }[offer.origin]
     why = selection.why(offer.key, offer.include, offer.server)

@@ -9,6 +9,7 @@ import msgspec
 
 from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.servers.host import SessionHost, answering
+from dragoman.agent.tools.content import code
 from dragoman.agent.tools.tool import Deed, PreparedCall, Progress, ToolFailure, ToolOutcome
 from dragoman.errors import ServerFailure
 from dragoman.mcp.definition import identity
@@ -74,6 +75,7 @@ class ServerTool:
             reads_only=info.reads_only and self._rules.let_it_read,
             deed=Deed("tool", info.name, identity(self._server.definition)),
             verdict=self._rules.permission,
+            content=[code(_show(arguments))] if arguments else (),
         )
 
     async def _run(self, arguments: dict[str, Any], show: Progress) -> ToolOutcome:
@@ -138,6 +140,11 @@ def _title(server: str, info: ToolInfo) -> str:
     """Name what would be called, whatever else the server would like to have it called."""
     title = f"{server}: {legible(info.name, MAX_TITLE)}"
     return f"{title} ({legible(info.title, MAX_TITLE)})" if info.title and info.title != info.name else title
+
+
+def _show(arguments: dict[str, Any]) -> str:
+    """Write down what the tool would be called with: not every client shows the raw input of a call."""
+    return msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode()
 
 
 def _describe(info: ToolInfo) -> str:
