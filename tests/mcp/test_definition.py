@@ -43,3 +43,8 @@ def test_nothing_of_a_server_but_its_name_is_in_its_repr():
     assert KEY not in repr(
         [StdioServer("s", KEY, (KEY,), ((KEY, KEY),)), HttpServer("s", KEY, ((KEY, KEY),)), SseServer("s", KEY)]
     )
+
+
+def test_arguments_that_are_secret_by_their_names_are_hidden():
+    given = StdioServer("s", "x", ("--api-key", KEY, f"--token={KEY}2", "--verbose", "--auth-file"))
+    assert describe(given) == "x --api-key [hidden] --token=[hidden] --verbose --auth-file"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -14,6 +15,9 @@ from dragoman.protocol import v1
 
 MAX_PREPARATIONS = 3
 """How often a call is prepared anew because the world changed under it: more often than that is no accident."""
+
+MAX_NAMED = 40
+"""Tools that a model is told of when it asks for one that there is not."""
 
 
 class Calls:
@@ -68,8 +72,7 @@ class Calls:
     def _find(self, use: ToolUse) -> Tool:
         tool = self.tools.get(use.name)
         if tool is None:
-            known = ", ".join(self.tools) or "none"
-            raise ToolFailure(f"there is no tool named {use.name} here; the tools are: {known}")
+            raise ToolFailure(f"there is no tool named {use.name} here; {_known(use.name, list(self.tools))}")
         if use.problem is not None:
             raise ToolFailure(use.problem)
         return tool
@@ -153,3 +156,11 @@ class Calls:
         self._outlet.record("permission", msgspec.json.encode(record))
         if self._outlet.log is not None:
             await self._outlet.log.sync()
+
+
+def _known(name: str, tools: Sequence[str]) -> str:
+    """Say which tools there are; of very many, those with a name like the one that was asked for."""
+    if len(tools) <= MAX_NAMED:
+        return f"the tools are: {', '.join(tools) or 'none'}"
+    near = get_close_matches(name, tools, n=MAX_NAMED, cutoff=0.4)
+    return f"of {len(tools):,} tools, these have a name like it: {', '.join(near) or 'none'}"

@@ -15,21 +15,20 @@ from dragoman.agent.tools.tool import Deed, PreparedCall
 from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError
 from dragoman.protocol import v1
 
-OPTIONS = [
-    v1.PermissionOption(option_id="allow_once", name="Allow", kind="allow_once"),
-    v1.PermissionOption(option_id="allow_session", name="Allow in this session", kind="allow_always"),
-    v1.PermissionOption(option_id="allow_always", name="Always allow exactly this", kind="allow_always"),
-    v1.PermissionOption(option_id="reject_once", name="Reject", kind="reject_once"),
-    v1.PermissionOption(option_id="reject_always", name="Always reject exactly this", kind="reject_always"),
-]
 
-TOOL_OPTIONS = [
-    v1.PermissionOption(option_id="allow_once", name="Allow", kind="allow_once"),
-    v1.PermissionOption(option_id="allow_session", name="Allow in this session, whatever the input", kind="allow_always"),
-    v1.PermissionOption(option_id="allow_always", name="Always allow, whatever the input", kind="allow_always"),
-    v1.PermissionOption(option_id="reject_once", name="Reject", kind="reject_once"),
-    v1.PermissionOption(option_id="reject_always", name="Always reject, whatever the input", kind="reject_always"),
-]
+def _options(scope: str, session: str) -> list[v1.PermissionOption]:
+    return [
+        v1.PermissionOption(option_id="allow_once", name="Allow", kind="allow_once"),
+        v1.PermissionOption(option_id="allow_session", name=f"Allow in this session{session}", kind="allow_always"),
+        v1.PermissionOption(option_id="allow_always", name=f"Always allow{scope}", kind="allow_always"),
+        v1.PermissionOption(option_id="reject_once", name="Reject", kind="reject_once"),
+        v1.PermissionOption(option_id="reject_always", name=f"Always reject{scope}", kind="reject_always"),
+    ]
+
+
+OPTIONS = _options(" exactly this", "")
+
+TOOL_OPTIONS = _options(", whatever the input", ", whatever the input")
 """For foreign tools, of which only the name and the server are remembered."""
 
 Judgement = Literal["run", "ask", "refuse"]

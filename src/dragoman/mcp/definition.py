@@ -1,7 +1,9 @@
 """What a server is: how it is started or reached. Values of env and headers are secrets and are shown nowhere."""
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
@@ -12,6 +14,8 @@ from dragoman.protocol import v1
 Transport = Literal["stdio", "http", "sse", "acp"]
 
 HIDDEN = "[hidden]"
+
+_SECRET_NAME = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
 
 SHORTEST_SECRET = 4
 """Shorter values are words of any text, and hiding them would only garble it."""
@@ -137,6 +141,7 @@ def _secrets(definition: Definition) -> Iterator[str]:
     match definition:
         case StdioServer():
             yield from definition.secret_args
+            yield from _flagged(definition.args)
             for _, value in definition.env:
                 yield value
         case HttpServer() | SseServer():
@@ -147,6 +152,14 @@ def _secrets(definition: Definition) -> Iterator[str]:
                 yield value.rpartition(" ")[2]
         case AcpServer():
             pass
+
+
+def _flagged(args: Sequence[str]) -> Iterator[str]:
+    """Yield the values of arguments that are secret by their names, as in `--api-key x` and `--token=x`."""
+    for arg, following in zip_longest(args, args[1:], fillvalue=""):
+        name, equals, value = arg.partition("=")
+        if name.startswith("-") and _SECRET_NAME.search(name):
+            yield value if equals else following
 
 
 def _address_secrets(url: str, *, with_path: bool) -> Iterator[str]:

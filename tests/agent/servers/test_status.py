@@ -85,7 +85,7 @@ async def test_a_failure_is_told_with_its_reason_and_shown_once(place):
         await talk.until("failed", "bad")
         assert "the licence has run out" in talk.statuses()["bad"]["reason"]
         first, second = await talk.ask(), await talk.ask()
-        assert "The MCP server bad failed: " in first.text
+        assert "The MCP server bad failed:" in first.text
         assert "the licence has run out" in first.text
         assert "`/mcp restart bad` retries." in first.text
         assert second.text == "done"

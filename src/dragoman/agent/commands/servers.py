@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dragoman.agent.commands.command import Command
 from dragoman.agent.servers.session_servers import Given, Member
 from dragoman.agent.session import Session
+from dragoman.agent.tools.content import fenced
 from dragoman.errors import ServerFailure
 from dragoman.mcp.definition import Definition, HttpServer, SseServer, StdioServer, describe
 from dragoman.mcp.info import Status
@@ -33,7 +34,7 @@ def _table(session: Session) -> str:
         return "There are no MCP servers in this session. The client or the agent file names them, or `/mcp add` does."
     rows = ["| Server | From | State | Tools | What |", "| --- | --- | --- | --- | --- |"]
     rows += [_row(status, members.get(status.name)) for status in statuses]
-    reasons = [f"**{status.name}**: {_fenced(status.reason)}" for status in statuses if status.reason]
+    reasons = [f"**{status.name}**: \n{fenced(status.reason)}" for status in statuses if status.reason]
     shadowed = [
         f"The agent's server {name} is not used: the client has given one of that name."
         for name in session.servers.shadowed()
@@ -50,10 +51,6 @@ def _row(status: Status, member: Member | None) -> str:
 
 def _cell(text: str) -> str:
     return re.sub(r"\s+", " ", text).replace("|", "\\|")
-
-
-def _fenced(reason: str) -> str:
-    return f"\n```\n{reason.replace('```', '` ` `')}\n```" if "\n" in reason else reason
 
 
 async def _restart(session: Session, name: str) -> str:

@@ -9,6 +9,7 @@ from dragoman.agent.profile.include import Include
 from dragoman.agent.profile.servers import AgentServer
 from dragoman.agent.servers.include import Includes
 from dragoman.agent.servers.pool import Lease, Pool
+from dragoman.agent.tools.content import fenced
 from dragoman.errors import DragomanError, ServerFailure
 from dragoman.mcp.definition import Definition
 from dragoman.mcp.host import Host
@@ -207,9 +208,8 @@ class SessionServers:
             server = member.server
             if server.state == "failed" and member.told_of != server.reason:
                 member.told_of = server.reason
-                notices.append(
-                    f"The MCP server {server.name} failed: {server.reason}\n`/mcp restart {server.name}` retries."
-                )
+                reason = fenced(server.reason or "")
+                notices.append(f"The MCP server {server.name} failed:\n{reason}\n`/mcp restart {server.name}` retries.")
         return notices
 
     async def tell_roots(self) -> None:
