@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dragoman.agent.models.tool_index import ToolIndex
 from dragoman.agent.models.local.chat import Chat, tools_in_front
 from dragoman.agent.models.local.choice import TOOLS_IN_FRONT, choose_tools
 from dragoman.agent.models.message import AssistantMessage, SummaryMessage, ToolMessage, ToolResult, ToolUse
 from dragoman.agent.models.model import ModelRequest, ToolDefinition
+from dragoman.agent.models.tool_index import ToolIndex
 from dragoman.agent.search.embedder import Unavailable
 from tests.agent.local.asking import prompt, tool
 
