@@ -59,6 +59,7 @@ from dragoman.client.session import Session
 from dragoman.client.sessions import Sessions
 from dragoman.client.sync import SyncAgent, SyncSession, connect_sync
 from dragoman.client.tool_call import ToolCallState
+from dragoman.client.trajectory import NotRecorded, Recorder, TrajectoryRecord, TrajectoryUnreadable, read_trajectory
 from dragoman.client.turn import Turn
 
 __all__ = [
@@ -82,6 +83,7 @@ __all__ = [
     "NeedsLogin",
     "NotAnAgent",
     "NotOffered",
+    "NotRecorded",
     "OptionsChanged",
     "Other",
     "PlanChanged",
@@ -90,6 +92,7 @@ __all__ = [
     "Provision",
     "Question",
     "Read",
+    "Recorder",
     "Refused",
     "RemoteAgent",
     "Reply",
@@ -107,6 +110,8 @@ __all__ = [
     "TitleChanged",
     "ToolCallState",
     "ToolChanged",
+    "TrajectoryRecord",
+    "TrajectoryUnreadable",
     "Turn",
     "TurnStopped",
     "UsageChanged",
@@ -122,5 +127,6 @@ __all__ = [
     "decline",
     "deny_all",
     "launch",
+    "read_trajectory",
     "rules",
 ]

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -20,6 +20,7 @@ from dragoman.client.misshapen import ClientRoutes
 from dragoman.client.policy import Policy, deny_all
 from dragoman.client.problem import NotAnAgent, StartTimeout, WrongVersion
 from dragoman.client.sessions import Sessions
+from dragoman.client.trajectory import Recorder
 from dragoman.errors import InvalidResult, ProcessDied, RemoteError
 from dragoman.mcp.serving.over_acp import Inside
 from dragoman.proc import EVERYTHING, Child, Supervisor
@@ -28,9 +29,6 @@ from dragoman.protocol.connection import Connection
 from dragoman.protocol.methods import ELICITATION_CREATE, INITIALIZE, SESSION_REQUEST_PERMISSION
 from dragoman.protocol.routes import Routes
 from dragoman.wire import StdioTransport
-
-if TYPE_CHECKING:
-    from dragoman.client.trajectory import Recorder
 
 PROTOCOL_VERSION = 1
 
@@ -79,7 +77,7 @@ async def connect(
     async with AsyncExitStack() as stack:
         counter = _Counter(policy or deny_all(), elicit, stack)
         counter.provide(files, terminals)
-        recorder = None if record is None else stack.enter_context(_recorder(record, command))
+        recorder = None if record is None else stack.enter_context(Recorder(record, *command[:1]))
         supervisor = await stack.enter_async_context(Supervisor())
         directory = None if cwd is None else os.fspath(cwd)
         child = await supervisor.start(command, cwd=directory, env=env, inherit=EVERYTHING, on_stderr=on_stderr)
@@ -99,12 +97,6 @@ async def connect(
         link.auth_methods = answer.auth_methods
         greeting.link = link
         yield RemoteAgent(link, counter.sessions, functions, answer)
-
-
-def _recorder(path: StrPath, command: Sequence[str]) -> "Recorder":
-    from dragoman.client.trajectory import Recorder
-
-    return Recorder(path, command[0])
 
 
 class _Counter:

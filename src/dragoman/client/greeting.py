@@ -2,14 +2,11 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from dragoman.client.link import Link
+from dragoman.client.trajectory import Recorder
 from dragoman.errors import ConnectionClosed
 from dragoman.wire import Malformed, Oversized, Receiver, Transport, parse
-
-if TYPE_CHECKING:
-    from dragoman.client.trajectory import Recorder
 
 MAX_LINES = 20
 MAX_LINE_CHARACTERS = 200
@@ -18,7 +15,7 @@ MAX_LINE_CHARACTERS = 200
 class Greeting:
     """A transport that keeps the lines that are no messages, until it is told that the agent is one."""
 
-    def __init__(self, transport: Transport, recorder: "Recorder | None" = None) -> None:
+    def __init__(self, transport: Transport, recorder: Recorder | None = None) -> None:
         self.printed: list[str] = []
         self.link: Link | None = None
         """Whose reads are counted, once the agent has answered."""

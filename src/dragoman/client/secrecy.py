@@ -7,8 +7,10 @@ import msgspec
 
 from dragoman.mcp.definition import HIDDEN, bare_address
 
-_SUSPECTS = (b'"env"', b'"headers"', b'"mcpServers"', b"\\u")
-"""What a message has to contain to be looked at more closely; an escape may stand for any letter of a key."""
+_SUSPECTS = (b'"env"', b'"headers"', b'"mcpServers"')
+"""What a message has to contain to be looked at more closely."""
+
+_UNCLEAR = b'{"hidden":"a message that may have secrets in it, and that could not be taken apart"}'
 
 
 def hide_secrets(line: bytes) -> bytes:
@@ -16,8 +18,10 @@ def hide_secrets(line: bytes) -> bytes:
     line = line.strip()
     if not any(suspect in line for suspect in _SUSPECTS):
         return line
-    message: Any = msgspec.json.decode(line)
-    return msgspec.json.encode(_clean(message))
+    try:
+        return msgspec.json.encode(_clean(msgspec.json.decode(line)))
+    except (msgspec.MsgspecError, OverflowError, RecursionError):
+        return _UNCLEAR
 
 
 def _clean(value: Any) -> Any:
@@ -32,7 +36,7 @@ def _clean(value: Any) -> Any:
 
 
 def _hide_values(value: Any) -> Any:
-    """Hide what is given to names, written as an object or as a list of names and values; an MCP server's or not."""
+    """Hide what is given to names, written as an object or as a list of names and values, and plain values."""
     match value:
         case dict():
             return dict.fromkeys(cast("dict[str, Any]", value), HIDDEN)
@@ -62,7 +66,7 @@ def _hide_server(item: Any) -> Any:
     if isinstance(server.get("url"), str):
         server["url"] = bare_address(server["url"])
     if "args" in server:
-        server["args"] = [HIDDEN for _ in server["args"]] if isinstance(server["args"], list) else HIDDEN
+        server["args"] = _hide_values(server["args"])
     return server
 
 

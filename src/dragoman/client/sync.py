@@ -94,6 +94,7 @@ def connect_sync(
     terminals: bool | Provision = False,
     elicit: Elicit | None = None,
     on_stderr: Callable[[bytes], None] | None = None,
+    record: StrPath | None = None,
     name: str = "dragoman",
     start_timeout_s: float = START_TIMEOUT_S,
 ) -> Generator["SyncAgent"]:
@@ -109,6 +110,7 @@ def connect_sync(
             terminals=terminals,
             elicit=elicit,
             on_stderr=on_stderr,
+            record=record,
             name=name,
             start_timeout_s=start_timeout_s,
         )

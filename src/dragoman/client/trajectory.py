@@ -8,11 +8,10 @@ the last of each write sealed with a checksum. What differs is what is told:
     {"seq":2,"time":1763240000005,"received":{"jsonrpc":"2.0","id":1,"result":{…}},"crc":"01234567"}
 
 `sent` and `received` are whole messages, as seen from the client. `noise` is a line of the agent that is no message,
-as a string. Values of environments and headers are replaced by `[hidden]`, wherever they are in a message; the arguments
-and addresses of MCP servers too, as far as they can hold a secret.
+as a string. Values of environments and headers are replaced by `[hidden]`, wherever they are in a message, and so is
+what else of an MCP server may be secret: its arguments, and all of its address but the place.
 """
 
-import errno
 import logging
 import os
 import time
@@ -27,12 +26,13 @@ from zlib import crc32
 import msgspec
 
 from dragoman.client.secrecy import hide_secrets
-from dragoman.errors import DragomanError, LogFailed
+from dragoman.errors import DragomanError
 from dragoman.protocol import v1
 from dragoman.protocol.decode import decode_params
 from dragoman.protocol.methods import SESSION_UPDATE
 from dragoman.store.record import SEAL, SEAL_BYTES, VERSION, encode_write, seal
 from dragoman.wire import Malformed, Oversized, parse
+from dragoman.wire.surrogates import without_halves
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +41,16 @@ MAX_NOISE_CHARACTERS = 10_000
 
 _SENT, _RECEIVED, _NOISE = b'"sent":', b'"received":', b'"noise":'
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+
+
+class NotRecorded(DragomanError):
+    """The file that was to be recorded to cannot be written; what was written before is kept."""
+
+    def __init__(self, path: str, error: OSError) -> None:
+        self.path = path
+        self.errno = error.errno
+        step = "name a file that is not there yet" if isinstance(error, FileExistsError) else "name another file"
+        super().__init__(f"cannot record to {path}: {error.strerror}; {step}")
 
 
 class TrajectoryUnreadable(DragomanError):
@@ -79,13 +89,13 @@ class TrajectoryRecord(msgspec.Struct, frozen=True):
 class Recorder:
     """Writes a trajectory; made for one connection, and left with `with`.
 
-    Raises LogFailed when the file cannot be made, or is there already. If it cannot be written later on, the conversation
-    goes on without it, and leaving raises LogFailed.
+    Raises NotRecorded when the file cannot be made, or is there already. If it cannot be written later on, the
+    conversation goes on without it, and leaving raises NotRecorded.
     """
 
     def __init__(self, path: str | os.PathLike[str], agent: str = "") -> None:
         self.path = Path(path)
-        self.failure: LogFailed | None = None
+        self.failure: NotRecorded | None = None
         self._seq = 0
         self._fd = self._open()
         about = {"agent": agent, "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
@@ -113,7 +123,7 @@ class Recorder:
         try:
             return os.open(self.path, _FLAGS, 0o600)
         except OSError as error:
-            raise LogFailed(str(self.path), error.errno or errno.EIO, "record to") from error
+            raise NotRecorded(str(self.path), error) from error
 
     def _record(self, records: Sequence[tuple[bytes, bytes]]) -> None:
         if records and self._fd >= 0:
@@ -127,7 +137,7 @@ class Recorder:
             while written < len(data):
                 written += os.write(self._fd, memoryview(data)[written:])
         except OSError as error:
-            self.failure = LogFailed(str(self.path), error.errno or errno.EIO, "record to")
+            self.failure = NotRecorded(str(self.path), error)
             log.warning("%s; nothing more is recorded", self.failure)
             self._close()
 
@@ -141,12 +151,12 @@ class Recorder:
 def read_trajectory(path: str | os.PathLike[str]) -> Generator[TrajectoryRecord]:
     """Yield the records of a trajectory; one whose last write was cut short ends with the last whole record.
 
-    Raises LogFailed when the file cannot be opened, and TrajectoryUnreadable when it is no trajectory or is damaged.
+    Raises TrajectoryUnreadable when the file cannot be opened, is no trajectory, or is damaged.
     """
     try:
         file = Path(path).open("rb")  # noqa: SIM115 -- closed below; only opening is translated
     except OSError as error:
-        raise LogFailed(os.fspath(path), error.errno or errno.EIO, "read") from error
+        raise TrajectoryUnreadable(os.fspath(path), error.strerror or "it cannot be opened") from error
     with file:
         lines = _Lines(os.fspath(path), file)
         lines.read_header()
@@ -185,6 +195,7 @@ class _Lines:
         self._file = file
         self._crc = 0
         self._seq = 0
+        self._sealed_seq = 0
 
     def read_header(self) -> None:
         first = next(self._file, b"")
@@ -205,6 +216,7 @@ class _Lines:
             is_sealed = self._is_sealed(line)
             held.append(self._decode(line))
             if is_sealed:
+                self._sealed_seq = self._seq
                 yield from held
                 held.clear()
         yield from held
@@ -215,7 +227,7 @@ class _Lines:
             self._crc = crc32(line, self._crc)
             return False
         if crc32(line[: mark.start()], self._crc) != int(mark[1], 16):
-            raise self._unreadable(f"what follows record {self._seq} is damaged")
+            raise self._unreadable(f"what follows record {self._sealed_seq} is damaged")
         self._crc = 0
         return True
 
@@ -238,10 +250,9 @@ class _Lines:
 
 
 def _received(line: bytes | Oversized) -> tuple[bytes, bytes]:
-    if isinstance(line, bytes) and not isinstance(parse(line), Malformed):
-        return _RECEIVED, hide_secrets(line)
-    if isinstance(line, bytes):
-        said = line.decode(errors="replace").strip()[:MAX_NOISE_CHARACTERS]
-    else:
-        said = f"a line of more than {line.max_bytes} bytes"
-    return _NOISE, msgspec.json.encode(said)
+    if not isinstance(line, bytes):
+        return _NOISE, msgspec.json.encode(f"a line of more than {line.max_bytes} bytes")
+    for message in (line, without_halves(line)):
+        if message is not None and not isinstance(parse(message), Malformed):
+            return _RECEIVED, hide_secrets(message)
+    return _NOISE, msgspec.json.encode(line.decode(errors="replace").strip()[:MAX_NOISE_CHARACTERS])

@@ -1,0 +1,130 @@
+"""A session as something to read: messages, tool calls and the plan, in the order in which they began."""
+
+import re
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Literal
+
+import msgspec
+
+from dragoman.client import Content, Event, PlanChanged, Session, Text, Thought, ToolCallState, ToolChanged, UserText
+from dragoman.protocol import v1
+
+Role = Literal["agent", "thought", "user"]
+Chunk = v1.AgentMessageChunk | v1.AgentThoughtChunk | v1.UserMessageChunk
+
+_ROLES: dict[type[Chunk], Role] = {
+    v1.AgentMessageChunk: "agent",
+    v1.AgentThoughtChunk: "thought",
+    v1.UserMessageChunk: "user",
+}
+
+_UNSEEN = re.compile(
+    "\x1b\\[[0-9;?]*[ -/]*[@-~]"  # colours and cursor moves
+    "|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?"  # window titles and links
+    "|\r(?=\n)"
+    "|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+    "|[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"  # those that turn the letters around them
+    "|[\ud800-\udfff]"
+)
+
+
+class Message(msgspec.Struct, frozen=True):
+    """What one side said, in one go."""
+
+    role: Role
+    blocks: tuple[v1.ContentBlock, ...]
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What the agent means to do."""
+
+    entries: tuple[v1.PlanEntry, ...]
+
+
+Entry = Message | ToolCallState | Plan
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """A whole session."""
+
+    session_id: str
+    cwd: str
+    agent: str
+    entries: tuple[Entry, ...]
+    updates: tuple[v1.SessionUpdate, ...]
+    title: str | None = None
+    updated_at: str | None = None
+
+
+def read_conversation(session: Session, agent: str, info: v1.SessionInfo | None = None) -> Conversation:
+    """Return what a load replayed."""
+    return Conversation(
+        session.id,
+        session.cwd,
+        agent,
+        tuple(_gather(session.history)),
+        tuple(update for event in session.history if (update := getattr(event, "update", None)) is not None),
+        session.title or (info.title if info else None),
+        session.updated_at or (info.updated_at if info else None),
+    )
+
+
+def plain(text: str) -> str:
+    """Return a text of unknown origin without what a terminal would obey; its lines stay."""
+    return _UNSEEN.sub("", text)
+
+
+def plain_line(text: str) -> str:
+    """Return such a text in one line."""
+    return " ".join(plain(text).split())
+
+
+def _gather(events: Iterable[Event]) -> Iterable[Entry]:
+    entries: list[_Speech | ToolCallState | Plan] = []
+    places: dict[str, int] = {}
+
+    def put(key: str, entry: ToolCallState | Plan) -> None:
+        if key in places:
+            entries[places[key]] = entry
+        else:
+            places[key] = len(entries)
+            entries.append(entry)
+
+    for event in events:
+        match event:
+            case ToolChanged(call):
+                put(f"call {call.tool_call_id}", call)
+            case PlanChanged(planned):
+                put("plan", Plan(planned))
+            case Text() | Thought() | UserText() | Content():
+                last = entries[-1] if entries else None
+                if not isinstance(last, _Speech) or not last.goes_on(event.update):
+                    last = _Speech(event.update)
+                    entries.append(last)
+                last.blocks.append(event.update.content)
+            case _:
+                pass
+    return (entry.finish() if isinstance(entry, _Speech) else entry for entry in entries)
+
+
+class _Speech:
+    """A message that may go on."""
+
+    def __init__(self, first: Chunk) -> None:
+        self.blocks: list[v1.ContentBlock] = []
+        self._kind = type(first)
+        self._message_id = first.message_id
+
+    def goes_on(self, chunk: Chunk) -> bool:
+        return type(chunk) is self._kind and chunk.message_id == self._message_id
+
+    def finish(self) -> Message:
+        blocks: list[v1.ContentBlock] = []
+        for is_text, group in groupby(self.blocks, lambda block: isinstance(block, v1.TextContent)):
+            if is_text:
+                text = "".join(block.text for block in group if isinstance(block, v1.TextContent))
+                blocks.append(v1.TextContent(text=text))
+            else:
+                blocks += group
+        return Message(_ROLES[self._kind], tuple(blocks))

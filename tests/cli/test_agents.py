@@ -1,0 +1,168 @@
+"""Agents by name: what the two files say, how they are listed, and how `-- NAME` finds one."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragoman.cli.agent_names import known_agents
+from dragoman.cli.agents import main
+from dragoman.testing import dump_turns, steps
+
+CANARY = "canary-4711"
+
+
+@pytest.fixture
+def home():
+    return Path(os.environ["DRAGOMAN_HOME"])
+
+
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    """Put only these on the PATH."""
+
+    def put(*names):
+        for name in names:
+            (tmp_path / name).write_text("#!/bin/sh\n")
+            (tmp_path / name).chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        return tmp_path
+
+    return put
+
+
+def own(home, agents):
+    (home / "agents.json").write_text(json.dumps({"agents": agents}))
+
+
+def registry(home, **distribution):
+    agent = {"id": "some-agent", "name": "Some", "version": "1.2.0", "description": "It does.", "icon": "i.svg"}
+    content = {"version": "1.0.0", "agents": [{**agent, "distribution": distribution}]}
+    (home / "registry.json").write_text(json.dumps(content))
+
+
+def everywhere(**entry):
+    systems, machines = ("darwin", "linux", "windows"), ("aarch64", "x86_64")
+    return {f"{system}-{machine}": entry for system in systems for machine in machines}
+
+
+def scripted(*turns):
+    return {"command": sys.executable, "args": ["-m", "dragoman.testing", dump_turns(list(turns))]}
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "dragoman", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+
+
+def test_without_files_it_is_said_where_they_go(home, capsys):
+    assert main([]) == 0
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert str(home / "agents.json") in told.err
+    assert str(home / "registry.json") in told.err
+
+
+def test_an_agent_of_the_own_file_is_listed_without_its_secrets(home, capsys):
+    own(home, {"mine": {"command": "mine", "args": ["--acp"], "env": {"KEY": CANARY}, "description": "My own."}})
+    assert main([]) == 0
+    text = capsys.readouterr().out
+    assert "mine (agents.json): My own.\n  mine --acp\n" in text
+    assert main(["--json"]) == 0
+    as_json = capsys.readouterr().out
+    [agent] = json.loads(as_json)
+    assert (agent["command"], agent["env"]) == (["mine", "--acp"], ["KEY"])
+    assert CANARY not in text + as_json
+
+
+def test_the_agents_of_zed_are_taken_as_they_are(home):
+    servers = {"theirs": {"type": "custom", "command": "theirs", "args": []}, "builtin": {"default_mode": "plan"}}
+    (home / "agents.json").write_text(json.dumps({"agent_servers": servers}))
+    assert list(known_agents(home)) == ["theirs"]
+
+
+@pytest.mark.parametrize(
+    ("installed", "command"),
+    [(["npx", "uvx"], ["npx", "-y", "a@1", "--acp"]), (["uvx"], ["uvx", "a==1"])],
+)
+def test_an_agent_of_the_registry_is_started_by_what_is_installed(installed, command, home, programs):
+    registry(home, npx={"package": "a@1", "args": ["--acp"]}, uvx={"package": "a==1"})
+    programs(*installed)
+    assert known_agents(home)["some-agent"].require_command() == command
+
+
+def test_a_program_that_is_installed_counts_before_a_package(home, programs):
+    registry(
+        home, binary=everywhere(archive="https://a.example/a.zip", cmd="./some", args=["acp"]), npx={"package": "a"}
+    )
+    folder = programs("some", "npx")
+    assert known_agents(home)["some-agent"].require_command() == [str(folder / "some"), "acp"]
+
+
+@pytest.mark.parametrize(
+    ("distribution", "words"),
+    [
+        ({"npx": {"package": "a"}}, "it needs npx, which is not installed"),
+        ({"binary": everywhere(archive="https://a.example/a.zip", cmd="./some")}, "https://a.example/a.zip"),
+        ({"binary": {"amiga-m68k": {"archive": "x", "cmd": "y"}}}, "the registry has nothing for"),
+    ],
+)
+def test_an_agent_that_cannot_be_started_says_why(distribution, words, home, programs, capsys):
+    registry(home, **distribution)
+    programs()
+    assert main([]) == 0
+    assert words in capsys.readouterr().out
+
+
+def test_a_name_after_two_dashes_is_an_agent(home):
+    own(home, {"mine": scripted([steps.Say("It is me.")])})
+    done = run("run", "hi", "--", "mine")
+    assert (done.stdout, done.returncode) == ("It is me.\n", 0)
+
+
+def test_the_environment_of_an_agent_reaches_it(home):
+    code = "import os, runpy, sys; assert os.environ['MARK'] == 'set'; sys.argv[1:] = [os.environ['TURNS']]; "
+    code += "runpy.run_module('dragoman.testing', run_name='__main__')"
+    env = {"MARK": "set", "TURNS": dump_turns([[steps.Say("marked")]])}
+    own(home, {"mine": {"command": sys.executable, "args": ["-c", code], "env": env}})
+    assert run("run", "hi", "--", "mine").stdout == "marked\n"
+
+
+def test_a_command_counts_before_a_name_and_so_do_several_words(home):
+    own(home, {"true": scripted([steps.Say("named")]), "mine": scripted([steps.Say("named")])})
+    assert "named" not in run("run", "hi", "--", "true").stdout
+    done = run("run", "hi", "--", "mine", "more")
+    assert "named" not in done.stdout
+    assert done.returncode != 0
+
+
+def test_an_own_agent_counts_before_one_of_the_registry(home):
+    registry(home, npx={"package": "a"})
+    own(home, {"some-agent": {"command": "mine"}})
+    assert known_agents(home)["some-agent"].command == ("mine",)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("{", "truncated"), ('{"agents": {"a": {}}}', "missing required field `command`"), ("[]", "Expected `object`")],
+)
+def test_a_file_that_is_wrong_is_told_with_its_name(text, words, home, capsys):
+    (home / "agents.json").write_text(text)
+    assert main([]) == 1
+    told = capsys.readouterr().err
+    assert words in told
+    assert str(home / "agents.json") in told
+    done = run("run", "hi", "--", "no-such-agent")
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_agent_that_cannot_be_started_ends_the_command(home):
+    registry(home, binary={"amiga-m68k": {"archive": "x", "cmd": "y"}})
+    done = run("run", "hi", "--", "some-agent")
+    assert done.returncode == 2
+    assert "the agent some-agent cannot be started: the registry has nothing for" in done.stderr

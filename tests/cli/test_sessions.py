@@ -1,0 +1,344 @@
+"""`dragoman sessions`, against our own agent and against agents that say whatever they like."""
+
+import asyncio
+import base64
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+from dragoman.client import connect
+from tests.client.driving import raw, scripted
+
+SCRIPT = """
+- - thought: "hm"
+  - text: "one <b>two</b>"
+- - tool: {name: read_file, arguments: {path: notes.txt}}
+- - text: three
+"""
+
+EVIL = "</p></pre><script>alert('x')</script><img src=https://evil.example/x onerror=alert(1)>&amp;"
+FULL = {"loadSession": True, "sessionCapabilities": {"list": {}, "fork": {}, "delete": {}}}
+PICTURE = base64.b64encode(b"\x89PNG not really").decode()
+
+
+def run(*arguments, command=None, **options):
+    line = [sys.executable, "-m", "dragoman", "sessions", *arguments, *(["--", *command] if command else [])]
+    options = {"capture_output": True, "stdin": subprocess.DEVNULL} | options
+    return subprocess.run(line, text=True, timeout=30, check=False, **options)
+
+
+@pytest.fixture
+def session_id(tmp_path):
+    """Let our own agent have a session with two turns."""
+    (tmp_path / "script.yaml").write_text(SCRIPT)
+    (tmp_path / "notes.txt").write_text("A note.\n")
+
+    async def talk():
+        agent_command = [sys.executable, "-m", "dragoman", "agent", "--model", f"script:{tmp_path}/script.yaml"]
+        async with connect(agent_command) as agent:
+            session = await agent.new_session(tmp_path)
+            await session.ask("hello")
+            await session.ask("read the notes")
+            return session.id
+
+    return asyncio.run(talk())
+
+
+def listing(*pages):
+    """Return the answers of an agent with these pages of sessions."""
+    answers = []
+    for number, page in enumerate(pages):
+        following = {"nextCursor": str(number + 1)} if number + 1 < len(pages) else {}
+        answers.append([{"result": {"sessions": page, **following}}])
+    return {"session/list": answers}
+
+
+def info(session_id, **more):
+    return {"sessionId": session_id, "cwd": "/work", **more}
+
+
+def replaying(*updates, **listed):
+    """Return an agent that has one session, `s`, with these updates."""
+    script = {
+        "session/load": [[*({"update": update} for update in updates), {"result": {}}]],
+        **listing([info("s", **listed)]),
+    }
+    return raw(script, capabilities=FULL)
+
+
+def said(text, kind="agent_message_chunk"):
+    return {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
+
+
+# ── list ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_list_is_a_table_with_short_ids(session_id, tmp_path):
+    done = run()
+    head, row = done.stdout.splitlines()
+    assert head.split() == ["ID", "TITLE", "UPDATED", "DIRECTORY"]
+    assert row.startswith(f"{session_id[:8]}  hello  ")
+    assert row.endswith(str(tmp_path))
+    assert (done.stderr, done.returncode) == ("", 0)
+
+
+def test_all_pages_are_listed_and_ids_are_as_long_as_tells_them_apart():
+    pages = listing([info("session-aa1", title="A")], [info("session-aa2")], [info("session-b")])
+    rows = run(command=raw(pages, capabilities=FULL)).stdout.splitlines()[1:]
+    assert [row.split()[0] for row in rows] == ["session-aa1", "session-aa2", "session-b"]
+
+
+def test_the_list_of_a_directory_has_no_others(session_id, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert session_id in run("list", "--cwd", ".", "--json", cwd=tmp_path).stdout
+    done = run("--cwd", "empty", cwd=tmp_path)
+    assert (done.stdout, done.returncode) == ("", 0)
+    assert f"has no sessions in {tmp_path}/empty" in done.stderr
+
+
+def test_a_list_for_programs_is_json(session_id, tmp_path):
+    [session] = json.loads(run("list", "--json").stdout)
+    assert (session["sessionId"], session["cwd"], session["title"]) == (session_id, str(tmp_path), "hello")
+
+
+def test_a_title_cannot_move_the_cursor_or_break_the_table():
+    done = run(command=raw(listing([info("s", title="a\x1b[2Jb\nc\u202e", updatedAt="never")]), capabilities=FULL))
+    assert done.stdout.splitlines()[1:] == ["s   ab c   never    /work"]
+
+
+def test_a_long_title_is_cut_unless_everything_is_asked_for():
+    command = raw(listing([info("s" * 40, title="x" * 100)]), capabilities=FULL)
+    assert "x" * 59 + "…  " in run(command=command).stdout
+    assert "x" * 100 in run("--long", command=command).stdout
+    assert "s" * 40 in run("--long", command=command).stdout
+
+
+# ── what an agent cannot do ─────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("arguments", "capability"),
+    [
+        (["list"], "sessionCapabilities.list"),
+        (["show", "x"], "loadSession"),
+        (["load", "x"], "loadSession"),
+        (["export", "x"], "loadSession"),
+        (["fork", "x"], "sessionCapabilities.fork"),
+        (["delete", "x", "--yes"], "sessionCapabilities.delete"),
+    ],
+)
+def test_what_the_agent_cannot_do_is_said_by_name(arguments, capability):
+    done = run(*arguments, command=scripted())
+    assert done.returncode == 1
+    assert f"{capability}, and dragoman-scripted-agent" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_agent_that_lists_nothing_is_asked_for_the_id_as_it_is(tmp_path):
+    command = raw({"session/load": [[{"update": said("here")}, {"result": {}}]]}, capabilities={"loadSession": True})
+    done = run("show", "s", command=command, cwd=tmp_path)
+    assert "here" in done.stdout
+    assert f"Directory: {tmp_path}".replace("_", "\\_") in done.stdout
+
+
+# ── one session ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_show_prints_the_conversation(session_id):
+    shown = run("show", session_id[:8]).stdout
+    parts = ["# hello", "## User\n\nhello", "> hm", "one <b>two</b>", "Read notes.txt (completed)", "A note.", "three"]
+    places = [shown.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_show_does_nothing_to_the_terminal():
+    shown = run("show", "s", command=replaying(said("a\x1b]0;title\x07b\x1b[31mc\x9bd"))).stdout
+    assert "abcd" in shown
+    assert "\x1b" not in shown
+
+
+def test_load_tells_what_is_there(session_id, tmp_path):
+    loaded = json.loads(run("load", session_id, "--json").stdout)
+    assert (loaded["title"], loaded["cwd"], loaded["toolCalls"]) == ("hello", str(tmp_path), 1)
+    assert "toolCalls: 1" in run("load", session_id).stdout
+
+
+def test_a_fork_is_a_session_of_its_own(session_id):
+    copy = run("fork", session_id[:8]).stdout.strip()
+    assert copy != session_id
+    assert "three" in run("show", copy).stdout
+    assert len(json.loads(run("--json").stdout)) == 2
+
+
+def test_several_sessions_that_begin_alike_are_named():
+    done = run("show", "ab", command=raw(listing([info("abc"), info("abd")]), capabilities=FULL))
+    assert done.returncode == 1
+    assert "several sessions begin with 'ab': abc, abd; give more of it" in done.stderr
+
+
+def test_a_whole_id_counts_although_others_begin_with_it():
+    script = {**listing([info("abc"), info("ab")]), "session/load": [[{"result": {}}]]}
+    assert json.loads(run("load", "ab", "--json", command=raw(script, capabilities=FULL)).stdout)["sessionId"] == "ab"
+
+
+def test_a_session_that_is_not_there_is_said(session_id):
+    done = run("show", "nowhere")
+    assert done.returncode == 1
+    assert "there is no such session" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["show"], ["list", "x"], ["open", "x"], ["show", "x", "--format", "json"], ["show", "x", "y"], ["list", "--"]],
+)
+def test_a_wrong_command_line_is_a_usage_error(arguments):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert "usage: dragoman sessions" in done.stderr
+
+
+# ── delete ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_delete_says_that_nobody_can_be_asked(session_id):
+    done = run("delete", session_id)
+    assert done.returncode == 1
+    assert "say --yes" in done.stderr
+    assert session_id in run("--json").stdout
+
+
+def test_delete_with_yes_deletes(session_id):
+    assert run("delete", session_id[:8], "--yes").stdout == f"Deleted hello ({session_id}).\n"
+    assert json.loads(run("--json").stdout) == []
+
+
+@pytest.mark.parametrize(("answer", "left"), [("n\n", 1), ("\n", 1), ("y\n", 0)])
+def test_delete_asks_at_a_terminal(answer, left, session_id):
+    ours, theirs = pty.openpty()
+    line = [sys.executable, "-m", "dragoman", "sessions", "delete", session_id]
+    with subprocess.Popen(line, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        question = b""
+        while b"[y/N]" not in question:
+            question += os.read(process.stderr.fileno(), 1024)
+        assert f"Delete hello ({session_id}) for good?".encode() in question
+        os.write(ours, answer.encode())
+        assert process.wait(30) == left
+    os.close(ours)
+    os.close(theirs)
+    assert len(json.loads(run("--json").stdout)) == left
+
+
+# ── export ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_json_has_every_update(session_id, tmp_path):
+    done = run("export", session_id, "--format", "json", "--out", "out.json", cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("", "Wrote out.json.\n")
+    exported = json.loads((tmp_path / "out.json").read_text())
+    assert exported["session"]["sessionId"] == session_id
+    kinds = [update["sessionUpdate"] for update in exported["updates"]]
+    assert kinds[0] == "user_message_chunk"
+    assert {"agent_thought_chunk", "agent_message_chunk", "tool_call", "tool_call_update"} <= set(kinds)
+
+
+def test_json_keeps_updates_that_nobody_knows():
+    command = replaying({"sessionUpdate": "weather", "sky": "grey"})
+    exported = json.loads(run("export", "s", "--format", "json", command=command).stdout)
+    assert exported["updates"] == [{"sessionUpdate": "weather", "sky": "grey"}]
+
+
+def test_markdown_fences_cannot_be_left_open_or_closed_from_inside():
+    call = {"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T *x*", "status": "completed"}
+    call["content"] = [{"type": "content", "content": {"type": "text", "text": "a\n````\nb"}}]
+    text = run("export", "s", command=replaying(said("```py\nopen"), call)).stdout
+    assert "```py\nopen\n```\n\n### Tool: T \\*x\\* (completed)" in text
+    assert "`````\na\n````\nb\n`````" in text
+
+
+def test_a_file_that_cannot_be_written_is_said(session_id, tmp_path):
+    done = run("export", session_id, "--out", str(tmp_path / "no/such/file"))
+    assert done.returncode == 1
+    assert "cannot be written: No such file or directory" in done.stderr
+
+
+class Page(HTMLParser):
+    """Collects what a browser would make of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.text += data
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    call = {"sessionUpdate": "tool_call", "toolCallId": EVIL, "title": EVIL, "rawInput": {EVIL: EVIL}}
+    call["locations"] = [{"path": EVIL}]
+    call["content"] = [
+        {"type": "content", "content": {"type": "text", "text": EVIL}},
+        {"type": "diff", "path": EVIL, "oldText": EVIL, "newText": f"{EVIL}2"},
+        {"type": "terminal", "terminalId": EVIL},
+    ]
+    blocks = [
+        {"type": "image", "mimeType": "image/png", "data": PICTURE},
+        {"type": "image", "mimeType": "image/svg+xml", "data": PICTURE},
+        {"type": "image", "mimeType": "image/png", "data": f'"{EVIL}'},
+        {"type": "resource_link", "name": EVIL, "uri": f"javascript:{EVIL}"},
+        {"type": "resource", "resource": {"uri": EVIL, "text": EVIL}},
+        {"type": EVIL},
+    ]
+    updates = [
+        said(EVIL, "user_message_chunk"),
+        said(EVIL, "agent_thought_chunk"),
+        said(EVIL),
+        call,
+        *({"sessionUpdate": "agent_message_chunk", "content": block} for block in blocks),
+        {"sessionUpdate": "plan", "entries": [{"content": EVIL, "priority": "low", "status": "pending"}]},
+    ]
+    command = replaying(*updates, title=EVIL, updatedAt=EVIL)
+    done = run("export", "s", "--format", "html", command=command, env={**os.environ, "DRAGOMAN_HOME": str(home)})
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_html_has_no_element_or_attribute_that_came_from_the_agent(page):
+    known = {"html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "dl", "dt", "dd", "section", "p"}
+    known |= {"details", "summary", "span", "pre", "ul", "li", "img", "ins", "del"}
+    tags = Page(page).tags
+    assert {tag for tag, _ in tags} == known
+    attributes = {name for _, attributes in tags for name in attributes}
+    assert attributes <= {"lang", "charset", "http-equiv", "content", "name", "class", "dir", "alt", "src"}
+
+
+def test_html_shows_what_the_agent_said_as_text(page):
+    assert Page(page).text.count("<script>alert('x')</script>") >= 12
+
+
+def test_html_takes_nothing_from_elsewhere(page):
+    assert Page(page).all("img") == [{"alt": "a picture", "src": f"data:image/png;base64,{PICTURE}"}]
+    [policy] = [meta["content"] for meta in Page(page).all("meta") if "http-equiv" in meta]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "url(" not in page
+    assert "@import" not in page
+
+
+def test_html_is_dark_where_the_reader_wants_it_dark(page):
+    assert re.search(r"@media \(prefers-color-scheme: dark\)", page)

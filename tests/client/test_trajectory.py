@@ -1,0 +1,224 @@
+"""A recorded conversation is read back as it was, without secrets, also when its end is torn."""
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragoman.client import (
+    NotRecorded,
+    Recorder,
+    Text,
+    TrajectoryUnreadable,
+    connect_sync,
+    read_trajectory,
+)
+from dragoman.protocol import v1
+from dragoman.store.record import SEAL
+from dragoman.testing import steps
+from dragoman.wire import Oversized
+from tests.client.driving import END, agent_of, chunk, raw, read, scripted, session_with
+
+CANARY = "canary-4711"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "trajectory.jsonl"
+
+
+def lines(*messages):
+    return b"".join(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n" for message in messages)
+
+
+async def test_both_sides_of_a_conversation_are_recorded_in_order(path):
+    async with session_with(scripted([steps.Say("one"), steps.Say("two")]), record=path) as session:
+        live = [event.text for event in await read(session.prompt("go")) if isinstance(event, Text)]
+    records = list(read_trajectory(path))
+    assert [record.seq for record in records] == list(range(1, len(records) + 1))
+    asked = [record.method for record in records if record.kind == "sent"]
+    assert asked == ["initialize", "session/new", "session/prompt"]
+    updates = [record.update.update for record in records if record.method == "session/update"]
+    said = [update.content.text for update in updates if isinstance(update, v1.AgentMessageChunk)]
+    assert said == live == ["one", "two"]
+    assert records[-1].message["result"] == {"stopReason": "end_turn"}
+    assert records[0].time <= records[-1].time
+
+
+def test_the_synchronous_client_records_too(path):
+    with connect_sync(scripted(), record=path) as agent:
+        agent.new_session("/")
+    assert [record.method for record in read_trajectory(path)] == ["initialize", None, "session/new", None]
+
+
+async def test_what_is_no_message_is_noise(path):
+    command = raw({}, ["garbage", '{"half": ', chunk("x"), END])
+    async with session_with(command, record=path) as session:
+        await read(session.prompt("go"))
+    noise = [record.noise for record in read_trajectory(path) if record.kind == "noise"]
+    assert noise == ["garbage", '{"half":']
+
+
+def test_oversized_lines_and_half_letters_do_no_harm(path):
+    with Recorder(path) as recorder:
+        recorder.received([Oversized(5), b'{"jsonrpc":"2.0","method":"x","params":{"a":"\\ud83d"}}'])
+    first, second = read_trajectory(path)
+    assert first.noise == "a line of more than 5 bytes"
+    assert second.message["params"] == {"a": "\ufffd"}
+
+
+async def test_the_secrets_of_servers_are_not_in_the_file(path):
+    capabilities = {"mcpCapabilities": {"http": True}}
+    servers = [
+        v1.McpServerStdio(
+            name="one",
+            command="some-server",
+            args=[f"--key={CANARY}"],
+            env=[v1.EnvVariable(name="KEY", value=CANARY)],
+        ),
+        v1.McpServerHttp(
+            name="two",
+            url=f"https://me:{CANARY}@two.example/mcp?key={CANARY}",
+            headers=[v1.HttpHeader(name="Authorization", value=f"Bearer {CANARY}")],
+        ),
+    ]
+    async with agent_of(raw(capabilities=capabilities), record=path) as agent:
+        await agent.new_session("/", mcp_servers=servers)
+    assert CANARY not in path.read_text()
+    [asked] = [record.message["params"] for record in read_trajectory(path) if record.method == "session/new"]
+    one, two = asked["mcpServers"]
+    assert (one["name"], one["command"], one["args"]) == ("one", "some-server", ["[hidden]"])
+    assert one["env"] == [{"name": "KEY", "value": "[hidden]"}]
+    assert two["url"] == "https://two.example/mcp"
+    assert two["headers"] == [{"name": "Authorization", "value": "[hidden]"}]
+
+
+def test_the_environment_of_a_terminal_is_not_in_the_file(path):
+    with Recorder(path) as recorder:
+        params = {"command": "make", "env": [{"name": "KEY", "value": CANARY}]}
+        recorder.received([lines({"id": 1, "method": "terminal/create", "params": params})])
+        recorder.received([lines({"id": 2, "method": "x", "params": {"env": {"KEY": CANARY}, "headers": CANARY}})])
+    first, second = read_trajectory(path)
+    assert first.message["params"] == {"command": "make", "env": [{"name": "KEY", "value": "[hidden]"}]}
+    assert second.message["params"] == {"env": {"KEY": "[hidden]"}, "headers": "[hidden]"}
+    assert CANARY not in path.read_text()
+
+
+def test_only_the_owner_may_read_it(path):
+    with Recorder(path):
+        pass
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def written(path):
+    """Write three writes, the last of two records, and return the bytes."""
+    with Recorder(path, "agent") as recorder:
+        recorder.sent(lines({"id": 1, "method": "a"}))
+        recorder.received([b'{"jsonrpc":"2.0","id":1,"result":{}}'])
+        recorder.sent(lines({"method": "b"}, {"method": "c"}))
+    return path.read_bytes()
+
+
+def test_the_form_is_that_of_a_session_log(path):
+    content = written(path)
+    header, *rest = content.splitlines(keepends=True)
+    assert json.loads(header)["trajectory"]["agent"] == "agent"
+    assert [bool(SEAL.search(line)) for line in rest] == [True, True, False, True]
+    assert list(json.loads(rest[0]))[:3] == ["seq", "time", "sent"]
+
+
+def test_a_file_cut_anywhere_gives_its_whole_records(path):
+    content = written(path)
+    header_end = content.index(b"\n") + 1
+    for cut in range(header_end, len(content) + 1):
+        path.write_bytes(content[:cut])
+        assert [record.seq for record in read_trajectory(path)] == list(range(1, content[:cut].count(b"\n"))), content[
+            :cut
+        ]
+
+
+def test_damage_is_told_after_what_is_good_before_it(path):
+    content = written(path)
+    path.write_bytes(content.replace(b'"method": "b"', b'"method": "B"'))
+    records = read_trajectory(path)
+    assert [next(records).seq, next(records).seq] == [1, 2]
+    with pytest.raises(TrajectoryUnreadable, match="what follows record 2 is damaged"):
+        next(records)
+
+
+def test_a_missing_write_is_told(path):
+    first, _, *rest = written(path).splitlines(keepends=True)
+    path.write_bytes(b"".join([first, *rest]))
+    with pytest.raises(TrajectoryUnreadable, match="records are missing after record 0"):
+        list(read_trajectory(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "no header of a trajectory"),
+        (b'{"dragoman":1,"session":{}}\n', "no header of a trajectory"),
+        (b'{"dragoman":2,"trajectory":{"agent":"","created":""}}\n', "it has format 2"),
+        (b'{"dragoman":1,"trajectory":{"agent":"","created":""}}\n', "its header is damaged"),
+    ],
+)
+def test_what_is_no_trajectory_is_refused(content, words, path):
+    path.write_bytes(content)
+    with pytest.raises(TrajectoryUnreadable, match=words):
+        list(read_trajectory(path))
+
+
+def test_a_file_that_is_not_there_is_said(path):
+    with pytest.raises(TrajectoryUnreadable, match="No such file"):
+        list(read_trajectory(path))
+
+
+async def test_a_file_that_is_there_is_never_written_over(path):
+    path.write_text("precious")
+    with pytest.raises(NotRecorded, match="name a file that is not there yet"):
+        async with agent_of(scripted(), record=path):
+            pass
+    assert path.read_text() == "precious"
+
+
+async def test_the_conversation_goes_on_when_nothing_more_can_be_written(path):
+    # RLIMIT_FSIZE is the whole process's, so the limit is one of a child.
+    code = """
+import asyncio, json, resource, signal, sys
+from dragoman.client import NotRecorded, connect
+
+async def main():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    async with connect(json.loads(sys.argv[1]), record=sys.argv[2]) as agent:
+        session = await agent.new_session("/")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+        print(await session.ask("x" * 5000))
+
+try:
+    asyncio.run(main())
+except NotRecorded as error:
+    print(error)
+"""
+    command = json.dumps(scripted([steps.Say("an answer")]))
+    done = subprocess.run(
+        [sys.executable, "-c", code, command, str(path)], capture_output=True, text=True, timeout=30, check=False
+    )
+    answer, failure = done.stdout.splitlines()
+    assert answer == "an answer"
+    assert failure.startswith(f"cannot record to {path}: File too large")
+    assert [record.method for record in read_trajectory(path)][:3] == ["initialize", None, "session/new"]
+
+
+def test_the_program_in_the_docs_runs():
+    root = Path(__file__).parent.parent.parent
+    [program] = re.findall(r"^```python\n(.*?)^```", (root / "docs/sessions.md").read_text(), re.DOTALL | re.MULTILINE)
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    command = [sys.executable, "-W", "error", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "received session/update\nAgentMessageChunk" in done.stdout
