@@ -1,23 +1,46 @@
+import json
 import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from dragoman.testing import dump_turns, steps
 
 DRAGOMAN = [sys.executable, "-m", "dragoman"]
+RAW_AGENT = str(Path(__file__).parent.parent / "client" / "raw_agent.py")
+RETRY = "[the provider is busy; trying again in 2 s]\n"
 
 
-def run(*turns, prompt="go", options=()):
-    agent = [sys.executable, "-m", "dragoman.testing", dump_turns(list(turns))]
-    command = [*DRAGOMAN, "run", prompt, *options, "--", *agent]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+def scripted(*turns):
+    return [sys.executable, "-m", "dragoman.testing", dump_turns(list(turns))]
+
+
+def raw(script):
+    return [sys.executable, RAW_AGENT, json.dumps(script)]
+
+
+def dragoman_run(*arguments, **options):
+    command = [*DRAGOMAN, "run", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, **options)
+
+
+def run(*turns, prompt="go", options=(), **settings):
+    return dragoman_run(prompt, *options, "--", *scripted(*turns), **settings)
+
+
+def script_file(path, *replies):
+    path.write_text(json.dumps(list(replies)))
+    return ["--model", f"script:{path}"]
+
+
+# ── the answer ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_without_a_command_our_own_agent_answers():
-    done = subprocess.run([*DRAGOMAN, "run", "hi"], capture_output=True, text=True, timeout=30, check=False)
+    done = dragoman_run("hi")
     assert done.returncode == 0
     assert "I am **guide**" in done.stdout
     assert done.stderr == ""
@@ -29,19 +52,81 @@ def test_the_answer_goes_to_stdout_and_ends_in_a_newline():
 
 
 def test_the_answer_streams_as_it_comes():
-    agent = [sys.executable, "-m", "dragoman.testing", dump_turns([[steps.Say("first\n"), steps.WaitForCancel()]])]
+    agent = scripted([steps.Say("first\n"), steps.WaitForCancel()])
     with subprocess.Popen([*DRAGOMAN, "run", "go", "--", *agent], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "first\n"
         assert process.poll() is None
-        os.kill(process.pid, signal.SIGINT)
-        assert process.wait(10) == 130
+        os.kill(process.pid, signal.SIGTERM)
+        assert process.wait(10) == 128 + signal.SIGTERM
 
 
-def test_permission_is_denied_because_nobody_was_asked():
-    done = run([steps.AskPermission(title="rm -rf /")])
-    assert done.stdout == "outcome: selected no\n"
-    assert "[denied: rm -rf /]" in done.stderr
-    assert "\x1b" not in done.stderr
+def test_a_dash_reads_the_prompt_from_stdin(tmp_path):
+    (tmp_path / "notes.txt").write_text("a line of notes\n")
+    done = dragoman_run("-", cwd=tmp_path, input="read notes.txt")
+    assert "a line of notes" in done.stdout
+
+
+def test_a_message_that_follows_another_begins_a_line():
+    updates = [
+        steps.Update(
+            {"sessionUpdate": "agent_message_chunk", "messageId": name, "content": {"type": "text", "text": name}}
+        )
+        for name in ("a", "a", "b")
+    ]
+    assert run(updates).stdout == "aa\nb\n"
+
+
+def test_a_notice_in_a_thought_is_shown_beside_the_answer():
+    done = run([steps.Think("let me see"), steps.Think(RETRY), steps.Say("here")])
+    assert (done.stdout, done.stderr) == ("here\n", RETRY)
+
+
+def test_a_tool_call_is_named_once_and_by_its_last_title():
+    call = {"toolCallId": "1", "sessionUpdate": "tool_call_update"}
+    done = run(
+        [
+            steps.Update({**call, "sessionUpdate": "tool_call", "title": "read_file"}),
+            steps.Update({**call, "title": "Read notes.txt", "status": "in_progress"}),
+            steps.Update({**call, "status": "completed"}),
+        ]
+    )
+    assert done.stderr == "[Read notes.txt]\n"
+
+
+def test_where_both_outputs_lead_to_one_place_an_aside_begins_a_line():
+    command = [*DRAGOMAN, "run", "go", "--", *scripted([steps.Say("so far"), steps.Exit(7, "out of memory")])]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=30, check=False)
+    assert done.stdout.startswith("so far\ndragoman run: ")
+
+
+@pytest.mark.parametrize("form", ["text", "json", "ndjson"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_goes_away_ends_the_run_without_a_word(tmp_path, form, unbuffered):
+    model = script_file(tmp_path / "long.yaml", [{"text": "line after line\n", "repeat": 50_000}])
+    with subprocess.Popen(
+        [*DRAGOMAN, "run", "go", "--format", form, *model],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    ) as process:
+        assert len(os.read(process.stdout.fileno(), 1)) == 1
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(30) == 128 + signal.SIGPIPE
+
+
+def test_half_a_surrogate_pair_is_no_reason_to_stop():
+    line = (
+        '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":'
+        '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a\\ud83db"}}}}'
+    )
+    done = dragoman_run("go", "--", *raw({"session/prompt": [[line, {"result": {"stopReason": "end_turn"}}]]}))
+    assert done.returncode == 0
+    assert done.stdout.startswith("a")
+    assert done.stdout.endswith("b\n")
+
+
+# ── how it ended ────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -54,7 +139,7 @@ def test_the_exit_code_tells_the_stop_reason(reason, code):
 def test_an_agent_that_dies_is_reported_with_its_exit_code_and_last_words():
     done = run([steps.Say("so far"), steps.Exit(7, "out of memory")])
     assert done.returncode == 1
-    assert "so far" in done.stdout
+    assert done.stdout == "so far\n"
     assert "exited with code 7" in done.stderr
     assert "out of memory" in done.stderr
 
@@ -66,10 +151,89 @@ def test_a_stop_reason_outside_the_protocol_is_reported():
     assert "bored" in done.stderr
 
 
-def test_an_error_answer_is_reported_with_its_data():
-    done = run([steps.Fail(-32000, "log in first")])
+def test_when_the_time_is_up_the_turn_is_cancelled_and_the_code_is_124():
+    done = run([steps.Say("so far"), steps.WaitForCancel()], options=["--timeout", "5"])
+    assert done.returncode == 124
+    assert done.stdout == "so far\n"
+    assert done.stderr == "dragoman run: the time is up: it was not done within 5 s\n"
+
+
+def test_an_agent_that_says_nothing_is_out_of_time_as_well():
+    done = dragoman_run("hi", "--timeout", "0.5", "--", "sleep", "60")
+    assert done.returncode == 124
+    assert "within 0.5 s" in done.stderr
+
+
+# ── what went wrong ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"details": "the disk is full"}, "Internal error: the disk is full (-32603)"),
+        ({"path": "$.prompt", "problem": "is empty"}, "Internal error: $.prompt: is empty (-32603)"),
+        ({"hint": {"a": 1}, "n": 2}, "Internal error: hint: a: 1; n: 2 (-32603)"),
+        (["x"], 'Internal error: ["x"] (-32603)'),
+        ("Internal error", "Internal error (-32603)"),
+        (None, "Internal error (-32603)"),
+    ],
+)
+def test_an_error_is_told_in_words_and_once(data, words):
+    done = run([steps.Fail(-32603, data)])
     assert done.returncode == 1
-    assert "Authentication required: log in first" in done.stderr
+    assert done.stderr == f"dragoman run: the agent answered session/prompt with an error: {words}\n"
+
+
+def test_an_internal_error_comes_with_the_end_of_the_agents_stderr():
+    error = {"error": {"code": -32603, "message": "Internal error"}}
+    agent = ["sh", "-c", 'echo "KeyError: prompt" >&2; exec "$@"', "sh", *raw({"session/prompt": [[error]]})]
+    done = dragoman_run("go", "--", *agent)
+    assert done.returncode == 1
+    assert done.stderr.endswith("Internal error (-32603)\nits stderr ends:\nKeyError: prompt\n")
+
+
+def test_an_error_that_says_what_is_wrong_comes_without_it():
+    error = {"error": {"code": -32602, "message": "Invalid params", "data": "no such session"}}
+    agent = ["sh", "-c", 'echo "started" >&2; exec "$@"', "sh", *raw({"session/prompt": [[error]]})]
+    done = dragoman_run("go", "--", *agent)
+    assert "Invalid params: no such session (-32602)\n" in done.stderr
+    assert "started" not in done.stderr
+
+
+def test_a_login_is_asked_for_in_words_of_the_shell():
+    method = {"id": "key", "name": "A key", "description": "of your account", "type": "terminal", "args": ["--login"]}
+    script = {
+        "initialize": [[{"result": {"protocolVersion": 1, "authMethods": [method]}}]],
+        "session/new": [[{"error": {"code": -32000, "message": "Authentication required", "data": "log in first"}}]],
+    }
+    done = dragoman_run("go", "--", *raw(script))
+    assert done.returncode == 1
+    assert "needs a login (log in first): choose one of its ways\n- A key: of your account; run " in done.stderr
+    assert done.stderr.rstrip().endswith(" --login")
+    assert "await" not in done.stderr
+
+
+def test_what_the_agent_has_said_in_its_answer_is_not_said_again():
+    done = run([steps.Say("The disk is full.\n"), steps.Fail(-32602, "The disk is full.")])
+    assert done.stdout == "The disk is full.\n"
+    assert done.stderr == "dragoman run: the agent answered session/prompt with an error: Invalid params (-32602)\n"
+
+
+def test_a_key_that_our_own_agent_lacks_is_asked_for_once(monkeypatch):
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    done = dragoman_run("hi", "--model", "anthropic:some-model")
+    assert done.returncode == 1
+    assert (done.stdout + done.stderr).count("ANTHROPIC_API_KEY") == 1
+    assert "the agent needs a login first" in done.stderr
+
+
+def test_a_program_that_ends_at_once_is_shown_with_all_that_it_wrote():
+    done = dragoman_run("hi", "--", "sh", "-c", "echo usage; echo bad flag >&2; exit 3")
+    assert done.stderr == (
+        "dragoman run: sh is no ACP agent, or not with these arguments: it exited with code 3 before it answered; "
+        "many programs are agents only with a flag, such as --acp or acp\n"
+        "it printed:\nusage\nits stderr ends:\nbad flag\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,20 +241,41 @@ def test_an_error_answer_is_reported_with_its_data():
     [
         (["no-such-agent"], "no such command"),
         (["sh", "-c", "echo not an agent; exit 3"], "exited with code 3"),
-        (["true"], "exited with code 0"),
+        (["true"], "true is no ACP agent"),
+        (["cat"], "cat is no ACP agent"),
     ],
 )
 def test_what_is_no_agent_is_reported(command, words):
-    done = subprocess.run(
-        [*DRAGOMAN, "run", "hi", "--", *command], capture_output=True, text=True, timeout=30, check=False
-    )
+    done = dragoman_run("hi", "--", *command)
     assert done.returncode == 1
     assert words in done.stderr
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [[], ["hi", "--"], ["hi", "there"]])
-def test_a_wrong_command_line_is_a_usage_error(arguments):
-    done = subprocess.run([*DRAGOMAN, "run", *arguments], capture_output=True, text=True, timeout=30, check=False)
+def test_our_own_agent_speaks_for_itself():
+    done = dragoman_run("hi", "--model", "nonsense")
+    assert done.returncode == 1
+    assert done.stderr.startswith("dragoman agent: there is no model 'nonsense'")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "PROMPT"),
+        (["hi", "--"], "no command after --"),
+        (["hi", "there"], "there"),
+        ([" "], "the prompt is empty"),
+        (["-"], "stdin had no prompt"),
+        (["hi", "--file", "/no/such/file"], "/no/such/file"),
+        (["hi", "--timeout", "0"], "number of seconds"),
+        (["hi", "--model", "guide", "--", "cat"], "--model"),
+        (["hi", "--agent", "a.yaml", "--", "cat"], "--agent"),
+        (["hi", "--session", "a", "--continue"], "--continue"),
+    ],
+)
+def test_a_wrong_command_line_is_a_usage_error(arguments, words):
+    done = dragoman_run(*arguments, stdin=subprocess.DEVNULL)
     assert done.returncode == 2
     assert "usage: dragoman run" in done.stderr
+    assert words in done.stderr

@@ -6,11 +6,15 @@ from importlib import import_module
 
 COMMANDS = {
     "agent": "serve ACP on stdin and stdout, for an editor to start",
+    "agents": "show the agents that are known by name",
+    "chat": "talk with an agent in the terminal",
+    "completion": "print what completes these commands in a shell",
     "init": "write an agent file, or show how an editor is told of the agent",
     "login": "keep the key of a provider",
     "logout": "forget the key of a provider",
     "mcp": "show the MCP servers that a session would get, or edit them",
     "run": "give an agent one prompt and print its answer",
+    "sessions": "show, export, copy or delete the sessions that an agent keeps",
 }
 
 USAGE_ERROR = 2

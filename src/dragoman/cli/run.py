@@ -1,124 +1,200 @@
 """`dragoman run`: give an agent one prompt and print its answer as it streams."""
 
 import argparse
+import asyncio
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from dragoman import __version__
+import msgspec
+
 from dragoman.cli.command import split_command
 from dragoman.cli.loop import Stopped, run
-from dragoman.client import launch
-from dragoman.errors import DragomanError, InvalidResult
-from dragoman.protocol import v1
-from dragoman.protocol.connection import Connection
-from dragoman.protocol.methods import (
-    INITIALIZE,
-    SESSION_NEW,
-    SESSION_PROMPT,
-    SESSION_REQUEST_PERMISSION,
-    SESSION_UPDATE,
-)
-from dragoman.protocol.routes import Routes
-from dragoman.wire import IncomingRequest
+from dragoman.cli.run_error import Log, explain
+from dragoman.cli.run_options import make_parser
+from dragoman.cli.run_output import OUTPUTS, Output
+from dragoman.cli.run_policy import BadPolicy, make_policy
+from dragoman.cli.run_prompt import Attachment, BadPrompt, read_files, read_prompt
+from dragoman.cli.run_question import Person, has_person
+from dragoman.cli.run_record import FAILED, TIMEOUT, USAGE, Record
+from dragoman.cli.run_screen import Screen
+from dragoman.client import Policy, RemoteAgent, Session, connect
+from dragoman.client.check import has
+from dragoman.client.connect import START_TIMEOUT_S
+from dragoman.client.problem import Refused
+from dragoman.client.turn import CANCEL_TIMEOUT_S, Turn
+from dragoman.errors import DragomanError
 
-PROTOCOL_VERSION = 1
+KILLED = 128 + signal.SIGINT
+READER_GONE = 128 + signal.SIGPIPE
 
-EXIT_CODES = {"end_turn": 0, "max_tokens": 3, "max_turn_requests": 3, "refusal": 4, "cancelled": 5}
-"""What the shell sees of a stop reason; 1 is a failure of the agent, 2 a wrong command line."""
+
+class Job(msgspec.Struct, frozen=True):
+    """What is to be done."""
+
+    command: list[str]
+    is_own: bool
+    prompt: str
+    files: list[Attachment]
+    policy: Policy
+    servers: list[Path]
+    session_id: str | None
+    goes_on: bool
+    timeout_s: float | None
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one prompt and return the exit code for its stop reason."""
+    """Run one prompt and return the exit code that tells how it went."""
     own, command = split_command(argv)
-    parser = _parser()
+    parser = make_parser()
     options = parser.parse_args(own)
     if not command:
         parser.error("there is no command after --; name an agent, or leave -- out to use dragoman's own")
+    if "--" in argv and (options.model or options.agent):
+        parser.error("--model and --agent are for dragoman's own agent; give another one its options after its command")
     logging.basicConfig(stream=sys.stderr, level=os.environ.get("DRAGOMAN_LOG", "ERROR").upper())
+    screen = Screen()
     try:
-        return EXIT_CODES[run(_run(options.prompt, command))]
-    except DragomanError as error:
-        print(f"dragoman run: {error}", file=sys.stderr)
-        return 1
+        job = _make_job(options, command, screen, is_own="--" not in argv)
+    except (BadPolicy, BadPrompt) as error:
+        parser.error(str(error))
+    return _carry_out(job, OUTPUTS[options.format](screen), screen)
+
+
+def _make_job(options: argparse.Namespace, command: list[str], screen: Screen, *, is_own: bool) -> Job:
+    person = Person(screen).ask if has_person() else None
+    for flag, value in (("--model", options.model), ("--agent", options.agent)):
+        if value:
+            command = [*command, flag, value]
+    return Job(
+        command=command,
+        is_own=is_own,
+        policy=make_policy(options.policy, person),
+        files=read_files(options.file),
+        prompt=read_prompt(options.prompt),
+        servers=[Path(name).absolute() for name in options.mcp],
+        session_id=options.session,
+        goes_on=options.goes_on,
+        timeout_s=options.timeout,
+    )
+
+
+def _carry_out(job: Job, output: Output, screen: Screen) -> int:
+    work = _Run(job, output, screen)
+    try:
+        code = _end(work, job)
+        output.finish(work.record, code)
     except Stopped as stopped:
+        screen.end_line()
         return 128 + stopped.signal_number
+    except BrokenPipeError:
+        return READER_GONE
+    return code
 
 
-async def _run(prompt: str, command: Sequence[str]) -> v1.StopReason:
-    screen = _Screen()
-    routes = Routes("client")
-    routes.on_notification(SESSION_UPDATE, screen.show)
-    routes.on_request(SESSION_REQUEST_PERMISSION, screen.deny)
-    async with launch(command, routes) as agent:
-        await _initialize(agent)
-        session = await agent.call(SESSION_NEW, v1.NewSessionRequest(cwd=str(Path.cwd()), mcp_servers=[]))
-        answer = await agent.call(
-            SESSION_PROMPT,
-            v1.PromptRequest(session_id=session.session_id, prompt=[v1.TextContent(text=prompt)]),
-        )
-        screen.finish()
-        return answer.stop_reason
+def _end(work: "_Run", job: Job) -> int:
+    record = work.record
+    try:
+        run(work.go())
+    except DragomanError as error:
+        if not work.is_late:
+            record.error = explain(error, work.log, record.text, is_own=job.is_own)
+            return USAGE if isinstance(error, Refused) else FAILED
+    except TimeoutError:
+        if not work.is_late:
+            raise
+    if work.is_late:
+        record.error = f"the time is up: it was not done within {job.timeout_s:g} s"
+        return TIMEOUT
+    return record.exit_code
 
 
-async def _initialize(agent: Connection) -> None:
-    answer = await agent.call(
-        INITIALIZE,
-        v1.InitializeRequest(
-            protocol_version=PROTOCOL_VERSION,
-            client_info=v1.Implementation(name="dragoman", title="Dragoman", version=__version__),
-        ),
-    )
-    if answer.protocol_version != PROTOCOL_VERSION:
-        raise InvalidResult(
-            INITIALIZE.name,
-            f"the agent speaks version {answer.protocol_version} of the protocol and we speak {PROTOCOL_VERSION}",
-        )
+class _Run:
+    """One prompt, from the start of the agent to its end."""
+
+    def __init__(self, job: Job, output: Output, screen: Screen) -> None:
+        self.record = Record()
+        self.log = Log()
+        self.is_late = False
+        self._job = job
+        self._output = output
+        self._screen = screen
+
+    async def go(self) -> None:
+        """Do it; raises DragomanError, TimeoutError and BrokenPipeError."""
+        limit = asyncio.timeout(self._job.timeout_s)
+        try:
+            async with limit:
+                await self._work()
+        finally:
+            self.is_late = limit.expired()
+
+    async def _work(self) -> None:
+        job = self._job
+        start_timeout_s = job.timeout_s or START_TIMEOUT_S
+        async with connect(
+            job.command, policy=job.policy, on_stderr=self.log.add, start_timeout_s=start_timeout_s
+        ) as agent:
+            session = self.record.session = await _open(agent, job)
+            self._output.begin(session)
+            blocks = [file.as_block(agent.capabilities.prompt_capabilities) for file in job.files]
+            turn = session.prompt([job.prompt, *blocks])
+            self._watch_keys(session)
+            await self._read(turn)
+
+    async def _read(self, turn: Turn) -> None:
+        async with turn:
+            async for event in turn:
+                self._output.show(event, self.record.take(event))
+        done = self.record.done
+        if done is not None and self.record.exit_code == FAILED:
+            self.record.error = (
+                f"the agent ended its turn with a stopReason that the protocol lacks: {done.stop_reason!r}"
+            )
+
+    def _watch_keys(self, session: Session) -> None:
+        """Let Ctrl-C cancel the turn; the second one, or an agent that does not end it, ends everything."""
+        loop = asyncio.get_running_loop()
+
+        def interrupt() -> None:
+            if self.record.is_interrupted:
+                self._kill()
+            self.record.is_interrupted = True
+            self._screen.aside("[cancelling; Ctrl-C again stops the agent at once]")
+            session.cancel()
+            loop.call_later(CANCEL_TIMEOUT_S, self._kill)
+
+        loop.add_signal_handler(signal.SIGINT, interrupt)
+
+    def _kill(self) -> None:
+        """End at once: the warden of the agent, which outlives us, ends it and all that it started."""
+        self._screen.aside("[the agent has not ended its turn: it is stopped]")
+        os._exit(KILLED)
 
 
-class _Screen:
-    """The answer on stdout; what happens beside it on stderr."""
-
-    def __init__(self) -> None:
-        self._dim, self._plain = ("\x1b[2m", "\x1b[0m") if sys.stderr.isatty() else ("", "")
-        self._last = "\n"
-
-    def show(self, notification: v1.SessionNotification) -> None:
-        match notification.update:
-            case v1.AgentMessageChunk(content=v1.TextContent(text=text)):
-                self._last = text or self._last
-                print(text, end="", flush=True)
-            case v1.ToolCall(title=title):
-                self._aside(f"[{title}]")
-            case _:
-                pass
-
-    async def deny(self, params: v1.RequestPermissionRequest, request: IncomingRequest) -> v1.RequestPermissionResponse:
-        """Refuse: nobody is asked here, so nobody has agreed."""
-        del request
-        self._aside(f"[denied: {params.tool_call.title or params.tool_call.tool_call_id}]")
-        for option in params.options:
-            if option.kind in ("reject_once", "reject_always"):
-                return v1.RequestPermissionResponse(outcome=v1.SelectedPermissionOutcome(option_id=option.option_id))
-        return v1.RequestPermissionResponse(outcome=v1.CancelledPermissionOutcome())
-
-    def finish(self) -> None:
-        if not self._last.endswith("\n"):
-            print(flush=True)
-
-    def _aside(self, text: str) -> None:
-        print(f"{self._dim}{text}{self._plain}", file=sys.stderr)
+async def _open(agent: RemoteAgent, job: Job) -> Session:
+    """Open the session that is asked for; without a replay where the agent can."""
+    session_id = await _newest(agent) if job.goes_on else job.session_id
+    if session_id is None:
+        return await agent.new_session(mcp_servers=job.servers)
+    if has(agent.capabilities, "agentCapabilities.sessionCapabilities.resume"):
+        return await agent.resume_session(session_id, mcp_servers=job.servers)
+    return await agent.load_session(session_id, mcp_servers=job.servers)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="dragoman run",
-        usage="%(prog)s [-h] PROMPT [-- CMD ...]",
-        description="Start an agent, give it one prompt and print its answer as it streams. "
-        "CMD is any ACP agent; without it, dragoman's own is used.",
-        epilog="Exit codes: 0 done, 1 the agent failed, 2 usage, 3 stopped at a limit, 4 refused, 5 cancelled.",
-    )
-    parser.add_argument("prompt", metavar="PROMPT", help="what to say to the agent")
-    return parser
+async def _newest(agent: RemoteAgent) -> str:
+    cwd = Path.cwd()
+    found = [info async for info in agent.list_sessions(cwd)]
+    if not found:
+        raise NothingToContinue(cwd)
+    return max(found, key=lambda info: info.updated_at or "").session_id
+
+
+class NothingToContinue(Refused):
+    """There is no session in this directory."""
+
+    def __init__(self, cwd: Path) -> None:
+        super().__init__(f"the agent has no session in {cwd} to continue; leave --continue out to begin one")

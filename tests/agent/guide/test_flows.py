@@ -142,10 +142,10 @@ FAILURES = [
     ("run make", "bad\n[exit code 2]", ["failed with exit status 2", "bad"]),
     ("run sleep 9", "[no output]\n[it did not end in time and was stopped]", ["did not end in time"]),
     ("run sleep 9", "[no output]\n[killed by SIGKILL]", ["was ended by SIGKILL"]),
-    ("write a.txt: b", "the person declined", ["You declined; nothing was changed."]),
-    ("write a.txt: b", "The user declined this call.", ["You declined; nothing was changed."]),
-    ("run make", "Permission rejected by the user", ["You declined; nothing was changed."]),
-    ("read a.txt", "declined", ["You declined, so I did not look."]),
+    ("write a.txt: b", "the person declined", ["That was not allowed; nothing was changed."]),
+    ("write a.txt: b", "The user declined this call.", ["That was not allowed; nothing was changed."]),
+    ("run make", "Permission rejected by the user", ["That was not allowed; nothing was changed."]),
+    ("read a.txt", "declined", ["That was not allowed, so I did not look."]),
 ]
 
 

@@ -54,7 +54,7 @@ def describe(use: ToolUse, result: ToolResult, kind: str | None) -> str:
     """Say what came of a tool."""
     if was_declined(result):
         changes = kind not in ("read", "list", "search")
-        return "You declined; nothing was changed." if changes else "You declined, so I did not look."
+        return "That was not allowed; nothing was changed." if changes else "That was not allowed, so I did not look."
     if result.failed and not (kind == "run" and _ENDED.search(result.text)):
         return _failure(use, result)
     tell = _TOLD.get(kind or "", _foreign)

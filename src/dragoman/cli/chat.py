@@ -1,0 +1,114 @@
+"""`dragoman chat`: talk with an agent in the terminal."""
+
+import argparse
+import io
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from dragoman.cli.chatting.background import Background
+from dragoman.cli.chatting.clean import clean
+from dragoman.cli.chatting.openings import Openings
+from dragoman.cli.chatting.options import choose
+from dragoman.cli.command import split_command
+from dragoman.client import Session
+from dragoman.errors import DragomanError
+
+HISTORY = "chat-history"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Talk until the person leaves, or stdin ends."""
+    own, command = split_command(argv)
+    parser = _parser()
+    options = parser.parse_args(own)
+    if not command:
+        parser.error("there is no command after --; name an agent, or leave -- out to use dragoman's own")
+    if options.agent and "--" in argv:
+        parser.error("--agent is for dragoman's own agent; leave it out, or leave out -- CMD")
+    cwd = Path(options.cwd).absolute()
+    if not cwd.is_dir():
+        parser.error(f"--cwd: {cwd} is no directory")
+    logging.basicConfig(stream=sys.stderr, level=os.environ.get("DRAGOMAN_LOG", "CRITICAL").upper())
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character is no reason to end
+    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGHUP, _stop)
+    if "--" not in argv:
+        command += _own_options(options)
+    try:
+        return _chat(options, command, cwd)
+    except DragomanError as error:
+        print(f"dragoman chat: {clean(str(error))}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+def _chat(options: argparse.Namespace, command: list[str], cwd: Path) -> int:
+    has_person = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    with Background(command, has_person=has_person) as background:
+        openings = Openings(background, cwd, Path(options.mcp).absolute() if options.mcp else None)
+        session = _open(openings, options)
+        if options.model and "--model" not in command:
+            background.call(choose(session, "model", options.model))
+        if has_person:
+            _talk(background, openings, session)
+        else:
+            from dragoman.cli.chatting.piped import Piped
+
+            Piped(background, session).run(sys.stdin)
+    return 0
+
+
+def _talk(background: Background, openings: Openings, session: Session) -> None:
+    from dragoman.cli.chatting.conversation import Conversation, has_colours
+    from dragoman.cli.chatting.screen import Screen
+    from dragoman.cli.home import home
+
+    screen = Screen(sys.stdout, colour=has_colours())
+    conversation = Conversation(background, openings, screen, home() / HISTORY, colour=has_colours())
+    conversation.enter(session)
+    conversation.run()
+
+
+def _open(openings: Openings, options: argparse.Namespace) -> Session:
+    if options.session:
+        return openings.reopen(options.session)
+    return openings.newest() if options.is_continued else openings.new()
+
+
+def _own_options(options: argparse.Namespace) -> list[str]:
+    given = {"--model": options.model, "--agent": options.agent and str(Path(options.agent).absolute())}
+    return [word for name, value in given.items() if value for word in (name, value)]
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    del frame
+    raise SystemExit(128 + number)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dragoman chat",
+        usage="%(prog)s [-h] [--cwd D] [--mcp FILE] [--session ID | --continue] [--model NAME] [--agent FILE] "
+        "[-- CMD ...]",
+        description="Talk with an agent in the terminal. CMD is any ACP agent; without it, dragoman's own is used. "
+        "When stdin or stdout is no terminal, every line of stdin is a prompt, the answers go to stdout as they are, "
+        "and whatever needs permission is denied.",
+        epilog="In the conversation, :help shows the commands. What was written is kept in $DRAGOMAN_HOME/chat-history "
+        "(~/.dragoman). NO_COLOR=1 leaves out the colours.",
+    )
+    parser.add_argument("--cwd", metavar="D", default=".", help="the session's directory (default: the current one)")
+    parser.add_argument("--mcp", metavar="FILE", help="give the session the MCP servers of this file")
+    before = parser.add_mutually_exclusive_group()
+    before.add_argument("--session", metavar="ID", help="go on with this session")
+    before.add_argument("--continue", dest="is_continued", action="store_true", help="go on with the last session")
+    parser.add_argument("--model", metavar="NAME", help="the model to talk with")
+    parser.add_argument("--agent", metavar="FILE", help="the agent file, for dragoman's own agent")
+    return parser

@@ -1,0 +1,113 @@
+"""The line where a person writes: readline, with a history that is kept, completion, and more than one line.
+
+A line goes on after a trailing backslash; three quotes alone begin and end a longer text; Alt-Enter breaks the line in
+place where readline is GNU's. What is pasted comes in as it is.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+
+try:
+    import readline
+except ImportError:
+    readline = None
+
+MAX_HISTORY = 2000
+QUOTES = '"""'
+
+Complete = Callable[[str, str], Sequence[str]]
+"""Returns what could stand instead of a word (the second), given the line so far."""
+
+
+class Entry:
+    """Reads what a person writes."""
+
+    def __init__(self, history: Path, complete: Complete, *, colour: bool) -> None:
+        self._history = history
+        self._complete = complete
+        self._colour = colour
+        self._matches: Sequence[str] = ()
+        if readline is not None:
+            self._set_up(readline)
+
+    def read(self, prompt: str) -> str:
+        """Return what was written; raises EOFError at Ctrl-D and KeyboardInterrupt at Ctrl-C."""
+        line = self._line(prompt)
+        if line.strip() == QUOTES:
+            return self._remember(self._quoted())
+        lines = [line]
+        while lines[-1].endswith("\\"):
+            lines[-1] = lines[-1][:-1]
+            lines.append(self._line("· "))
+        return self._remember("\n".join(lines))
+
+    def read_answer(self, prompt: str) -> str:
+        """Return one line that is no part of the history."""
+        return self._line(prompt)
+
+    def _quoted(self) -> str:
+        lines: list[str] = []
+        while (line := self._line("· ")).rstrip() != QUOTES:
+            lines.append(line)
+        return "\n".join(lines)
+
+    def _line(self, prompt: str) -> str:
+        if not self._colour:
+            return input(prompt)
+        # readline has to know which characters take no room.
+        return input(f"\x01\x1b[1;32m\x02{prompt}\x01\x1b[0m\x02")
+
+    def _set_up(self, readline: ModuleType) -> None:
+        readline.set_auto_history(False)
+        readline.set_completer(self._match)
+        readline.set_completer_delims(" \n")
+        if "libedit" in (readline.__doc__ or ""):
+            readline.parse_and_bind("bind ^I rl_complete")
+        else:
+            readline.parse_and_bind("tab: complete")
+            readline.parse_and_bind(r'"\e\C-m": "\C-v\C-j"')
+            readline.parse_and_bind("set enable-bracketed-paste on")
+            readline.parse_and_bind("set show-all-if-ambiguous on")
+            readline.parse_and_bind("set completion-query-items 60")
+        for text in self._load():
+            readline.add_history(text)
+
+    def _match(self, word: str, state: int) -> str | None:
+        if state == 0 and readline is not None:
+            self._matches = self._complete(readline.get_line_buffer()[: readline.get_endidx()], word)
+        return self._matches[state] if state < len(self._matches) else None
+
+    def _load(self) -> list[str]:
+        try:
+            lines = self._history.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return []
+        texts = [_decode(line) for line in lines[-MAX_HISTORY:]]
+        if len(lines) > 2 * MAX_HISTORY:
+            self._history.write_text("".join(f"{line}\n" for line in lines[-MAX_HISTORY:]), encoding="utf-8")
+        return [text for text in texts if text]
+
+    def _remember(self, text: str) -> str:
+        if not text.strip():
+            return text
+        if readline is not None:
+            readline.add_history(text)
+        try:
+            self._history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with open(os.open(self._history, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a") as file:  # noqa: PTH123 -- the mode
+                file.write(f"{json.dumps(text)}\n")
+        except OSError as error:
+            print(f"(the history is not kept: {error.strerror})", file=sys.stderr)
+        return text
+
+
+def _decode(line: str) -> str:
+    try:
+        text = json.loads(line)
+    except ValueError:
+        return ""
+    return text if isinstance(text, str) else ""

@@ -1,0 +1,53 @@
+"""Opening sessions: new ones, and those that there were before."""
+
+from pathlib import Path
+
+from dragoman.cli.chatting.background import Background
+from dragoman.client import MissingCapability, Session
+from dragoman.client.servers import McpServers
+from dragoman.errors import DragomanError
+from dragoman.protocol import v1
+
+MAX_LISTED = 20
+
+
+class NoSuchSession(DragomanError):
+    """There is no session like that."""
+
+
+class Openings:
+    """Opens sessions in one directory, with the same MCP servers for each."""
+
+    def __init__(self, background: Background, cwd: Path, mcp: Path | None) -> None:
+        self._background = background
+        self.cwd = cwd
+        self._servers: McpServers = [mcp] if mcp else []
+
+    def new(self) -> Session:
+        """Open a new one."""
+        return self._background.call(self._background.agent.new_session(self.cwd, mcp_servers=self._servers))
+
+    def reopen(self, session_id: str) -> Session:
+        """Open one that there was before: with its history, or without where the agent cannot replay it."""
+        agent = self._background.agent
+        try:
+            loading = agent.load_session(session_id, self.cwd, mcp_servers=self._servers)
+            return self._background.call(loading)
+        except MissingCapability:
+            return self._background.call(agent.resume_session(session_id, self.cwd, mcp_servers=self._servers))
+
+    def newest(self) -> Session:
+        """Open the last one of the directory; raises NoSuchSession."""
+        found = self.listed()
+        if not found:
+            raise NoSuchSession(f"there is no session in {self.cwd} to continue; leave --continue out to begin one")
+        return self.reopen(found[0].session_id)
+
+    def listed(self) -> list[v1.SessionInfo]:
+        """Return the last sessions of the directory, the newest first."""
+        return self._background.call(self._list())
+
+    async def _list(self) -> list[v1.SessionInfo]:
+        found = [info async for info in self._background.agent.list_sessions(self.cwd)]
+        found.sort(key=lambda info: info.updated_at or "", reverse=True)
+        return found[:MAX_LISTED]

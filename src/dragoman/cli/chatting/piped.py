@@ -1,0 +1,73 @@
+"""A conversation without a terminal: a prompt a line comes in, and the answers go out as they were written."""
+
+import sys
+from queue import Empty
+from typing import TextIO
+
+from dragoman.cli.chatting.background import Asks, Background, Ended, Happened
+from dragoman.cli.chatting.clean import Cleaner, clean_line
+from dragoman.client import Asked, Done, Event, Session, Text, ToolChanged
+from dragoman.protocol import v1
+
+
+class Piped:
+    """Reads prompts from stdin; answers go to stdout, and what happens beside them to stderr. Nothing is allowed."""
+
+    def __init__(self, background: Background, session: Session) -> None:
+        self._background = background
+        self._session = session
+        self._said = Cleaner()
+        self._last = "\n"
+
+    def run(self, lines: TextIO) -> None:
+        """Give the agent one line after the other; raises DragomanError when a turn fails."""
+        for line in lines:
+            text = line.rstrip("\n")
+            if text.strip() == ":quit":
+                return
+            if text.strip():
+                self._prompt(text)
+
+    def _prompt(self, text: str) -> None:
+        self._background.start_turn(self._session, [v1.TextContent(text=text)])
+        while True:
+            try:
+                item = self._background.inbox.get(timeout=1)
+            except Empty:
+                continue
+            if isinstance(item, Happened):
+                for event in item.events:
+                    self._show(event)
+                item.proceed()
+            elif isinstance(item, Ended):
+                self._end_line()
+                if item.error is not None:
+                    raise item.error
+                return
+            elif isinstance(item, Asks):
+                item.answer.cancel()
+
+    def _show(self, event: Event) -> None:
+        match event:
+            case Text(text):
+                text = self._said.feed(text)
+                self._last = text or self._last
+                print(text, end="", flush=True)
+            case ToolChanged(call) if call.is_over:
+                _aside(f"[{call.status}: {clean_line(call.title)}]")
+            case Asked(question):
+                _aside(f"[denied, for there is nobody to ask: {clean_line(question.tool_call.title)}]")
+            case Done(stop_reason) if stop_reason != "end_turn":
+                _aside(f"[{clean_line(stop_reason)}]")
+            case _:
+                pass
+
+    def _end_line(self) -> None:
+        self._said = Cleaner()
+        if not self._last.endswith("\n"):
+            print(flush=True)
+        self._last = "\n"
+
+
+def _aside(text: str) -> None:
+    print(text, file=sys.stderr)

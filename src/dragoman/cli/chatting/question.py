@@ -1,0 +1,93 @@
+"""What the agent asks for permission to do, as rows, and the keys that answer."""
+
+import json
+from typing import NamedTuple
+
+from dragoman.cli.chatting.clean import cells, clean_line, reveal
+from dragoman.cli.chatting.styled import Row, Span, hard_wrap, plain, wrap
+from dragoman.cli.chatting.tool_calls import diff_rows
+from dragoman.client import Decision, Foreign, Question, Read, Run, Several, Write
+from dragoman.protocol import v1
+
+_KEYS = {"allow_once": "y", "allow_always": "a", "reject_once": "n", "reject_always": "d"}
+_VERDICTS = {"allow_once": "allow", "allow_always": "allow", "reject_once": "deny", "reject_always": "deny"}
+_BAR = [Span("┃ ", "yellow")]
+
+
+class Choice(NamedTuple):
+    """One way to answer, and the keys for it."""
+
+    keys: str
+    name: str
+    decision: Decision
+
+
+def find_choices(question: Question) -> list[Choice]:
+    """Return the ways to answer: those that the agent offers, numbered, or plain yes and no."""
+    choices: list[Choice] = []
+    for option in question.options:
+        verdict = _VERDICTS.get(option.kind)
+        if verdict is None:
+            continue
+        key = _KEYS[option.kind]
+        taken = any(key in choice.keys for choice in choices)
+        keys = str(len(choices) + 1) if taken else f"{key}{len(choices) + 1}"
+        decision = Decision("allow" if verdict == "allow" else "deny", option.option_id, "a person said so")
+        choices.append(Choice(keys, clean_line(option.name), decision))
+    if not any(choice.decision.verdict == "allow" for choice in choices) and not question.options:
+        choices.append(Choice("y1", "Allow", Decision("allow", reason="a person said so")))
+    if not any(choice.decision.verdict == "deny" for choice in choices):
+        choices.append(Choice(f"n{len(choices) + 1}", "No", Decision("deny", reason="a person said so")))
+    return choices
+
+
+def question_rows(question: Question, choices: list[Choice], width: int) -> list[Row]:
+    """Return all of what is asked for: whole commands and whole diffs, with nothing hidden in them."""
+    inner = width - 2
+    title = reveal(question.tool_call.title or question.tool_call.kind)
+    rows = wrap([Span("May the agent do this? ", "bold yellow"), Span(title, "bold")], inner)
+    details = _deed_rows(question, inner)
+    for item in question.tool_call.content:
+        details += diff_rows(item, inner) if isinstance(item, v1.Diff) else []
+    rows += [*details, [], *_choice_rows(choices, inner)] if details else _choice_rows(choices, inner)
+    return [[*_BAR, *row] for row in rows]
+
+
+def _deed_rows(question: Question, width: int) -> list[Row]:
+    deed = question.deed
+    with_diff = {item.path for item in question.tool_call.content if isinstance(item, v1.Diff)}
+    rows: list[Row] = []
+    for each in deed.deeds if isinstance(deed, Several) else (deed,):
+        match each:
+            case Run(command, cwd):
+                for line in command.split("\n"):
+                    rows += hard_wrap([Span(reveal(line), "cyan")], width, [Span("  $ ", "dim")], "    ")
+                if cwd and cwd != question.cwd:
+                    rows += hard_wrap([Span(f"in {reveal(cwd)}", "dim")], width, [Span("  ")])
+            case Write(path, root):
+                outside = "" if root else "  outside of the session's directory"
+                if path not in with_diff or outside:
+                    rows += hard_wrap([Span(f"write {reveal(path)}"), Span(outside, "red")], width, [Span("  ")])
+            case Read(path, root):
+                outside = "" if root else "  outside of the session's directory"
+                rows += hard_wrap([Span(f"read {reveal(path)}"), Span(outside, "red")], width, [Span("  ")])
+            case Foreign(_, raw_input):
+                for line in _input_lines(raw_input):
+                    rows += hard_wrap([Span(line, "cyan")], width, [Span("  ")])
+    return rows
+
+
+def _input_lines(raw_input: object) -> list[str]:
+    if raw_input in (None, {}, ""):
+        return []
+    text = raw_input if isinstance(raw_input, str) else json.dumps(raw_input, indent=2, ensure_ascii=False)
+    return [reveal(line) for line in text.split("\n")]
+
+
+def _choice_rows(choices: list[Choice], width: int) -> list[Row]:
+    """Return the choices in one row if they fit, else one below the other."""
+    listed: list[Row] = [[Span(f"[{'/'.join(choice.keys)}]", "bold"), Span(f" {choice.name}")] for choice in choices]
+    in_one = [span for row in listed for span in (*row, Span("   "))]
+    if cells(plain(in_one)) <= width:
+        return [in_one]
+    return [row for each in listed for row in wrap(each, width, later="      ")]

@@ -1,0 +1,120 @@
+"""Tool calls as rows: what runs with the end of its output, what is over with what came of it."""
+
+import difflib
+import re
+from collections.abc import Sequence
+
+from dragoman.cli.chatting.clean import clean_line, cut, last_state, reveal
+from dragoman.cli.chatting.styled import Row, Span, hard_wrap, wrap
+from dragoman.client import ToolCallState
+from dragoman.protocol import v1
+
+LIVE_LINES = 5
+"""Of the output of what runs."""
+KEPT_LINES = 5
+"""Of the output of what is over."""
+MAX_DIFF_LINES = 40
+"""Of a diff that nobody was asked about; a question shows all of it."""
+
+_GUTTER = [Span("  │ ", "dim")]
+_FENCE = re.compile(r"`{3,}|~{3,}")
+_SUMMED_UP = ("read", "search", "fetch")
+
+
+def running_rows(call: ToolCallState, spinner: str, width: int) -> list[Row]:
+    """Return a call that has not ended, with the last lines of its output."""
+    lines = [line for line in _text(call).split("\n") if line.strip()][-LIVE_LINES:]
+    return [
+        _head(call, Span(spinner, "yellow"), width),
+        *([*_GUTTER, Span(_cut(line, width), "dim")] for line in lines),
+    ]
+
+
+def ended_rows(call: ToolCallState, width: int, *, with_diff: bool = True) -> list[Row]:
+    """Return a call that has ended, or that was left behind when the turn did."""
+    mark = _MARKS.get(call.status, Span("-", "dim"))
+    rows = [_head(call, mark, width)]
+    diffs = [item for item in call.content if isinstance(item, v1.Diff)]
+    if call.status != "failed" and with_diff:
+        for diff in diffs:
+            rows += diff_rows(diff, width, MAX_DIFF_LINES)
+    return rows + _output_rows(call, width)
+
+
+_MARKS = {"completed": Span("✓", "green"), "failed": Span("✗", "red")}
+
+
+def diff_rows(diff: v1.Diff, width: int, max_lines: int | None = None) -> list[Row]:
+    """Return a change in colour, as far as `max_lines` go."""
+    old, new = (diff.old_text or "").splitlines(), diff.new_text.splitlines()
+    lines = [line for line in difflib.unified_diff(old, new, n=2, lineterm="") if not line.startswith(("---", "+++"))]
+    shown = lines if max_lines is None else lines[:max_lines]
+    rows: list[Row] = [[Span("  "), Span(_cut(reveal(diff.path), width), "bold"), *_counts(lines)]]
+    for line in shown:
+        rows += hard_wrap([Span(reveal(line), _diff_style(line))], width, _GUTTER)
+    if len(shown) < len(lines):
+        rows.append([*_GUTTER, Span(f"… {len(lines) - len(shown)} more lines", "dim")])
+    return rows
+
+
+def plan_rows(entries: Sequence[v1.PlanEntry], width: int) -> list[Row]:
+    """Return the plan, with what is done and what is being done."""
+    done = sum(entry.status == "completed" for entry in entries)
+    rows: list[Row] = [[Span("Plan", "bold"), Span(f" {done}/{len(entries)}", "dim")]]
+    for entry in entries:
+        mark, style = _STEPS.get(entry.status, ("☐", ""))
+        rows += wrap([Span(clean_line(entry.content), style)], width, f"  {mark} ")
+    return rows
+
+
+_STEPS = {"completed": ("☑", "dim"), "in_progress": ("▸", "bold"), "pending": ("☐", "")}
+
+
+def _head(call: ToolCallState, mark: Span, width: int) -> Row:
+    title = clean_line(call.title or call.name or call.kind)
+    return [mark, Span(" "), Span(cut(title, width - 2), "bold" if not call.is_over else "")]
+
+
+def _output_rows(call: ToolCallState, width: int) -> list[Row]:
+    lines = [line for line in _text(call).split("\n") if line.strip()]
+    if not lines:
+        return []
+    if call.kind in _SUMMED_UP and call.status == "completed":
+        return [[*_GUTTER, Span(f"{len(lines)} line{'s' if len(lines) != 1 else ''}", "dim")]]
+    rest = len(lines) - KEPT_LINES
+    more: list[Row] = [[*_GUTTER, Span(f"… {rest} more line{'s' if rest != 1 else ''}", "dim")]] if rest > 0 else []
+    if call.kind == "execute":
+        return [*more, *([*_GUTTER, Span(_cut(line, width), "dim")] for line in lines[-KEPT_LINES:])]
+    return [*([*_GUTTER, Span(_cut(line, width), "dim")] for line in lines[:KEPT_LINES]), *more]
+
+
+def _text(call: ToolCallState) -> str:
+    texts = [
+        item.content.text
+        for item in call.content
+        if isinstance(item, v1.Content) and isinstance(item.content, v1.TextContent)
+    ]
+    return last_state("\n".join(map(_unfence, texts)))
+
+
+def _unfence(text: str) -> str:
+    """Return what is inside of a code block, if the text is one; an agent that streams may not have closed it yet."""
+    lines = text.strip("\n").split("\n")
+    mark = _FENCE.match(lines[0])
+    if mark is None:
+        return text
+    return "\n".join(lines[1:-1] if len(lines) > 1 and lines[-1].strip() == mark[0] else lines[1:])
+
+
+def _cut(line: str, width: int) -> str:
+    return cut(line.replace("\t", "    "), width - 4)
+
+
+def _counts(lines: Sequence[str]) -> list[Span]:
+    added = sum(line.startswith("+") for line in lines)
+    removed = sum(line.startswith("-") for line in lines)
+    return [Span(f" +{added}", "green"), Span(f" -{removed}", "red")]
+
+
+def _diff_style(line: str) -> str:
+    return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")

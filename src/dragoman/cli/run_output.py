@@ -1,0 +1,160 @@
+"""How `dragoman run` shows what happens: as text, as one JSON object, or as the updates of the agent, one a line."""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import msgspec
+
+from dragoman.cli.run_error import OWN_PREFIX
+from dragoman.cli.run_record import Record
+from dragoman.cli.run_screen import Screen, harmless
+from dragoman.client import Asked, Done, Event, Session, Text, Thought, ToolCallState, ToolChanged
+from dragoman.protocol.decode import encode
+
+_NOTICE = re.compile(r"\[.*\]", re.DOTALL)
+"""Agents have no other way to say that they try again than a thought; ours puts it in brackets."""
+
+
+class Output(Protocol):
+    """One of the formats."""
+
+    def begin(self, session: Session) -> None:
+        """Take the session, with what it said before its turn."""
+        ...
+
+    def show(self, event: Event, added: str) -> None:
+        """Take the next event, and what it adds to the answer."""
+        ...
+
+    def finish(self, record: Record, code: int) -> None:
+        """Take the end."""
+        ...
+
+
+class TextOutput:
+    """The answer as it comes, with asides for whoever watches."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._named: set[str] = set()
+
+    def begin(self, session: Session) -> None:
+        for event in session.strays:
+            if isinstance(event, Text) and event.text.strip():
+                self._screen.aside(f"[{event.text.strip()}]")
+
+    def show(self, event: Event, added: str) -> None:
+        match event:
+            case Text():
+                self._screen.say(added)
+            case Thought(text) if _NOTICE.fullmatch(text.strip()):
+                self._screen.aside(text.strip())
+            case ToolChanged(call):
+                self._name(call)
+            case Asked(question, decision):
+                if decision is not None and decision.verdict == "deny":
+                    self._named.add(question.tool_call.tool_call_id)
+                show_denial(self._screen, event)
+            case _:
+                pass
+
+    def finish(self, record: Record, code: int) -> None:
+        del code
+        self._screen.end_line()
+        if record.error is not None:
+            show_error(self._screen, record.error)
+
+    def _name(self, call: ToolCallState) -> None:
+        """Name a call once, when it runs: before, many agents know no more than the name of the tool."""
+        if call.title and call.status != "pending" and call.tool_call_id not in self._named:
+            self._named.add(call.tool_call_id)
+            self._screen.aside(f"[{call.title}]")
+
+
+class JsonOutput:
+    """One object, at the end."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
+    def begin(self, session: Session) -> None:
+        del session
+
+    def show(self, event: Event, added: str) -> None:
+        del added
+        show_denial(self._screen, event)
+
+    def finish(self, record: Record, code: int) -> None:
+        self._screen.say(f"{msgspec.json.encode(record.as_json(code)).decode()}\n")
+        if record.error is not None:
+            show_error(self._screen, record.error)
+
+
+class NdjsonOutput:
+    """What the agent sent, one a line, in the words of the protocol; the last line is the end."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._session_id: str | None = None
+
+    def begin(self, session: Session) -> None:
+        self._session_id = session.id
+        self._show_all(session.strays)
+
+    def show(self, event: Event, added: str) -> None:
+        del added
+        show_denial(self._screen, event)
+        self._show_all([event])
+
+    def finish(self, record: Record, code: int) -> None:
+        end: dict[str, Any] = {"exitCode": code}
+        if record.done is not None:
+            end["stopReason"] = record.done.stop_reason
+            if record.done.usage is not None:
+                end["usage"] = record.done.usage
+        if record.error is not None:
+            end["error"] = record.error
+            show_error(self._screen, record.error)
+        self._write({"result": end})
+
+    def _show_all(self, events: Iterable[Event]) -> None:
+        for event in events:
+            match event:
+                case Done():
+                    pass
+                case Asked(question, decision):
+                    answer = decision.verdict if decision else "cancelled"
+                    asked = {
+                        "toolCallId": question.tool_call.tool_call_id,
+                        "title": question.tool_call.title,
+                        "options": question.options,
+                        "answer": answer,
+                    }
+                    self._write({"permission": asked})
+                case _:
+                    self._write({"update": event.update})
+
+    def _write(self, members: dict[str, Any]) -> None:
+        self._screen.say(f"{encode({'sessionId': self._session_id, **members}).decode()}\n")
+
+
+OUTPUTS: dict[str, type[TextOutput | JsonOutput | NdjsonOutput]] = {
+    "text": TextOutput,
+    "json": JsonOutput,
+    "ndjson": NdjsonOutput,
+}
+
+
+def show_denial(screen: Screen, event: Event) -> None:
+    """Say what was not allowed, and why; whoever said no himself knows it."""
+    if isinstance(event, Asked) and event.decision is not None and event.decision.verdict == "deny":
+        call = event.question.tool_call
+        if event.decision.reason:
+            screen.aside(f"[not allowed: {call.title or call.tool_call_id}; {event.decision.reason}]")
+
+
+def show_error(screen: Screen, error: str) -> None:
+    """Say what went wrong."""
+    words = error if error.startswith(OWN_PREFIX) else f"dragoman run: {error}"
+    screen.write_beside(f"{harmless(words)}\n")

@@ -1,0 +1,66 @@
+"""`--policy`: who decides what the agent may do."""
+
+from collections.abc import Sequence
+
+from dragoman.client import BadRule, Decision, Policy, Question, allow_all, allow_reads, ask, deny_all, rules
+from dragoman.client.policy import Callback, parse_rule
+
+NAMES = ("deny", "reads", "all", "ask")
+HINT = "--policy all allows it"
+
+
+class BadPolicy(Exception):
+    """What was given as `--policy` cannot be used; the message says why."""
+
+
+def make_policy(given: Sequence[str], person: Callback | None) -> Policy:
+    """Return the policy that the command line asks for; `person` is whom to ask, if anybody is there.
+
+    Raises BadPolicy.
+    """
+    words = [line.strip() for each in given for line in each.splitlines() if line.strip()]
+    if not words:
+        return ask(person) if person else _Explained(deny_all(), f"nobody was asked; {HINT}")
+    if len(words) == 1 and words[0] in NAMES:
+        return _named(words[0], person)
+    return _ruled(words, person)
+
+
+def _named(name: str, person: Callback | None) -> Policy:
+    match name:
+        case "all":
+            return allow_all()
+        case "reads":
+            return _Explained(allow_reads(), f"--policy reads allows to read in the session's directory only; {HINT}")
+        case "ask" if person is not None:
+            return ask(person)
+        case "ask":
+            raise BadPolicy("--policy ask needs a terminal: stdin and stderr have to be one")
+        case _:
+            return _Explained(deny_all(), f"--policy deny allows nothing; {HINT}")
+
+
+def _ruled(words: Sequence[str], person: Callback | None) -> Policy:
+    for word in words:
+        if word in NAMES:
+            raise BadPolicy(f"--policy {word} stands alone; beside others, write rules such as allow:read or deny:any")
+    try:
+        parsed = [parse_rule(word) for word in words]
+    except BadRule as error:
+        raise BadPolicy(f"{error}; or it is one of {', '.join(NAMES)}") from None
+    asking = [word for word, rule in zip(words, parsed, strict=True) if rule.verdict == "ask"]
+    if asking and person is None:
+        raise BadPolicy(f"the rule {asking[0]!r} asks, and that needs a terminal: stdin and stderr have to be one")
+    return rules(parsed, ask=person, otherwise="ask" if person else "deny")
+
+
+class _Explained:
+    """A policy that tells whoever reads the log how to allow what it denies."""
+
+    def __init__(self, policy: Policy, reason: str) -> None:
+        self._policy = policy
+        self._reason = reason
+
+    async def decide(self, question: Question) -> Decision:
+        decision = await self._policy.decide(question)
+        return decision if decision.verdict == "allow" else Decision("deny", reason=self._reason)

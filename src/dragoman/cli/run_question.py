@@ -1,0 +1,119 @@
+"""A question in the terminal: what the agent wants to do, whole, and one key for the answer."""
+
+import asyncio
+import json
+import os
+import sys
+import termios
+import tty
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from difflib import unified_diff
+
+from dragoman.cli.run_screen import Screen, harmless
+from dragoman.client import Decision, Foreign, Question, Read, Run, Write
+from dragoman.client.deed import Single, singles
+from dragoman.protocol import v1
+
+_END = "\x04"
+_OUTSIDE = ", outside of the session's directories"
+
+
+def has_person() -> bool:
+    """Tell whether there is a terminal to ask in, and to be answered from."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+class Person:
+    """Whoever sits at the terminal, asked one thing at a time."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._turn = asyncio.Lock()
+
+    async def ask(self, question: Question) -> Decision:
+        """Show what the agent wants to do and wait for a key: y, n, or a where the agent offers that."""
+        always = next((option for option in question.options if option.kind == "allow_always"), None)
+        keys = "[y] yes  [n] no" + (f"  [a] {harmless(always.name)}" if always else "")
+        async with self._turn:
+            with _single_keys():
+                self._screen.write_beside(f"{self._describe(question)}{keys}: ")
+                try:
+                    key = await self._key("yna" if always else "yn")
+                except asyncio.CancelledError:
+                    self._screen.write_beside("\n")
+                    raise
+                self._screen.write_beside({"y": "yes\n", "a": "always\n"}.get(key, "no\n"))
+        if key == "a" and always is not None:
+            return Decision("allow", option_id=always.option_id)
+        return Decision("allow" if key == "y" else "deny")
+
+    async def _key(self, wanted: str) -> str:
+        while True:
+            key = (await _read(sys.stdin.fileno())).lower()
+            if key in ("", _END):
+                return "n"
+            if key in wanted:
+                return key
+
+    def _describe(self, question: Question) -> str:
+        lines = [f"May it? {harmless(question.tool_call.title)}"]
+        for deed in singles(question.deed):
+            lines.extend(f"  {line}" for line in self._lines(deed, question))
+        return "\n".join(lines) + "\n"
+
+    def _lines(self, deed: Single, question: Question) -> Iterator[str]:
+        match deed:
+            case Run(command, cwd):
+                yield from (f"$ {line}" for line in harmless(command).split("\n"))
+                if cwd is not None and cwd != question.cwd:
+                    yield f"in {harmless(cwd)}"
+            case Write(path, root):
+                yield f"writes {harmless(path)}{'' if root else _OUTSIDE}"
+                yield from self._diff(path, question)
+            case Read(path, root):
+                yield f"reads {harmless(path)}{'' if root else _OUTSIDE}"
+            case Foreign(_, raw_input):
+                if raw_input is not None:
+                    yield harmless(json.dumps(raw_input, ensure_ascii=False, default=str))
+
+    def _diff(self, path: str, question: Question) -> Iterator[str]:
+        for item in question.tool_call.content:
+            if isinstance(item, v1.Diff) and os.path.realpath(os.path.join(question.cwd, item.path)) == path:  # noqa: PTH118 -- texts, as deeds have them
+                before, after = (item.old_text or "").splitlines(), item.new_text.splitlines()
+                for line in list(unified_diff(before, after, lineterm="", n=3))[2:]:
+                    yield self._diff_line(harmless(line))
+
+    def _diff_line(self, line: str) -> str:
+        match line[:1]:
+            case "+":
+                return self._screen.green(line)
+            case "-":
+                return self._screen.red(line)
+            case _:
+                return line
+
+
+@contextmanager
+def _single_keys() -> Generator[None]:
+    """Let each key come at once; what was typed before the question was seen is no answer to it."""
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    tty.setcbreak(descriptor, termios.TCSAFLUSH)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+async def _read(descriptor: int) -> str:
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(descriptor, lambda: ready.done() or ready.set_result(None))
+    try:
+        await ready
+        return os.read(descriptor, 1).decode(errors="replace")
+    except OSError:
+        return ""
+    finally:
+        loop.remove_reader(descriptor)

@@ -1,0 +1,80 @@
+"""Where `dragoman run` writes: the answer to stdout, everything beside it to stderr."""
+
+import os
+import re
+import select
+import sys
+from typing import TextIO
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""What moves a cursor, hides text or talks to the terminal itself; a newline and a tab do none of that."""
+
+_RED, _GREEN, _DIM, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
+
+
+class Screen:
+    """Both outputs. Where they lead to the same place, an aside begins a line of its own."""
+
+    def __init__(self) -> None:
+        self._has_colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        self._is_terminal = sys.stdout.isatty()
+        self._is_shared = _lead_to_the_same_place()
+        self._line_is_open = False
+
+    def say(self, text: str) -> None:
+        """Write a piece of the answer."""
+        if not text:
+            return
+        _write(sys.stdout, _CONTROLS.sub("", text) if self._is_terminal else text)
+        self._line_is_open = not text.endswith("\n")
+
+    def end_line(self) -> None:
+        """Let the answer end with a whole line."""
+        if self._line_is_open:
+            self.say("\n")
+
+    def aside(self, text: str) -> None:
+        """Write something that is no part of the answer."""
+        self.write_beside(f"{self.dim(harmless(text))}\n")
+
+    def write_beside(self, text: str) -> None:
+        """Write to stderr what is harmless already."""
+        if self._is_shared:
+            self.end_line()
+        _write(sys.stderr, text)
+
+    def dim(self, text: str) -> str:
+        return self._colour(_DIM, text)
+
+    def red(self, text: str) -> str:
+        return self._colour(_RED, text)
+
+    def green(self, text: str) -> str:
+        return self._colour(_GREEN, text)
+
+    def _colour(self, colour: str, text: str) -> str:
+        return f"{colour}{text}{_PLAIN}" if self._has_colour else text
+
+
+def harmless(text: str) -> str:
+    """Return a text that does nothing to a terminal, and in which nothing hides."""
+    return "".join(
+        letter if letter.isprintable() or letter in "\n\t" else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Write all of a text, now; `print` may stop halfway without a word where Python is told not to buffer."""
+    rest = memoryview(text.encode(stream.encoding, errors="replace"))
+    while rest:
+        try:
+            rest = rest[os.write(stream.fileno(), rest) :]
+        except BlockingIOError:  # somebody else on this terminal has set it so
+            select.select([], [stream], [])
+
+
+def _lead_to_the_same_place() -> bool:
+    try:
+        return os.path.samestat(os.fstat(sys.stdout.fileno()), os.fstat(sys.stderr.fileno()))
+    except OSError:
+        return False

@@ -1,0 +1,408 @@
+"""`dragoman chat` at a pseudo-terminal, with the keys that a person would press."""
+
+import codecs
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import stat
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+from dragoman.cli.chatting.view import MARK
+from dragoman.testing import dump_turns, steps
+
+DEADLINE_S = 20
+CTRL_C, CTRL_D, ALT_ENTER, TAB, UP = "\x03", "\x04", "\x1b\r", "\t", "\x1b[A"
+_OURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(8)
+
+
+class Terminal:
+    """A terminal with a program in it; `seen` is all that was written to it."""
+
+    def __init__(self, command, *, columns=80, environment=()):
+        self.fd, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        self.process = subprocess.Popen(
+            command,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            env={**os.environ, "TERM": "xterm", **dict(environment)},
+        )
+        self.name = os.ttyname(slave)
+        os.close(slave)
+        self.seen = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._from = 0
+
+    def press(self, keys):
+        os.write(self.fd, keys.encode())
+
+    def press_until(self, key, words):
+        """Press a key, again and again, until something is written."""
+        deadline = time.monotonic() + DEADLINE_S
+        while words not in self.plain[self._from :] and time.monotonic() < deadline:
+            self.press(key)
+            if select.select([self.fd], [], [], 0.3)[0]:
+                self._read()
+        assert words in self.plain[self._from :]
+
+    def expect(self, words):
+        """Wait until something is written, after whatever was expected before."""
+        deadline = time.monotonic() + DEADLINE_S
+        while words not in self.plain[self._from :]:
+            if time.monotonic() > deadline or not self._read():
+                raise AssertionError(f"{words!r} did not come, but {self.plain[self._from :]!r}")
+        self._from = self.plain.index(words, self._from) + len(words)
+
+    def end(self):
+        """Wait until the program has ended, and return its exit code."""
+        while self._read():
+            pass
+        return self.process.wait(DEADLINE_S)
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.fd)
+
+    @property
+    def plain(self):
+        return _OURS.sub("", self.seen)
+
+    def _read(self):
+        if not select.select([self.fd], [], [], DEADLINE_S)[0]:
+            return False
+        try:
+            piece = os.read(self.fd, 65536)
+        except OSError:
+            return False
+        self.seen += self._decoder.decode(piece)
+        return bool(piece)
+
+
+@pytest.fixture
+def chat(tmp_path):
+    opened = []
+
+    def start(*turns, own=None, columns=80, environment=()):
+        agent = ["--", sys.executable, "-m", "dragoman.testing", dump_turns(list(turns))]
+        command = [sys.executable, "-m", "dragoman", "chat", "--cwd", str(tmp_path), *(agent if own is None else own)]
+        opened.append(Terminal(command, columns=columns, environment=environment))
+        opened[-1].expect(MARK)
+        return opened[-1]
+
+    yield start
+    for terminal in opened:
+        terminal.close()
+
+
+def update(**fields):
+    return steps.Update(fields)
+
+
+def said(text):
+    return [{"type": "content", "content": {"type": "text", "text": text}}]
+
+
+def test_an_answer_is_rendered_and_ctrl_d_leaves(chat):
+    terminal = chat([steps.Say("# Head\n\nvery **bold** wo"), steps.Say("rds\n")])
+    terminal.press("hi\r")
+    terminal.expect("very bold words")
+    terminal.expect(MARK)
+    assert "\x1b[1mbold\x1b[0m" in terminal.seen
+    terminal.press(CTRL_D)
+    assert terminal.end() == 0
+
+
+def test_no_colour_means_no_colour(chat):
+    terminal = chat([steps.Say("very **bold** words\n")], environment={"NO_COLOR": "1"}.items())
+    terminal.press("hi\r")
+    terminal.expect("very bold words")
+    terminal.expect(MARK)
+    assert not re.search(r"\x1b\[[0-9;]*m", terminal.seen)
+
+
+def test_nothing_of_the_agent_controls_the_terminal(chat):
+    evil = "\x1b]0;evil\x07\x1b[2J\x1b[8m"
+    terminal = chat(
+        [
+            steps.Think(f"think{evil} "),
+            steps.Say(f"say{evil} "),
+            update(
+                sessionUpdate="tool_call", toolCallId="t", title=f"call{evil}", status="completed", content=said(evil)
+            ),
+            update(sessionUpdate="plan", entries=[{"content": f"step{evil}", "priority": "low", "status": "pending"}]),
+            steps.AskPermission(title=f"ask{evil}"),
+        ]
+    )
+    terminal.press("hi\r")
+    terminal.expect(r"ask\x1b]0;evil\x07\x1b[2J\x1b[8m")
+    terminal.press("n")
+    terminal.expect("outcome: selected no")
+    terminal.press(CTRL_D)
+    terminal.end()
+    assert "\x1b]" not in terminal.seen
+    assert "\x1b[2J" not in terminal.seen
+    assert "\x1b[8m" not in terminal.seen
+
+
+@pytest.mark.parametrize(("key", "outcome"), [("y", "yes"), ("n", "no"), ("1", "yes"), ("2", "no"), ("\x1b", "no")])
+def test_a_key_answers_a_question(chat, key, outcome):
+    terminal = chat([steps.AskPermission(title="Edit it")])
+    terminal.press("hi\r")
+    terminal.expect("May the agent do this? Edit it")
+    terminal.expect("Reject")
+    terminal.press(key)
+    terminal.expect(f"outcome: selected {outcome}")
+
+
+def test_neither_other_keys_nor_a_paste_answer_a_question(chat):
+    terminal = chat([steps.AskPermission()])
+    terminal.press("hi\r")
+    terminal.expect("Reject")
+    terminal.press("x" + UP + "no, not this n" + "\x1b[B")
+    terminal.press_until("y", "outcome: selected yes")
+
+
+def test_what_happened_before_a_question_is_shown_before_it(chat):
+    calls = [
+        update(sessionUpdate="tool_call", toolCallId=f"c{number}", title=f"call {number};", status="completed")
+        for number in range(50)
+    ]
+    terminal = chat([steps.Say("first"), *calls, steps.AskPermission(title="Edit it")])
+    terminal.press("hi\r")
+    terminal.expect("call 49;")
+    terminal.expect("May the agent do this?")
+    assert "May the agent" not in terminal.plain[: terminal.plain.index("call 49;")]
+
+
+def test_thoughts_are_folded_and_can_be_shown(chat):
+    terminal = chat([steps.Think("a long thought " * 20), steps.Think("END"), steps.Say("done")])
+    terminal.press("hi\r")
+    terminal.expect("✻ Thought: a long thought")
+    terminal.expect("…  :thoughts")
+    terminal.expect("done")
+    terminal.expect(MARK)
+    terminal.press(":thoughts\r")
+    terminal.expect("END")
+
+
+def test_a_tool_call_shows_its_output_as_it_runs_and_its_diff_at_the_end(chat):
+    diff = [{"type": "diff", "path": "/x/notes.txt", "oldText": "old\n", "newText": "new\n"}]
+    terminal = chat(
+        [
+            update(sessionUpdate="tool_call", toolCallId="t", title="Build", kind="execute", status="in_progress"),
+            update(sessionUpdate="tool_call_update", toolCallId="t", content=said("compiling\n")),
+            steps.AskPermission(title="wait"),
+            update(sessionUpdate="tool_call_update", toolCallId="t", status="completed", content=diff),
+        ]
+    )
+    terminal.press("hi\r")
+    terminal.expect("May the agent")
+    terminal.expect("Reject")
+    terminal.press("y")
+    terminal.expect("│ compiling")
+    terminal.expect("✓ Build")
+    terminal.expect("/x/notes.txt +1 -1")
+    assert "\x1b[32m+new" in terminal.seen
+
+
+def test_ctrl_c_cancels_the_turn_and_the_conversation_goes_on(chat):
+    terminal = chat([steps.Say("working"), steps.WaitForCancel()], [steps.Say("again")])
+    terminal.press("hi\r")
+    terminal.expect("working")
+    terminal.press(CTRL_C)
+    terminal.expect("cancelling")
+    terminal.expect("cancelled")
+    terminal.expect(MARK)
+    terminal.press("more\r")
+    terminal.expect("again")
+
+
+def test_ctrl_c_cancels_an_open_question(chat):
+    terminal = chat([steps.AskPermission(), steps.Stop("cancelled")])
+    terminal.press("hi\r")
+    terminal.expect("Reject")
+    terminal.press(CTRL_C)
+    terminal.expect("outcome: cancelled")
+
+
+def test_a_second_ctrl_c_leaves_an_agent_that_does_not_listen(chat):
+    stubborn = (
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    m = json.loads(line)\n"
+        "    r = {'initialize': {'protocolVersion': 1}, 'session/new': {'sessionId': 's'}}.get(m.get('method'))\n"
+        "    if r: print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': r}), flush=True)\n"
+    )
+    terminal = chat(own=["--", sys.executable, "-c", stubborn])
+    terminal.press("hi\r")
+    terminal.expect("Ctrl-C cancels")
+    terminal.press(CTRL_C)
+    terminal.expect("once more leaves")
+    terminal.press(CTRL_C)
+    assert terminal.end() == 0
+
+
+def test_ctrl_c_twice_at_the_prompt_leaves(chat):
+    terminal = chat([steps.Say("x")])
+    terminal.press("half a line")
+    terminal.expect("half a line")
+    terminal.press(CTRL_C)
+    terminal.expect("Ctrl-C once more leaves")
+    terminal.press("other")
+    terminal.expect("other")
+    terminal.press(CTRL_C)
+    assert terminal.end() == 0
+
+
+def test_several_lines_make_one_prompt(chat, tmp_path):
+    terminal = chat([steps.Say("ok")])
+    for keys in ("one\\\rtwo\r", f"three{ALT_ENTER}four\r", '"""\rfive\rsix\r"""\r'):
+        terminal.press(keys)
+        terminal.expect("ok")
+        terminal.expect(MARK)
+    terminal.press(CTRL_D)
+    terminal.end()
+    history = Path(os.environ["DRAGOMAN_HOME"]) / "chat-history"
+    assert history.read_text() == '"one\\ntwo"\n"three\\nfour"\n"five\\nsix"\n'
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+
+
+def test_the_history_is_there_again(chat):
+    first = chat([steps.Say("ok")])
+    first.press("what I said\r")
+    first.expect("ok")
+    first.expect(MARK)
+    first.press(CTRL_D)
+    first.end()
+    second = chat([steps.Say("ok")])
+    second.press(UP)
+    second.expect("what I said")
+
+
+def test_commands_of_the_agent_and_our_own_are_completed(chat):
+    commands = [{"name": "deploy", "description": "Ship it"}]
+    terminal = chat([update(sessionUpdate="available_commands_update", availableCommands=commands)])
+    terminal.press("hi\r")
+    terminal.expect(" s")
+    terminal.expect(MARK)
+    terminal.press(f"/dep{TAB}")
+    terminal.expect("/deploy ")
+    terminal.press(f"\x15:thou{TAB}")
+    terminal.expect(":thoughts ")
+
+
+def test_modes_can_be_shown_and_switched(chat):
+    terminal = chat(own=[])
+    terminal.press(":mode\r")
+    terminal.expect("→ ")
+    terminal.expect(MARK)
+    terminal.press(":mode plan\r")
+    terminal.expect("The mode is now plan.")
+    terminal.expect(MARK)
+    terminal.press(":mode nonsense\r")
+    terminal.expect("nonsense")
+    terminal.expect(MARK)
+
+
+def test_an_old_session_is_resumed_from_the_list_with_its_history(chat):
+    terminal = chat(own=[])
+    terminal.press("who are you?\r")
+    terminal.expect("I am guide")
+    terminal.expect(MARK)
+    terminal.press(":new\r")
+    terminal.expect(MARK)
+    terminal.press(":resume\r")
+    terminal.expect("who are you?")
+    terminal.expect(":resume NUMBER")
+    terminal.expect(MARK)
+    number = re.findall(r"(\d+)  who are you", terminal.plain)[-1]
+    terminal.press(f":resume {number}\r")
+    terminal.expect("I am guide")
+    terminal.expect("This was said before")
+
+
+def test_an_image_goes_with_the_next_prompt_if_the_agent_can_see(chat, tmp_path):
+    (tmp_path / "dot.png").write_bytes(PIXEL)
+    (tmp_path / "text.png").write_text("no image")
+    terminal = chat(own=[])
+    terminal.press(":image text.png\r")
+    terminal.expect("is no image that agents know")
+    terminal.expect(MARK)
+    terminal.press(f":image d{TAB}\r")
+    terminal.expect("dot.png goes with the next prompt")
+    terminal.expect(f"[1 image] {MARK}")
+    terminal.press("look\r")
+    terminal.expect(MARK)
+
+
+def test_an_image_is_refused_at_once_where_the_agent_cannot_see(chat, tmp_path):
+    (tmp_path / "dot.png").write_bytes(PIXEL)
+    terminal = chat([steps.Say("x")])
+    terminal.press(":image dot.png\r")
+    terminal.expect("image")
+    terminal.expect(MARK)
+    assert "goes with the next prompt" not in terminal.plain
+
+
+def test_an_unknown_local_command_is_not_sent_to_the_agent(chat):
+    terminal = chat([steps.Say("the agent heard")])
+    terminal.press(":nonsense\r")
+    terminal.expect("there is no command :nonsense; :help shows those there are")
+    terminal.press(":help\r")
+    terminal.expect(":thoughts")
+    assert "the agent heard" not in terminal.plain
+
+
+def test_a_failed_turn_is_told_and_the_conversation_goes_on(chat):
+    terminal = chat([steps.Fail(-32603, "no quota")], [steps.Say("fine now")])
+    terminal.press("hi\r")
+    terminal.expect("no quota")
+    terminal.expect(MARK)
+    terminal.press("again\r")
+    terminal.expect("fine now")
+
+
+def test_a_dead_agent_ends_the_conversation_with_its_last_words(chat):
+    terminal = chat([steps.Exit(7, "out of memory")])
+    terminal.press("hi\r")
+    terminal.expect("out of memory")
+    assert terminal.end() == 1
+    assert "Traceback" not in terminal.plain
+
+
+def test_the_terminal_is_as_before_when_the_chat_is_told_to_end(chat):
+    terminal = chat([steps.Say("working"), steps.WaitForCancel()])
+    slave = os.open(terminal.name, os.O_RDWR | os.O_NOCTTY)
+    terminal.press("hi\r")
+    terminal.expect("working")
+    assert not termios.tcgetattr(slave)[3] & termios.ECHO
+    os.kill(terminal.process.pid, signal.SIGTERM)
+    assert terminal.process.wait(DEADLINE_S) == 128 + signal.SIGTERM
+    assert termios.tcgetattr(slave)[3] & termios.ECHO
+    os.close(slave)
+
+
+@pytest.mark.parametrize("columns", [12, 30, 200])
+def test_no_row_is_wider_than_the_window(chat, columns):
+    terminal = chat([steps.Say("many words " * 30 + "\n- item " + "x" * 90 + "\n"), steps.Say("end.")], columns=columns)
+    terminal.press("hi\r")
+    terminal.expect("end.")
+    terminal.expect(MARK)
+    rows = terminal.plain.split(f"{MARK}hi")[-1].split("\n")[1:-1]
+    assert all(len(row) < columns for row in rows)

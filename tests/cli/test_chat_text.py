@@ -1,0 +1,159 @@
+"""The text of `dragoman chat`: what is shown of an agent's words, and how it is broken into rows."""
+
+import pytest
+
+from dragoman.cli.chatting.clean import Cleaner, cells, clean, cut, last_state, reveal
+from dragoman.cli.chatting.markdown import Markdown
+from dragoman.cli.chatting.styled import Span, hard_wrap, paint, plain, wrap
+from dragoman.cli.chatting.tool_calls import diff_rows, ended_rows, running_rows
+from dragoman.client import ToolCallState
+from dragoman.protocol import v1
+
+EVIL = [
+    "\x1b[31mred\x1b[0m",
+    "\x1b]0;title\x07red",
+    "\x1b]8;;http://x\x1b\\red\x1b]8;;\x1b\\",
+    "\x1bPq#0\x1b\\red",
+    "\x9b31mred",
+    "\x9d0;title\x9cred",
+    "\x1b(0red\x1b(B",
+    "\x1bcred",
+    "r\x08e\x00d\x7f\u202e",
+]
+
+
+@pytest.mark.parametrize("text", EVIL)
+def test_nothing_of_an_agents_text_reaches_the_terminal_but_what_is_read(text):
+    assert clean(text) == "red"
+
+
+@pytest.mark.parametrize("text", EVIL)
+def test_a_sequence_that_comes_in_pieces_is_left_out_as_well(text):
+    cleaner = Cleaner()
+    assert "".join(cleaner.feed(character) for character in text) == "red"
+
+
+def test_a_sequence_that_never_ends_is_not_kept_for_ever():
+    cleaner = Cleaner()
+    assert cleaner.feed("\x1b]0;") == ""
+    for _ in range(100):
+        assert cleaner.feed("x" * 1000) == ""
+    assert cleaner.feed("\nafter") == "\nafter"
+
+
+def test_what_a_person_agrees_to_is_written_out():
+    assert reveal("rm \x1b[8m/\n\u202e\u200b") == r"rm \x1b[8m/\x0a\u202e\u200b"
+
+
+def test_a_line_that_was_written_over_is_shown_as_it_was_left():
+    assert last_state("10%\r50%\r\x1b[32m100%\x1b[0m\r\ndone\r\n") == "100%\ndone\n"
+
+
+def test_wide_and_combining_characters_are_counted_as_a_terminal_does():
+    assert cells("漢字") == 4
+    assert cells("e\u0301") == 1
+    assert cut("漢字漢字", 5) == "漢字…"
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 11, 80])
+def test_no_row_is_longer_than_the_width(width):
+    text = "some words, averyveryverylongword and 漢字漢字漢字 at the end   "
+    rows = wrap([Span(text)], width, "- ") + hard_wrap([Span(text)], width, [Span("│ ")])
+    assert all(cells(plain(row)) <= max(width, 4) for row in rows)
+    assert "".join(text.split()) in "".join(plain(row)[2:] for row in rows).replace(" ", "")
+
+
+def test_a_blank_at_the_end_makes_no_row_of_its_own():
+    assert [plain(row) for row in wrap([Span("ab cd   ")], 5)] == ["ab cd"]
+
+
+def render(text, width=40):
+    markdown = Markdown()
+    rows = markdown.feed(text, width) + markdown.finish(width)
+    return [plain(row) for row in rows]
+
+
+def test_markdown_is_rendered_without_its_marks():
+    assert render("# Title\n\nA **bold** and *slanted* `code` ~~gone~~.\n") == [
+        "Title",
+        "",
+        "A bold and slanted code gone.",
+    ]
+
+
+def test_names_with_underscores_and_products_with_stars_stay():
+    assert render("snake_case_name and 2 * 3 * 4 and `a*b*c`") == ["snake_case_name and 2 * 3 * 4 and a*b*c"]
+
+
+def test_a_link_shows_where_it_leads():
+    assert render("[bank](https://evil.example)") == ["bank (https://evil.example)"]
+    assert render("[https://a.example](https://a.example)") == ["https://a.example"]
+
+
+def test_lists_hang_and_nest():
+    assert render("- one two three\n  - four\n1. five\n- [x] six", 10) == [
+        "• one two",
+        "  three",
+        "  ◦ four",
+        "1. five",
+        "☑ six",
+    ]
+
+
+def test_code_is_broken_only_where_the_width_ends_and_keeps_its_blanks():
+    assert render("```python\n  a = **b**  # x\n```\nafter", 14) == [
+        "  python",
+        "  │   a = **b*",
+        "  │ *  # x",
+        "after",
+    ]
+
+
+def test_tables_stay_as_they_are():
+    assert render("| a | b |\n|---|---|\n| 1 | 2 |") == ["| a | b |", "|---|---|", "| 1 | 2 |"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_pieces_make_the_same_rows_as_the_whole(size):
+    text = "# A *b*\n\n- c **d e**\n\n```\nx\n```\n> q\n\nlast **word"
+    markdown = Markdown()
+    rows = [row for start in range(0, len(text), size) for row in markdown.feed(text[start : start + size], 20)]
+    assert [plain(row) for row in rows + markdown.finish(20)] == render(text, 20)
+
+
+def test_the_line_that_is_being_written_is_shown_before_it_ends():
+    markdown = Markdown()
+    assert markdown.feed("so **far", 20) == []
+    assert [plain(row) for row in markdown.partial(20)] == ["so **far"]
+    markdown.feed("**", 20)
+    assert [paint(row) for row in markdown.partial(20)] == ["so \x1b[1mfar\x1b[0m"]
+
+
+def call(status, kind="execute", text="", content=()):
+    said = [v1.Content(content=v1.TextContent(text=text))] if text else []
+    return ToolCallState("t", title="Do it", kind=kind, status=status, content=(*said, *content))
+
+
+def test_the_last_lines_of_what_runs_are_shown():
+    text = "```\n" + "\n".join(f"line {number}" for number in range(20)) + "\n```"
+    rows = [plain(row) for row in running_rows(call("in_progress", text=text), "*", 40)]
+    assert rows == ["* Do it", *(f"  │ line {number}" for number in range(15, 20))]
+
+
+def test_what_was_read_is_only_counted():
+    assert [plain(row) for row in ended_rows(call("completed", "read", "a\nb"), 40)] == ["✓ Do it", "  │ 2 lines"]
+
+
+def test_a_diff_is_shown_in_colour():
+    diff = v1.Diff(path="/a/b.txt", old_text="one\ntwo\n", new_text="one\n2\x1b[8m\n")
+    rows = ended_rows(call("completed", "edit", content=[diff]), 40)
+    painted = "\n".join(paint(row) for row in rows)
+    assert "\x1b[31m-two\x1b[0m" in painted
+    assert "\x1b[32m+2\\x1b[8m\x1b[0m" in painted
+    assert "  /a/b.txt +1 -1" in [plain(row) for row in rows]
+
+
+def test_a_long_diff_is_cut_unless_somebody_is_asked_about_it():
+    diff = v1.Diff(path="/a", new_text="\n".join(map(str, range(100))))
+    assert len(diff_rows(diff, 40, 10)) == 12
+    assert len(diff_rows(diff, 40)) == 102

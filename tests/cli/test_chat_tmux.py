@@ -1,0 +1,143 @@
+"""`dragoman chat` in tmux: what a person sees on the screen after real key strokes."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+from dragoman.testing import dump_turns, steps
+
+DEADLINE_S = 30
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+
+
+class Window:
+    """A tmux server of its own, with one window."""
+
+    def __init__(self, socket, command, columns):
+        self._socket = str(socket)
+        self._tmux("new-session", "-d", "-x", str(columns), "-y", "30", f"{shlex.join(command)}; echo left $?; cat")
+
+    def press(self, *keys):
+        self._tmux("send-keys", *keys)
+
+    def resize(self, columns):
+        self._tmux("resize-window", "-x", str(columns))
+
+    def wait_for(self, words):
+        """Wait until something is on the screen, and return all of it."""
+        deadline = time.monotonic() + DEADLINE_S
+        while words not in (screen := self.screen()):
+            assert time.monotonic() < deadline, screen
+        return screen
+
+    def screen(self):
+        return self._tmux("capture-pane", "-p").rstrip()
+
+    def title(self):
+        return self._tmux("display-message", "-p", "#{pane_title}")
+
+    def close(self):
+        self._tmux("kill-server")
+
+    def _tmux(self, *words):
+        command = ["tmux", "-f", os.devnull, "-S", self._socket, *words]
+        return subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=True).stdout
+
+
+@pytest.fixture
+def chat(tmp_path):
+    opened = []
+
+    def start(*turns, columns=60):
+        agent = [sys.executable, "-m", "dragoman.testing", dump_turns(list(turns))]
+        command = [sys.executable, "-m", "dragoman", "chat", "--cwd", str(tmp_path), "--", *agent]
+        opened.append(Window(tmp_path / "tmux", command, columns))
+        opened[-1].wait_for("Ctrl-D leaves\n\n")
+        return opened[-1]
+
+    yield start
+    for window in opened:
+        window.close()
+
+
+DIFF = {"type": "diff", "path": "/x/notes.txt", "oldText": "one\nold\n", "newText": "one\nnew\n"}
+CALL = steps.Update(
+    {
+        "sessionUpdate": "tool_call",
+        "toolCallId": "e",
+        "title": "Edit notes.txt",
+        "status": "completed",
+        "content": [DIFF],
+    }
+)
+PLAN = steps.Update(
+    {"sessionUpdate": "plan", "entries": [{"content": "Look", "priority": "low", "status": "completed"}]}
+)
+
+
+def test_a_whole_turn_looks_as_it_should(chat):
+    window = chat([steps.Think("hm"), PLAN, steps.Say("# Title\n\n- **one**\n"), CALL, steps.AskPermission(title="Go")])
+    window.press("hello", "Enter")
+    window.wait_for("[n/2] Reject")
+    window.press("y")
+    screen = window.wait_for("outcome: selected yes\n\nPlan")
+    turn = screen[screen.index("hello") :].split("\n\n")
+    assert turn[:4] == [
+        "hello",
+        "✻ Thought: hm  :thoughts",
+        "Title",
+        "• one",
+    ]
+    assert "✓ Edit notes.txt\n  /x/notes.txt +1 -1\n  │ @@ -1,2 +1,2 @@\n  │  one\n  │ -old\n  │ +new" in turn
+    assert "┃ May the agent do this? Go\n┃ [y/1] Allow   [n/2] Reject\n┃ → Allow" in turn
+    assert "✓ Go" in turn
+    assert "Plan 1/1\n  ☑ Look" in turn
+
+
+def test_what_was_live_leaves_nothing_behind(chat):
+    window = chat([steps.Say("working on it"), steps.WaitForCancel()], [steps.Say("fine")])
+    window.press("hello", "Enter")
+    window.wait_for("Ctrl-C cancels")
+    window.press("C-c")
+    screen = window.wait_for("\n\ncancelled\n")
+    assert "Ctrl-C cancels" not in screen
+    assert screen.count("working on it") == 1
+    window.press("more", "Enter")
+    window.wait_for("fine")
+
+
+def test_a_window_that_becomes_narrower_is_drawn_anew(chat):
+    window = chat([steps.Say("word " * 40), steps.WaitForCancel()])
+    window.press("hello", "Enter")
+    window.wait_for("Ctrl-C cancels")
+    window.resize(31)
+    screen = window.wait_for("word word word word word word\nword word word word word word\n")
+    assert screen.count("Ctrl-C cancels") == 1
+    window.press("C-c")
+    window.wait_for("\n\ncancelled\n")
+
+
+def test_the_agent_does_not_set_the_title(chat):
+    window = chat([steps.Say("\x1b]0;evil\x07\x1b]2;evil\x07said")])
+    window.press("hello", "Enter")
+    window.wait_for("said")
+    assert "evil" not in window.title()
+
+
+def test_completion_and_several_lines_work_with_real_keys(chat):
+    window = chat([steps.Say("fine")])
+    window.press(":thou", "Tab")
+    window.wait_for(":thoughts")
+    window.press("Enter")
+    window.wait_for("There were no thoughts.")
+    window.press("one", "M-Enter", "two", "Enter")
+    screen = window.wait_for("fine")
+    assert "one\ntwo\n\nfine" in screen
+    window.press("C-d")
+    window.wait_for("left 0")

@@ -1,0 +1,205 @@
+"""The formats of `dragoman run` for programs, and what is given to the agent beside the prompt."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragoman.testing import dump_turns, steps
+
+DRAGOMAN = [sys.executable, "-m", "dragoman"]
+RAW_AGENT = str(Path(__file__).parent.parent / "client" / "raw_agent.py")
+
+
+def dragoman_run(*arguments, **settings):
+    return subprocess.run(
+        [*DRAGOMAN, "run", *arguments], capture_output=True, text=True, timeout=30, check=False, **settings
+    )
+
+
+def run(*turns, options=()):
+    return dragoman_run("go", *options, "--", sys.executable, "-m", "dragoman.testing", dump_turns(list(turns)))
+
+
+def raw(script):
+    return [sys.executable, RAW_AGENT, json.dumps(script)]
+
+
+def capable(**capabilities):
+    return [[{"result": {"protocolVersion": 1, "agentCapabilities": capabilities}}]]
+
+
+# ── json ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_json_is_one_object_with_all_of_it(tmp_path):
+    (tmp_path / "s.yaml").write_text(json.dumps([[{"text": "yes"}, {"usage": {"input": 12, "output": 3}}]]))
+    done = dragoman_run("go", "--format", "json", "--model", f"script:{tmp_path}/s.yaml")
+    answer = json.loads(done.stdout)
+    assert done.stderr == ""
+    assert answer.pop("session_id")
+    assert answer == {
+        "text": "yes",
+        "stop_reason": "end_turn",
+        "usage": {"total_tokens": 15, "input_tokens": 12, "output_tokens": 3},
+        "tool_calls": [],
+        "denied": [],
+        "error": None,
+        "exit_code": 0,
+    }
+
+
+def test_json_tells_an_error_and_what_was_said_before():
+    done = run([steps.Say("so far"), steps.Fail(-32602, "no")], options=["--format", "json"])
+    answer = json.loads(done.stdout)
+    assert done.returncode == answer["exit_code"] == 1
+    assert (answer["text"], answer["stop_reason"]) == ("so far", None)
+    assert answer["error"] in done.stderr
+    assert "Invalid params: no" in answer["error"]
+
+
+def test_json_tells_that_there_is_no_agent():
+    done = dragoman_run("go", "--format", "json", "--", "true")
+    assert "no ACP agent" in json.loads(done.stdout)["error"]
+    assert json.loads(done.stdout)["session_id"] is None
+
+
+# ── ndjson ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_ndjson_is_every_update_as_it_came_then_the_end():
+    unknown = {"sessionUpdate": "weather", "sun": True}
+    done = run([steps.Say("hm"), steps.Update(unknown), steps.AskPermission()], options=["--format", "ndjson"])
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len({line.pop("sessionId") for line in lines}) == 1
+    assert [next(iter(line)) for line in lines] == [*["update"] * 3, "permission", *["update"] * 2, "result"]
+    assert lines[0]["update"]["content"] == {"type": "text", "text": "hm"}
+    assert lines[1]["update"] == unknown
+    assert lines[3]["permission"]["answer"] == "deny"
+    assert [option["optionId"] for option in lines[3]["permission"]["options"]] == ["yes", "no"]
+    assert lines[-1]["result"] == {"exitCode": 6, "stopReason": "end_turn"}
+
+
+def test_ndjson_ends_with_the_error():
+    done = run([steps.Say("so far"), steps.Exit(7, "boom")], options=["--format", "ndjson"])
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert last["result"]["exitCode"] == done.returncode == 1
+    assert "exited with code 7" in last["result"]["error"]
+
+
+# ── files ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def prompt_of(tmp_path, *options, **prompt_capabilities):
+    """Return the blocks that an agent gets: it sends back the request as a stop reason's error."""
+    agent = tmp_path / "agent.py"
+    agent.write_text(
+        "import json, sys\n"
+        f"CAPABILITIES = {{'promptCapabilities': {prompt_capabilities!r}}}\n"
+        "for line in sys.stdin:\n"
+        "    message = json.loads(line)\n"
+        "    answer = {'protocolVersion': 1, 'agentCapabilities': CAPABILITIES, 'sessionId': 's'}\n"
+        "    if message['method'] == 'session/prompt':\n"
+        "        content = {'type': 'text', 'text': json.dumps(message['params']['prompt'])}\n"
+        "        update = {'sessionUpdate': 'agent_message_chunk', 'content': content}\n"
+        "        params = {'sessionId': 's', 'update': update}\n"
+        "        print(json.dumps({'jsonrpc': '2.0', 'method': 'session/update', 'params': params}))\n"
+        "        answer = {'stopReason': 'end_turn'}\n"
+        "    print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'result': answer}), flush=True)\n"
+    )
+    done = dragoman_run("look", *options, "--", sys.executable, str(agent), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text, *files = json.loads(done.stdout)
+    assert text == {"type": "text", "text": "look"}
+    return files
+
+
+def test_a_file_is_a_link_for_an_agent_that_takes_nothing_else(tmp_path):
+    (tmp_path / "a.txt").write_text("hello")
+    [link] = prompt_of(tmp_path, "--file", "a.txt")
+    assert link == {
+        "type": "resource_link",
+        "name": "a.txt",
+        "uri": (tmp_path / "a.txt").as_uri(),
+        "mimeType": "text/plain",
+    }
+
+
+def test_a_text_is_embedded_where_the_agent_takes_that(tmp_path):
+    (tmp_path / "a.txt").write_text("hello")
+    (tmp_path / "b.bin").write_bytes(b"\xff\x00")
+    text, binary, folder = prompt_of(
+        tmp_path, "--file", "a.txt", "--file", "b.bin", "--file", str(tmp_path), embeddedContext=True
+    )
+    assert text["resource"]["text"] == "hello"
+    assert (binary["type"], folder["type"]) == ("resource_link", "resource_link")
+
+
+def test_an_image_is_sent_where_the_agent_takes_images(tmp_path):
+    (tmp_path / "a.png").write_bytes(b"\x89PNG")
+    [image] = prompt_of(tmp_path, "--file", "a.png", image=True)
+    assert (image["type"], image["mimeType"], image["data"]) == ("image", "image/png", "iVBORw==")
+
+
+# ── MCP servers ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_agent_gets_the_mcp_servers_of_a_file(tmp_path):
+    servers = {"mcpServers": {"web": {"type": "http", "url": "http://localhost:9/mcp"}}}
+    (tmp_path / "mcp.json").write_text(json.dumps(servers))
+    done = dragoman_run("go", "--mcp", "mcp.json", "--", *raw({}), cwd=tmp_path)
+    assert done.returncode == 2
+    assert "the MCP server web over HTTP needs agentCapabilities.mcpCapabilities.http" in done.stderr
+    able = raw({"initialize": capable(mcpCapabilities={"http": True})})
+    assert dragoman_run("go", "--mcp", "mcp.json", "--", *able, cwd=tmp_path).returncode == 0
+
+
+def test_a_file_of_servers_that_is_not_there_is_reported():
+    done = dragoman_run("go", "--mcp", "/no/such.json")
+    assert done.returncode == 2
+    assert "/no/such.json cannot be read" in done.stderr
+
+
+# ── sessions ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_session_goes_on_where_it_was(tmp_path):
+    def say(prompt, *options):
+        return json.loads(dragoman_run(prompt, "--format", "json", *options, cwd=tmp_path).stdout)["session_id"]
+
+    first = say("hi")
+    second = say("hi")
+    assert first != second
+    assert say("hi again", "--session", first) == first
+    assert say("hi once more", "--continue") == first
+
+
+def test_an_agent_that_can_only_load_loads_and_the_replay_is_no_answer():
+    replay = {"update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "before"}}}
+    answer = {"update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "now"}}}
+    agent = raw(
+        {
+            "initialize": capable(loadSession=True),
+            "session/load": [[replay, {"result": {}}]],
+            "session/prompt": [[answer, {"result": {"stopReason": "end_turn"}}]],
+        }
+    )
+    done = dragoman_run("go", "--session", "s", "--", *agent)
+    assert (done.stdout, done.returncode) == ("now\n", 0)
+
+
+@pytest.mark.parametrize(
+    ("option", "words"), [(["--session", "s"], "needs agentCapabilities.loadSession"), (["--continue"], "session/list")]
+)
+def test_an_agent_that_keeps_no_sessions_is_named(option, words):
+    done = dragoman_run("go", *option, "--", *raw({}))
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_where_there_is_nothing_to_continue_that_is_said(tmp_path):
+    done = dragoman_run("go", "--continue", cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"no session in {tmp_path} to continue" in done.stderr

@@ -1,0 +1,104 @@
+"""What an agent may do in `dragoman run` when there is no terminal, and how that shows."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from dragoman.testing import dump_turns, steps
+
+DRAGOMAN = [sys.executable, "-m", "dragoman"]
+
+
+def run(*options, prompt="go", turn=None, **settings):
+    agent = [sys.executable, "-m", "dragoman.testing", dump_turns([turn or [steps.AskPermission(title="rm -rf /")]])]
+    return dragoman_run(prompt, *options, "--", *agent, **settings)
+
+
+def dragoman_run(*arguments, **settings):
+    command = [*DRAGOMAN, "run", *arguments]
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False, **settings
+    )
+
+
+def test_nothing_is_allowed_when_nobody_can_be_asked():
+    done = run()
+    assert done.stdout == "outcome: selected no\n"
+    assert done.stderr == "[not allowed: rm -rf /; nobody was asked; --policy all allows it]\n"
+    assert done.returncode == 6
+
+
+def test_policy_deny_says_so():
+    done = run("--policy", "deny")
+    assert done.stdout == "outcome: selected no\n"
+    assert "--policy deny allows nothing; --policy all allows it]" in done.stderr
+    assert done.returncode == 6
+
+
+def test_policy_all_allows_everything():
+    done = run("--policy", "all")
+    assert (done.stdout, done.stderr, done.returncode) == ("outcome: selected yes\n", "[rm -rf /]\n", 0)
+
+
+def test_policy_reads_allows_no_more_than_to_read():
+    done = run("--policy", "reads")
+    assert done.stdout == "outcome: selected no\n"
+    assert "only; --policy all allows it]" in done.stderr
+    assert done.returncode == 6
+
+
+def test_our_own_agent_does_what_is_allowed_and_leaves_what_is_not(tmp_path):
+    assert dragoman_run("write hello into a.txt", cwd=tmp_path).returncode == 6
+    assert not (tmp_path / "a.txt").exists()
+    assert dragoman_run("write hello into a.txt", "--policy", "all", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "a.txt").read_text().strip() == "hello"
+
+
+def test_rules_decide_and_the_first_that_matches_wins(tmp_path):
+    rules = ["--policy", "allow:write:*.md", "--policy", "deny:any"]
+    assert dragoman_run("write hello into a.md", *rules, cwd=tmp_path).returncode == 0
+    assert (tmp_path / "a.md").exists()
+    done = dragoman_run("write hello into a.txt", *rules, cwd=tmp_path)
+    assert done.returncode == 6
+    assert "the rule deny:any speaks of writing" in done.stderr
+    assert not (tmp_path / "a.txt").exists()
+
+
+def test_rules_can_stand_on_lines_of_one_argument(tmp_path):
+    rules = "allow:write:*.md\ndeny:any\n"
+    assert dragoman_run("write hello into a.md", "--policy", rules, cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["ask"], "needs a terminal"),
+        (["ask:any"], "needs a terminal"),
+        (["perhaps"], "'perhaps'"),
+        (["all", "deny:any"], "--policy all stands alone"),
+    ],
+)
+def test_a_policy_that_cannot_be_used_is_a_usage_error(given, words):
+    done = run(*[part for each in given for part in ("--policy", each)])
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_an_agent_that_calls_it_cancelled_when_it_was_denied_was_denied():
+    done = run(turn=[steps.AskPermission(), steps.Stop("cancelled")])
+    assert done.returncode == 6
+
+
+def test_a_limit_counts_for_more_than_what_was_denied():
+    done = run(turn=[steps.AskPermission(), steps.Stop("max_tokens")])
+    assert done.returncode == 3
+
+
+def test_what_was_denied_is_in_the_object():
+    done = run("--format", "json")
+    assert done.returncode == 6
+    answer = json.loads(done.stdout)
+    assert answer["denied"] == [{"title": "rm -rf /", "reason": "nobody was asked; --policy all allows it"}]
+    assert [call["status"] for call in answer["tool_calls"]] == ["failed"]

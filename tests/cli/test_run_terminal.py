@@ -1,0 +1,195 @@
+"""`dragoman run` in a terminal: it asks, with the whole of what will be done, and Ctrl-C cancels."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+from dragoman.testing import dump_turns, steps
+from tests.proc.processes import alive
+
+DRAGOMAN = [sys.executable, "-m", "dragoman"]
+RAW_AGENT = str(Path(__file__).parent.parent / "client" / "raw_agent.py")
+CTRL_C = "\x03"
+CTRL_D = "\x04"
+
+
+class Terminal:
+    """`dragoman run` in a terminal of its own: what it shows, and somebody who types."""
+
+    def __init__(self, *arguments, cwd=None):
+        self._ours, theirs = os.openpty()
+        self._modes_before = self._modes()
+        # A shell takes the terminal as its own, so that Ctrl-C is a signal.
+        control = (
+            "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+        )
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", control, *DRAGOMAN, "run", *arguments],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            cwd=cwd,
+        )
+        os.close(theirs)
+        self.shown = ""
+
+    def wait_for(self, text):
+        while text not in self.shown:
+            assert self._read(), self.shown
+
+    def type(self, text):
+        os.write(self._ours, text.encode())
+
+    def finish(self):
+        while self._read():
+            pass
+        assert self._modes() == self._modes_before
+        os.close(self._ours)
+        return self.process.wait(10)
+
+    def _modes(self):
+        return termios.tcgetattr(self._ours)[3] & (termios.ICANON | termios.ECHO)
+
+    def _read(self):
+        try:
+            read = os.read(self._ours, 4096).decode()
+        except OSError:  # everybody on the other side has gone
+            return False
+        self.shown += read.replace("\r\n", "\n")
+        return bool(read)
+
+
+def scripted(*turn):
+    return [sys.executable, "-m", "dragoman.testing", dump_turns([list(turn)])]
+
+
+def raw_question(call, *options):
+    params = {"sessionId": "s", "toolCall": {"toolCallId": "1", **call}, "options": list(options)}
+    ask = {"id": 9, "method": "session/request_permission", "params": params}
+    script = {"session/prompt": [[ask, {"hear": "answer"}, {"result": {"stopReason": "end_turn"}}]]}
+    return [sys.executable, RAW_AGENT, json.dumps(script)]
+
+
+ONCE = {"optionId": "o", "name": "Allow", "kind": "allow_once"}
+ALWAYS = {"optionId": "f", "name": "Allow for good", "kind": "allow_always"}
+NEVER = {"optionId": "x", "name": "Never", "kind": "reject_always"}
+NO = {"optionId": "n", "name": "Reject", "kind": "reject_once"}
+ANSWER = '"outcome": {{"optionId": "{}", "outcome": "selected"}}'
+
+
+@pytest.mark.parametrize(
+    ("key", "option", "code"), [("y", "o", 0), ("n", "n", 6), ("a", "f", 0), (CTRL_D, "n", 6), ("zY", "o", 0)]
+)
+def test_a_key_answers_the_question(key, option, code):
+    terminal = Terminal("go", "--", *raw_question({"title": "Publish"}, ALWAYS, ONCE, NEVER, NO))
+    terminal.wait_for("[y] yes  [n] no  [a] Allow for good: ")
+    assert "May it? Publish\n" in terminal.shown
+    terminal.type(key)
+    assert terminal.finish() == code
+    assert ANSWER.format(option) in terminal.shown
+    assert "not allowed" not in terminal.shown
+
+
+def test_always_is_no_answer_where_the_agent_does_not_offer_it():
+    terminal = Terminal("go", "--", *raw_question({"title": "Publish"}, ONCE, NO))
+    terminal.wait_for("[y] yes  [n] no: ")
+    terminal.type("an")
+    assert terminal.finish() == 6
+
+
+def test_the_whole_command_is_shown_and_nothing_in_it_hides():
+    command = "echo one\nrm -rf build\x1b[2K\rls"
+    terminal = Terminal("go", "--", *raw_question({"title": "List", "rawInput": {"command": command}}, ONCE, NO))
+    terminal.wait_for("[n] no: ")
+    assert "  $ echo one\n  $ rm -rf build\N{REPLACEMENT CHARACTER}[2K\N{REPLACEMENT CHARACTER}ls\n" in terminal.shown
+    terminal.type("n")
+    terminal.finish()
+
+
+def test_the_whole_diff_is_shown(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n")
+    terminal = Terminal("replace one by two in a.txt", cwd=tmp_path)
+    terminal.wait_for("[n] no")
+    assert f"  writes {tmp_path}/a.txt\n" in terminal.shown
+    assert "\x1b[31m-one\x1b[0m\n" in terminal.shown
+    assert "\x1b[32m+two\x1b[0m\n" in terminal.shown
+    terminal.type("y")
+    assert terminal.finish() == 0
+    assert (tmp_path / "a.txt").read_text() == "two\n"
+
+
+def test_what_no_rule_speaks_of_is_asked(tmp_path):
+    terminal = Terminal("write hello into a.txt", "--policy", "allow:write:*.md", cwd=tmp_path)
+    terminal.wait_for("[n] no")
+    terminal.type("y")
+    assert terminal.finish() == 0
+    assert (tmp_path / "a.txt").exists()
+
+
+def test_policy_deny_does_not_ask():
+    terminal = Terminal("go", "--policy", "deny", "--", *scripted(steps.AskPermission()))
+    assert terminal.finish() == 6
+    assert "May it?" not in terminal.shown
+
+
+def test_an_answer_cannot_talk_to_the_terminal():
+    terminal = Terminal("go", "--", *scripted(steps.Say("a\x1b]0;title\x07b\n")))
+    assert terminal.finish() == 0
+    assert "a]0;titleb\n" in terminal.shown
+
+
+# ── Ctrl-C ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_ctrl_c_cancels_the_turn_and_waits_for_its_end():
+    script = {"session/prompt": [[{"long": 3}, {"hear": "session/cancel"}, {"result": {"stopReason": "cancelled"}}]]}
+    terminal = Terminal("go", "--", sys.executable, RAW_AGENT, json.dumps(script))
+    terminal.wait_for("xxx")
+    terminal.type(CTRL_C)
+    assert terminal.finish() == 5
+    assert '"method": "session/cancel"' in terminal.shown
+
+
+def test_ctrl_c_at_a_question_cancels_it_and_gives_the_terminal_back():
+    terminal = Terminal("go", "--", *scripted(steps.AskPermission()))
+    terminal.wait_for("[n] no: ")
+    terminal.type(CTRL_C)
+    assert terminal.finish() == 5
+    assert "outcome: cancelled" in terminal.shown
+
+
+def test_the_second_ctrl_c_kills_an_agent_that_does_not_listen(tmp_path):
+    deaf = tmp_path / "deaf.py"
+    deaf.write_text(
+        "import json, os, signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "for line in sys.stdin:\n"
+        "    message = json.loads(line)\n"
+        "    if message['method'] == 'session/prompt':\n"
+        "        content = {'type': 'text', 'text': f'busy {os.getpid()}.'}\n"
+        "        update = {'sessionUpdate': 'agent_message_chunk', 'content': content}\n"
+        "        params = {'sessionId': 's', 'update': update}\n"
+        "        print(json.dumps({'jsonrpc': '2.0', 'method': 'session/update', 'params': params}), flush=True)\n"
+        "        time.sleep(600)\n"
+        "    result = {'protocolVersion': 1, 'sessionId': 's'}\n"
+        "    print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'result': result}), flush=True)\n"
+    )
+    terminal = Terminal("go", "--", sys.executable, str(deaf))
+    terminal.wait_for(".")
+    pid = int(re.search(r"busy (\d+)\.", terminal.shown)[1])
+    terminal.type(CTRL_C)
+    terminal.wait_for("[cancelling; Ctrl-C again stops the agent at once]")
+    terminal.type(CTRL_C)
+    assert terminal.finish() == 128 + signal.SIGINT
+    assert "Traceback" not in terminal.shown
+    while alive(pid):  # the timeout of the test bounds it
+        time.sleep(0.01)
