@@ -59,6 +59,12 @@ class Terminal:
                 self._read()
         assert words in self.plain[self._from :]
 
+    def wait_until_idle(self):
+        """Wait until the program waits: what readline is told between its last key and then, it hears only later."""
+        stat_file = Path(f"/proc/{self.process.pid}/stat")
+        while stat_file.exists() and stat_file.read_text().rpartition(")")[2].split()[0] != "S":
+            os.sched_yield()
+
     def expect(self, words):
         """Wait until something is written, after whatever was expected before."""
         deadline = time.monotonic() + DEADLINE_S
@@ -262,10 +268,12 @@ def test_ctrl_c_twice_at_the_prompt_leaves(chat):
     terminal = chat([steps.Say("x")])
     terminal.press("half a line")
     terminal.expect("half a line")
+    terminal.wait_until_idle()
     terminal.press(CTRL_C)
     terminal.expect("Ctrl-C once more leaves")
     terminal.press("other")
     terminal.expect("other")
+    terminal.wait_until_idle()
     terminal.press(CTRL_C)
     assert terminal.end() == 0
 

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from dragoman.cli.chatting.view import MARK
 from dragoman.testing import dump_turns, steps
 
 DEADLINE_S = 30
@@ -86,7 +87,7 @@ def test_a_whole_turn_looks_as_it_should(chat):
     window.press("hello", "Enter")
     window.wait_for("[n/2] Reject")
     window.press("y")
-    screen = window.wait_for("outcome: selected yes\n\nPlan")
+    screen = window.wait_for(f" s\n\n{MARK.strip()}")
     turn = screen[screen.index("hello") :].split("\n\n")
     assert turn[:4] == [
         "hello",
