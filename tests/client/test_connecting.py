@@ -1,6 +1,7 @@
 """Starting an agent: what it is told, and every way it can fail."""
 
 import json
+import logging
 import sys
 
 import msgspec
@@ -11,6 +12,7 @@ from dragoman.errors import CommandNotFound, ProcessDied, StartError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import FS_READ_TEXT_FILE
 from dragoman.testing import steps
+from dragoman.wire.peer import MAX_WARNINGS
 from tests.client.driving import END, agent_of, chunk, raw, scripted, session_with
 
 LOGIN = {
@@ -119,13 +121,23 @@ async def test_a_command_that_cannot_be_run_says_why(tmp_path):
 async def test_a_program_that_prints_something_else_and_ends_is_no_agent():
     error = await failure_of(["sh", "-c", "echo Usage: tool; echo bad flag >&2; exit 2"], NotAnAgent)
     assert (error.exit_code, error.printed) == (2, ("Usage: tool",))
-    assert "bad flag" in str(error)
-    assert "--acp" in str(error)
+    *said, printed_heading, printed, step = str(error).splitlines()
+    assert said[-1] == "bad flag"
+    assert (printed_heading, printed) == ("it printed:", "  Usage: tool")
+    assert step.startswith("see that the command starts an ACP agent")
 
 
 async def test_a_program_that_only_chats_is_no_agent():
     error = await failure_of(["sh", "-c", "echo Welcome!; exec sleep 600"], NotAnAgent, start_timeout_s=1)
     assert "Welcome!" in str(error)
+
+
+async def test_a_program_that_prints_without_end_is_warned_of_a_few_times(caplog):
+    caplog.set_level(logging.WARNING)
+    await failure_of(["sh", "-c", "yes | head -n 5000"], NotAnAgent)
+    warnings = [record.getMessage() for record in caplog.records]
+    assert len(warnings) == MAX_WARNINGS + 1
+    assert warnings[-1].startswith("more malformed messages follow")
 
 
 async def test_a_program_that_says_nothing_is_given_up():

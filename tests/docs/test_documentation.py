@@ -1,5 +1,6 @@
 """What the documentation shows is run, so that it stays true."""
 
+import json
 import os
 import re
 import subprocess
@@ -18,11 +19,14 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
 
 
-def run(command, **options):
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, cwd=ROOT, env=environment, check=False, **options
-    )
+def finish(command, *, cwd=ROOT, variables=None):
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, **(variables or {})}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=cwd, env=environment, check=False)
+
+
+def run(command, *, cwd=ROOT):
+    done = finish(command, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -51,6 +55,74 @@ def test_the_scripted_peers_in_the_docs_run():
 def test_the_programs_of_the_client_tutorial_run():
     for program in blocks("docs/client.md", "python"):
         run([sys.executable, "-W", "error", "-c", program])
+
+
+def test_three_tasks_are_evaluated_as_the_docs_show():
+    evaluation, _ = blocks("docs/client-examples.md", "python")
+    assert run([sys.executable, "-W", "error", "-c", evaluation]) == "2 of 3\n"
+
+
+@pytest.fixture
+def reviewed(tmp_path):
+    """A repository with a change since origin/main, and `review.py` of the docs in it."""
+    _, review = blocks("docs/client-examples.md", "python")
+    sum_file = tmp_path / "sum.py"
+    sum_file.write_text("total = a + b\n")
+    git = ["git", "-c", "user.name=A", "-c", "user.email=a@example.com"]
+    for arguments in (
+        ["init", "-q"],
+        ["add", "sum.py"],
+        ["commit", "-q", "-m", "Add"],
+        ["update-ref", "refs/remotes/origin/main", "HEAD"],
+    ):
+        run([*git, *arguments], cwd=tmp_path)
+    sum_file.write_text("total = a - b\n")
+    run([*git, "commit", "-q", "-a", "-m", "Change"], cwd=tmp_path)
+    (tmp_path / "review.py").write_text(review)
+    return tmp_path
+
+
+def review_with(agent, repository):
+    [command] = blocks("docs/client-examples.md", "sh")
+    return finish(["sh", "-c", command], cwd=repository, variables={"AGENT": agent})
+
+
+def scripted_review(repository, *replies):
+    """Review with our own agent, which talks from a script; what it is sent goes to `sent` as well."""
+    (repository / "script.yaml").write_text(json.dumps(replies))
+    return review_with("sh -c 'tee sent | dragoman agent --model script:script.yaml'", repository)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "exit_code"), [("APPROVED", 0), ("REJECTED", 1), ("Perhaps REJECTED, perhaps not.", 2)]
+)
+def test_the_verdict_of_a_review_is_the_exit_code_of_the_job(verdict, exit_code, reviewed):
+    done = scripted_review(reviewed, [{"text": "The sum is a difference.\n"}, {"text": verdict}])
+    assert (done.returncode, done.stdout) == (exit_code, f"The sum is a difference.\n{verdict}\n"), done.stderr
+    assert "-total = a + b\\n+total = a - b" in (reviewed / "sent").read_text()
+
+
+def test_a_reviewer_may_read_and_not_write(reviewed):
+    read = {"tool": {"name": "read_file", "arguments": {"path": "sum.py"}}}
+    write = {"tool": {"name": "write_file", "arguments": {"path": "sum.py", "content": "total = 0"}}}
+    done = scripted_review(reviewed, [read], [write], [{"text": "APPROVED"}])
+    assert (done.returncode, done.stdout) == (0, "APPROVED\n"), done.stderr
+    sent = (reviewed / "sent").read_text()
+    assert '"content":"total = a - b' in sent
+    assert '"optionId":"reject' in sent
+    assert (reviewed / "sum.py").read_text() == "total = a - b\n"
+
+
+def test_a_review_that_fails_fails_the_job_with_the_reason(reviewed):
+    done = review_with("no-such-agent", reviewed)
+    assert done.returncode == 2
+    assert done.stderr.startswith("There is no review: ")
+    assert "no-such-agent" in done.stderr
+
+
+def test_no_change_needs_no_review(reviewed):
+    run(["git", "update-ref", "refs/remotes/origin/main", "HEAD"], cwd=reviewed)
+    assert review_with("no-such-agent", reviewed).stdout == "Nothing has changed.\n"
 
 
 def test_the_program_that_gives_a_function_as_a_tool_prints_what_the_docs_say():

@@ -46,7 +46,7 @@ class NotAnAgent(ConnectFailed):
         self.signal = died.signal if died else None
         self.stderr_tail = died.stderr_tail if died else ""
         step = "see that the command starts an ACP agent; many programs do so only with a flag, such as --acp or acp"
-        super().__init__(command, f"{problem}; {step}{_quote_lines(printed)}")
+        super().__init__(command, f"{problem}{_quote_lines(printed)}\n{step}")
 
 
 class StartTimeout(ConnectFailed):

@@ -65,7 +65,7 @@ class PeerChannel:
 
     def __init__(self, transport: Transport, inbound: Inbound) -> None:
         self.closed = asyncio.Event()
-        self.peer = Peer(transport, self, cancel_method=CANCELLED, answers_malformed=False)
+        self.peer = Peer(transport, self, cancel_method=CANCELLED, strict=False)
         self._inbound = inbound
 
     async def ask(self, method: str, params: dict[str, Any], *, cancellable: bool = True) -> dict[str, Any]:

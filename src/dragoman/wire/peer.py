@@ -65,6 +65,9 @@ MAX_BACKLOG_BYTES = 1024 * 1024
 END_GRACE_S = 1.0
 """How long running handlers may go on after the input ended: enough to answer what was piped in."""
 
+MAX_WARNINGS = 5
+"""Malformed messages that are warned of one by one: a program that is no peer prints thousands a second."""
+
 CANCEL_REQUEST = "$/cancel_request"
 
 _FLUSH_BYTES = 64 * 1024
@@ -81,7 +84,11 @@ class _CancelParams(msgspec.Struct, rename="camel"):
 
 
 class Peer:
-    """One side of a conversation; use it as an async context manager, which ends everything it started."""
+    """One side of a conversation; use it as an async context manager, which ends everything it started.
+
+    Malformed lines are refused in words. A peer that is not strict bears with them, for MCP's servers are what they are:
+    garbage is passed over, half letters are replaced, and a line that is too long ends the only call it can belong to.
+    """
 
     def __init__(
         self,
@@ -91,14 +98,14 @@ class Peer:
         encoder: msgspec.json.Encoder = _PLAIN_ENCODER,
         find_shortcut: Callable[[str], Shortcut | None] | None = None,
         cancel_method: str = CANCEL_REQUEST,
-        answers_malformed: bool = True,
+        strict: bool = True,
     ) -> None:
         self._transport = transport
         self._encode_into = encoder.encode_into
         self._handler = handler
         self._find_shortcut = find_shortcut
         self._cancel_method = cancel_method
-        self._answers_malformed = answers_malformed
+        self._strict = strict
         self._shortcut = NOWHERE
         self._tasks = asyncio.TaskGroup()
         self._out = bytearray()
@@ -109,6 +116,7 @@ class Peer:
         self._in_flight: set[IncomingRequest] = set()
         self._by_id: dict[bytes, IncomingRequest] = {}
         self._unbegun = 0
+        self._refused = 0
         self._backlog: deque[bytes | Oversized] = deque()
         self._backlog_bytes = 0
         self._dispatcher: asyncio.Task[None] | None = None
@@ -325,8 +333,8 @@ class Peer:
 
     def _take(self, line: bytes | Oversized) -> Awaitable[None] | None:
         message = parse(line)
-        if isinstance(message, Malformed) and isinstance(line, bytes) and (mended := without_halves(line)):
-            message = parse(mended)
+        if isinstance(message, Malformed) and not self._strict and isinstance(line, bytes):
+            message = parse(without_halves(line) or line)
         if isinstance(message, Malformed):
             self._refuse(message, is_oversized=isinstance(line, Oversized))
         elif message.id is not UNSET:
@@ -384,14 +392,18 @@ class Peer:
 
     def _refuse(self, malformed: Malformed, *, is_oversized: bool) -> None:
         method, future = self._calls.get(malformed.id, (None, None))
-        if is_oversized and len(self._calls) == 1 and not self._answers_malformed:
+        if is_oversized and len(self._calls) == 1 and not self._strict:
             [(method, future)] = self._calls.values()  # what else would be so long
-        if malformed.answerable and self._answers_malformed:
+        if malformed.answerable and self._strict:
             self._put_error(malformed.id, malformed.code, malformed.problem)
             self._hold_back()
         elif method is not None and future is not None and not future.done():
             future.set_exception(InvalidResult(method, malformed.problem))
-        _log.warning("a malformed message was refused: %s", malformed.problem)
+        self._refused += 1
+        if self._refused == MAX_WARNINGS + 1:
+            _log.warning("more malformed messages follow; from here they are logged for debugging only")
+        level = logging.WARNING if self._refused <= MAX_WARNINGS else logging.DEBUG
+        _log.log(level, "a malformed message was refused: %s", malformed.problem)
 
     def _take_cancel(self, params: Raw) -> None:
         try:
