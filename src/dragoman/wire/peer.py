@@ -86,7 +86,7 @@ class _CancelParams(msgspec.Struct, rename="camel"):
 class Peer:
     """One side of a conversation; use it as an async context manager, which ends everything it started.
 
-    Malformed lines are refused in words. A peer that is not strict bears with them, for MCP's servers are what they are:
+    Malformed lines are refused in words. One that is not strict bears with them, for MCP servers are what they are:
     garbage is passed over, half letters are replaced, and a line that is too long ends the only call it can belong to.
     """
 
