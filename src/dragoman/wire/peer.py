@@ -87,7 +87,7 @@ class Peer:
     """One side of a conversation; use it as an async context manager, which ends everything it started.
 
     Malformed lines are refused in words. One that is not strict bears with them, for MCP servers are what they are:
-    garbage is passed over, half letters are replaced, and a line that is too long ends the only call it can belong to.
+    garbage is passed over, and a line that is too long ends the only call it can belong to.
     """
 
     def __init__(
@@ -333,8 +333,8 @@ class Peer:
 
     def _take(self, line: bytes | Oversized) -> Awaitable[None] | None:
         message = parse(line)
-        if isinstance(message, Malformed) and not self._strict and isinstance(line, bytes):
-            message = parse(without_halves(line) or line)
+        if isinstance(message, Malformed) and isinstance(line, bytes) and (mended := without_halves(line)):
+            message = parse(mended)
         if isinstance(message, Malformed):
             self._refuse(message, is_oversized=isinstance(line, Oversized))
         elif message.id is not UNSET:

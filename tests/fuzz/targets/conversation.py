@@ -13,6 +13,7 @@ from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.routes import Routes
 from dragoman.wire import LineSplitter, Malformed, Oversized, memory_pair, parse
+from dragoman.wire.surrogates import without_halves
 from tests.fuzz.made_json import METHODS, make_text
 
 PATIENCE_S = 20
@@ -188,6 +189,8 @@ def _expected_answers(data):
     expected = Counter()
     for line in LineSplitter().feed(data):
         message = parse(line)
+        if isinstance(message, Malformed) and isinstance(line, bytes):  # half letters are replaced, not refused
+            message = parse(without_halves(line) or line)
         assert not isinstance(line, Oversized)
         if isinstance(message, Malformed):
             expected[message.id] += message.answerable
