@@ -44,7 +44,7 @@ def time_first_session_ms(servers: Sequence[Command]) -> float:
 
 
 def time_later_session_ms(servers: Sequence[Command]) -> float:
-    """Return how long a later `session/new` takes: the SDK is loaded, and earlier sessions' servers are there."""
+    """Return how long a later `session/new` takes, right behind the one before: earlier sessions' servers are there."""
     with start_agent() as agent:
         agent.open_ready_session(CWD, name_servers(scripted()))
         return statistics.median(time_session_ms(agent, servers) for _ in range(SESSIONS))
