@@ -69,24 +69,34 @@ def test_json_tells_that_there_is_no_agent():
 # ── ndjson ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_ndjson_is_every_update_as_it_came_then_the_end():
+def test_ndjson_is_the_conversation_itself_in_both_directions():
     unknown = {"sessionUpdate": "weather", "sun": True}
     done = run([steps.Say("hm"), steps.Update(unknown), steps.AskPermission()], options=["--format", "ndjson"])
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len({line.pop("sessionId") for line in lines}) == 1
-    assert [next(iter(line)) for line in lines] == [*["update"] * 3, "permission", *["update"] * 2, "result"]
-    assert lines[0]["update"]["content"] == {"type": "text", "text": "hm"}
-    assert lines[1]["update"] == unknown
-    assert lines[3]["permission"]["answer"] == "deny"
-    assert [option["optionId"] for option in lines[3]["permission"]["options"]] == ["yes", "no"]
-    assert lines[-1]["result"] == {"exitCode": 6, "stopReason": "end_turn"}
+    assert all(line["jsonrpc"] == "2.0" for line in lines)
+    asked = [line["method"] for line in lines if "method" in line and "id" in line]
+    assert asked == ["initialize", "session/new", "session/prompt", "session/request_permission"]
+    updates = [line["params"]["update"] for line in lines if line.get("method") == "session/update"]
+    assert updates[0]["content"] == {"type": "text", "text": "hm"}
+    assert updates[1] == unknown
+    assert {"outcome": {"outcome": "selected", "optionId": "no"}} in [line.get("result") for line in lines]
+    assert lines[-1]["result"]["stopReason"] == "end_turn"
+    assert done.returncode == 6
 
 
-def test_ndjson_ends_with_the_error():
+def test_ndjson_hides_what_mcp_servers_are_given(tmp_path):
+    servers = tmp_path / "mcp.json"
+    servers.write_text(json.dumps({"mcpServers": {"one": {"command": "true", "env": {"KEY": "canary-key"}}}}))
+    done = run([steps.Say("hm")], options=["--format", "ndjson", "--mcp", str(servers)])
+    assert '"KEY"' in done.stdout
+    assert "canary-key" not in done.stdout + done.stderr
+
+
+def test_what_goes_wrong_is_told_beside_ndjson():
     done = run([steps.Say("so far"), steps.Exit(7, "boom")], options=["--format", "ndjson"])
-    last = json.loads(done.stdout.splitlines()[-1])
-    assert last["result"]["exitCode"] == done.returncode == 1
-    assert "exited with code 7" in last["result"]["error"]
+    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in done.stdout.splitlines())
+    assert "exited with code 7" in done.stderr
+    assert done.returncode == 1
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────

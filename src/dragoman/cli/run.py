@@ -15,7 +15,7 @@ from dragoman.cli.command import split_command
 from dragoman.cli.loop import Stopped, run
 from dragoman.cli.run_error import Log, explain
 from dragoman.cli.run_options import make_parser
-from dragoman.cli.run_output import OUTPUTS, Output
+from dragoman.cli.run_output import OUTPUTS, NdjsonOutput, Output
 from dragoman.cli.run_policy import BadPolicy, make_policy
 from dragoman.cli.run_prompt import Attachment, BadPrompt, read_files, read_prompt
 from dragoman.cli.run_question import Person, has_person
@@ -136,7 +136,11 @@ class _Run:
         job = self._job
         start_timeout_s = job.timeout_s or START_TIMEOUT_S
         async with connect(
-            job.command, policy=job.policy, on_stderr=self.log.add, start_timeout_s=start_timeout_s
+            job.command,
+            policy=job.policy,
+            on_stderr=self.log.add,
+            start_timeout_s=start_timeout_s,
+            watch=self._output if isinstance(self._output, NdjsonOutput) else None,
         ) as agent:
             session = self.record.session = await _open(agent, job)
             self._output.begin(session)

@@ -48,7 +48,7 @@ def make_parser() -> argparse.ArgumentParser:
         "--format",
         choices=("text", "json", "ndjson"),
         default="text",
-        help="text streams the answer; json prints one object at the end; ndjson prints every update as it comes",
+        help="text streams the answer; json prints one object at the end; ndjson prints the raw conversation",
     )
     parser.add_argument("--timeout", metavar="S", type=_seconds, help="cancel after this many seconds")
     return parser

@@ -1,16 +1,17 @@
 """How `dragoman run` shows what happens: as text, as one JSON object, or as the updates of the agent, one a line."""
 
 import re
-from collections.abc import Iterable
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
 
 from dragoman.cli.run_error import OWN_PREFIX
 from dragoman.cli.run_record import Record
 from dragoman.cli.run_screen import Screen, harmless
-from dragoman.client import Asked, Done, Event, Session, Text, Thought, ToolCallState, ToolChanged
-from dragoman.protocol.decode import encode
+from dragoman.client import Asked, Event, Session, Text, Thought, ToolCallState, ToolChanged
+from dragoman.client.secrecy import hide_secrets
+from dragoman.wire import Malformed, Oversized, parse
 
 _NOTICE = re.compile(r"\[.*\]", re.DOTALL)
 """Agents have no other way to say that they try again than a thought; ours puts it in brackets."""
@@ -92,51 +93,44 @@ class JsonOutput:
 
 
 class NdjsonOutput:
-    """What the agent sent, one a line, in the words of the protocol; the last line is the end."""
+    """The conversation itself: every message of both sides, one a line, without secrets.
+
+    What passes is kept until the run has got so far, and printed there: where it is seen, nobody could be told that the
+    reader is gone.
+    """
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._session_id: str | None = None
+        self._passed: list[bytes] = []
 
     def begin(self, session: Session) -> None:
-        self._session_id = session.id
-        self._show_all(session.strays)
+        del session
+        self._print()
 
     def show(self, event: Event, added: str) -> None:
         del added
+        self._print()
         show_denial(self._screen, event)
-        self._show_all([event])
 
     def finish(self, record: Record, code: int) -> None:
-        end: dict[str, Any] = {"exitCode": code}
-        if record.done is not None:
-            end["stopReason"] = record.done.stop_reason
-            if record.done.usage is not None:
-                end["usage"] = record.done.usage
+        del code
+        self._print()
         if record.error is not None:
-            end["error"] = record.error
             show_error(self._screen, record.error)
-        self._write({"result": end})
 
-    def _show_all(self, events: Iterable[Event]) -> None:
-        for event in events:
-            match event:
-                case Done():
-                    pass
-                case Asked(question, decision):
-                    answer = decision.verdict if decision else "cancelled"
-                    asked = {
-                        "toolCallId": question.tool_call.tool_call_id,
-                        "title": question.tool_call.title,
-                        "options": question.options,
-                        "answer": answer,
-                    }
-                    self._write({"permission": asked})
-                case _:
-                    self._write({"update": event.update})
+    def sent(self, lines: bytes | bytearray) -> None:
+        """See what goes to the agent."""
+        self._passed += bytes(lines).splitlines()
 
-    def _write(self, members: dict[str, Any]) -> None:
-        self._screen.say(f"{encode({'sessionId': self._session_id, **members}).decode()}\n")
+    def received(self, lines: Sequence[bytes | Oversized]) -> None:
+        """See what comes from the agent."""
+        self._passed += [line for line in lines if isinstance(line, bytes)]
+
+    def _print(self) -> None:
+        passed, self._passed = self._passed, []
+        messages = [hide_secrets(line) for line in passed if not isinstance(parse(line), Malformed)]
+        if messages:
+            self._screen.say(b"".join(message + b"\n" for message in messages).decode())
 
 
 OUTPUTS: dict[str, type[TextOutput | JsonOutput | NdjsonOutput]] = {

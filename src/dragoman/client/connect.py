@@ -14,7 +14,7 @@ from dragoman.client.asking import Asking
 from dragoman.client.check import StrPath
 from dragoman.client.elicitation import Elicit, answer_with
 from dragoman.client.functions import FunctionHost
-from dragoman.client.greeting import Greeting
+from dragoman.client.greeting import Greeting, Watch
 from dragoman.client.link import Link
 from dragoman.client.misshapen import ClientRoutes
 from dragoman.client.policy import Policy, deny_all
@@ -60,6 +60,7 @@ async def connect(
     elicit: Elicit | None = None,
     on_stderr: Callable[[bytes], None] | None = None,
     record: StrPath | None = None,
+    watch: Watch | None = None,
     name: str = "dragoman",
     start_timeout_s: float = START_TIMEOUT_S,
 ) -> AsyncGenerator[RemoteAgent]:
@@ -69,7 +70,8 @@ async def connect(
     comes on top. `policy` decides what it may do; without one it may do nothing that it asks for. `files` and
     `terminals` let it read or write files, and run commands, through us. `elicit` is asked what it wants to know from
     a person. `on_stderr` gets what the agent writes there, its log mostly; the end of it is kept in any case.
-    `record` is a file to be made, which gets every message of both sides: `read_trajectory` reads it.
+    `record` is a file to be made, which gets every message of both sides: `read_trajectory` reads it. `watch` sees
+    every line of both sides as it passes, secrets and all.
 
     Raises CommandNotFound or StartError when there is nothing to start, NotAnAgent when it does not speak ACP,
     StartTimeout, WrongVersion, and NeedsLogin when it wants a login before anything else.
@@ -77,11 +79,13 @@ async def connect(
     async with AsyncExitStack() as stack:
         counter = _Counter(policy or deny_all(), elicit, stack)
         counter.provide(files, terminals)
-        recorder = None if record is None else stack.enter_context(Recorder(record, *command[:1]))
+        watches: list[Watch] = [] if watch is None else [watch]
+        if record is not None:
+            watches.append(stack.enter_context(Recorder(record, *command[:1])))
         supervisor = await stack.enter_async_context(Supervisor())
         directory = None if cwd is None else os.fspath(cwd)
         child = await supervisor.start(command, cwd=directory, env=env, inherit=EVERYTHING, on_stderr=on_stderr)
-        greeting = Greeting(StdioTransport(*child.take_stdio(), explain_end=child.death), recorder)
+        greeting = Greeting(StdioTransport(*child.take_stdio(), explain_end=child.death), watches)
         connection = Connection(greeting, counter.routes)
         link = Link(connection, command)
         stack.push_async_callback(link.settle)

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Protocol
 
 from dragoman.client.link import Link
-from dragoman.client.trajectory import Recorder
 from dragoman.errors import ConnectionClosed
 from dragoman.wire import Malformed, Oversized, Receiver, Transport, parse
 
@@ -12,15 +12,27 @@ MAX_LINES = 20
 MAX_LINE_CHARACTERS = 200
 
 
+class Watch(Protocol):
+    """Sees every line of a conversation as it passes."""
+
+    def sent(self, lines: bytes | bytearray) -> None:
+        """See what goes to the agent: lines that end in a newline each."""
+        ...
+
+    def received(self, lines: Sequence[bytes | Oversized]) -> None:
+        """See what comes from the agent."""
+        ...
+
+
 class Greeting:
     """A transport that keeps the lines that are no messages, until it is told that the agent is one."""
 
-    def __init__(self, transport: Transport, recorder: Recorder | None = None) -> None:
+    def __init__(self, transport: Transport, watches: Sequence[Watch] = ()) -> None:
         self.printed: list[str] = []
         self.link: Link | None = None
         """Whose reads are counted, once the agent has answered."""
         self._transport = transport
-        self._recorder = recorder
+        self._watches = watches
 
     @property
     def unsent_bytes(self) -> int:
@@ -36,8 +48,8 @@ class Greeting:
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
         """Take the next lines, from the transport."""
-        if self._recorder is not None:
-            self._recorder.received(lines)
+        for watch in self._watches:
+            watch.received(lines)
         if self.link is None:
             self._look(lines)
         else:
@@ -49,8 +61,8 @@ class Greeting:
         self._receiver.input_ended(drained=drained)
 
     def write(self, lines: bytes | bytearray) -> None:
-        if self._recorder is not None:
-            self._recorder.sent(lines)
+        for watch in self._watches:
+            watch.sent(lines)
         self._transport.write(lines)
 
     async def drained(self) -> None:
