@@ -88,13 +88,13 @@ def test_there_is_always_a_way_to_say_no():
 
 def test_all_of_what_would_be_done_is_shown():
     long = "echo " + "x" * 300
-    deed = Several((Run(f"{long}\nrm \x1b[8m-rf /", "/other"), Write("/etc/passwd"), Read("/work/a", "/work")))
+    deed = Several((Run(f"{long}\nrm \x1b[8m-rf /", "/other"), Write("/etc/passwd"), Read("/srv/a", "/srv")))
     asked = question(deed, content=(v1.Diff(path="/etc/passwd", old_text="a\n", new_text="b\n"),))
     rows = [plain(row) for row in question_rows(asked, find_choices(asked), 40)]
     text = "".join(row.removeprefix("┃ ").strip() for row in rows)
     assert all(len(row) <= 40 and row.startswith("┃ ") for row in rows)
     assert text.count("x") >= 300
-    for words in (r"rm \x1b[8m-rf /", "in /other", "write /etc/passwd", "read /work/a", "+b", "-a"):
+    for words in (r"rm \x1b[8m-rf /", "in /other", "write /etc/passwd", "read /srv/a", "+b", "-a"):
         assert words in "\n".join(rows) or words in text
     assert "outside of the session" in text.replace("  ", " ")
 

@@ -7,7 +7,7 @@ import pytest
 from dragoman.mcp.definition import HttpServer, SseServer, StdioServer, describe
 from dragoman.mcp.files import Problem, Reading, read_servers
 
-FOLDER = "/work/here"
+FOLDER = "/srv/here"
 
 
 def read(content, **environment):
@@ -88,19 +88,19 @@ def test_variables_come_from_the_environment():
     assert server.command == "/home/me/bin/x"
     assert server.args == ("--key=geheim", "geheim", "plain", "", "geheim", "$KEY", "${x%.*}")
     assert server.env == (("TOKEN", "geheim"),)
-    assert server.cwd == "/work/here/sub"
+    assert server.cwd == "/srv/here/sub"
 
 
 def test_an_argument_that_comes_from_the_environment_is_hidden():
     server = one(
         {"command": "x", "args": ["--key=${KEY}", "${workspaceFolder}", "${HOME}"]}, KEY="geheim", HOME="/h/me"
     )
-    assert describe(server) == "x [hidden] /work/here /h/me"
+    assert describe(server) == "x [hidden] /srv/here /h/me"
 
 
 def test_the_folder_of_the_workspace_is_that_of_the_session():
     server = one({"command": "x", "args": ["${workspaceFolder}/src"], "cwd": "${workspaceFolder}"})
-    assert (server.args, server.cwd) == (("/work/here/src",), FOLDER)
+    assert (server.args, server.cwd) == (("/srv/here/src",), FOLDER)
 
 
 @pytest.mark.parametrize(
