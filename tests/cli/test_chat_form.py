@@ -71,7 +71,7 @@ def options(*kinds):
 
 def question(deed, *, given=(), content=()):
     call = ToolCallState("t", title="Do it", content=content)
-    return Question("s", call, given, "/work", deed)
+    return Question("s", call, given, "/srv", deed)
 
 
 def test_the_options_of_the_agent_have_letters_and_numbers():
