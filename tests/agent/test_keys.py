@@ -141,7 +141,8 @@ def test_a_home_that_is_no_folder_is_said(tmp_path):
         KeyStore(tmp_path / "file").keep("anthropic", KEY)
 
 
-def test_two_writers_do_not_lose_a_key(keys):
+def test_two_writers_do_not_lose_a_key(keys, monkeypatch):
+    monkeypatch.setattr("dragoman.agent.private_file.LOCK_TIMEOUT_S", 0.0)
     keys.keep("anthropic", KEY)
     descriptor = os.open(keys.path.with_suffix(".lock"), os.O_RDWR)
     try:

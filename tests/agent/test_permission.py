@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -155,7 +156,7 @@ async def test_always_holds_in_the_next_process_and_for_exactly_that(tmp_path):
     async with session_in(tmp_path, COMMAND) as (client, session_id):
         answer_with(client, "allow_always")
         await client.prompt(session_id, "go")
-    [file] = (tmp_path / ".home" / "permissions").iterdir()
+    [file] = (tmp_path / ".home" / "permissions").glob("*.json")
     assert file.stat().st_mode & 0o777 == 0o600
     [approval] = json.loads(file.read_text())
     assert approval["deed"]["what"] == "echo hi > made.txt"
@@ -187,9 +188,43 @@ def test_a_damaged_file_of_approvals_approves_nothing(tmp_path):
     approvals = Approvals(tmp_path, "/work")
     deed = Deed("command", "make test", "/work")
     approvals.keep_for_good(deed, "allow")
-    [file] = (tmp_path / "permissions").iterdir()
+    [file] = (tmp_path / "permissions").glob("*.json")
     file.write_text(file.read_text()[:-5])
     assert Approvals(tmp_path, "/work").find(deed) is None
+
+
+RUN = Deed("command", "make test", "/srv")
+
+
+def test_a_damaged_file_of_approvals_is_not_written_over(tmp_path):
+    Approvals(tmp_path, "/srv").keep_for_good(RUN, "reject")
+    [file] = (tmp_path / "permissions").glob("*.json")
+    file.write_text(torn := file.read_text()[:-5])
+    approvals = Approvals(tmp_path, "/srv")
+    approvals.keep_for_good(RUN, "reject")
+    assert file.read_text() == torn
+    assert approvals.find(RUN) == "reject"
+
+
+def test_approvals_that_others_could_have_written_approve_nothing(tmp_path):
+    Approvals(tmp_path, "/srv").keep_for_good(RUN, "allow")
+    [file] = (tmp_path / "permissions").glob("*.json")
+    file.chmod(0o666)
+    assert Approvals(tmp_path, "/srv").find(RUN) is None
+
+
+def test_a_decision_that_cannot_be_written_down_holds_in_the_session(tmp_path):
+    (tmp_path / "permissions").write_text("in the way")
+    approvals = Approvals(tmp_path, "/srv")
+    approvals.keep_for_good(RUN, "reject")
+    assert approvals.find(RUN) == "reject"
+
+
+def test_decisions_made_at_the_same_time_are_all_kept(tmp_path):
+    deeds = [Deed("command", f"make {number}", "/srv") for number in range(40)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda deed: Approvals(tmp_path, "/srv").keep_for_good(deed, "reject"), deeds))
+    assert [Approvals(tmp_path, "/srv").find(deed) for deed in deeds] == ["reject"] * 40
 
 
 async def test_a_file_that_changed_since_it_was_shown_is_asked_about_again(tmp_path):

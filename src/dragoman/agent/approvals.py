@@ -5,12 +5,13 @@
 directory.
 """
 
-import os
+import logging
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from dragoman.agent.private_file import PrivateFile
 from dragoman.agent.tools.tool import Deed
 from dragoman.store import encode_cwd
 
@@ -24,6 +25,7 @@ class Approval(msgspec.Struct, frozen=True):
     decision: Decision
 
 
+_log = logging.getLogger("dragoman.agent")
 _decode = msgspec.json.Decoder(list[Approval]).decode
 
 
@@ -31,7 +33,7 @@ class Approvals:
     """The decisions that hold in one session; those for good are shared by all sessions of its project."""
 
     def __init__(self, home: Path, cwd: str) -> None:
-        self._path = home / "permissions" / f"{encode_cwd(cwd)}.json"
+        self._file = PrivateFile(home / "permissions" / f"{encode_cwd(cwd)}.json")
         self._session: dict[Deed, Decision] = {}
 
     def find(self, deed: Deed) -> Decision | None:
@@ -44,26 +46,26 @@ class Approvals:
         self._session[deed] = decision
 
     def keep_for_good(self, deed: Deed, decision: Decision) -> None:
-        """Remember a decision in this project."""
-        import tempfile  # 7 ms, which a session that is only loaded need not wait for
-
-        approvals: dict[Deed, Decision] = {**self._read(), deed: decision}
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        data = msgspec.json.format(
-            msgspec.json.encode([Approval(*approval) for approval in approvals.items()]), indent=2
-        )
-        handle, temporary = tempfile.mkstemp(dir=self._path.parent)  # 0600 by nature
+        """Remember a decision in this project; one that cannot be written down holds in this session."""
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            Path(temporary).replace(self._path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+            with self._file.writing():
+                kept: dict[Deed, Decision] = {**self._load(), deed: decision}
+                approvals = [Approval(*each) for each in kept.items()]
+                self._file.replace(msgspec.json.format(msgspec.json.encode(approvals), indent=2))
+        except (OSError, msgspec.DecodeError) as error:
+            # What is there may hold refusals, so it is not written over.
+            _log.warning("a decision could not be kept in %s, and holds in this session: %s", self._file.path, error)
+            self._session[deed] = decision
 
     def _read(self) -> dict[Deed, Decision]:
         """Read anew each time: another session, or a person with an editor, may have changed it."""
         try:
-            return {approval.deed: approval.decision for approval in _decode(self._path.read_bytes())}
+            return self._load()
         except (OSError, msgspec.DecodeError):
-            return {}  # what cannot be read approves nothing
+            return {}  # what cannot be read, or others could have written, approves nothing
+
+    def _load(self) -> dict[Deed, Decision]:
+        try:
+            return {approval.deed: approval.decision for approval in _decode(self._file.read())}
+        except FileNotFoundError:
+            return {}

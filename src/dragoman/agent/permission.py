@@ -76,7 +76,7 @@ class Permission:
             return Decision(allowed=False, reason="nobody answered in time, so it was not allowed", asked=True)
         except (ConnectionClosed, RemoteError, InvalidResult):
             return Decision(allowed=False, reason="the person could not be asked, so it was not allowed", asked=True)
-        return self._take(call, answer)
+        return await self._take(call, answer)
 
     def _judge(self, call: PreparedCall) -> tuple[Judgement, str]:
         mode = self._mode()
@@ -92,7 +92,7 @@ class Permission:
             return "run", ""
         return "ask", ""
 
-    def _take(self, call: PreparedCall, answer: v1.RequestPermissionResponse) -> Decision:
+    async def _take(self, call: PreparedCall, answer: v1.RequestPermissionResponse) -> Decision:
         outcome = answer.outcome
         if not isinstance(outcome, v1.SelectedPermissionOutcome):
             return Decision(allowed=False, reason="the question was dismissed, so it was not allowed", asked=True)
@@ -102,9 +102,9 @@ class Permission:
                 case "allow_session":
                     self._approvals.keep_for_session(call.deed, "allow")
                 case "allow_always":
-                    self._approvals.keep_for_good(call.deed, "allow")
+                    await asyncio.to_thread(self._approvals.keep_for_good, call.deed, "allow")
                 case "reject_always":
-                    self._approvals.keep_for_good(call.deed, "reject")
+                    await asyncio.to_thread(self._approvals.keep_for_good, call.deed, "reject")
                 case _:
                     pass
         if option in ("allow_once", "allow_session", "allow_always"):

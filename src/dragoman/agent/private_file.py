@@ -1,0 +1,100 @@
+"""A small file of the person's own under the home: read whole, replaced whole, with one writer at a time.
+
+Readers need no lock, for the file is only ever replaced. What others could have written, and where that matters have
+read, is refused.
+"""
+
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+MAX_BYTES = 16 * 1024 * 1024
+"""Far more than anybody decides or types in a life."""
+
+LOCK_TIMEOUT_S = 5.0
+"""A holder writes one small file; if it takes longer it is stopped, or its disk is."""
+
+_PAUSE_S = 0.01
+
+
+class Exposed(OSError):
+    """The file is not its owner's alone; `by_mode` when a chmod would make it so."""
+
+    def __init__(self, problem: str, *, by_mode: bool = False) -> None:
+        self.problem = problem
+        self.by_mode = by_mode
+        super().__init__(0, problem)
+
+
+class PrivateFile:
+    """One such file; nobody else may have written a `secret` one, nor read it. All of it raises OSError."""
+
+    def __init__(self, path: Path, *, secret: bool = False) -> None:
+        self.path = path
+        self._forbidden = stat.S_IRWXG | stat.S_IRWXO if secret else stat.S_IWGRP | stat.S_IWOTH
+        self._problem = "other users may read or write it" if secret else "others can write it"
+
+    def read(self) -> bytes:
+        """Return what is in it; raises FileNotFoundError, and Exposed."""
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            if self.path.is_symlink():
+                raise Exposed("it is a link") from None
+            raise
+        try:
+            self._check(os.fstat(descriptor))
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read(MAX_BYTES)
+        finally:
+            os.close(descriptor)
+
+    def replace(self, data: bytes) -> None:
+        """Put this in its place, whole or not at all."""
+        import tempfile  # 7 ms, which reading need not wait for
+
+        descriptor, temporary = tempfile.mkstemp(prefix=f"{self.path.stem}-", dir=self.path.parent)  # 0600 by nature
+        try:
+            with open(descriptor, "wb") as file:  # noqa: PTH123 -- it is a descriptor
+                file.write(data)
+                file.flush()
+                os.fsync(descriptor)
+            Path(temporary).replace(self.path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+    @contextmanager
+    def writing(self) -> Generator[None]:
+        """Be the only writer, so that two processes do not lose each other's change; raises TimeoutError."""
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(self.path.with_suffix(".lock"), flags, 0o600)
+        try:
+            _wait_for_lock(descriptor)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _check(self, status: os.stat_result) -> None:
+        if not stat.S_ISREG(status.st_mode):
+            raise Exposed("it is no regular file")
+        if status.st_uid != os.geteuid():
+            raise Exposed("it belongs to another user")
+        if status.st_mode & self._forbidden:
+            raise Exposed(self._problem, by_mode=True)
+
+
+def _wait_for_lock(descriptor: int) -> None:
+    end = time.monotonic() + LOCK_TIMEOUT_S
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise TimeoutError(0, "another process holds its lock") from None
+            time.sleep(_PAUSE_S)
