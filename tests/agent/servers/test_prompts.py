@@ -52,3 +52,12 @@ async def test_a_prompt_of_a_server_that_is_still_connecting_is_waited_for(place
         await talk.ask("/one:hello")
         [message] = model.requests[-1][1][-1].content
         assert message.text == "Say hello."
+
+
+async def test_prompts_whose_names_would_be_the_same_are_told_apart(place):
+    prompts = [{"name": "say it", "text": "one"}, {"name": "say/it", "text": "two"}]
+    async with talking(place, servers=[stdio(prompts=prompts)]) as (talk, model):
+        await talk.client.wait_for(lambda client: "one:say-it-2" in offered(client))
+        await talk.ask("/one:say-it-2")
+        [message] = model.requests[-1][1][-1].content
+        assert message.text == "two"

@@ -21,18 +21,22 @@ _FOREIGN = re.compile(r"[^\w.-]+")
 
 def prompt_commands(session: Session) -> Iterator[Command]:
     """Yield a command for every prompt of every server that is ready."""
+    timeout_s = session.profile.limits.mcp_call_timeout_s
+    taken: dict[str, int] = {}
     for member in session.servers.members():
         for prompt in member.server.prompts:
-            yield _command(member.server, prompt, timeout_s=session.profile.limits.mcp_call_timeout_s)
+            name = f"{_FOREIGN.sub('-', member.name)}:{_FOREIGN.sub('-', prompt.name)}"
+            taken[name] = taken.get(name, 0) + 1
+            told_apart = name if taken[name] == 1 else f"{name}-{taken[name]}"
+            yield _command(told_apart, member.server, prompt, timeout_s)
 
 
-def _command(server: Server, prompt: PromptInfo, *, timeout_s: float | None) -> Command:
+def _command(name: str, server: Server, prompt: PromptInfo, timeout_s: float | None) -> Command:
     async def run(session: Session, words: str) -> Ask:
         del session
         arguments = read_arguments(prompt.arguments, words)
         return Ask(_messages(await server.prompt(prompt.name, arguments, timeout_s=timeout_s)))
 
-    name = f"{_FOREIGN.sub('-', server.name)}:{_FOREIGN.sub('-', prompt.name)}"
     hint = legible(" ".join(_shown(argument) for argument in prompt.arguments), MAX_SHOWN)
     description = legible(prompt.description or prompt.title, MAX_SHOWN) or f"A prompt of {server.name}"
     return Command(name, description, run, hint or None)
