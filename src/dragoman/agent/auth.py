@@ -135,7 +135,7 @@ def configured_model(home: str, *, model: str | None, agent_file: str | None, de
     """
     if model:
         return model
-    path = agent_file or os.path.join(home, "dragoman.yaml")  # noqa: PTH118 - pathlib takes 3 ms, often for nothing
+    path = agent_file or os.path.join(home, "dragoman.yaml")  # noqa: PTH118 -- pathlib takes 3 ms, often for nothing
     if not _may_name_a_model(path):
         return default_model
     from pathlib import Path
@@ -153,9 +153,9 @@ def configured_model(home: str, *, model: str | None, agent_file: str | None, de
 
 def _may_name_a_model(path: str) -> bool:
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116 - pathlib takes 3 ms, often for nothing
+        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116 -- pathlib takes 3 ms, often for nothing
             return False
-        with open(path, "rb") as file:  # noqa: PTH123 - pathlib takes 3 ms, often for nothing
+        with open(path, "rb") as file:  # noqa: PTH123 -- pathlib takes 3 ms, often for nothing
             return _NAMES_A_MODEL.search(file.read(MAX_LOOKED_AT)) is not None
     except OSError:
         return False

@@ -59,8 +59,8 @@ def _find_auth(options: Options) -> "Auth | None":
     """Find the login that sessions will need; without a model or an agent file, nothing is imported for it."""
     default = os.environ.get("DRAGOMAN_MODEL")
     # Not `cli.home`: its pathlib takes 3 ms, and the client waits for its first answer.
-    home = os.environ.get("DRAGOMAN_HOME") or os.path.expanduser("~/.dragoman")  # noqa: PTH111 - as above
-    if options == Options() and default is None and not os.path.exists(f"{home}/dragoman.yaml"):  # noqa: PTH110 - as above
+    home = os.environ.get("DRAGOMAN_HOME") or os.path.expanduser("~/.dragoman")  # noqa: PTH111 -- as above
+    if options == Options() and default is None and not os.path.exists(f"{home}/dragoman.yaml"):  # noqa: PTH110 -- as above
         return None
     from dragoman.agent.auth import configured_model, find_auth
 

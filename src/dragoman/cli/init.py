@@ -34,7 +34,7 @@ def _write(path: Path, *, as_json: bool) -> int:
         return _fail(f"{path} is there already; it is left as it is")
     except OSError as error:
         return _fail(f"cannot write {path}: {error.strerror}")
-    with open(descriptor, "wb") as file:  # noqa: PTH123 - it is a descriptor
+    with open(descriptor, "wb") as file:  # noqa: PTH123 -- it is a descriptor
         file.write(template.read_bytes())
     if as_json:
         print(json.dumps({"path": str(path)}))

@@ -38,34 +38,27 @@ class StdioServer(msgspec.Struct, frozen=True, tag="stdio"):
         return f"StdioServer({self.name!r})"
 
 
-class HttpServer(msgspec.Struct, frozen=True, tag="http"):
-    """A server at an address, spoken to by streamable HTTP."""
-
+class _AtAddress(msgspec.Struct, frozen=True):
     name: str
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     secret_path: bool = False
     """Whether the path of the address is shown nowhere."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+
+class HttpServer(_AtAddress, frozen=True, tag="http"):
+    """A server at an address, spoken to by streamable HTTP."""
 
     transport = "http"
 
-    def __repr__(self) -> str:
-        return f"HttpServer({self.name!r})"
 
-
-class SseServer(msgspec.Struct, frozen=True, tag="sse"):
+class SseServer(_AtAddress, frozen=True, tag="sse"):
     """A server at an address, spoken to by the older pair of an event stream and posts."""
 
-    name: str
-    url: str
-    headers: tuple[tuple[str, str], ...] = ()
-    secret_path: bool = False
-    """Whether the path of the address is shown nowhere."""
-
     transport = "sse"
-
-    def __repr__(self) -> str:
-        return f"SseServer({self.name!r})"
 
 
 class AcpServer(msgspec.Struct, frozen=True, tag="acp"):

@@ -38,7 +38,7 @@ def _used(found: Found) -> Choice:
 
 
 def _judge(project: Found, own: Found, trust: Trust) -> Choice:
-    assert project.path is not None  # noqa: S101 - what was found has a path
+    assert project.path is not None  # noqa: S101 -- what was found has a path
     changes = tuple(what_it_changes(project.profile, own.profile))
     verdict = trust.verdict(project.path, project.digest)
     if verdict or not changes:

@@ -64,4 +64,4 @@ class Trust:
 
 
 def _name(path: Path) -> str:
-    return os.path.abspath(path)  # noqa: PTH100 - Path.absolute keeps `..`, and resolve would follow links
+    return os.path.abspath(path)  # noqa: PTH100 -- Path.absolute keeps `..`, and resolve would follow links

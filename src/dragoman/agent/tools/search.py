@@ -96,7 +96,7 @@ def _order(place: Place, pattern: str, ripgrep: str | None) -> tuple[list[str], 
         return command, place.root, {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     # ripgrep follows no link that it meets, and it is started where it searches: a path given to it would be followed.
     whole = os.path.normpath(os.path.join(place.root, place.path))  # noqa: PTH118 -- strings go to the command
-    path = {"PATH": os.pathsep.join([os.path.dirname(ripgrep), os.environ.get("PATH", os.defpath)])}  # noqa: PTH120
+    path = {"PATH": os.pathsep.join([os.path.dirname(ripgrep), os.environ.get("PATH", os.defpath)])}  # noqa: PTH120 -- a text
     if place.is_directory:
         return ["/bin/sh", "-c", f"{_NAMES}; {_NUL_LINE}; {_LINES}", "sh", pattern, "./"], whole, path
     directory, name = os.path.split(whole)

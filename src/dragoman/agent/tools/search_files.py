@@ -77,7 +77,7 @@ class SearchFiles:
         is_directory = await self._workspace.is_directory(spot)
         root, relative = self._workspace.place(spot)
         findings = await search(self._workspace.supervise, Place(root, relative, is_directory), pattern, wants)
-        base = self._workspace.show(spot.path if is_directory else os.path.dirname(spot.path))  # noqa: PTH120
+        base = self._workspace.show(spot.path if is_directory else os.path.dirname(spot.path))  # noqa: PTH120 -- a text
         text = _describe(findings, "" if base == "." else f"{base.rstrip('/')}/")
         return ToolOutcome(text, [code(text)])
 

@@ -157,7 +157,7 @@ class Workspace:
         """
         if spot.inside:
             return self._boundary
-        return Boundary([spot.path if os.path.isdir(spot.path) else os.path.dirname(spot.path)])  # noqa: PTH112, PTH120
+        return Boundary([spot.path if os.path.isdir(spot.path) else os.path.dirname(spot.path)])  # noqa: PTH112, PTH120 -- texts
 
     def place(self, spot: Spot) -> tuple[str, str]:
         """Return the directory that holds a spot and the way from there, `.` when it is that directory itself.
