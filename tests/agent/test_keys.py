@@ -142,7 +142,7 @@ def test_a_home_that_is_no_folder_is_said(tmp_path):
 
 
 def test_two_writers_do_not_lose_a_key(keys, monkeypatch):
-    monkeypatch.setattr("dragoman.agent.private_file.LOCK_TIMEOUT_S", 0.0)
+    monkeypatch.setattr("dragoman.files.private_file.LOCK_TIMEOUT_S", 0.0)
     keys.keep("anthropic", KEY)
     descriptor = os.open(keys.path.with_suffix(".lock"), os.O_RDWR)
     try:

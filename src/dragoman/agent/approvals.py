@@ -11,8 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from dragoman.agent.private_file import PrivateFile
 from dragoman.agent.tools.tool import Deed
+from dragoman.files.private_file import PrivateFile
 from dragoman.store import encode_cwd
 
 Decision = Literal["allow", "reject"]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import msgspec
 
-from dragoman.agent.private_file import Exposed, PrivateFile
 from dragoman.errors import DragomanError
+from dragoman.files.private_file import Exposed, PrivateFile
 
 if TYPE_CHECKING:
     from dragoman.agent.models.model import Model

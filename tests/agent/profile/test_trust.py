@@ -97,7 +97,7 @@ def test_a_decision_that_cannot_be_kept_is_an_error_that_says_why(tmp_path):
 
 
 def test_a_lock_that_is_never_given_back_does_not_hold_us_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr("dragoman.agent.private_file.LOCK_TIMEOUT_S", 0.0)
+    monkeypatch.setattr("dragoman.files.private_file.LOCK_TIMEOUT_S", 0.0)
     import fcntl
 
     descriptor = os.open(tmp_path / "trusted.lock", os.O_RDWR | os.O_CREAT, 0o600)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.agent.private_file import PrivateFile
 from dragoman.agent.profile.problem import TrustFailed
+from dragoman.files.private_file import PrivateFile
 
 MAX_DECISIONS = 50
 """Kept of one file, the newest: enough to go from branch to branch without being asked again."""
