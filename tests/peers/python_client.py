@@ -71,27 +71,31 @@ async def run_scenario(options: argparse.Namespace, command: list[str]) -> dict[
         process,
     ):
         asyncio.get_running_loop().call_later(TIMEOUT_S, give_up, process)
-        initialized = await agent.initialize(
-            protocol_version=acp.PROTOCOL_VERSION,
-            client_info=Implementation(name="python-sdk-client", version="0.12.1"),
+        return await converse(agent, client, options)
+
+
+async def converse(agent: acp.Agent, client: RecordingClient, options: argparse.Namespace) -> dict[str, Any]:
+    initialized = await agent.initialize(
+        protocol_version=acp.PROTOCOL_VERSION,
+        client_info=Implementation(name="python-sdk-client", version="0.12.1"),
+    )
+    session_id, loaded = options.load, None
+    if session_id is None:
+        session_id = (await agent.new_session(cwd=options.cwd, mcp_servers=[])).session_id
+    else:
+        await agent.load_session(cwd=options.cwd, session_id=session_id, mcp_servers=[])
+        loaded = await settled(client.updates)
+    prompts = []
+    for number, text in enumerate(options.prompt, start=1):
+        client.begin_turn(options.cancel_after if number == len(options.prompt) else None)
+        response = await agent.prompt(session_id=session_id, prompt=[acp.text_block(text)])
+        prompts.append(
+            {
+                "stopReason": response.stop_reason,
+                "updates": client.updates,
+                "permissions": client.permissions,
+            }
         )
-        session_id, loaded = options.load, None
-        if session_id is None:
-            session_id = (await agent.new_session(cwd=options.cwd, mcp_servers=[])).session_id
-        else:
-            await agent.load_session(cwd=options.cwd, session_id=session_id, mcp_servers=[])
-            loaded = await settled(client.updates)
-        prompts = []
-        for number, text in enumerate(options.prompt, start=1):
-            client.begin_turn(options.cancel_after if number == len(options.prompt) else None)
-            response = await agent.prompt(session_id=session_id, prompt=[acp.text_block(text)])
-            prompts.append(
-                {
-                    "stopReason": response.stop_reason,
-                    "updates": client.updates,
-                    "permissions": client.permissions,
-                }
-            )
     return {"initialize": to_wire(initialized), "sessionId": session_id, "loaded": loaded, "prompts": prompts}
 
 

@@ -1,44 +1,18 @@
 // A client on the official TypeScript SDK that runs one scenario against an agent and prints what it saw.
 //
-//   typescript_client.mjs --cwd DIR [--load ID] [--prompt TEXT]... [--answer yes|no|cancel] [--cancel-after N] -- CMD...
+//   typescript_client.mjs --cwd DIR [options] -- CMD...
 //
-// Stdout is one JSON object: {"initialize", "sessionId", "loaded": [updates], "prompts": [{"stopReason", "updates",
-// "permissions"}]}, or {"error"} with exit status 1. Updates and permission requests are what the SDK's
-// validators let through; responses are as they came, since the SDK does not validate them.
+// Stdout is one JSON object, the report of typescript_scenario.mjs; with exit status 1 if it is an error.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Readable, Writable } from "node:stream";
-import { setImmediate as nextTick } from "node:timers/promises";
-import { parseArgs } from "node:util";
 
 import * as acp from "@agentclientprotocol/sdk";
 
-const TIMEOUT_MS = 30_000;
+import { TIMEOUT_MS, describe, parseArguments, printReport, runScenario } from "./typescript_scenario.mjs";
+
 const CLOSE_MS = 2_000;
-const OPTION_KIND = { yes: "allow_", no: "reject_" };
-
-const { agent: agentMethods, client: clientMethods } = acp.methods;
-
-function parseArguments(argv) {
-  const split = argv.includes("--") ? argv.indexOf("--") : argv.length;
-  const { values } = parseArgs({
-    args: argv.slice(0, split),
-    options: {
-      cwd: { type: "string" },
-      load: { type: "string" },
-      prompt: { type: "string", multiple: true, default: [] },
-      answer: { type: "string", default: "yes" },
-      "cancel-after": { type: "string" },
-    },
-  });
-  const command = argv.slice(split + 1);
-  if (!values.cwd) throw new Error("--cwd DIR is needed");
-  if (!["yes", "no", "cancel"].includes(values.answer)) throw new Error("--answer is yes, no or cancel");
-  if (command.length === 0) throw new Error("an agent command is needed after --");
-  const cancelAfter = values["cancel-after"] === undefined ? undefined : Number(values["cancel-after"]);
-  return { cwd: values.cwd, load: values.load, prompts: values.prompt, answer: values.answer, cancelAfter, command };
-}
 
 async function startAgent([program, ...args]) {
   const child = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
@@ -59,74 +33,6 @@ async function stopAgent(child) {
   timers.forEach(clearTimeout);
 }
 
-/** What one prompt brought, and whether and when to cancel it. */
-function beginTurn(cancelAfter) {
-  return { cancelAfter, cancelled: false, updates: [], permissions: [] };
-}
-
-function answerPermission(turn, answer, { toolCall, options }) {
-  turn.permissions.push({ toolCall, options });
-  // Once a turn is cancelled, the client must answer its permission requests with this outcome.
-  if (turn.cancelled || answer === "cancel") return { outcome: { outcome: "cancelled" } };
-  const { optionId } = options.find((option) => option.kind.startsWith(OPTION_KIND[answer]));
-  return { outcome: { outcome: "selected", optionId } };
-}
-
-async function runScenario(child, { cwd, load, prompts, answer, cancelAfter }) {
-  let turn = beginTurn(undefined);
-  const app = acp
-    .client({ name: "typescript-sdk-client" })
-    .onNotification(clientMethods.session.update, async ({ params, agent }) => {
-      turn.updates.push(params.update);
-      if (turn.updates.length !== turn.cancelAfter) return;
-      turn.cancelled = true;
-      await agent.notify(agentMethods.session.cancel, { sessionId: params.sessionId });
-    })
-    .onRequest(clientMethods.session.requestPermission, ({ params }) =>
-      answerPermission(turn, answer, params),
-    );
-
-  const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
-  return app.connectWith(stream, async (agent) => {
-    const initialize = await agent.request(agentMethods.initialize, {
-      protocolVersion: acp.PROTOCOL_VERSION,
-      clientCapabilities: {},
-      clientInfo: { name: "typescript-sdk-client", version: "2.4.0" },
-    });
-    const report = { initialize, sessionId: load, loaded: null, prompts: [] };
-    if (load === undefined) {
-      report.sessionId = (await agent.request(agentMethods.session.new, { cwd, mcpServers: [] })).sessionId;
-    } else {
-      await agent.request(agentMethods.session.load, { sessionId: load, cwd, mcpServers: [] });
-      await nextTick();
-      report.loaded = turn.updates;
-    }
-    const { sessionId } = report;
-    for (const [index, text] of prompts.entries()) {
-      turn = beginTurn(index === prompts.length - 1 ? cancelAfter : undefined);
-      const { stopReason } = await agent.request(agentMethods.session.prompt, {
-        sessionId,
-        prompt: [{ type: "text", text }],
-      });
-      // The SDK settles a response without waiting for the handlers of the updates that came before it.
-      await nextTick();
-      report.prompts.push({ stopReason, updates: turn.updates, permissions: turn.permissions });
-    }
-    return report;
-  });
-}
-
-function describe(error) {
-  if (error instanceof acp.RequestError) {
-    return `${error.code} ${error.message}: ${JSON.stringify(error.data)}`;
-  }
-  return `${error?.name ?? "Error"}: ${error?.message ?? error}`;
-}
-
-function printReport(report) {
-  console.log(JSON.stringify(report));
-}
-
 async function main() {
   let child;
   setTimeout(() => {
@@ -138,7 +44,8 @@ async function main() {
   try {
     const scenario = parseArguments(process.argv.slice(2));
     child = await startAgent(scenario.command);
-    const report = await runScenario(child, scenario).finally(() => stopAgent(child));
+    const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
+    const report = await runScenario(stream, scenario).finally(() => stopAgent(child));
     printReport(report);
   } catch (error) {
     printReport({ error: describe(error) });

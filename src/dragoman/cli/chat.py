@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
+from dragoman.cli.agent_url import Elsewhere, add_url_options, read_url
 from dragoman.cli.chatting.background import Background
 from dragoman.cli.chatting.clean import clean
 from dragoman.cli.chatting.openings import Openings
@@ -28,7 +29,9 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(own)
     if not command:
         parser.error("there is no command after --; name an agent, or leave -- out to use dragoman's own")
-    if options.agent and "--" in argv:
+    elsewhere = read_url(options, parser, has_command="--" in argv)
+    is_own = elsewhere is None and "--" not in argv
+    if options.agent and not is_own:
         parser.error("--agent is for dragoman's own agent; leave it out, or leave out -- CMD")
     cwd = Path(options.cwd).absolute()
     if not cwd.is_dir():
@@ -39,10 +42,10 @@ def main(argv: Sequence[str]) -> int:
             stream.reconfigure(errors="replace")  # a terminal that lacks a character is no reason to end
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGHUP, _stop)
-    if "--" not in argv:
+    if is_own:
         command += _own_options(options)
     try:
-        return _chat(options, command, cwd)
+        return _chat(options, elsewhere or command, cwd)
     except DragomanError as error:
         print(f"dragoman chat: {clean(str(error))}", file=sys.stderr)
         return 1
@@ -50,12 +53,12 @@ def main(argv: Sequence[str]) -> int:
         return 128 + signal.SIGINT
 
 
-def _chat(options: argparse.Namespace, command: list[str], cwd: Path) -> int:
+def _chat(options: argparse.Namespace, agent: list[str] | Elsewhere, cwd: Path) -> int:
     has_person = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    with Background(command, has_person=has_person) as background:
+    with Background(agent, has_person=has_person) as background:
         openings = Openings(background, cwd, Path(options.mcp).absolute() if options.mcp else None)
         session = _open(openings, options)
-        if options.model and "--model" not in command:
+        if options.model and (isinstance(agent, Elsewhere) or "--model" not in agent):
             background.call(choose(session, "model", options.model))
         if has_person:
             _talk(background, openings, session)
@@ -97,8 +100,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="dragoman chat",
         usage="%(prog)s [-h] [--cwd D] [--mcp FILE] [--session ID | --continue] [--model NAME] [--agent FILE] "
-        "[-- CMD ...]",
-        description="Talk with an agent in the terminal. CMD is any ACP agent; without it, dragoman's own is used. "
+        "[--url URL [--token-file FILE] | -- CMD ...]",
+        description="Talk with an agent in the terminal. CMD is any ACP agent, URL one that runs already; without "
+        "either, dragoman's own is used. "
         "When stdin or stdout is no terminal, every line of stdin is a prompt, the answers go to stdout as they are, "
         "and whatever needs permission is denied.",
         epilog="In the conversation, :help shows the commands. What was written is kept in $DRAGOMAN_HOME/chat-history "
@@ -111,4 +115,5 @@ def _parser() -> argparse.ArgumentParser:
     before.add_argument("--continue", dest="is_continued", action="store_true", help="go on with the last session")
     parser.add_argument("--model", metavar="NAME", help="the model to talk with")
     parser.add_argument("--agent", metavar="FILE", help="the agent file, for dragoman's own agent")
+    add_url_options(parser)
     return parser

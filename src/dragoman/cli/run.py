@@ -7,10 +7,12 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import msgspec
 
+from dragoman.cli.agent_url import Elsewhere, read_url
 from dragoman.cli.command import split_command
 from dragoman.cli.loop import Stopped, run
 from dragoman.cli.run_error import Log, explain
@@ -23,7 +25,7 @@ from dragoman.cli.run_record import FAILED, TIMEOUT, USAGE, Record
 from dragoman.cli.run_screen import Screen
 from dragoman.client import Policy, RemoteAgent, Session, connect
 from dragoman.client.check import has
-from dragoman.client.connect import START_TIMEOUT_S
+from dragoman.client.introduction import START_TIMEOUT_S
 from dragoman.client.problem import Refused
 from dragoman.client.turn import CANCEL_TIMEOUT_S, Turn
 from dragoman.errors import DragomanError
@@ -36,6 +38,7 @@ class Job(msgspec.Struct, frozen=True):
     """What is to be done."""
 
     command: list[str]
+    elsewhere: Elsewhere | None
     is_own: bool
     prompt: str
     files: list[Attachment]
@@ -53,24 +56,28 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(own)
     if not command:
         parser.error("there is no command after --; name an agent, or leave -- out to use dragoman's own")
-    if "--" in argv and (options.model or options.agent):
+    elsewhere = read_url(options, parser, has_command="--" in argv)
+    is_own = elsewhere is None and "--" not in argv
+    if not is_own and (options.model or options.agent):
         parser.error("--model and --agent are for dragoman's own agent; give another one its options after its command")
     logging.basicConfig(stream=sys.stderr, level=os.environ.get("DRAGOMAN_LOG", "ERROR").upper())
     screen = Screen()
     try:
-        job = _make_job(options, command, screen, is_own="--" not in argv)
+        job = _make_job(options, command if elsewhere is None else elsewhere, screen, is_own=is_own)
     except (BadPolicy, BadPrompt) as error:
         parser.error(str(error))
     return _carry_out(job, OUTPUTS[options.format](screen), screen)
 
 
-def _make_job(options: argparse.Namespace, command: list[str], screen: Screen, *, is_own: bool) -> Job:
+def _make_job(options: argparse.Namespace, agent: list[str] | Elsewhere, screen: Screen, *, is_own: bool) -> Job:
     person = Person(screen).ask if has_person() else None
+    command = [] if isinstance(agent, Elsewhere) else agent
     for flag, value in (("--model", options.model), ("--agent", options.agent)):
         if value:
             command = [*command, flag, value]
     return Job(
         command=command,
+        elsewhere=agent if isinstance(agent, Elsewhere) else None,
         is_own=is_own,
         policy=make_policy(options.policy, person),
         files=read_files(options.file),
@@ -134,20 +141,21 @@ class _Run:
 
     async def _work(self) -> None:
         job = self._job
-        start_timeout_s = job.timeout_s or START_TIMEOUT_S
-        async with connect(
-            job.command,
-            policy=job.policy,
-            on_stderr=self.log.add,
-            start_timeout_s=start_timeout_s,
-            watch=self._output if isinstance(self._output, NdjsonOutput) else None,
-        ) as agent:
+        async with self._connect() as agent:
             session = self.record.session = await _open(agent, job)
             self._output.begin(session)
             blocks = [file.as_block(agent.capabilities.prompt_capabilities) for file in job.files]
             turn = session.prompt([job.prompt, *blocks])
             self._watch_keys(session)
             await self._read(turn)
+
+    def _connect(self) -> AbstractAsyncContextManager[RemoteAgent]:
+        job = self._job
+        watch = self._output if isinstance(self._output, NdjsonOutput) else None
+        timeout_s = job.timeout_s or START_TIMEOUT_S
+        if job.elsewhere is not None:
+            return job.elsewhere.connect(policy=job.policy, watch=watch, start_timeout_s=timeout_s)
+        return connect(job.command, policy=job.policy, on_stderr=self.log.add, start_timeout_s=timeout_s, watch=watch)
 
     async def _read(self, turn: Turn) -> None:
         async with turn:

@@ -2,6 +2,8 @@
 
 import argparse
 
+from dragoman.cli.agent_url import add_url_options
+
 _EXIT_CODES = (
     "Exit codes: 0 done, 1 the agent failed, 2 usage, 3 stopped at a limit, 4 refused, 5 cancelled, "
     "6 something that it asked for was not allowed, 124 timeout, 130 killed by a second Ctrl-C."
@@ -12,9 +14,9 @@ def make_parser() -> argparse.ArgumentParser:
     """Return what reads all that stands before `--`."""
     parser = argparse.ArgumentParser(
         prog="dragoman run",
-        usage="%(prog)s [OPTIONS] PROMPT|- [-- CMD ...]",
+        usage="%(prog)s [OPTIONS] PROMPT|- [--url URL | -- CMD ...]",
         description="Start an agent, give it one prompt and print its answer as it streams. "
-        "CMD is any ACP agent; without it, dragoman's own is used.",
+        "CMD is any ACP agent, URL one that runs already; without either, dragoman's own is used.",
         epilog=_EXIT_CODES,
         allow_abbrev=False,
     )
@@ -44,6 +46,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--model", metavar="NAME", help="the model that dragoman's own agent talks with")
     parser.add_argument("--agent", metavar="FILE", help="the agent file of dragoman's own agent")
+    add_url_options(parser)
     parser.add_argument(
         "--format",
         choices=("text", "json", "ndjson"),

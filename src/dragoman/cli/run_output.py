@@ -10,7 +10,7 @@ from dragoman.cli.run_error import OWN_PREFIX
 from dragoman.cli.run_record import Record
 from dragoman.cli.run_screen import Screen, harmless
 from dragoman.client import Asked, Event, Session, Text, Thought, ToolCallState, ToolChanged
-from dragoman.client.secrecy import hide_secrets
+from dragoman.protocol.secrecy import hide_secrets
 from dragoman.wire import Malformed, Oversized, parse
 
 _NOTICE = re.compile(r"\[.*\]", re.DOTALL)

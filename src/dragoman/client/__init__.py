@@ -2,7 +2,8 @@
 
 from dragoman.client.agent import RemoteAgent
 from dragoman.client.asking import Asking
-from dragoman.client.connect import Provision, connect
+from dragoman.client.connect import connect
+from dragoman.client.connect_url import connect_url
 from dragoman.client.elicitation import Elicit, Elicitation, Reply, accept, decline
 from dragoman.client.events import (
     Asked,
@@ -21,6 +22,7 @@ from dragoman.client.events import (
     UsageChanged,
     UserText,
 )
+from dragoman.client.introduction import Provision
 from dragoman.client.launch import launch
 from dragoman.client.policy import (
     BadRule,
@@ -57,14 +59,17 @@ from dragoman.client.problem import (
 )
 from dragoman.client.session import Session
 from dragoman.client.sessions import Sessions
-from dragoman.client.sync import SyncAgent, SyncSession, connect_sync
+from dragoman.client.sync import SyncAgent, SyncSession, connect_sync, connect_url_sync
 from dragoman.client.tool_call import ToolCallState
-from dragoman.client.trajectory import NotRecorded, Recorder, TrajectoryRecord, TrajectoryUnreadable, read_trajectory
 from dragoman.client.turn import Turn
+from dragoman.protocol.recorder import NotRecorded, Recorder
+from dragoman.protocol.trajectory import TrajectoryRecord, TrajectoryUnreadable, read_trajectory
+from dragoman.wire import BadAddress
 
 __all__ = [
     "Asked",
     "Asking",
+    "BadAddress",
     "BadDirectory",
     "BadRule",
     "CancelIgnored",
@@ -124,6 +129,8 @@ __all__ = [
     "ask",
     "connect",
     "connect_sync",
+    "connect_url",
+    "connect_url_sync",
     "decline",
     "deny_all",
     "launch",

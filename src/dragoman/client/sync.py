@@ -5,6 +5,7 @@ user, and it does not matter whether the script, or the notebook around it, has 
 """
 
 import asyncio
+import ssl
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
@@ -13,15 +14,18 @@ from typing import Any, Literal, TypeVar
 
 from dragoman.client.agent import RemoteAgent
 from dragoman.client.check import Prompt, StrPath
-from dragoman.client.connect import START_TIMEOUT_S, Provision, connect
+from dragoman.client.connect import connect
+from dragoman.client.connect_url import connect_url
 from dragoman.client.elicitation import Elicit
 from dragoman.client.events import Event
+from dragoman.client.introduction import START_TIMEOUT_S, Provision
 from dragoman.client.policy import Policy
 from dragoman.client.servers import McpServers
 from dragoman.client.session import Session
 from dragoman.client.turn import Turn
 from dragoman.mcp.serving.function_server import Tool
 from dragoman.protocol import v1
+from dragoman.wire import Way
 
 T = TypeVar("T")
 
@@ -99,21 +103,62 @@ def connect_sync(
     start_timeout_s: float = START_TIMEOUT_S,
 ) -> Generator["SyncAgent"]:
     """Do what `connect` does, with `with`; policies and callbacks run in the thread of the loop."""
+    connecting = connect(
+        command,
+        cwd=cwd,
+        env=env,
+        policy=policy,
+        files=files,
+        terminals=terminals,
+        elicit=elicit,
+        on_stderr=on_stderr,
+        record=record,
+        name=name,
+        start_timeout_s=start_timeout_s,
+    )
+    with _entered(connecting) as agent:
+        yield agent
+
+
+@contextmanager
+def connect_url_sync(
+    url: str,
+    *,
+    token: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    transport: Way = "auto",
+    tls: ssl.SSLContext | None = None,
+    policy: Policy | None = None,
+    files: Literal["read", "write"] | Provision | None = None,
+    terminals: bool | Provision = False,
+    elicit: Elicit | None = None,
+    record: StrPath | None = None,
+    name: str = "dragoman",
+    start_timeout_s: float = START_TIMEOUT_S,
+) -> Generator["SyncAgent"]:
+    """Do what `connect_url` does, with `with`; policies and callbacks run in the thread of the loop."""
+    connecting = connect_url(
+        url,
+        token=token,
+        headers=headers,
+        transport=transport,
+        tls=tls,
+        policy=policy,
+        files=files,
+        terminals=terminals,
+        elicit=elicit,
+        record=record,
+        name=name,
+        start_timeout_s=start_timeout_s,
+    )
+    with _entered(connecting) as agent:
+        yield agent
+
+
+@contextmanager
+def _entered(connecting: AbstractAsyncContextManager[RemoteAgent]) -> Generator["SyncAgent"]:
     loop = _Loop()
     try:
-        connecting = connect(
-            command,
-            cwd=cwd,
-            env=env,
-            policy=policy,
-            files=files,
-            terminals=terminals,
-            elicit=elicit,
-            on_stderr=on_stderr,
-            record=record,
-            name=name,
-            start_timeout_s=start_timeout_s,
-        )
         agent, leave = loop.enter(connecting)
         try:
             yield SyncAgent(loop, agent)

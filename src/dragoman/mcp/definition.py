@@ -5,15 +5,14 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Literal
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import msgspec
 
 from dragoman.protocol import v1
+from dragoman.protocol.secrecy import HIDDEN, bare_address
 
 Transport = Literal["stdio", "http", "sse", "acp"]
-
-HIDDEN = "[hidden]"
 
 _SECRET_NAME = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
 
@@ -105,15 +104,6 @@ def describe(definition: Definition) -> str:
             return Redactor([definition]).clean(bare_address(definition.url))
         case AcpServer():
             return "inside the client"
-
-
-def bare_address(url: str) -> str:
-    """Return an address without what may be secret in it: name, password, query and fragment."""
-    try:
-        parts = urlsplit(url)
-        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-    except ValueError:
-        return "an address that cannot be read"
 
 
 class Redactor:

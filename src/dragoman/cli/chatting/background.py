@@ -8,11 +8,25 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError, Future, InvalidStateError
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from queue import SimpleQueue
 from typing import Any, NamedTuple, Self, TypeVar
 
-from dragoman.client import Decision, Elicitation, Event, Question, RemoteAgent, Reply, Session, Turn, ask, connect
+from dragoman.cli.agent_url import Elsewhere
+from dragoman.client import (
+    Decision,
+    Elicit,
+    Elicitation,
+    Event,
+    Policy,
+    Question,
+    RemoteAgent,
+    Reply,
+    Session,
+    Turn,
+    ask,
+    connect,
+)
 from dragoman.errors import DragomanError
 from dragoman.protocol import v1
 
@@ -49,10 +63,10 @@ Item = Happened | Asks | Ended | Interrupted
 class Background:
     """A connection to an agent, in a thread."""
 
-    def __init__(self, command: Sequence[str], *, has_person: bool) -> None:
+    def __init__(self, agent: Sequence[str] | Elsewhere, *, has_person: bool) -> None:
         self.inbox: SimpleQueue[Item] = SimpleQueue()
         """Its `put` may be called from a signal handler."""
-        self._command = list(command)
+        self._where = agent
         self._has_person = has_person
         self._opened: Future[RemoteAgent] = Future()
         self._is_up = threading.Event()
@@ -111,7 +125,7 @@ class Background:
         policy = ask(self._ask_person) if self._has_person else None
         elicit = self._inquire if self._has_person else None
         try:
-            async with connect(self._command, policy=policy, elicit=elicit) as agent:
+            async with _connect(self._where, policy, elicit) as agent:
                 self._opened.set_result(agent)
                 await self._left.wait()
                 for task in tuple(self._turns):
@@ -174,3 +188,11 @@ def answer(asks: Asks, value: Decision | Reply) -> None:
 def _soon(loop: asyncio.AbstractEventLoop, work: Callable[[], object]) -> None:
     with suppress(RuntimeError):  # the loop is closed: the connection has ended meanwhile
         loop.call_soon_threadsafe(work)
+
+
+def _connect(
+    where: Sequence[str] | Elsewhere, policy: Policy | None, elicit: Elicit | None
+) -> AbstractAsyncContextManager[RemoteAgent]:
+    if isinstance(where, Elsewhere):
+        return where.connect(policy=policy, elicit=elicit)
+    return connect(list(where), policy=policy, elicit=elicit)

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from typing import Any, cast
+from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from dragoman.mcp.definition import HIDDEN, bare_address
+HIDDEN = "[hidden]"
 
-_SUSPECTS = (b'"env"', b'"headers"', b'"mcpServers"')
+SUSPECTS = (b'"env"', b'"headers"', b'"mcpServers"')
 """What a message has to contain to be looked at more closely."""
 
 _UNCLEAR = b'{"hidden":"a message that may have secrets in it, and that could not be taken apart"}'
@@ -16,12 +17,21 @@ _UNCLEAR = b'{"hidden":"a message that may have secrets in it, and that could no
 def hide_secrets(line: bytes) -> bytes:
     """Return a message, in one line, without the values of environments and headers, or what MCP servers are given."""
     line = line.strip()
-    if not any(suspect in line for suspect in _SUSPECTS):
+    if not any(suspect in line for suspect in SUSPECTS):
         return line
     try:
         return msgspec.json.encode(_clean(msgspec.json.decode(line)))
     except (msgspec.MsgspecError, OverflowError, RecursionError):
         return _UNCLEAR
+
+
+def bare_address(url: str) -> str:
+    """Return an address without what may be secret in it: name, password, query and fragment."""
+    try:
+        parts = urlsplit(url)
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    except ValueError:
+        return "an address that cannot be read"
 
 
 def _clean(value: Any) -> Any:

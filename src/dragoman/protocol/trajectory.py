@@ -1,4 +1,4 @@
-"""A conversation with an agent, kept in a file: every message of both sides, in order.
+"""A conversation between a client and an agent, kept in a file: every message of both sides, in order.
 
 The file has the form of a session log (see `store.record`): a header line, then a record a line, numbered and dated,
 the last of each write sealed with a checksum. What differs is what is told:
@@ -8,49 +8,26 @@ the last of each write sealed with a checksum. What differs is what is told:
     {"seq":2,"time":1763240000005,"received":{"jsonrpc":"2.0","id":1,"result":{…}},"crc":"01234567"}
 
 `sent` and `received` are whole messages, as seen from the client. `noise` is a line of the agent that is no message,
-as a string. Values of environments and headers are replaced by `[hidden]`, wherever they are in a message, and so is
-what else of an MCP server may be secret: its arguments, and all of its address but the place.
+as a string, and `sentNoise` one of the client. `event` is what became of the agent's process, as in `exited 1`.
+Values of environments and headers are replaced by `[hidden]`, wherever they are in a message, and so is what else of
+an MCP server may be secret: its arguments, and all of its address but the place.
 """
 
-import logging
 import os
-import time
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import suppress
-from datetime import UTC, datetime
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 from zlib import crc32
 
 import msgspec
 
-from dragoman.client.secrecy import hide_secrets
 from dragoman.errors import DragomanError
 from dragoman.protocol import v1
 from dragoman.protocol.decode import decode_params
 from dragoman.protocol.methods import SESSION_UPDATE
-from dragoman.store.record import SEAL, SEAL_BYTES, VERSION, encode_write, seal
-from dragoman.wire import Malformed, Oversized, parse
-from dragoman.wire.surrogates import without_halves
+from dragoman.store.record import SEAL, SEAL_BYTES, VERSION
 
-log = logging.getLogger(__name__)
-
-MAX_NOISE_CHARACTERS = 10_000
-"""What is no message is kept only as far as it says what it was."""
-
-_SENT, _RECEIVED, _NOISE = b'"sent":', b'"received":', b'"noise":'
-_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-
-
-class NotRecorded(DragomanError):
-    """The file that was to be recorded to cannot be written; what was written before is kept."""
-
-    def __init__(self, path: str, error: OSError) -> None:
-        self.path = path
-        self.errno = error.errno
-        step = "name a file that is not there yet" if isinstance(error, FileExistsError) else "name another file"
-        super().__init__(f"cannot record to {path}: {error.strerror}; {step}")
+Kind = Literal["sent", "received", "noise", "sent_noise", "event"]
 
 
 class TrajectoryUnreadable(DragomanError):
@@ -63,19 +40,20 @@ class TrajectoryUnreadable(DragomanError):
 
 
 class TrajectoryRecord(msgspec.Struct, frozen=True):
-    """One line that was said."""
+    """One line that was said, or an event of the process."""
 
     seq: int
     time: int
     """In milliseconds since 1970."""
-    kind: Literal["sent", "received", "noise"]
+    kind: Kind
     message: dict[str, Any]
-    """The message; empty for noise."""
+    """The message; empty for noise and for an event."""
     noise: str = ""
+    event: str = ""
 
     @property
     def method(self) -> str | None:
-        """The method of a request or a notification; None for an answer, and for noise."""
+        """The method of a request or a notification; None for an answer, and for what is no message."""
         return self.message.get("method")
 
     @property
@@ -84,68 +62,6 @@ class TrajectoryRecord(msgspec.Struct, frozen=True):
         if self.method != SESSION_UPDATE.name:
             return None
         return decode_params(SESSION_UPDATE, msgspec.json.encode(self.message.get("params")), lenient=True)
-
-
-class Recorder:
-    """Writes a trajectory; made for one connection, and left with `with`.
-
-    Raises NotRecorded when the file cannot be made, or is there already. If it cannot be written later on, the
-    conversation goes on without it, and leaving raises NotRecorded.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], agent: str = "") -> None:
-        self.path = Path(path)
-        self.failure: NotRecorded | None = None
-        self._seq = 0
-        self._fd = self._open()
-        about = {"agent": agent, "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
-        self._write(seal(msgspec.json.encode({"dragoman": VERSION, "trajectory": about})[:-1]))
-
-    def sent(self, lines: bytes | bytearray) -> None:
-        """Take what goes to the agent: lines that end in a newline each."""
-        self._record([(_SENT, hide_secrets(line)) for line in bytes(lines).split(b"\n") if line.strip()])
-
-    def received(self, lines: Sequence[bytes | Oversized]) -> None:
-        """Take what comes from the agent."""
-        self._record([_received(line) for line in lines])
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._close()
-        if self.failure is not None and error is None:
-            raise self.failure
-
-    def _open(self) -> int:
-        try:
-            return os.open(self.path, _FLAGS, 0o600)
-        except OSError as error:
-            raise NotRecorded(str(self.path), error) from error
-
-    def _record(self, records: Sequence[tuple[bytes, bytes]]) -> None:
-        if records and self._fd >= 0:
-            now = time.time_ns() // 1_000_000
-            self._write(encode_write([(key, [payload]) for key, payload in records], self._seq, now))
-            self._seq += len(records)
-
-    def _write(self, data: bytes | bytearray) -> None:
-        try:
-            written = 0
-            while written < len(data):
-                written += os.write(self._fd, memoryview(data)[written:])
-        except OSError as error:
-            self.failure = NotRecorded(str(self.path), error)
-            log.warning("%s; nothing more is recorded", self.failure)
-            self._close()
-
-    def _close(self) -> None:
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            with suppress(OSError):
-                os.close(fd)
 
 
 def read_trajectory(path: str | os.PathLike[str]) -> Generator[TrajectoryRecord]:
@@ -158,17 +74,33 @@ def read_trajectory(path: str | os.PathLike[str]) -> Generator[TrajectoryRecord]
     except OSError as error:
         raise TrajectoryUnreadable(os.fspath(path), error.strerror or "it cannot be opened") from error
     with file:
-        lines = _Lines(os.fspath(path), file)
-        lines.read_header()
-        yield from lines.records()
+        yield from read_records(file, os.fspath(path))
 
 
-class _Line(msgspec.Struct, forbid_unknown_fields=True):
+def read_records(lines: Iterator[bytes], path: str) -> Generator[TrajectoryRecord]:
+    """Yield the records of a trajectory that is read already, line by line. Raises TrajectoryUnreadable."""
+    reading = _Lines(path, lines)
+    reading.read_header()
+    yield from reading.records()
+
+
+def is_header(line: bytes) -> bool:
+    """Tell whether a file that begins with this line means to be a trajectory."""
+    try:
+        _decode_first(line)
+    except _NOT_JSON:
+        return False
+    return True
+
+
+class _Line(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     seq: int
     time: int
     sent: dict[str, Any] | None = None
     received: dict[str, Any] | None = None
     noise: str | None = None
+    sent_noise: str | None = None
+    event: str | None = None
     crc: str = ""
 
 
@@ -239,20 +171,19 @@ class _Lines:
         if read.seq != self._seq + 1:
             raise self._unreadable(f"records are missing after record {self._seq}")
         self._seq = read.seq
-        if read.sent is not None:
-            return TrajectoryRecord(read.seq, read.time, "sent", read.sent)
-        if read.received is not None:
-            return TrajectoryRecord(read.seq, read.time, "received", read.received)
-        return TrajectoryRecord(read.seq, read.time, "noise", {}, read.noise or "")
+        return _record(read)
 
     def _unreadable(self, problem: str) -> TrajectoryUnreadable:
         return TrajectoryUnreadable(self._path, problem)
 
 
-def _received(line: bytes | Oversized) -> tuple[bytes, bytes]:
-    if not isinstance(line, bytes):
-        return _NOISE, msgspec.json.encode(f"a line of more than {line.max_bytes} bytes")
-    for message in (line, without_halves(line)):
-        if message is not None and not isinstance(parse(message), Malformed):
-            return _RECEIVED, hide_secrets(message)
-    return _NOISE, msgspec.json.encode(line.decode(errors="replace").strip()[:MAX_NOISE_CHARACTERS])
+def _record(read: _Line) -> TrajectoryRecord:
+    if read.sent is not None:
+        return TrajectoryRecord(read.seq, read.time, "sent", read.sent)
+    if read.received is not None:
+        return TrajectoryRecord(read.seq, read.time, "received", read.received)
+    if read.event is not None:
+        return TrajectoryRecord(read.seq, read.time, "event", {}, event=read.event)
+    if read.sent_noise is not None:
+        return TrajectoryRecord(read.seq, read.time, "sent_noise", {}, read.sent_noise)
+    return TrajectoryRecord(read.seq, read.time, "noise", {}, read.noise or "")

@@ -1,0 +1,160 @@
+"""Writing a trajectory; `trajectory` says what is in the file."""
+
+import logging
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from dragoman.errors import DragomanError
+from dragoman.protocol.secrecy import hide_secrets
+from dragoman.store.record import VERSION, encode_write, seal
+from dragoman.wire import Malformed, Oversized, parse
+from dragoman.wire.surrogates import without_halves
+
+log = logging.getLogger(__name__)
+
+MAX_NOISE_CHARACTERS = 10_000
+"""What is no message is kept only as far as it says what it was."""
+
+SENT, RECEIVED, NOISE = b'"sent":', b'"received":', b'"noise":'
+SENT_NOISE, EVENT = b'"sentNoise":', b'"event":'
+
+Entry = tuple[bytes, bytes]
+"""A record to be written: one of the keys above, and its value."""
+
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+
+
+class NotRecorded(DragomanError):
+    """The file that was to be recorded to cannot be written; what was written before is kept."""
+
+    def __init__(self, path: str, error: OSError) -> None:
+        self.path = path
+        self.errno = error.errno
+        step = "name a file that is not there yet" if isinstance(error, FileExistsError) else "name another file"
+        super().__init__(f"cannot record to {path}: {error.strerror}; {step}")
+
+
+class TrajectoryFile:
+    """A trajectory being written. Raises NotRecorded when the file cannot be made, or is there already.
+
+    If it cannot be written later on, `failure` says so, and nothing more is written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], agent: str = "") -> None:
+        self.path = Path(path)
+        self.failure: NotRecorded | None = None
+        self._seq = 0
+        self._fd = self._open()
+        about = {"agent": agent, "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+        self._write(seal(msgspec.json.encode({"dragoman": VERSION, "trajectory": about})[:-1]))
+
+    @property
+    def count(self) -> int:
+        """How many records were written."""
+        return self._seq
+
+    def append(self, entries: Sequence[Entry], time_ms: int | None = None) -> None:
+        """Write records in one sealed write, with the time at which they were said (default: now)."""
+        if entries and self._fd >= 0:
+            now = time.time_ns() // 1_000_000 if time_ms is None else time_ms
+            runs = [(key, [payload for _, payload in run]) for key, run in groupby(entries, key=itemgetter(0))]
+            if self._write(encode_write(runs, self._seq, now)):
+                self._seq += len(entries)
+
+    def close(self) -> None:
+        """Write no more."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            with suppress(OSError):
+                os.close(fd)
+
+    def _open(self) -> int:
+        try:
+            return os.open(self.path, _FLAGS, 0o600)
+        except OSError as error:
+            raise NotRecorded(str(self.path), error) from error
+
+    def _write(self, data: bytes | bytearray) -> bool:
+        try:
+            written = 0
+            while written < len(data):
+                written += os.write(self._fd, memoryview(data)[written:])
+        except OSError as error:
+            self.failure = NotRecorded(str(self.path), error)
+            self.close()
+            return False
+        return True
+
+
+class Recorder:
+    """Records one connection, and is left with `with`.
+
+    Raises NotRecorded when the file cannot be made, or is there already. If it cannot be written later on, the
+    conversation goes on without it, and leaving raises NotRecorded.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], agent: str = "") -> None:
+        self._file = TrajectoryFile(path, agent)
+
+    @property
+    def path(self) -> Path:
+        """Where it records to."""
+        return self._file.path
+
+    @property
+    def failure(self) -> NotRecorded | None:
+        """Why nothing more is recorded, if so."""
+        return self._file.failure
+
+    def sent(self, lines: bytes | bytearray) -> None:
+        """Take what goes to the agent: lines that end in a newline each."""
+        self._append([(SENT, hide_secrets(line)) for line in bytes(lines).split(b"\n") if line.strip()])
+
+    def received(self, lines: Sequence[bytes | Oversized]) -> None:
+        """Take what comes from the agent."""
+        self._append([_received(line) for line in lines])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._file.close()
+        if self.failure is not None and error is None:
+            raise self.failure
+
+    def _append(self, entries: Sequence[Entry]) -> None:
+        was_well = self.failure is None
+        self._file.append(entries)
+        if was_well and self.failure is not None:
+            log.warning("%s; nothing more is recorded", self.failure)
+
+
+def _oversized_noise(line: Oversized) -> bytes:
+    """Say what stands for a line that was too long."""
+    return msgspec.json.encode(f"a line of more than {line.max_bytes} bytes")
+
+
+def text_noise(line: bytes) -> bytes:
+    """Return a line that is no message as a JSON string."""
+    return msgspec.json.encode(line.decode(errors="replace").strip()[:MAX_NOISE_CHARACTERS])
+
+
+def _received(line: bytes | Oversized) -> Entry:
+    if not isinstance(line, bytes):
+        return NOISE, _oversized_noise(line)
+    for message in (line, without_halves(line)):
+        if message is not None and not isinstance(parse(message), Malformed):
+            return RECEIVED, hide_secrets(message)
+    return NOISE, text_noise(line)

@@ -1,0 +1,138 @@
+"""Connecting to an agent at a URL: what it is told, and every way it can fail."""
+
+import asyncio
+import json
+import threading
+from contextlib import asynccontextmanager
+
+import pytest
+from websockets.asyncio.server import serve
+
+from dragoman.client import (
+    BadAddress,
+    ConnectFailed,
+    Text,
+    WrongVersion,
+    allow_all,
+    connect_url,
+    connect_url_sync,
+    read_trajectory,
+)
+from dragoman.errors import ConnectionClosed
+from dragoman.testing import ScriptedAgent, steps
+from dragoman.wire.websocket import WebSocketTransport
+from tests.wire.rough_server import rough_server
+
+TOKEN = "s3cret-t0ken"
+
+
+@asynccontextmanager
+async def scripted_server(*turns, seen=None):
+    """The scripted agent behind a WebSocket."""
+
+    async def answer(connection):
+        if seen is not None:
+            seen.append(connection.request.headers.get("Authorization"))
+        await ScriptedAgent(WebSocketTransport(connection), list(turns)).serve()
+
+    async with asyncio.timeout(30), serve(answer, "127.0.0.1", 0) as server:
+        yield f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/acp"
+
+
+async def failure_of(url, kind=ConnectFailed, **options):
+    with pytest.raises(kind) as caught:
+        async with connect_url(url, **options):
+            pass
+    assert TOKEN not in str(caught.value)
+    return caught.value
+
+
+async def test_a_conversation_with_an_agent_elsewhere(tmp_path):
+    seen = []
+    async with (
+        scripted_server([steps.Say("a "), steps.AskPermission(), steps.Say("b")], seen=seen) as url,
+        connect_url(url, token=TOKEN, policy=allow_all()) as agent,
+    ):
+        assert agent.info.name == "dragoman-scripted-agent"
+        session = await agent.new_session(tmp_path)
+        texts = [event.text async for event in session.prompt("go") if isinstance(event, Text)]
+        assert texts == ["a ", "outcome: selected yes", "b"]
+    assert seen == [f"Bearer {TOKEN}"]
+
+
+async def test_the_conversation_is_recorded_without_the_token(tmp_path):
+    record = tmp_path / "run.jsonl"
+    async with (
+        scripted_server([steps.Say("a")]) as url,
+        connect_url(f"{url}?key={TOKEN}", token=TOKEN, record=record) as agent,
+    ):
+        session = await agent.new_session(tmp_path)
+        assert await session.ask("go") == "a"
+    assert TOKEN not in record.read_text()
+    assert len(list(read_trajectory(record))) > 4
+
+
+async def test_what_gets_lost_later_fails_every_call(tmp_path):
+    async with scripted_server([steps.Say("a"), steps.WaitForCancel()]) as url, connect_url(url) as agent:
+        session = await agent.new_session(tmp_path)
+        with pytest.raises(ConnectionClosed, match="the WebSocket was closed"):
+            async for _ in session.prompt("go"):
+                agent.link._connection._peer._transport._transport._connection.transport.abort()
+
+
+async def test_a_refusal_says_what_to_do():
+    async with rough_server() as server:
+        server.on_post = lambda request: request.reply(401, b'{"error": "no token"}') is None
+        error = await failure_of(server.url, token=TOKEN)
+        assert str(error) == (
+            f"{server.url} answered HTTP 401 (no token): it wants a token, or another one; "
+            "give the token that its operator has"
+        )
+
+
+async def test_an_agent_that_refuses_to_begin_is_quoted():
+    async with rough_server() as server:
+        answer = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "Initialize failed"}}
+        server.on_post = lambda request: request.reply(500, json.dumps(answer).encode()) is None
+        assert "refused to begin: Initialize failed (-32603)" in str(await failure_of(server.url))
+
+
+async def test_an_agent_of_another_version_is_named():
+    async with rough_server() as server:
+        answer = {"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 7}}
+        body = json.dumps(answer).encode()
+        server.on_post = lambda request: request.reply(200, body, Acp_Connection_Id="c") is None
+        assert (await failure_of(server.url, WrongVersion)).theirs == 7
+
+
+async def test_a_server_that_never_answers_is_given_up():
+    async with rough_server() as server:
+        server.on_post = lambda request: True
+        error = await failure_of(server.url, start_timeout_s=0.5)
+        assert "did not answer within 0.5 s" in str(error)
+
+
+async def test_what_is_no_url_is_refused_before_anything_is_sent():
+    assert "has no scheme" in str(await failure_of("localhost", BadAddress, token=TOKEN))
+
+
+def test_it_works_without_async(tmp_path):
+    ready = threading.Event()
+    urls = []
+
+    async def stay():
+        async with scripted_server([steps.Say("a")]) as url:
+            urls.append(url)
+            ready.set()
+            await asyncio.to_thread(done.wait)
+
+    done = threading.Event()
+    server = threading.Thread(target=lambda: asyncio.run(stay()))
+    server.start()
+    try:
+        assert ready.wait(20)
+        with connect_url_sync(urls[0]) as agent:
+            assert agent.new_session(tmp_path).ask("go") == "a"
+    finally:
+        done.set()
+        server.join()

@@ -1,0 +1,81 @@
+"""We are the client, the official SDKs are the server: over WebSocket, and over HTTP with event streams."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from dragoman.client import Done, Text, allow_all, connect_url, deny_all
+from dragoman.errors import RemoteError
+from tests.interop.peers import node_peer, python_peer
+from tests.interop.serving import served
+
+pytestmark = [
+    pytest.mark.parametrize("command", [python_peer("python_server.py"), node_peer("typescript_server.mjs")]),
+    pytest.mark.parametrize("transport", ["websocket", "http"]),
+]
+
+
+@asynccontextmanager
+async def agent_at(command, transport, **options):
+    async with served(command) as server, connect_url(server["url"], transport=transport, **options) as agent:
+        yield agent
+
+
+async def test_a_prompt_streams_in_order_before_its_answer(command, transport, tmp_path):
+    async with agent_at(command, transport) as agent:
+        session = await agent.new_session(tmp_path)
+        for _ in range(3):
+            *chunks, done = [event async for event in session.prompt("hello")]
+            assert [chunk.text for chunk in chunks] == ["one ", "two ", "three"]
+            assert isinstance(done, Done)
+
+
+async def test_a_permission_request_is_answered(command, transport, tmp_path):
+    for policy, outcome in ((allow_all(), "outcome: selected yes"), (deny_all(), "outcome: selected no")):
+        async with agent_at(command, transport, policy=policy) as agent:
+            session = await agent.new_session(tmp_path)
+            assert await session.ask("permission") == outcome
+
+
+async def test_a_running_turn_is_cancelled_and_the_session_goes_on(command, transport, tmp_path):
+    async with agent_at(command, transport) as agent:
+        session = await agent.new_session(tmp_path)
+        async for event in session.prompt("wait"):
+            if isinstance(event, Text):
+                session.cancel()
+        assert event.stop_reason == "cancelled"
+        assert await session.ask("hello") == "one two three"
+
+
+async def test_sessions_side_by_side_do_not_mix(command, transport, tmp_path):
+    async with agent_at(command, transport) as agent:
+        sessions = [await agent.new_session(tmp_path) for _ in range(5)]
+        answers = await asyncio.gather(*(session.ask("hello") for session in sessions))
+        assert answers == ["one two three"] * 5
+
+
+async def test_a_load_is_whole_when_it_is_answered(command, transport, tmp_path):
+    async with agent_at(command, transport) as agent:
+        for number in range(5):
+            loaded = await agent.load_session(f"old-{number}", tmp_path)
+            assert [event.text for event in loaded.history] == [f"{number} " for number in range(200)]
+
+
+async def test_a_loaded_session_goes_on(command, transport, tmp_path):
+    async with agent_at(command, transport) as agent:
+        loaded = await agent.load_session("old", tmp_path)
+        if transport == "http" and agent.info.name == "python-sdk-agent":
+            # It opens no stream for a session that it has not made itself, and takes no prompt without one.
+            with pytest.raises(RemoteError, match="HTTP 400"):
+                await loaded.ask("hello")
+        else:
+            assert await loaded.ask("hello") == "one two three"
+
+
+async def test_an_error_of_the_agent_reaches_us(command, transport, tmp_path):
+    async with agent_at(command, transport) as agent:
+        session = await agent.new_session(tmp_path)
+        with pytest.raises(RemoteError) as caught:
+            await session.ask("no such turn")
+        assert caught.value.data["known"] == ["hello", "permission", "wait"]

@@ -1,0 +1,189 @@
+"""Opening the URL of an agent: which way is taken, which version of HTTP is spoken, and whom it trusts."""
+
+import asyncio
+import datetime as dt
+import ipaddress
+from contextlib import asynccontextmanager
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from msgspec.json import decode
+from websockets.asyncio.server import serve
+from websockets.datastructures import Headers
+from websockets.http11 import Response
+
+from dragoman.wire import AddressFailed, Peer, open_url
+from dragoman.wire.streamable_http import StreamableHttpTransport
+from dragoman.wire.websocket import NoWebSocket, WebSocketTransport
+from tests.wire.asgi_endpoint import Endpoint, serving, trusting
+from tests.wire.peers import Recorder
+from tests.wire.rough_server import rough_server
+
+TOKEN = "s3cret-t0ken"
+
+
+@asynccontextmanager
+async def peer_at(url, handler=None, **options):
+    transport = await open_url(url, **options)
+    async with Peer(transport, handler or Recorder()) as peer:
+        await peer.call("initialize", {})
+        yield peer, transport
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """The files of a key and of a certificate for it, which nobody else trusts."""
+    folder = tmp_path_factory.mktemp("tls")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    plain = serialization.NoEncryption()
+    (folder / "key").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    )
+    (folder / "certificate").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    return folder / "key", folder / "certificate"
+
+
+async def test_http_is_spoken_in_its_second_version_where_it_is_understood():
+    app = Endpoint()
+    async with serving(app) as port, peer_at(f"http://127.0.0.1:{port}/acp", way="http") as (peer, _):
+        assert decode(await peer.call("echo", {"x": 1})) == {"x": 1}
+    assert app.versions == {"2"}
+
+
+async def test_http_is_spoken_in_its_first_version_where_the_second_is_not():
+    async with rough_server() as server, peer_at(server.url, way="http"):
+        await server.stream()
+    assert [request.method for request in server.requests] == ["POST", "GET", "DELETE"]
+
+
+async def test_with_tls_the_version_is_agreed_on(certificate):
+    app = Endpoint()
+    context = trusting(certificate[1])
+    async with serving(app, tls=certificate) as port:
+        url = f"https://127.0.0.1:{port}/acp"
+        async with peer_at(url, way="http", tls=context) as (peer, _):
+            assert decode(await peer.call("echo", {"x": 1})) == {"x": 1}
+        assert app.versions == {"2"}
+        async with peer_at(url, tls=context) as (peer, transport):
+            assert isinstance(transport, WebSocketTransport)
+            assert decode(await peer.call("echo", {"x": 2})) == {"x": 2}
+
+
+@pytest.mark.parametrize("way", ["websocket", "auto"])
+async def test_a_certificate_that_nobody_vouches_for_is_refused(way, certificate):
+    async with serving(Endpoint(), tls=certificate) as port:
+        with pytest.raises(AddressFailed, match=r"certificate is not trusted.*as tls="):
+            await open_url(f"https://127.0.0.1:{port}/acp", way=way, token=TOKEN)
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_refused_by_http(certificate):
+    app = Endpoint()
+    async with serving(app, tls=certificate) as port:
+        transport = await open_url(f"https://127.0.0.1:{port}/acp", way="http", token=TOKEN)
+        async with Peer(transport, Recorder()) as peer:
+            with pytest.raises(AddressFailed, match=r"certificate is not trusted.*as tls="):
+                await peer.call("initialize", {})
+    assert app.versions == set()
+
+
+async def test_a_websocket_is_taken_where_there_is_one():
+    async with serving(Endpoint()) as port:
+        for url in (f"http://127.0.0.1:{port}/acp", f"ws://127.0.0.1:{port}/acp"):
+            async with peer_at(url) as (peer, transport):
+                assert isinstance(transport, WebSocketTransport)
+                assert decode(await peer.call("echo", {"x": 1})) == {"x": 1}
+
+
+async def test_http_is_taken_where_there_is_no_websocket():
+    async with serving(Endpoint(has_websocket=False)) as port:
+        async with peer_at(f"http://127.0.0.1:{port}/acp") as (peer, transport):
+            assert isinstance(transport, StreamableHttpTransport)
+            assert decode(await peer.call("echo", {"x": 1})) == {"x": 1}
+        with pytest.raises(NoWebSocket, match="HTTP 403"):
+            await open_url(f"ws://127.0.0.1:{port}/acp")
+
+
+async def test_the_token_goes_with_the_handshake_and_no_redirect_is_followed():
+    handshakes = []
+
+    def redirect(connection, request):
+        handshakes.append(request.headers["Authorization"])
+        return Response(302, "Found", Headers(Location=where), b"")
+
+    async def never(connection):
+        await connection.wait_closed()
+
+    async with rough_server() as other, serve(never, "127.0.0.1", 0, process_request=redirect) as server:
+        where = other.url.replace("http", "ws", 1)
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(NoWebSocket, match="redirects, which is not followed"):
+            await open_url(f"ws://127.0.0.1:{port}/acp", token=TOKEN)
+        assert handshakes == [f"Bearer {TOKEN}"]
+        assert other.requests == []
+
+
+async def test_what_speaks_no_http_at_all_is_named():
+    async def babble(reader, writer):
+        writer.write(b"220 ready\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(babble, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(NoWebSocket, match="answered, but opened no WebSocket"):
+            await open_url(f"ws://127.0.0.1:{port}/")
+        async with Peer(await open_url(f"http://127.0.0.1:{port}/"), Recorder()) as peer:
+            with pytest.raises(AddressFailed, match="broke the connection"):
+                await peer.call("initialize", {})
+
+
+async def test_many_sessions_share_one_endpoint_without_waiting_for_each_other():
+    app = Endpoint()
+    async with serving(app) as port, peer_at(f"http://127.0.0.1:{port}/acp", way="http") as (peer, _):
+        sessions = [decode(await peer.call("session/new", {}))["sessionId"] for _ in range(120)]
+        calls = [peer.call("echo", {"sessionId": session, "n": n}) for n, session in enumerate(sessions)]
+        answers = [decode(answer) for answer in await asyncio.gather(*calls)]
+        assert answers == [{"sessionId": session, "n": n} for n, session in enumerate(sessions)]
+
+
+class Slow(Recorder):
+    """Takes one update, and no other before it is told to."""
+
+    def __init__(self):
+        super().__init__()
+        self.numbers = []
+
+    def notification(self, method, params):
+        self.numbers.append(decode(params)["number"])
+        return self.gate.wait()
+
+
+async def test_a_reader_that_does_not_read_makes_the_server_wait():
+    slow = Slow()
+    async with rough_server() as server, peer_at(server.url, slow, way="http") as (_, transport):
+        stream = await server.stream()
+        line = '{"jsonrpc":"2.0","method":"n","params":{"number":%d,"text":"%s"}}'
+        for number in range(20_000):
+            stream.send(f"data: {line % (number, 'x' * 1000)}\n\n".encode())
+        unsent = stream.writer.transport.get_write_buffer_size
+        while not transport.is_paused:
+            await asyncio.sleep(0)
+        for _ in range(1_000):
+            await asyncio.sleep(0)
+        assert unsent() > 5_000_000
+        assert slow.numbers == [0]
+        slow.gate.set()
+        while len(slow.numbers) < 20_000:
+            await asyncio.sleep(0)
+        assert slow.numbers == list(range(20_000))
