@@ -38,8 +38,11 @@ from msgspec import Raw
 
 VERSION = 1
 
-KINDS = frozenset({"config", "model", "permission", "title", "turn", "update"})
-"""What a record can be; a new kind needs a new version, for an older reader would take it as damage."""
+KINDS = frozenset({"config", "message", "model", "permission", "title", "turn", "update"})
+"""What a record can be; a new kind needs a new version, for an older reader would take it as damage.
+
+`message` is only in the journals of a gateway, which no older reader knows of.
+"""
 
 _SEAL_BEGIN = b',"crc":"'
 SEAL_BYTES = len(b',"crc":"89abcdef"}\n')
@@ -88,6 +91,7 @@ class _Line(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     config: Raw = _ABSENT
     title: Raw = _ABSENT
     permission: Raw = _ABSENT
+    message: Raw = _ABSENT
     crc: str = ""
 
 

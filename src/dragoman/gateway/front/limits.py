@@ -1,0 +1,40 @@
+"""What the front allows, and how long it waits: each limit with its reason."""
+
+import msgspec
+
+KIB = 1024
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits of one server; those of messages and viewers are the gateway's own settings."""
+
+    body_timeout_s: float = 30.0
+    """For a request's body to arrive whole: a slow line sends 16 MiB in that time, a stuck client never."""
+    max_form_bytes: int = 4 * KIB
+    """Longest body of a login or a link: a token, or a code."""
+    max_render_bytes: int = 1024 * KIB
+    """Longest text to be rendered for the page; longer ones are shown as they are."""
+    keep_alive_s: float = 10.0
+    """An event stream that has nothing to say sends a comment this often, or proxies cut it after half a minute."""
+    reattach_s: float = 20.0
+    """How long a connection over HTTP outlives its last stream and request: time enough to come back to it, and with
+    `silence_s` and `watch_s` not so long that a dead viewer counts for more than 45 s."""
+    max_streams: int = 1_000
+    """Event streams of one connection over HTTP: one a session."""
+
+    max_sockets: int = 4_096
+    """TCP connections at a time; more would run into the usual limit of open files."""
+    max_http2_streams: int = 1_000
+    """Requests at a time in one HTTP/2 connection; hypercorn cannot schedule more."""
+    max_header_bytes: int = 32 * KIB
+    """Of one request; a browser on localhost brings the cookies of everything that ever ran there."""
+    idle_s: float = 60.0
+    """A connection without a request is closed after this, also one whose first request never ends its headers."""
+    ping_s: float = 10.0
+    """How often a WebSocket or an HTTP/2 connection is asked whether somebody is there."""
+    silence_s: float = 22.0
+    """One that answers nothing for this long is dead: two pings were lost, or nobody is there."""
+    watch_s: float = 2.0
+    """How often connections are looked at."""
+    stop_s: float = 1.5
+    """For open streams to end when the server stops; then they are cut."""

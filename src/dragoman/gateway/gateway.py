@@ -1,0 +1,63 @@
+"""The gateway: several agents by name, each with its hub."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from dragoman.errors import SessionBusy
+from dragoman.gateway.hub.hub import Hub
+from dragoman.gateway.problem import GatewayBusy
+from dragoman.gateway.settings import Settings
+from dragoman.proc import Supervisor
+from dragoman.store.disk import Disk, make_directories
+from dragoman.store.lock import Lock, acquire
+
+
+class Gateway:
+    """Fronts agents while it is open: use it as an async context manager.
+
+    On the way out agents are stopped and journals are whole. Entering raises GatewayBusy if another gateway has its
+    home, and OSError if journals cannot be kept there.
+    """
+
+    def __init__(self, settings: Settings, *, disk: Disk | None = None) -> None:
+        self.settings = settings
+        self._disk = disk or Disk()
+        self._hubs: dict[str, Hub] = {}
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            lock = await asyncio.to_thread(_lock, self._disk, self.settings.home)
+            stack.callback(lock.release)
+            supervisor = await stack.enter_async_context(Supervisor())
+            tasks = await asyncio.TaskGroup().__aenter__()
+            # What fails in the body is no failure of a task: it is to come out as it is, not in a group.
+            stack.push_async_callback(tasks.__aexit__, None, None, None)
+            for spec in self.settings.agents:
+                hub = Hub(spec, self.settings, supervisor, tasks, self._disk)
+                stack.push_async_callback(hub.close)
+                await hub.start()
+                self._hubs[spec.name] = hub
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.__aexit__(kind, error, trace)
+
+    def hub(self, name: str | None = None) -> Hub | None:
+        """Give the hub of an agent, by default the first; None if there is no agent of that name."""
+        return self._hubs.get(self.settings.agents[0].name if name is None else name)
+
+
+def _lock(disk: Disk, home: Path) -> Lock:
+    directory = home / "gateway"
+    make_directories(disk, directory)
+    try:
+        return acquire(directory / "lock", str(directory))
+    except SessionBusy as busy:
+        raise GatewayBusy(str(home), busy.pid, busy.host) from None

@@ -1,0 +1,75 @@
+"""One life of the agent: a process, its stdio, and how it ended."""
+
+import asyncio
+from collections.abc import Sequence
+
+from dragoman.errors import ConnectionClosed
+from dragoman.gateway.hub.inspector import FROM_AGENT, TO_AGENT, Inspector
+from dragoman.gateway.settings import AgentSpec, Settings
+from dragoman.proc import EVERYTHING, Child, Supervisor
+from dragoman.wire import Oversized, Receiver, StdioTransport
+
+
+class AgentProcess:
+    """A running agent; made by `start_agent`."""
+
+    def __init__(self, child: Child, settings: Settings, receiver: Receiver, inspector: Inspector) -> None:
+        self.ended = asyncio.Event()
+        """Set once it says nothing any more."""
+        self._child = child
+        self._stop_timeout_s = settings.stop_timeout_s
+        self._receiver = receiver
+        self._inspector = inspector
+        self._transport = StdioTransport(
+            *child.take_stdio(), explain_end=child.death, max_line_bytes=settings.max_line_bytes
+        )
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What it has not read yet."""
+        return self._transport.unsent_bytes
+
+    @property
+    def stderr_tail(self) -> str:
+        """The end of what it wrote to stderr."""
+        return self._child.stderr_tail.strip()
+
+    def start(self, tasks: asyncio.TaskGroup) -> None:
+        """Begin to listen."""
+        self._transport.start(self, tasks)
+
+    def write(self, line: bytes) -> None:
+        """Say something to it."""
+        self._inspector.note(TO_AGENT, [line])
+        self._transport.write(line + b"\n")
+
+    def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
+        """Take what it says."""
+        self._inspector.note(FROM_AGENT, lines)
+        self._receiver.lines_received(lines)
+
+    def input_ended(self, *, drained: bool) -> None:
+        """Take note that it says nothing any more."""
+        del drained
+        self.ended.set()
+
+    async def explain(self) -> ConnectionClosed:
+        """Say how it ended."""
+        return await self._transport.explain_end()
+
+    async def stop(self) -> None:
+        """End it, and all it has started."""
+        await self._transport.close()
+        await self._child.stop(grace_s=self._stop_timeout_s)
+        self.ended.set()
+
+
+async def start_agent(
+    supervisor: Supervisor, spec: AgentSpec, settings: Settings, receiver: Receiver, inspector: Inspector
+) -> AgentProcess:
+    """Start an agent; raises StartError.
+
+    It is the user's own program and needs their keys and settings: it inherits the whole environment.
+    """
+    child = await supervisor.start(spec.command, cwd=spec.cwd, env=spec.env, inherit=EVERYTHING)
+    return AgentProcess(child, settings, receiver, inspector)

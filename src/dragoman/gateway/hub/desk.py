@@ -1,0 +1,208 @@
+"""What viewers say: each message is checked, answered here, or passed to the agent under an id of ours."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import UNSET
+
+from dragoman.errors import ErrorCode
+from dragoman.gateway.hub.abilities import read_abilities
+from dragoman.gateway.hub.calls import Call
+from dragoman.gateway.hub.catalogue import Catalogue
+from dragoman.gateway.hub.envelope import fields_of, make_error, make_notification, make_result, session_of, with_id
+from dragoman.gateway.hub.greeting import answer_initialize, describe_gateway
+from dragoman.gateway.hub.inspecting import Inspecting
+from dragoman.gateway.hub.opening import Opening
+from dragoman.gateway.hub.request import Request
+from dragoman.gateway.hub.session import Parked, Session
+from dragoman.gateway.hub.trouble import Trouble
+from dragoman.gateway.hub.turns import Turns
+from dragoman.wire import Malformed, Message, Oversized, parse
+from dragoman.wire.message import NULL_ID
+from dragoman.wire.surrogates import without_halves
+
+if TYPE_CHECKING:
+    from dragoman.gateway.hub.hub import Hub
+    from dragoman.gateway.hub.viewer import Viewer
+
+_FOR_READERS = frozenset({"session/list", "session/load", "session/resume", "_dragoman/sessions"})
+
+
+class Desk:
+    """Serves the viewers of one agent."""
+
+    def __init__(self, hub: "Hub") -> None:
+        self._hub = hub
+        self.inspecting = Inspecting(hub.inspector)
+        opening, turns, catalogue = Opening(hub, self), Turns(hub, self), Catalogue(hub, self)
+        self._requests: dict[str, Callable[[Request], None]] = {
+            "session/new": opening.new,
+            "session/fork": opening.new,
+            "session/load": opening.load,
+            "session/resume": opening.load,
+            "session/prompt": turns.prompt,
+            "session/list": catalogue.list,
+            "session/delete": catalogue.delete,
+            "session/close": catalogue.close,
+            "_dragoman/sessions": catalogue.describe,
+            "_dragoman/inspect": self.inspecting.answer,
+        }
+        self._turns = turns
+
+    async def greet(self, viewer: "Viewer", line: bytes) -> bytes:
+        """Answer `initialize`, or say that it has to come first."""
+        message = self._parse(line)
+        if isinstance(message, Malformed):
+            return make_error(message.id, message.code, message.problem)
+        if message.method != "initialize" or message.id is UNSET:
+            id_ = NULL_ID if message.id is UNSET else bytes(message.id)
+            return make_error(id_, ErrorCode.INVALID_REQUEST, "a connection begins with the request initialize")
+        answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+        def answer(response: bytes) -> None:
+            if not answered.done():
+                answered.set_result(response)
+
+        self._initialize(viewer, bytes(message.id), message, answer)
+        return await answered
+
+    def receive(self, viewer: "Viewer", line: bytes) -> None:
+        """Take a message of a viewer."""
+        line = line.replace(b"\n", b" ")  # in JSON it can only be blank space, and elsewhere it ends the message
+        message = self._parse(line)
+        if isinstance(message, Malformed) and (mended := without_halves(line)) is not None:
+            line, message = mended, self._parse(mended)
+        if isinstance(message, Malformed):
+            if message.answerable:
+                viewer.refuse(message.id, message.code, message.problem)
+        elif message.method is None:
+            self._hub.asks.answered(viewer, message, line)
+        elif message.id is UNSET:
+            self._notification(viewer, message.method, message, line)
+        elif message.method == "initialize":
+            self._initialize(viewer, bytes(message.id), message, viewer.send)
+        else:
+            self._request(Request(viewer, bytes(message.id), message.method, message.params, line))
+
+    def forward(
+        self,
+        request: Request,
+        *,
+        session: Session | None = None,
+        then: Callable[[Message, bytes], None] | None = None,
+        failed: Callable[[Trouble], None] | None = None,
+    ) -> None:
+        """Pass a request to the agent, and its answer back, once the agent is there and has the session."""
+
+        def answered(message: Message, line: bytes) -> None:
+            if message.result is not UNSET and session is not None:
+                session.follow_answer(request.method, request.params, message.result)
+            request.pass_on(line)
+
+        def send() -> None:
+            fail = failed or request.fail
+            if self._hub.keeper.is_clogged():
+                fail(Trouble("the agent does not read what it is sent; try again later"))
+                return
+            call = Call(request.method, then or answered, fail, request=request)
+            request.sent_as(self._hub.keeper.call(call, lambda id_: with_id(request.line, id_)))
+
+        if session is None:
+            self._hub.keeper.when_ready(send, request.fail)
+        else:
+            self.with_session(request, session, send)
+
+    def with_session(self, request: Request, session: Session, go_on: Callable[[], None]) -> None:
+        """Do something now if the agent has the session, else once it has it again."""
+        if session.gone is not None:
+            request.refuse(ErrorCode.RESOURCE_NOT_FOUND, session.gone)
+        elif session.live and not session.parked and self._hub.keeper.state == "ready":
+            go_on()
+        else:
+            session.parked.append(Parked(request, go_on))
+            self._hub.changed(session)
+            self._hub.waker.wake(session)
+
+    def _parse(self, line: bytes) -> Message | Malformed:
+        limit = self._hub.settings.max_message_bytes
+        return parse(line if len(line) <= limit else Oversized(limit))
+
+    def _initialize(self, viewer: "Viewer", id_: bytes, message: Message, answer: Callable[[bytes], None]) -> None:
+        keeper = self._hub.keeper
+        abilities = read_abilities(message.params)
+
+        def succeed() -> None:
+            if keeper.answer is None or keeper.answer.result is UNSET:
+                return
+            viewer.read_only = viewer.read_only or abilities.read_only
+            viewer.abilities = abilities
+            own = None
+            if abilities.marked:
+                own = describe_gateway(self._hub.settings, self._hub.spec, read_only=viewer.read_only)
+            extra = {"connectionId": viewer.id} if viewer.over_http else {}
+            answer(make_result(id_, answer_initialize(keeper.answer.result, own, **extra)))
+            self._hub.news.welcome(viewer)
+
+        def fail(trouble: Trouble) -> None:
+            answer(make_error(id_, ErrorCode.INTERNAL_ERROR, trouble.data(), message=trouble.reason))
+
+        if keeper.answer is not None:
+            succeed()
+            return
+        if keeper.params is None:
+            keeper.params = msgspec.Raw(bytes(message.params))
+        keeper.when_ready(succeed, fail)
+
+    def _request(self, request: Request) -> None:
+        viewer = request.viewer
+        problem = self._objection(request)
+        if problem is not None:
+            viewer.refuse(request.id, ErrorCode.INVALID_REQUEST, problem)
+            return
+        request.begin()
+        handle = self._requests.get(request.method)
+        if handle is not None:
+            handle(request)
+            return
+        session = self._hub.sessions.get(request.session_id or "")
+        self.forward(request, session=session)
+
+    def _objection(self, request: Request) -> str | None:
+        viewer = request.viewer
+        limit = self._hub.settings.max_requests
+        if viewer.abilities is None:
+            return f"{request.method} came before initialize was answered; send that first"
+        if viewer.read_only and request.method not in _FOR_READERS:
+            return f"this viewer may only read, and {request.method} would do more; ask the owner for a link that may"
+        if request.id in viewer.calls:
+            return f"a request with the id {request.id.decode()} is still under way; give each its own"
+        if len(viewer.calls) >= limit:
+            return f"{limit} requests of this viewer are under way; wait for answers before sending more"
+        return None
+
+    def _notification(self, viewer: "Viewer", method: str, message: Message, line: bytes) -> None:
+        if viewer.abilities is None or viewer.read_only:
+            return
+        if method == "$/cancel_request":
+            self._cancel_request(viewer, message)
+            return
+        session = self._hub.sessions.get(session_of(message.params) or "")
+        if method == "session/cancel" and session is not None:
+            self._turns.cancel(session)
+        if self._hub.keeper.state == "ready":
+            self._hub.keeper.write(line)
+        if method == "session/cancel" and session is not None:
+            self._hub.asks.cancel_session(session)
+
+    def _cancel_request(self, viewer: "Viewer", message: Message) -> None:
+        requested = fields_of(message.params).get("requestId")
+        agent_id = None if requested is None else viewer.calls.get(bytes(requested))
+        if requested is None or agent_id is None:
+            return
+        if agent_id:
+            params = {**fields_of(message.params), "requestId": msgspec.Raw(agent_id)}
+            self._hub.keeper.write(make_notification("$/cancel_request", params))
+        else:
+            self._hub.waker.withdraw(viewer, bytes(requested))

@@ -1,0 +1,159 @@
+"""JSON-RPC lines taken apart and put together, without decoding what they carry."""
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from dragoman.errors import MESSAGES, ErrorCode
+from dragoman.wire import HEADS
+from dragoman.wire.message import BAD_JSON
+
+encode = msgspec.json.Encoder().encode
+decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+
+UPDATE = b'"session/update"'
+"""What an update has in it somewhere."""
+
+
+class _Place(msgspec.Struct, gc=False, rename="camel"):
+    session_id: str
+
+
+class _Update(msgspec.Struct, gc=False):
+    jsonrpc: str
+    method: str
+    params: _Place
+    id: Raw | UnsetType = UNSET
+
+
+class _Bare(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    jsonrpc: Raw
+    method: Raw
+    params: Raw
+
+
+_decode_update = msgspec.json.Decoder(_Update).decode
+_decode_place = msgspec.json.Decoder(_Place).decode
+_decode_bare = msgspec.json.Decoder(_Bare).decode
+_decode_list = msgspec.json.Decoder(list[Raw]).decode
+_decode_string = msgspec.json.Decoder(str).decode
+
+
+def session_of_update(line: bytes) -> str | None:
+    """Give the session of a `session/update`; None if the line is anything else."""
+    try:
+        update = _decode_update(line)
+    except BAD_JSON:
+        return None
+    if update.method != "session/update" or update.jsonrpc != "2.0" or update.id is not UNSET:
+        return None
+    return update.params.session_id
+
+
+def session_of(params: Raw) -> str | None:
+    """Give the session that params name."""
+    try:
+        return _decode_place(params).session_id
+    except BAD_JSON:
+        return None
+
+
+def fields_of(raw: Raw | UnsetType) -> dict[str, Raw]:
+    """Take an object apart; what is none has no fields."""
+    if raw is UNSET:
+        return {}
+    try:
+        return decode_fields(raw)
+    except BAD_JSON:
+        return {}
+
+
+def parse_list(raw: Raw | None) -> list[Raw]:
+    """Take a list apart; what is none has no items."""
+    try:
+        return [] if raw is None else _decode_list(raw)
+    except BAD_JSON:
+        return []
+
+
+def string_of(raw: Raw | None) -> str | None:
+    """Decode a string; None if it is none."""
+    try:
+        return None if raw is None else _decode_string(raw)
+    except BAD_JSON:
+        return None
+
+
+def is_given(raw: Raw | None) -> bool:
+    """Tell whether a capability is there: absent, null and false are not."""
+    return raw is not None and bytes(raw) not in (b"null", b"false")
+
+
+def with_id(line: bytes, id_: bytes) -> bytes:
+    """Give a message another id, and leave everything else as it came."""
+    fields = decode_fields(line)
+    fields["id"] = Raw(id_)
+    return encode(fields)
+
+
+def make_request(id_: bytes, method: str, params: Any) -> bytes:
+    """Make a request of our own."""
+    return encode({"jsonrpc": "2.0", "id": Raw(id_), "method": method, "params": params})
+
+
+def make_notification(method: str, params: Any) -> bytes:
+    """Make a notification of our own."""
+    return b"%b%b}" % (HEADS[method], encode(params))
+
+
+def make_result(id_: bytes, result: Any) -> bytes:
+    """Make the answer to a request."""
+    return encode({"jsonrpc": "2.0", "id": Raw(id_), "result": result})
+
+
+def make_error(id_: bytes, code: int, data: Any = None, *, message: str | None = None) -> bytes:
+    """Make the answer to a request that is refused; `data` says why, in words."""
+    error = {"code": int(code), "message": message or MESSAGES.get(ErrorCode(code), "Error")}
+    if data is not None:
+        error["data"] = data
+    return encode({"jsonrpc": "2.0", "id": Raw(id_), "error": error})
+
+
+def mark(line: bytes, cursor: bytes, time_ms: int) -> bytes:
+    """Add to a notification where it stands in its journal, as `params._meta.dragoman`."""
+    note = b'{"cursor":"%b","time":%d}' % (cursor, time_ms)
+    if line.endswith(b"}}") and b'"_meta"' not in line and _params_are_last(line):
+        return b'%b,"_meta":{"dragoman":%b}}}' % (line[:-2], note)
+    fields = decode_fields(line)
+    params = fields_of(fields.get("params", UNSET))
+    meta = fields_of(params.get("_meta", UNSET))
+    meta["dragoman"] = Raw(note)
+    fields["params"] = Raw(encode({**params, "_meta": meta}))
+    return encode(fields)
+
+
+def rename_session(line: bytes, session_id: str) -> bytes:
+    """Have a notification name another session."""
+    return _with_param(line, "sessionId", session_id)
+
+
+def rename_request(line: bytes, id_: bytes) -> bytes:
+    """Have a message be about a request of another id."""
+    return _with_param(line, "requestId", Raw(id_))
+
+
+def _with_param(line: bytes, key: str, value: Any) -> bytes:
+    fields = decode_fields(line)
+    fields["params"] = Raw(encode({**fields_of(fields.get("params", UNSET)), key: value}))
+    return encode(fields)
+
+
+def _params_are_last(line: bytes) -> bool:
+    """Tell whether a line has nothing after its params, which are an object with something in it."""
+    try:
+        bare = _decode_bare(line)
+    except BAD_JSON:
+        return False
+    params = bytes(bare.params)
+    return line.endswith(params + b"}") and params[1:-1].strip() != b""

@@ -1,0 +1,203 @@
+"""The gateway's side of one agent."""
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from msgspec import Raw
+
+from dragoman.gateway.hub.agent_process import AgentProcess, start_agent
+from dragoman.gateway.hub.asks import Asks
+from dragoman.gateway.hub.calls import Calls
+from dragoman.gateway.hub.desk import Desk
+from dragoman.gateway.hub.early import Early
+from dragoman.gateway.hub.holdings import Holdings
+from dragoman.gateway.hub.inspector import Inspector
+from dragoman.gateway.hub.journal import Journal
+from dragoman.gateway.hub.keeper import Keeper
+from dragoman.gateway.hub.news import News
+from dragoman.gateway.hub.reader import AgentReader
+from dragoman.gateway.hub.session import Session
+from dragoman.gateway.hub.shelf import Shelf
+from dragoman.gateway.hub.sweeper import Sweeper
+from dragoman.gateway.hub.tail import TailBudget
+from dragoman.gateway.hub.trouble import Trouble
+from dragoman.gateway.hub.viewer import TooManyViewers, Viewer
+from dragoman.gateway.hub.waker import Waker
+from dragoman.gateway.settings import AgentSpec, Settings
+from dragoman.proc import Supervisor
+from dragoman.store.disk import Disk
+
+
+class Hub:
+    """Owns one agent's process, is its only client, and serves any number of viewers; made by a Gateway."""
+
+    def __init__(
+        self, spec: AgentSpec, settings: Settings, supervisor: Supervisor, tasks: asyncio.TaskGroup, disk: Disk
+    ) -> None:
+        self.spec = spec
+        self.settings = settings
+        self.viewers: dict[str, Viewer] = {}
+        self.sessions: dict[str, Session] = {}
+        self.calls = Calls()
+        self.early = Early()
+        self.holdings = Holdings()
+        self.inspector = Inspector(settings.inspect_messages, settings.inspect_bytes)
+        budget = TailBudget(settings.tail_bytes, settings.all_tails_bytes)
+        self.shelf = Shelf(disk, Path(settings.home) / "gateway" / spec.name, budget)
+        self.keeper = Keeper(settings, self.calls, self._start, self.spawn)
+        self.keeper.is_wanted = lambda: bool(self.viewers)
+        self.keeper.on_ready = self._on_ready
+        self.keeper.on_death = self._on_death
+        self.asks = Asks(self)
+        self.waker = Waker(self)
+        self.news = News(self)
+        self.keeper.on_state = self.news.agent_changed
+        self.desk = Desk(self)
+        self._supervisor = supervisor
+        self._tasks = tasks
+        self._reader = AgentReader(self)
+        self._running: set[asyncio.Task[None]] = set()
+        self._dirty: dict[Session, None] = {}
+        self._flush_due = False
+        self._closed = False
+
+    def open(self, *, read_only: bool = False) -> Viewer:
+        """Let a viewer in; raises TooManyViewers."""
+        if len(self.viewers) >= self.settings.max_viewers:
+            raise TooManyViewers(self.spec.name, self.settings.max_viewers)
+        viewer = Viewer(self, read_only=read_only)
+        self.viewers[viewer.id] = viewer
+        return viewer
+
+    def find(self, viewer_id: str) -> Viewer | None:
+        """Give a viewer by its id; None once it is gone."""
+        return self.viewers.get(viewer_id)
+
+    async def start(self) -> None:
+        """Look at the journals there are; raises OSError."""
+        await self.shelf.scan()
+        self.spawn(Sweeper(self).run())
+
+    async def close(self) -> None:
+        """Let all viewers go, stop the agent, and leave whole journals."""
+        self._closed = True
+        for viewer in list(self.viewers.values()):
+            viewer.drop("the gateway is being stopped")
+        await self.keeper.close()
+        for task in list(self._running):
+            task.cancel()
+        for session in self.sessions.values():
+            await session.journal.sync()
+            session.journal.close()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run something beside; what goes wrong in it is reported, and stops nothing else."""
+        task = self._tasks.create_task(self._guard(work))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        task.add_done_callback(lambda _: work.close())  # one that was cancelled before it began would complain
+        return task
+
+    def touch(self, session: Session) -> None:
+        """Take note that something is to be written and shown."""
+        self._dirty[session] = None
+        if not self._flush_due:
+            self._flush_due = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def changed(self, session: Session) -> None:
+        """Take note that a session is not as it was."""
+        self.news.changed(session)
+        self.touch(session)
+
+    def could_open(self, session_id: str) -> bool:
+        """Tell whether a session is here, or might be at the agent."""
+        return session_id in self.sessions or session_id in self.shelf.known or self.keeper.offers.can_reopen
+
+    def add_session(self, session_id: str, params: dict[str, Raw], journal: Journal) -> Session:
+        """Make a session known, with what was said of it before it was."""
+        session = Session(session_id, params, journal, self.shelf, self.changed)
+        journal.on_failure = lambda _: self.changed(session)
+        self.sessions[session_id] = session
+        for line in self.early.take(session_id):
+            session.take(line)
+        self.changed(session)
+        return session
+
+    def settle(self, session: Session) -> None:
+        """Let the journal of a session that was opened take the place of an older one."""
+        self.shelf.settle(session.journal)
+
+    def drop_session(self, session: Session) -> None:
+        """Forget a session that could not be opened."""
+        self.sessions.pop(session.id, None)
+        self._dirty.pop(session, None)
+        for viewer in list(session.attachments):
+            self._detach(viewer, session)
+        session.journal.delete()
+
+    def delete_session(self, session_id: str) -> None:
+        """Forget a session for good."""
+        self.shelf.forget(session_id)
+        session = self.sessions.get(session_id)
+        if session is not None:
+            self.asks.forget_session(session)
+            self.drop_session(session)
+            self.news.deleted(session)
+
+    def let_go(self, viewer: Viewer) -> None:
+        """Detach a viewer everywhere; what it asked for goes on."""
+        if self.viewers.pop(viewer.id, None) is None:
+            return
+        for attachment in list(viewer.attachments.values()):
+            if attachment.session is not None:
+                attachment.session.detach(viewer)
+        viewer.end()
+        self.asks.left(viewer)
+        self.holdings.forget(viewer)
+        self.desk.inspecting.left(viewer)
+        viewer.attachments.clear()
+
+    def _detach(self, viewer: Viewer, session: Session) -> None:
+        session.detach(viewer)
+        viewer.detach(session.id)
+        self.asks.left(viewer, session)
+
+    def _flush(self) -> None:
+        self._flush_due = False
+        dirty, self._dirty = self._dirty, {}
+        for session in dirty:
+            session.journal.flush()
+            if not session.turns:
+                session.journal.close()  # thousands of sessions may be open, and few of them at work
+            session.wake_viewers()
+        self.news.flush()
+
+    async def _start(self) -> AgentProcess:
+        process = await start_agent(self._supervisor, self.spec, self.settings, self._reader, self.inspector)
+        process.start(self._tasks)
+        return process
+
+    def _on_ready(self) -> None:
+        for session in self.sessions.values():
+            if not session.live and session.gone is None and not session.shelved and session.attachments:
+                self.waker.wake(session)
+
+    def _on_death(self, trouble: Trouble) -> None:
+        del trouble
+        self.asks.forget_all()
+        self.early.clear()
+        for session in self.sessions.values():
+            if session.live:
+                session.live = session.muted = False
+                self.changed(session)
+                self.spawn(session.journal.sync())
+
+    async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as error:  # noqa: BLE001 -- the top of a task: one viewer's trouble is nobody else's
+            context = {"message": f"the gateway of {self.spec.name} met an error", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(context)

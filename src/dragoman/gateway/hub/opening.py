@@ -1,0 +1,246 @@
+"""Requests that open a session: a new one, or one that there was before.
+
+A session that is here is served from its journal, whatever the agent can do. One that is not is asked of the agent,
+once, however many viewers want it: the others wait and are then served from the journal.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET, Raw
+
+from dragoman.errors import ErrorCode
+from dragoman.gateway.hub.calls import Call
+from dragoman.gateway.hub.envelope import fields_of, make_request, parse_list, string_of, with_id
+from dragoman.gateway.hub.request import Request
+from dragoman.gateway.hub.session import Session
+from dragoman.gateway.hub.trouble import Trouble
+from dragoman.store import is_same_directory
+from dragoman.wire import Message
+
+if TYPE_CHECKING:
+    from dragoman.gateway.hub.desk import Desk
+    from dragoman.gateway.hub.hub import Hub
+
+LOAD = "session/load"
+RESUME = "session/resume"
+
+
+class Opening:
+    """Opens sessions for viewers."""
+
+    def __init__(self, hub: "Hub", desk: "Desk") -> None:
+        self._hub = hub
+        self._desk = desk
+        self._under_way: dict[str, list[Request]] = {}
+        """Sessions that are being opened, with the requests that came meanwhile."""
+
+    def new(self, request: Request) -> None:
+        """Have the agent open a session, and put the viewer on it."""
+        if self._is_full(request):
+            return
+        self._hub.holdings.note_servers(request.viewer, request.params)
+
+        def answered(message: Message, line: bytes) -> None:
+            result = fields_of(message.result)
+            session_id = string_of(result.get("sessionId"))
+            if message.result is UNSET or session_id is None:
+                request.pass_on(line)
+                return
+            parent = self._hub.sessions.get(request.session_id or "")
+            if parent is not None and session_id not in self._hub.sessions:
+                self._hub.spawn(self._add_fork(request, session_id, parent, result, line))
+            else:
+                self._add_new(request, session_id, result, line)
+
+        self._desk.forward(request, then=answered)
+
+    def load(self, request: Request) -> None:
+        """Open a session that there was before: `session/load` and `session/resume`."""
+        session_id = request.session_id
+        if session_id is None:
+            self._desk.forward(request)
+            return
+        if session_id in self._under_way:
+            self._under_way[session_id].append(request)
+            return
+        session = self._hub.sessions.get(session_id)
+        if session is not None:
+            self._revive(session, request)
+            self._serve(request, session)
+        elif not self._is_full(request):
+            self._under_way[session_id] = []
+            self._open_when_ready(session_id, request)
+
+    def _open_when_ready(self, session_id: str, request: Request) -> None:
+        def go_on() -> None:
+            self._hub.spawn(self._open(session_id, request))
+
+        def failed(trouble: Trouble) -> None:
+            request.fail(trouble)
+            self._finish(session_id)
+
+        self._hub.keeper.when_ready(go_on, failed)
+
+    def _add_new(
+        self, request: Request, session_id: str, result: dict[str, Raw], line: bytes, history: Sequence[bytes] = ()
+    ) -> None:
+        """Make a session known that the agent has opened, and put the viewer on it."""
+        session = self._hub.sessions.get(session_id) or self._create(session_id, request.params, history)
+        self._hub.settle(session)
+        session.live = True
+        session.keep_setup(result)
+        request.end()
+        if not request.viewer.closed.is_set():
+            cursor = session.journal.next_end if history else 0
+            attachment = session.attach(request.viewer, cursor)
+            self._hub.news.attached(session, request.viewer, after=cursor)
+            request.viewer.open_session(with_id(line, request.id), attachment, cursor)
+
+    async def _add_fork(
+        self, request: Request, session_id: str, parent: Session, result: dict[str, Raw], line: bytes
+    ) -> None:
+        """Begin the journal of a fork with what its parent has said; what the fork says meanwhile is held back."""
+        parent.journal.flush()
+        history = await self._hub.shelf.copy_for(parent.journal, session_id)
+        self._add_new(request, session_id, result, line, history)
+
+    def _is_full(self, request: Request) -> bool:
+        limit = self._hub.settings.max_sessions
+        if len(self._hub.sessions) < limit:
+            return False
+        problem = f"{limit} sessions are open, which is the limit; delete some, or start the gateway again"
+        request.refuse(ErrorCode.INTERNAL_ERROR, problem)
+        return True
+
+    def _create(self, session_id: str, params: Raw, history: Sequence[bytes] = ()) -> Session:
+        """Begin the journal of a session, with what the agent has said of it already."""
+        fields = fields_of(params)
+        directories = [text for raw in parse_list(fields.get("additionalDirectories")) if (text := string_of(raw))]
+        journal = self._hub.shelf.create(session_id, string_of(fields.get("cwd")) or "", directories)
+        for line in history:
+            journal.add(line)
+        return self._hub.add_session(session_id, fields, journal)
+
+    async def _open(self, session_id: str, request: Request) -> None:
+        """Open a session that is not here: the agent decides, unless there is only a journal of it."""
+        offers = self._hub.keeper.offers
+        has_journal = session_id in self._hub.shelf.known
+        if has_journal and (request.viewer.read_only or not offers.load or (request.method == RESUME)):
+            journal = await self._hub.shelf.reopen(session_id)
+            if journal is not None:
+                session = self._hub.add_session(session_id, fields_of(request.params), journal)
+                session.title = session.title or await self._hub.shelf.title_of(journal)
+                session.live = False
+                session.shelved = request.viewer.read_only
+                if not request.viewer.read_only and not self._refused(request, session):
+                    self._hub.waker.wake(session)
+                self._serve(request, session)
+                self._finish(session_id)
+                return
+        if request.viewer.read_only:
+            problem = f"session {session_id} is not open here, and this viewer may not have it opened"
+            request.refuse(ErrorCode.RESOURCE_NOT_FOUND, problem)
+            self._finish(session_id)
+            return
+        self._ask_agent(session_id, request)
+
+    def _ask_agent(self, session_id: str, request: Request) -> None:
+        offers = self._hub.keeper.offers
+        method = LOAD if offers.load and (request.method == LOAD or not offers.resume) else RESUME
+        if not offers.can_reopen:
+            method = request.method  # its own error says best what it thinks of that
+        self._hub.holdings.note_servers(request.viewer, request.params)
+        session = self._create(session_id, request.params)
+        if request.method == LOAD and not request.viewer.closed.is_set():
+            session.attach(request.viewer, 0)
+            self._hub.news.attached(session, request.viewer, after=0, reset=self._wanted(request, session) is not None)
+
+        def answered(message: Message, line: bytes) -> None:
+            if message.error is not UNSET:
+                self._hub.drop_session(session)
+                request.pass_on(line)
+            else:
+                self._hub.settle(session)
+                session.keep_setup(fields_of(message.result))
+                self._complete(request, session)
+            self._finish(session_id)
+
+        def failed(trouble: Trouble) -> None:
+            self._hub.drop_session(session)
+            request.fail(trouble)
+            self._finish(session_id)
+
+        def make_line(id_: bytes) -> bytes:
+            return with_id(request.line, id_) if method == request.method else make_request(id_, method, request.params)
+
+        request.sent_as(self._hub.keeper.call(Call(method, answered, failed, request=request), make_line))
+
+    def _complete(self, request: Request, session: Session) -> None:
+        """Answer the viewer for which the agent was asked."""
+        attachment = session.attachments.get(request.viewer)
+        if attachment is None:
+            self._serve(request, session)
+            return
+        end = session.journal.next_end
+        request.open_session(self._result(request, session, end), attachment, end)
+        self._hub.asks.attached(session, request.viewer)
+        self._hub.touch(session)
+
+    def _finish(self, session_id: str) -> None:
+        for request in self._under_way.pop(session_id, []):
+            if not request.viewer.closed.is_set():
+                self.load(request)
+
+    def _revive(self, session: Session, request: Request) -> None:
+        """Let the agent have a session again of which only the journal was open."""
+        if session.shelved and not request.viewer.read_only and not self._refused(request, session):
+            session.shelved = False
+            session.params = fields_of(request.params)
+            self._hub.waker.wake(session)
+
+    def _serve(self, request: Request, session: Session) -> None:
+        """Serve a session from its journal."""
+        viewer = request.viewer
+        if viewer.closed.is_set():
+            return
+        refusal = self._refused(request, session)
+        if refusal is not None:
+            request.refuse(ErrorCode.INVALID_PARAMS, refusal)
+            return
+        wanted = self._wanted(request, session)
+        end = session.journal.next_end
+        fits = wanted is not None and session.has_place(*wanted)
+        cursor = 0 if request.method == LOAD or wanted is not None else end
+        if wanted is not None and fits:
+            cursor = wanted[1]
+        attachment = session.attach(viewer, cursor)
+        self._hub.news.attached(session, viewer, after=cursor, reset=wanted is not None and not fits)
+        request.open_session(self._result(request, session, end), attachment, end)
+        self._hub.asks.attached(session, viewer)
+        self._hub.touch(session)
+
+    def _wanted(self, request: Request, session: Session) -> tuple[str, int] | None:
+        """Give the place after which the viewer wants to go on, if it named one."""
+        own = fields_of(fields_of(fields_of(request.params).get("_meta", UNSET)).get("dragoman", UNSET))
+        after = string_of(own.get("after"))
+        if after is not None:
+            epoch, _, seq = after.rpartition(".")
+            return epoch, int(seq) if seq.isascii() and seq.isdigit() and len(seq) < 19 else -1
+        attachment = request.viewer.attachments.get(session.id)
+        return None if attachment is None else attachment.take_resume_from()
+
+    def _refused(self, request: Request, session: Session) -> dict[str, Any] | None:
+        cwd = string_of(fields_of(request.params).get("cwd"))
+        if cwd is None or not session.cwd or is_same_directory(cwd, session.cwd):
+            return None
+        problem = f"session {session.id} belongs to {session.cwd}; send that as its cwd"
+        return {"path": "params.cwd", "problem": problem, "expected": session.cwd, "got": cwd}
+
+    def _result(self, request: Request, session: Session, end: int) -> dict[str, Any]:
+        # Over HTTP the answer names the session, as in the proposal's examples: clients open its stream by that.
+        named = {"sessionId": session.id} if request.viewer.over_http else {}
+        if not request.viewer.marked:
+            return {**named, **session.setup}
+        own = {"cursor": session.cursor(end), "state": session.state, "title": session.title}
+        return {**named, **session.setup, "_meta": {"dragoman": own}}

@@ -1,0 +1,69 @@
+"""A request of a viewer."""
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.errors import ErrorCode
+from dragoman.gateway.hub.attachment import Attachment
+from dragoman.gateway.hub.envelope import make_error, make_result, session_of, with_id
+from dragoman.gateway.hub.trouble import Trouble
+from dragoman.wire.message import NULL_ID
+
+if TYPE_CHECKING:
+    from dragoman.gateway.hub.viewer import Viewer
+
+
+class Request(msgspec.Struct):
+    """A request, as it came and taken apart; answered exactly once."""
+
+    viewer: "Viewer"
+    id: bytes
+    method: str
+    params: Raw
+    line: bytes
+
+    @property
+    def session_id(self) -> str | None:
+        """The session that it is about."""
+        return session_of(self.params)
+
+    def begin(self) -> None:
+        """Count it as under way."""
+        if self.id != NULL_ID:
+            self.viewer.calls[self.id] = b""
+
+    def sent_as(self, agent_id: bytes) -> None:
+        """Remember which id it has at the agent, in case it is cancelled."""
+        if self.id in self.viewer.calls:
+            self.viewer.calls[self.id] = agent_id
+
+    def answer(self, result: Any) -> None:
+        """Answer it."""
+        self._send(make_result(self.id, result))
+
+    def pass_on(self, line: bytes) -> None:
+        """Answer it with what the agent answered."""
+        self._send(with_id(line, self.id))
+
+    def refuse(self, code: int, problem: Any, *, message: str | None = None) -> None:
+        """Answer it with an error in words."""
+        self._send(make_error(self.id, code, problem, message=message))
+
+    def fail(self, trouble: Trouble) -> None:
+        """Answer that the agent is not there."""
+        self.refuse(ErrorCode.INTERNAL_ERROR, trouble.data(), message=trouble.reason)
+
+    def open_session(self, result: Any, attachment: Attachment, after: int) -> None:
+        """Answer a request that opened a session."""
+        self.end()
+        self.viewer.open_session(make_result(self.id, result), attachment, after)
+
+    def end(self) -> None:
+        """Count it as answered."""
+        self.viewer.calls.pop(self.id, None)
+
+    def _send(self, line: bytes) -> None:
+        self.end()
+        self.viewer.send(line, self.viewer.attachments.get(self.session_id or ""))

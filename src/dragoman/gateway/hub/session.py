@@ -1,0 +1,192 @@
+"""A session of the agent: its journal, who is on it, and what is known of it without asking."""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from dragoman.gateway.hub.attachment import Attachment
+from dragoman.gateway.hub.envelope import encode, fields_of, make_notification, string_of
+from dragoman.gateway.hub.journal import Journal
+
+if TYPE_CHECKING:
+    from dragoman.gateway.hub.ask import Ask
+    from dragoman.gateway.hub.request import Request
+    from dragoman.gateway.hub.shelf import Shelf
+    from dragoman.gateway.hub.viewer import Viewer
+
+State = Literal["idle", "running", "asleep", "gone"]
+
+_CHANGES = (b'"current_mode_update"', b'"config_option_update"', b'"session_info_update"')
+_NOT_KEPT = frozenset({"sessionId", "_meta"})
+
+
+class Parked(msgspec.Struct, eq=False):
+    """A request that waits until the agent has the session again."""
+
+    request: "Request"
+    go_on: Callable[[], None]
+
+
+class Session:
+    """One session, as the agent's only client knows it."""
+
+    def __init__(
+        self,
+        session_id: str,
+        params: dict[str, Raw],
+        journal: Journal,
+        shelf: "Shelf",
+        on_change: Callable[["Session"], None],
+    ) -> None:
+        self.id = session_id
+        self.cwd = journal.header.cwd
+        self.params = params
+        """What it was opened with, MCP servers and all: in memory only."""
+        self.journal = journal
+        self.shelf = shelf
+        self.attachments: dict[Viewer, Attachment] = {}
+        self.asks: dict[Ask, None] = {}
+        self.parked: list[Parked] = []
+        self.title: str | None = None
+        self.setup: dict[str, Raw] = {}
+        """The agent's last answer to the request that opened it, kept up to date."""
+        self.turns = 0
+        """Prompts under way."""
+        self.live = True
+        """Whether the agent that runs now has it."""
+        self.waking = False
+        self.gone: str | None = None
+        """Why the agent cannot have it any more, in words."""
+        self.shelved = False
+        """Whether only its journal was opened, for somebody who may only read."""
+        self.muted = False
+        """Whether the agent is replaying what the journal has."""
+        self.stop_reason: str | None = None
+        self.error: Any = None
+        self.on_change = on_change
+        self._grew = False
+
+    @property
+    def state(self) -> State:
+        """How it is, in a word."""
+        if self.gone is not None:
+            return "gone"
+        if self.turns or any(parked.request.method == "session/prompt" for parked in self.parked):
+            return "running"
+        return "idle" if self.live else "asleep"
+
+    def take(self, line: bytes) -> None:
+        """Take a notification of the agent."""
+        if b'_update"' in line and any(change in line for change in _CHANGES):
+            self._follow(line)
+        if not self.muted:
+            self.journal.add(line)
+
+    def attach(self, viewer: "Viewer", cursor: int) -> Attachment:
+        """Put a viewer on it, from this record on."""
+        attachment = viewer.attach(self.id)
+        attachment.bind(self, cursor)
+        self.attachments[viewer] = attachment
+        self.on_change(self)
+        return attachment
+
+    def detach(self, viewer: "Viewer") -> None:
+        """Take a viewer off it."""
+        if self.attachments.pop(viewer, None) is not None:
+            self.on_change(self)
+
+    def wake_viewers(self) -> None:
+        """Tell all viewers to look again."""
+        for viewer, attachment in self.attachments.items():
+            viewer.wake(attachment)
+
+    def has_place(self, epoch: str, seq: int) -> bool:
+        """Tell whether a cursor names a place of this journal."""
+        return epoch == self.journal.epoch and 0 <= seq <= self.journal.end and self.journal.failure is None
+
+    def cursor(self, seq: int) -> str:
+        """Name a place of this journal."""
+        return f"{self.journal.epoch}.{seq}"
+
+    def begin_turn(self, viewer: "Viewer", prompt: Iterable[Raw]) -> None:
+        """Journal what a viewer asks for; others see it as the user's message."""
+        self.turns += 1
+        self.stop_reason = self.error = None
+        attachment = self.attachments.get(viewer)
+        for block in prompt:
+            update = {"sessionUpdate": "user_message_chunk", "content": block}
+            self.journal.add(make_notification("session/update", {"sessionId": self.id, "update": update}))
+            if attachment is not None and not viewer.marked:
+                attachment.skip(self.journal.next_end)
+        self.journal.note("turn", b'{"event":"start"}')
+        self.on_change(self)
+
+    def end_turn(self, stop_reason: str | None, error: Any = None) -> None:
+        """Journal how a turn ended."""
+        self.turns = max(0, self.turns - 1)
+        self.stop_reason, self.error = stop_reason, error
+        record = {"event": "end", "stopReason": stop_reason, "title": self.title}
+        self.journal.note("turn", encode(record if error is None else {**record, "error": error}))
+        self.on_change(self)
+
+    def keep_setup(self, result: dict[str, Raw]) -> None:
+        """Remember the agent's answer to the request that opened it."""
+        self.setup = {key: value for key, value in result.items() if key not in _NOT_KEPT}
+
+    def follow_answer(self, method: str, params: Raw, result: Raw) -> None:
+        """Keep up with a change that a viewer asked for and the agent made."""
+        if method == "session/set_mode" and (mode := fields_of(params).get("modeId")) is not None:
+            self._set_mode(mode)
+        elif method == "session/set_config_option" and (options := fields_of(result).get("configOptions")) is not None:
+            self.setup["configOptions"] = _copy(options)
+
+    def describe(self) -> dict[str, Any]:
+        """Say how it is, as `_dragoman/session` does."""
+        described: dict[str, Any] = {
+            "sessionId": self.id,
+            "cwd": self.cwd,
+            "title": self.title,
+            "state": self.state,
+            "pending": len(self.asks),
+            "viewers": len(self.attachments),
+            "updatedAt": to_iso(self.journal.updated_ms),
+        }
+        if self.stop_reason is not None:
+            described["stopReason"] = self.stop_reason
+        if self.error is not None:
+            described["error"] = self.error
+        elif self.journal.failure is not None:
+            described["error"] = {"code": -32603, "message": "Internal error", "data": str(self.journal.failure)}
+        return described
+
+    def _follow(self, line: bytes) -> None:
+        update = fields_of(fields_of(fields_of(Raw(line)).get("params", UNSET)).get("update", UNSET))
+        match string_of(update.get("sessionUpdate")):
+            case "current_mode_update" if (mode := update.get("currentModeId")) is not None:
+                self._set_mode(mode)
+            case "config_option_update" if (options := update.get("configOptions")) is not None:
+                self.setup["configOptions"] = _copy(options)
+            case "session_info_update" if (title := update.get("title")) is not None:
+                self.title = string_of(title)
+                self.journal.note("title", encode({"title": self.title}))
+                self.on_change(self)
+            case _:
+                pass
+
+    def _set_mode(self, mode: Raw) -> None:
+        modes = fields_of(self.setup.get("modes", UNSET))
+        if modes:
+            self.setup["modes"] = Raw(encode({**modes, "currentModeId": mode}))
+
+
+def to_iso(time_ms: int) -> str:
+    """Write a time as ACP has it."""
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _copy(raw: Raw) -> Raw:
+    """Keep a part of a message without keeping all of it."""
+    return Raw(bytes(raw))

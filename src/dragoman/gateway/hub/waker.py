@@ -1,0 +1,104 @@
+"""Sessions that the agent does not have in memory, after a crash, a pause or a close: it is asked to have them again.
+
+By `session/resume` where it can, else by `session/load`, whose replay is dropped because the journal has it.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
+
+from dragoman.errors import ErrorCode
+from dragoman.gateway.hub.calls import Call
+from dragoman.gateway.hub.envelope import fields_of, make_request
+from dragoman.gateway.hub.session import Session
+from dragoman.gateway.hub.trouble import Trouble
+from dragoman.wire import Message
+from dragoman.wire.message import parse_error
+
+if TYPE_CHECKING:
+    from dragoman.gateway.hub.hub import Hub
+    from dragoman.gateway.hub.viewer import Viewer
+
+
+class Waker:
+    """Brings sessions back, and then does what waited for them."""
+
+    def __init__(self, hub: "Hub") -> None:
+        self._hub = hub
+
+    def wake(self, session: Session) -> None:
+        """Bring a session back unless that is under way."""
+        if session.waking or session.gone is not None:
+            return
+        session.waking = True
+        self._hub.keeper.when_ready(lambda: self._ask(session), lambda trouble: self._fail(session, trouble))
+
+    def withdraw(self, viewer: "Viewer", id_: bytes) -> None:
+        """Answer a request that was cancelled before the agent saw it."""
+        for session in self._hub.sessions.values():
+            for parked in session.parked:
+                if parked.request.viewer is viewer and parked.request.id == id_:
+                    session.parked.remove(parked)
+                    problem = "it was cancelled before the agent had the session again"
+                    parked.request.refuse(ErrorCode.REQUEST_CANCELLED, problem)
+                    self._hub.changed(session)
+                    return
+
+    def _ask(self, session: Session) -> None:
+        offers = self._hub.keeper.offers
+        if not offers.can_reopen:
+            self._give_up(session, "the agent that had it has ended, and it can neither load nor resume sessions")
+            return
+        method = "session/resume" if offers.resume else "session/load"
+        session.muted = not offers.resume
+        session.live = True  # what it says from now on counts
+        timer = asyncio.get_running_loop().call_later(
+            self._hub.settings.reload_timeout_s, self._time_out, session, self._hub.settings.reload_timeout_s
+        )
+
+        def answered(message: Message, line: bytes) -> None:
+            del line
+            timer.cancel()
+            self._answered(session, message)
+
+        def failed(trouble: Trouble) -> None:
+            timer.cancel()
+            self._fail(session, trouble)
+
+        params: dict[str, Any] = {"cwd": session.cwd, "mcpServers": [], **session.params, "sessionId": session.id}
+        self._hub.keeper.call(Call(method, answered, failed), lambda id_: make_request(id_, method, params))
+
+    def _answered(self, session: Session, message: Message) -> None:
+        session.muted = session.waking = False
+        if message.error is not UNSET:
+            error = parse_error(message.error)
+            said = f"{error.message}: {error.data}" if isinstance(error.data, str) else error.message
+            self._give_up(session, f"the agent could not take it up again: {said}")
+            return
+        session.live = True
+        session.keep_setup(fields_of(message.result))
+        parked, session.parked = session.parked, []
+        for waiting in parked:
+            waiting.go_on()
+        self._hub.changed(session)
+
+    def _give_up(self, session: Session, reason: str) -> None:
+        session.live = session.waking = session.muted = False
+        session.gone = f"session {session.id} can only be read: {reason}; start a new session"
+        parked, session.parked = session.parked, []
+        for waiting in parked:
+            waiting.request.refuse(ErrorCode.RESOURCE_NOT_FOUND, session.gone)
+        self._hub.changed(session)
+
+    def _fail(self, session: Session, trouble: Trouble) -> None:
+        """Refuse what waited; the session may still come back."""
+        session.live = session.waking = session.muted = False
+        parked, session.parked = session.parked, []
+        for waiting in parked:
+            waiting.request.fail(trouble)
+        self._hub.changed(session)
+
+    def _time_out(self, session: Session, timeout_s: float) -> None:
+        if session.waking:
+            self._fail(session, Trouble(f"the agent did not take session {session.id} up again within {timeout_s:g} s"))

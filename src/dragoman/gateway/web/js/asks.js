@@ -1,0 +1,92 @@
+/** The questions of the agent, above the composer: the oldest first, each a card. */
+
+import { ElicitationCard } from "./elicitation.js";
+import { PermissionCard } from "./permission.js";
+
+const CARDS = { "session/request_permission": PermissionCard, "elicitation/create": ElicitationCard };
+
+// Long enough to be read, for a question that somebody else has answered.
+const SETTLED_MS = 6_000;
+
+export class Asks {
+  #root;
+  #app;
+  #cards = new Map();
+  #session = null;
+  #draw = () => this.#redraw();
+
+  constructor(root, app) {
+    this.#root = root;
+    this.#app = app;
+    app.state.addEventListener("session", () => this.#enter(app.state.session));
+    document.addEventListener("keydown", (event) => this.#key(event));
+    this.#enter(app.state.session);
+  }
+
+  #enter(session) {
+    if (session === this.#session) return;
+    this.#session?.removeEventListener("asks", this.#draw);
+    this.#session = session;
+    this.#session?.addEventListener("asks", this.#draw);
+    this.#redraw();
+  }
+
+  #redraw() {
+    const asks = this.#session?.asks ?? [];
+    for (const [ask, card] of this.#cards) if (!asks.includes(ask)) this.#remove(ask, card);
+    for (const ask of asks) {
+      const card = this.#cards.get(ask) ?? this.#add(ask);
+      if (ask.settled && !card.isSettled) this.#settle(ask, card);
+    }
+    this.#root.hidden = this.#cards.size === 0;
+  }
+
+  #add(ask) {
+    const card = new CARDS[ask.method](ask, this.#session, this.#app);
+    this.#cards.set(ask, card);
+    this.#root.hidden = false;
+    this.#root.append(card.element);
+    this.#app.announce(card.words);
+    // A person who is writing goes on writing; only somebody who is not has the card under the fingers.
+    if (!isWriting() && this.#cards.size === 1) card.focus();
+    return card;
+  }
+
+  #remove(ask, card) {
+    const hadFocus = card.element.contains(document.activeElement);
+    this.#cards.delete(ask);
+    card.element.remove();
+    const next = [...this.#cards.values()].find((one) => !one.isSettled);
+    if (hadFocus && next) next.focus();
+    else if (hadFocus) this.#app.focusComposer();
+  }
+
+  #settle(ask, card) {
+    const words = card.settle(ask.settled);
+    this.#app.announce(words);
+    const session = this.#session;
+    setTimeout(() => session.dismiss(ask), SETTLED_MS);
+  }
+
+  #key(event) {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    const card = this.#cardOf(event.target);
+    if (card?.key(event)) event.preventDefault();
+  }
+
+  /** The card that keys are for: the one with the focus, or the oldest when the focus is nowhere in particular. */
+  #cardOf(target) {
+    const open = [...this.#cards.values()].filter((card) => !card.isSettled);
+    const own = open.find((card) => card.element.contains(target));
+    if (own || target !== document.body) return own;
+    return open[0];
+  }
+}
+
+function isWriting() {
+  const at = document.activeElement;
+  if (at === null || at === document.body) return false;
+  if (at.closest("dialog")) return true;
+  if (at.matches("textarea, input")) return at.value !== "" || at.type === "search";
+  return at.matches("select");
+}

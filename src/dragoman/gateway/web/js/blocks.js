@@ -1,0 +1,78 @@
+/** Where a growing markdown text can be cut, so that what lies before is finished. It touches no document. */
+
+const FENCE = /^(`{3,}|~{3,})/;
+const HEADING = /^#{1,6}(\s|$)/;
+const LIST_ITEM = /^(?:[-*+]|\d{1,9}[.)])\s/;
+// The beginning of a line that may yet become the mark of a list, a fence or a heading.
+const UNDECIDED = /^(?:[-*+]|\d{1,9}[.)]?|`{1,2}|~{1,2}|#{1,6})?$/;
+
+export class BlockScanner {
+  #lineStart = 0;
+  #decided = false;
+  #start = 0;
+  #fence = null;
+  #afterBlank = false;
+  #inList = false;
+
+  /** Up to here it is known which block the text belongs to. */
+  safeEnd = 0;
+
+  /** Take in the whole text so far; returns the offsets at which blocks were found to end, in order. */
+  read(text) {
+    const ends = [];
+    let newline;
+    while ((newline = text.indexOf("\n", this.#lineStart)) >= 0) {
+      this.#line(text.slice(this.#lineStart, newline), newline + 1, ends);
+      this.#lineStart = newline + 1;
+      this.#decided = false;
+    }
+    const partial = text.slice(this.#lineStart);
+    const isKnown = this.#fence !== null || this.#decided || !UNDECIDED.test(partial);
+    if (isKnown && partial.trim() !== "") this.#begin(partial, ends);
+    this.safeEnd = isKnown ? text.length : this.#lineStart;
+    return ends;
+  }
+
+  #line(line, next, ends) {
+    if (this.#fence && this.#fence.start !== this.#lineStart) this.#inFence(line, next, ends);
+    else if (line.trim() === "") this.#afterBlank = true;
+    else this.#begin(line, ends);
+  }
+
+  #inFence(line, next, ends) {
+    if (!closes(line, this.#fence)) return;
+    const isOwnBlock = this.#fence.start === this.#start;
+    this.#fence = null;
+    this.#afterBlank = false;
+    if (isOwnBlock) this.#end(next, ends);
+  }
+
+  /** The beginning of a line says all about it; it is looked at once, also when the rest is still to come. */
+  #begin(line, ends) {
+    if (this.#decided || this.#fence) return;
+    this.#decided = true;
+    const start = this.#lineStart;
+    const fence = FENCE.exec(line);
+    if (fence || HEADING.test(line) || (this.#afterBlank && !this.#continuesList(line))) this.#end(start, ends);
+    if (start === this.#start) this.#inList = LIST_ITEM.test(line);
+    this.#afterBlank = false;
+    const inner = fence ?? FENCE.exec(line.trimStart().replace(LIST_ITEM, ""));
+    if (inner) this.#fence = { mark: inner[1], start };
+  }
+
+  #continuesList(line) {
+    return this.#inList && (/^\s/.test(line) || LIST_ITEM.test(line));
+  }
+
+  #end(offset, ends) {
+    if (offset <= this.#start) return;
+    ends.push(offset);
+    this.#start = offset;
+    this.#inList = false;
+  }
+}
+
+function closes(line, { mark }) {
+  const bare = line.trim();
+  return bare.length >= mark.length && bare === mark[0].repeat(bare.length);
+}

@@ -1,0 +1,169 @@
+/**
+ * The difference of two texts, by lines. It touches no document.
+ *
+ * `diffLines` gives rows {kind: "same" | "del" | "add", old, new, text}, `old` and `new` being line numbers from 1.
+ * `toHunks` leaves out what is far from a change, `toPairs` puts old and new beside each other.
+ */
+
+// Two texts with more changes than this have little in common; the search is quadratic in them.
+const MOST_EDITS = 1_500;
+
+export function diffLines(oldText, newText) {
+  const before = splitLines(oldText);
+  const after = splitLines(newText);
+  const head = commonHead(before, after);
+  const tail = commonTail(before, after, head);
+  const oldMiddle = before.slice(head, before.length - tail);
+  const newMiddle = after.slice(head, after.length - tail);
+  const steps = [...same(head), ...editScript(oldMiddle, newMiddle), ...same(tail)];
+  return numbered(steps, before, after);
+}
+
+export function splitLines(text) {
+  if (!text) return [];
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  return lines;
+}
+
+function commonHead(before, after) {
+  const most = Math.min(before.length, after.length);
+  let n = 0;
+  while (n < most && before[n] === after[n]) n += 1;
+  return n;
+}
+
+function commonTail(before, after, head) {
+  const most = Math.min(before.length, after.length) - head;
+  let n = 0;
+  while (n < most && before[before.length - 1 - n] === after[after.length - 1 - n]) n += 1;
+  return n;
+}
+
+function same(count) {
+  return Array(count).fill("same");
+}
+
+/** Myers' greedy search: the furthest reach on every diagonal, one more edit at a time, then the way back. */
+function editScript(before, after) {
+  const everything = () => [...Array(before.length).fill("del"), ...Array(after.length).fill("add")];
+  if (before.length === 0 || after.length === 0) return everything();
+  const most = Math.min(before.length + after.length, MOST_EDITS);
+  const trace = [];
+  let reach = new Map([[1, 0]]);
+  for (let edits = 0; edits <= most; edits += 1) {
+    const next = new Map(reach);
+    for (let k = -edits; k <= edits; k += 2) {
+      let x = goesDown(reach, k, edits) ? reach.get(k + 1) : reach.get(k - 1) + 1;
+      while (x < before.length && x - k < after.length && before[x] === after[x - k]) x += 1;
+      next.set(k, x);
+      if (x >= before.length && x - k >= after.length)
+        return wayBack(trace.concat([reach]), before.length, after.length);
+    }
+    trace.push(reach);
+    reach = next;
+  }
+  return everything();
+}
+
+function goesDown(reach, k, edits) {
+  return k === -edits || (k !== edits && (reach.get(k - 1) ?? -1) < (reach.get(k + 1) ?? -1));
+}
+
+function wayBack(trace, oldLength, newLength) {
+  const steps = [];
+  let x = oldLength;
+  let y = newLength;
+  for (let edits = trace.length - 1; edits >= 0; edits -= 1) {
+    const k = x - y;
+    const down = goesDown(trace[edits], k, edits);
+    const fromK = down ? k + 1 : k - 1;
+    const fromX = trace[edits].get(fromK) ?? 0;
+    const fromY = fromX - fromK;
+    while (x > Math.max(fromX, 0) && y > Math.max(fromY, 0)) {
+      steps.push("same");
+      x -= 1;
+      y -= 1;
+    }
+    if (edits > 0) steps.push(down ? "add" : "del");
+    x = fromX;
+    y = fromY;
+  }
+  return steps.reverse();
+}
+
+function numbered(steps, before, after) {
+  let oldLine = 0;
+  let newLine = 0;
+  return steps.map((kind) => {
+    if (kind !== "add") oldLine += 1;
+    if (kind !== "del") newLine += 1;
+    return {
+      kind,
+      old: kind === "add" ? null : oldLine,
+      new: kind === "del" ? null : newLine,
+      text: kind === "add" ? after[newLine - 1] : before[oldLine - 1],
+    };
+  });
+}
+
+export function countChanges(rows) {
+  const count = (kind) => rows.reduce((sum, row) => sum + (row.kind === kind), 0);
+  return { added: count("add"), removed: count("del") };
+}
+
+/** Runs of rows with `context` same lines around the changes; each is {skipped, rows}, `skipped` lines before it. */
+export function toHunks(rows, context = 3) {
+  const keep = new Uint8Array(rows.length);
+  rows.forEach((row, n) => {
+    if (row.kind !== "same") keep.fill(1, Math.max(0, n - context), n + context + 1);
+  });
+  const hunks = [];
+  let skipped = 0;
+  rows.forEach((row, n) => {
+    if (!keep[n]) skipped += 1;
+    else if (n > 0 && keep[n - 1]) hunks.at(-1).rows.push(row);
+    else {
+      hunks.push({ skipped, rows: [row] });
+      skipped = 0;
+    }
+  });
+  return { hunks, skippedAfter: skipped };
+}
+
+/** Rows side by side: {old: row | null, new: row | null}. */
+export function toPairs(rows) {
+  const pairs = [];
+  let dels = [];
+  let adds = [];
+  const flush = () => {
+    for (let n = 0; n < Math.max(dels.length, adds.length); n += 1)
+      pairs.push({ old: dels[n] ?? null, new: adds[n] ?? null });
+    dels = [];
+    adds = [];
+  };
+  for (const row of rows) {
+    if (row.kind === "del") {
+      if (adds.length) flush();
+      dels.push(row);
+    } else if (row.kind === "add") adds.push(row);
+    else {
+      flush();
+      pairs.push({ old: row, new: row });
+    }
+  }
+  flush();
+  return pairs;
+}
+
+/** Where two lines differ, as [start, oldEnd, newEnd]; null when hardly anything is the same. */
+export function changedPart(oldLine, newLine) {
+  const most = Math.min(oldLine.length, newLine.length);
+  let start = 0;
+  while (start < most && oldLine[start] === newLine[start]) start += 1;
+  let end = 0;
+  while (end < most - start && oldLine[oldLine.length - 1 - end] === newLine[newLine.length - 1 - end]) end += 1;
+  const kept = oldLine.slice(0, start).trim().length + end;
+  if (kept * 3 < Math.max(oldLine.length, newLine.length)) return null;
+  return [start, oldLine.length - end, newLine.length - end];
+}

@@ -1,0 +1,136 @@
+/** A question of the agent that is answered by filling in a form, or by going to another address. */
+
+import { el, fill, icon } from "./dom.js";
+import { SchemaForm } from "./form.js";
+
+export class ElicitationCard {
+  #ask;
+  #form = null;
+  #actions = el("div", { class: "ask-actions" });
+
+  constructor(ask, _session, app) {
+    this.#ask = ask;
+    this.isSettled = false;
+    const { message, mode } = ask.params;
+    this.words = `The agent asks: ${message}`;
+    const info = app.initialized?.agentInfo;
+    const asker = el("p", { class: "ask-asker" }, `${info?.title || info?.name || "The agent"} asks`);
+    const heading = el("h2", { class: "ask-title" }, icon("help"), el("span", {}, message ?? ""));
+    const body = mode === "url" ? this.#address() : this.#fields();
+    const shape = {
+      class: "ask elicitation",
+      role: "dialog",
+      "aria-label": this.words,
+      novalidate: true,
+      tabindex: "-1",
+    };
+    this.element = el(
+      "form",
+      { ...shape, onsubmit: (event) => this.#submit(event) },
+      asker,
+      heading,
+      el("div", { class: "ask-detail" }, body),
+      this.#actions,
+    );
+    if (app.readOnly) fill(this.#actions, el("p", { class: "field-hint" }, "Waiting for somebody who may answer."));
+  }
+
+  focus() {
+    if (this.#form) this.#form.focus();
+    else this.element.focus({ preventScroll: true });
+  }
+
+  key(event) {
+    if (event.key !== "Escape") return false;
+    this.#answer("cancel");
+    return true;
+  }
+
+  settle({ by, result }) {
+    this.isSettled = true;
+    const done = { accept: "answered", decline: "declined", cancel: "dismissed" }[result?.action] ?? "settled";
+    const words = {
+      viewer: `This was ${done} in another window`,
+      timeout: "Nobody answered in time, so it was declined",
+      cancel: "The turn was stopped, so this needs no answer any more",
+      agent: "The agent took this question back",
+    };
+    const told = words[by] ?? "This was settled";
+    this.element.classList.add("settled");
+    for (const control of this.element.querySelectorAll("input, select, textarea")) control.disabled = true;
+    fill(this.#actions, el("p", { class: "ask-settled", role: "status" }, icon("check"), `${told}.`));
+    return told;
+  }
+
+  #fields() {
+    const { requestedSchema } = this.#ask.params;
+    this.#form = new SchemaForm(requestedSchema);
+    this.#buttons(el("button", { type: "submit", class: "button button-primary" }, "Send"));
+    return [
+      requestedSchema?.description && el("p", { class: "field-hint" }, requestedSchema.description),
+      this.#form.element,
+    ];
+  }
+
+  #address() {
+    const url = URL.parse?.(this.#ask.params.url) ?? null;
+    if (!url || !["http:", "https:"].includes(url.protocol)) {
+      this.#buttons();
+      return el(
+        "p",
+        { class: "field-error" },
+        "The address it names is none that this page opens: ",
+        String(this.#ask.params.url),
+      );
+    }
+    const open = () => {
+      window.open(url.href, "_blank", "noopener,noreferrer");
+      this.#answer("accept");
+    };
+    this.#buttons(
+      el(
+        "button",
+        { type: "button", class: "button button-primary", onclick: open },
+        icon("external"),
+        `Open ${url.host}`,
+      ),
+    );
+    const host = el("strong", {}, url.host);
+    const odd =
+      /(^|\.)xn--/.test(url.hostname) &&
+      el("p", { class: "field-error" }, "The name has letters that can look like others: read it with care.");
+    const plain =
+      url.protocol === "http:" && el("p", { class: "field-hint" }, "The connection to it is not encrypted.");
+    return [
+      el("p", {}, "It wants you to go to ", host, " in a new tab:"),
+      el("pre", { class: "ask-command", tabindex: "0" }, url.href),
+      odd,
+      plain,
+    ];
+  }
+
+  #buttons(first = null) {
+    const decline = el(
+      "button",
+      { type: "button", class: "button", onclick: () => this.#answer("decline") },
+      "Decline",
+    );
+    const cancel = el(
+      "button",
+      { type: "button", class: "button", onclick: () => this.#answer("cancel") },
+      "Dismiss",
+      el("kbd", { "aria-hidden": "true" }, "Esc"),
+    );
+    fill(this.#actions, first, decline, cancel);
+  }
+
+  #submit(event) {
+    event.preventDefault();
+    const content = this.#form?.read() ?? null;
+    if (content !== null) this.#answer("accept", content);
+  }
+
+  #answer(action, content) {
+    this.#ask.answer(content === undefined ? { action } : { action, content });
+  }
+}

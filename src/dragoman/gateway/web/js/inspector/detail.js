@@ -1,0 +1,69 @@
+/** One message, whole. */
+
+import { el, fill, iconButton } from "../dom.js";
+import { DIRECTIONS, bytes, clock, duration, label } from "./format.js";
+import { laidOut, prettyJson } from "./json.js";
+
+export class MessageDetail {
+  /** `choose(entry)` shows another message, `close()` is asked for by the button. */
+  constructor(app, { choose, close }) {
+    this.app = app;
+    this.choose = choose;
+    this.close = close;
+    this.element = el("section", { class: "wire-detail", "aria-label": "Message", hidden: true });
+  }
+
+  show(entry) {
+    // What had the focus is about to be replaced; it stays in here, where Escape closes the message.
+    const hadFocus = this.element.contains(document.activeElement);
+    this.element.hidden = entry === null;
+    if (entry === null) {
+      fill(this.element);
+      return;
+    }
+    fill(
+      this.element,
+      el(
+        "header",
+        { class: "wire-detail-head" },
+        el("h2", { class: "wire-detail-title" }, label(entry)),
+        iconButton("copy", "Copy the message", () => this.#copy(entry)),
+        iconButton("close", "Close the message", this.close),
+      ),
+      this.#facts(entry),
+      entry.cut ? el("p", { class: "wire-note" }, `Only the first 64 KiB of ${bytes(entry.size)} are kept.`) : null,
+      el("pre", { class: "wire-json", tabindex: "0", "aria-label": "Content" }, prettyJson(entry.line)),
+    );
+    if (hadFocus) this.element.querySelector(".wire-json").focus({ preventScroll: true });
+  }
+
+  #facts(entry) {
+    const facts = [
+      ["Kind", entry.failed && entry.kind === "response" ? "response, an error" : entry.kind],
+      ["Direction", DIRECTIONS[entry.direction] ?? entry.direction],
+      ["Time", clock(entry.time)],
+      ["Size", bytes(entry.size)],
+      ["Took", duration(entry.latencyMs)],
+      ["Id", entry.id === undefined || entry.id === null ? "" : JSON.stringify(entry.id)],
+      ["Session", entry.sessionId ?? ""],
+    ];
+    const list = el("dl", { class: "wire-facts" });
+    for (const [name, value] of facts) if (value) list.append(el("div", {}, el("dt", {}, name), el("dd", {}, value)));
+    if (entry.partner) list.append(this.#partner(entry));
+    return list;
+  }
+
+  #partner(entry) {
+    const words = entry.kind === "response" ? "Show the request" : "Show the response";
+    return el("button", { type: "button", class: "wire-partner", onclick: () => this.choose(entry.partner) }, words);
+  }
+
+  async #copy(entry) {
+    try {
+      await navigator.clipboard.writeText(laidOut(entry.line));
+      this.app.toast("Copied.", "info");
+    } catch {
+      this.app.toast("The browser does not let the page copy. Mark the text and copy it yourself.", "error");
+    }
+  }
+}

@@ -1,0 +1,96 @@
+/** The sequence, drawn: the bridge on the left, the agent on the right, time downwards. Only what is in sight exists. */
+
+import { el } from "../dom.js";
+import { sentence } from "./format.js";
+import { ROW, drawBar, drawLifelines, drawMessage, lanes } from "./sequence.js";
+import { shape } from "./shapes.js";
+import { RowWindow } from "./window.js";
+
+export class SequenceDiagram {
+  #window;
+  #index = new Map();
+
+  /** `choose(entry)` is called when a message is clicked; `names()` gives what stands above the two lines. */
+  constructor(log, choose, names) {
+    this.log = log;
+    this.choose = choose;
+    this.names = names;
+    this.chosen = null;
+    this.svg = shape("svg", { class: "seq", role: "presentation" });
+    this.canvas = el("div", { class: "wire-canvas" }, this.svg);
+    this.scroller = el(
+      "div",
+      { class: "seq-scroller", tabindex: "0", role: "img", "aria-label": "Sequence of messages", onclick: (event) => this.#click(event) },
+      this.canvas,
+    );
+    this.head = shape("svg", { class: "seq-heads", "aria-hidden": "true" });
+    this.element = el("div", { class: "seq-frame" }, this.head, this.scroller);
+    this.#window = new RowWindow(this.scroller, this.canvas, ROW, (first, last) => this.#draw(first, last));
+  }
+
+  refresh() {
+    this.#index = new Map(this.log.shown.map((entry, index) => [entry.n, index]));
+    this.#window.setCount(this.log.shown.length);
+  }
+
+  select(entry) {
+    this.chosen = entry;
+    const index = entry ? this.#index.get(entry.n) : undefined;
+    if (index === undefined) this.#window.refresh();
+    else this.#window.reveal(index);
+    this.scroller.setAttribute("aria-label", entry ? `Sequence of messages. Chosen: ${sentence(entry)}` : "Sequence of messages");
+  }
+
+  #draw(first, last) {
+    const width = this.scroller.clientWidth;
+    if (width === 0) return;
+    const places = lanes(width);
+    const height = (last - first) * ROW;
+    this.svg.setAttribute("width", String(Math.max(width, places.right + 64)));
+    this.svg.setAttribute("height", String(height));
+    this.svg.setAttribute("viewBox", `0 ${first * ROW} ${Math.max(width, places.right + 64)} ${height}`);
+    this.svg.style.transform = `translateY(${first * ROW}px)`;
+    const entries = this.log.shown.slice(first, last);
+    const messages = entries.map((entry, offset) => drawMessage(entry, (first + offset) * ROW, places));
+    const chosen = entries.indexOf(this.chosen);
+    if (chosen >= 0) messages[chosen].classList.add("chosen");
+    const lines = drawLifelines(last * ROW, places);
+    this.svg.replaceChildren(...lines, ...this.#bars(first, last, places), ...messages);
+    this.#drawHeads(places);
+  }
+
+  #bars(first, last, places) {
+    const bars = [];
+    for (const entry of openAround(this.log.shown, first, last)) {
+      const from = this.#index.get(entry.n);
+      const to = entry.partner ? this.#index.get(entry.partner.n) : last;
+      if (from === undefined || to === undefined || to < first || from > last) continue;
+      bars.push(drawBar(entry, Math.max(from, first - 1), Math.min(to, last), places));
+    }
+    return bars;
+  }
+
+  #drawHeads({ left, right }) {
+    const [bridge, agent] = this.names();
+    this.head.replaceChildren(
+      shape("text", { x: left, y: 20, "text-anchor": "middle" }, bridge),
+      shape("text", { x: right, y: 20, "text-anchor": "middle" }, agent),
+    );
+  }
+
+  #click(event) {
+    const message = event.target.closest?.(".seq-message");
+    const index = message && this.#index.get(Number(message.dataset.n));
+    if (index !== undefined && index !== null) this.choose(this.log.shown[index]);
+  }
+}
+
+// A turn's request can stand thousands of rows above what is in sight: so far back is looked for one.
+const LOOK_BACK = 2_000;
+
+function* openAround(shown, first, last) {
+  for (let index = Math.max(0, first - LOOK_BACK); index < last; index += 1) {
+    const entry = shown[index];
+    if (entry?.kind === "request") yield entry;
+  }
+}

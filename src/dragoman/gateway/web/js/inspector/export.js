@@ -1,0 +1,75 @@
+/** What can be taken along: the messages as NDJSON, the sequence as one SVG file. */
+
+import { ROW, drawBar, drawLifelines, drawMessage, lanes } from "./sequence.js";
+import { shape } from "./shapes.js";
+
+const WIDTH = 900;
+const HEAD_HEIGHT = 40;
+// Viewers of drawings give up on more; the messages themselves are in the NDJSON.
+const MOST_DRAWN = 2_000;
+
+/** A line each: {time, direction, kind, sessionId, latencyMs, message}; `text` instead of message when it is no JSON. */
+export function toNdjson(entries) {
+  return entries.map((entry) => `${JSON.stringify(record(entry))}\n`).join("");
+}
+
+function record({ time, direction, kind, sessionId, latencyMs, size, cut, line }) {
+  const facts = { time: new Date(time).toISOString(), direction, kind, sessionId, latencyMs, size, cut };
+  try {
+    return { ...facts, message: JSON.parse(line) };
+  } catch {
+    return { ...facts, text: line };
+  }
+}
+
+/** The text of an SVG file in the colours that the page has now; the latest messages when there are too many. */
+export function toSvg(entries, names) {
+  const drawn = entries.slice(-MOST_DRAWN);
+  const places = lanes(WIDTH);
+  const height = drawn.length * ROW + HEAD_HEIGHT;
+  const index = new Map(drawn.map((entry, at) => [entry.n, at]));
+  const bars = drawn
+    .filter((entry) => entry.kind === "request" && entry.partner && index.has(entry.partner.n))
+    .map((entry) => drawBar(entry, index.get(entry.n), index.get(entry.partner.n), places));
+  const svg = shape(
+    "svg",
+    { xmlns: "http://www.w3.org/2000/svg", width: WIDTH, height, viewBox: `0 0 ${WIDTH} ${height}` },
+    shape("style", {}, style()),
+    shape("rect", { class: "seq-paper", width: WIDTH, height }),
+    shape("text", { class: "seq-name", x: places.left, y: 24, "text-anchor": "middle" }, names[0]),
+    shape("text", { class: "seq-name", x: places.right, y: 24, "text-anchor": "middle" }, names[1]),
+    shape(
+      "g",
+      { transform: `translate(0 ${HEAD_HEIGHT})` },
+      ...drawLifelines(drawn.length * ROW, places),
+      ...bars,
+      ...drawn.map((entry, at) => drawMessage(entry, at * ROW, places)),
+    ),
+  );
+  return new XMLSerializer().serializeToString(svg);
+}
+
+/** Give a text to the browser as a file to keep. */
+export function download(name, type, text) {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  // The download has begun by then; kept, the text would stay in memory as long as the page.
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+function style() {
+  const colours = getComputedStyle(document.documentElement);
+  const of = (name) => colours.getPropertyValue(name).trim();
+  return `
+    text { font: 11px ui-monospace, monospace; fill: ${of("--text")}; }
+    .seq-name { font: 600 13px system-ui, sans-serif; }
+    .seq-paper { fill: ${of("--bg")}; } .seq-hit { fill: none; } .seq-time { fill: ${of("--text-faint")}; }
+    .seq-life { stroke: ${of("--line")}; } .seq-bar { fill: ${of("--accent-soft")}; stroke: ${of("--accent")}; }
+    .seq-line, .seq-head { stroke: ${of("--accent")}; stroke-width: 1.3; fill: none; }
+    .request .seq-head { fill: ${of("--accent")}; } .response .seq-line { stroke-dasharray: 5 3; }
+    .notification .seq-line, .notification .seq-head { stroke: ${of("--text-faint")}; }
+    .failed .seq-line, .failed .seq-head { stroke: ${of("--bad")}; } .failed .seq-label { fill: ${of("--bad")}; }`;
+}

@@ -1,0 +1,44 @@
+/** Numbers and times of the wire as people read them. */
+
+export function clock(ms) {
+  const date = new Date(ms);
+  const two = (number) => String(number).padStart(2, "0");
+  const millis = String(date.getMilliseconds()).padStart(3, "0");
+  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${millis}`;
+}
+
+export function bytes(size) {
+  if (size < 1000) return `${size} B`;
+  if (size < 1_000_000) return `${(size / 1000).toFixed(size < 10_000 ? 1 : 0)} kB`;
+  return `${(size / 1_000_000).toFixed(1)} MB`;
+}
+
+export function duration(ms) {
+  if (ms === undefined || ms === null) return "";
+  if (ms < 10) return `${ms.toFixed(1)} ms`;
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+}
+
+export const DIRECTIONS = { to_agent: "to the agent", from_agent: "from the agent" };
+
+const ARROWS = { to_agent: "→", from_agent: "←" };
+
+export function arrow(entry) {
+  return ARROWS[entry.direction] ?? "·";
+}
+
+/** What a row says: the method, and for an update which kind it is. */
+export function label(entry) {
+  const name = entry.name || (entry.kind === "malformed" ? "not understood" : "response");
+  const update = entry.method === "session/update" ? /"sessionUpdate"\s*:\s*"([a-z_]{1,40})"/.exec(entry.line) : null;
+  return update ? `${name} ${update[1]}` : name;
+}
+
+/** One sentence on a message, for those who hear the page. */
+export function sentence(entry) {
+  const parts = [entry.kind, label(entry), DIRECTIONS[entry.direction], bytes(entry.size), duration(entry.latencyMs)];
+  if (entry.failed) parts.push("failed");
+  return parts.filter(Boolean).join(", ");
+}

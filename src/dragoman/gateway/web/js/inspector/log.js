@@ -1,0 +1,131 @@
+/**
+ * What passed on the wire, and what of it is shown. Fires "change" at most once a frame.
+ *
+ * An entry is what the hub tells (n, time, direction, kind, method, id, sessionId, size, latencyMs, line, cut) plus
+ * what is found out here: `name` (the method, for a response that of its request), `failed`, and `partner`, the entry
+ * of the request that a response answers, or of the response to a request.
+ */
+
+import { NO_FILTER, makeTest } from "./filter.js";
+
+const MOST_ENTRIES = 20_000;
+// Dropped in one go, so that a busy wire does not move the whole array for every message.
+const DROP_AT_ONCE = 2_000;
+
+export class WireLog extends EventTarget {
+  #open = new Map();
+  #last = 0;
+  #held = [];
+  #scheduled = false;
+  #test = null;
+
+  constructor() {
+    super();
+    this.entries = [];
+    this.shown = [];
+    this.dropped = 0;
+    this.paused = false;
+    this.filter = NO_FILTER;
+  }
+
+  get heldCount() {
+    return this.#held.length;
+  }
+
+  add(entries) {
+    if (this.paused) this.#held.push(...entries);
+    else this.#append(entries);
+    if (this.#held.length > MOST_ENTRIES) this.#held.splice(0, this.#held.length - MOST_ENTRIES);
+    this.#schedule();
+  }
+
+  setFilter(filter) {
+    this.filter = filter;
+    this.#test = makeTest(filter);
+    this.shown = this.#test ? this.entries.filter(this.#test) : this.entries.slice();
+    this.#schedule();
+  }
+
+  setPaused(paused) {
+    this.paused = paused;
+    if (!paused) this.#append(this.#held.splice(0));
+    this.#schedule();
+  }
+
+  clear() {
+    this.entries = [];
+    this.shown = [];
+    this.#held = [];
+    this.dropped = 0;
+    this.#open.clear();
+    this.#schedule();
+  }
+
+  methods() {
+    return [...new Set(this.entries.map((entry) => entry.name).filter(Boolean))].sort();
+  }
+
+  sessions() {
+    return [...new Set(this.entries.map((entry) => entry.sessionId).filter(Boolean))];
+  }
+
+  #append(entries) {
+    for (const entry of entries) {
+      // After a reconnection the hub tells its whole ring again.
+      if (entry.n <= this.#last) continue;
+      this.#last = entry.n;
+      this.#understand(entry);
+      this.entries.push(entry);
+      if (!this.#test || this.#test(entry)) this.shown.push(entry);
+    }
+    if (this.entries.length > MOST_ENTRIES) this.#dropOldest();
+  }
+
+  #understand(entry) {
+    entry.name = entry.method ?? "";
+    entry.failed = entry.kind === "malformed";
+    entry.partner = null;
+    const other = entry.direction === "to_agent" ? "from_agent" : "to_agent";
+    if (entry.kind === "request") this.#open.set(key(entry.direction, entry.id), entry);
+    if (entry.kind !== "response") return;
+    const request = this.#open.get(key(other, entry.id));
+    this.#open.delete(key(other, entry.id));
+    entry.failed = isError(entry.line);
+    if (!request) return;
+    entry.partner = request;
+    request.partner = entry;
+    entry.name ||= request.name;
+    entry.sessionId ??= request.sessionId;
+    entry.latencyMs ??= entry.time - request.time;
+  }
+
+  #dropOldest() {
+    const first = this.entries[DROP_AT_ONCE].n;
+    this.dropped += DROP_AT_ONCE;
+    this.entries = this.entries.slice(DROP_AT_ONCE);
+    this.shown = this.shown.filter((entry) => entry.n >= first);
+  }
+
+  #schedule() {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    requestAnimationFrame(() => {
+      this.#scheduled = false;
+      this.dispatchEvent(new Event("change"));
+    });
+  }
+}
+
+function key(direction, id) {
+  return `${direction} ${JSON.stringify(id)}`;
+}
+
+function isError(line) {
+  if (!line.includes('"error"')) return false;
+  try {
+    return JSON.parse(line).error !== undefined;
+  } catch {
+    // A line that was cut: an error is short, so this is a result that speaks of one.
+    return false;
+  }
+}

@@ -1,0 +1,129 @@
+/** Puts the page together: the login view when the bridge does not know us, else everything else. */
+
+import { App } from "./app.js";
+import { Asks } from "./asks.js";
+import { Banner } from "./banner.js";
+import { Composer } from "./composer.js";
+import { Conversation } from "./conversation.js";
+import { el, fill } from "./dom.js";
+import { showLogin } from "./login.js";
+import { narrate } from "./narrator.js";
+import { Options } from "./options.js";
+import { Plan } from "./plan.js";
+import { listenForKeys, showKeys } from "./shortcuts.js";
+import { Toasts } from "./toast.js";
+import { Topbar } from "./topbar.js";
+import { Usage } from "./usage.js";
+
+const RETRY_MS = 2_000;
+
+const body = document.body;
+const part = (id) => document.getElementById(id);
+
+async function begin() {
+  const response = await fetch("./config.json", { cache: "no-store" }).catch(() => null);
+  if (response === null || response.status >= 500) return tryLater();
+  if (response.status === 401 || response.status === 403) return showLogin(body);
+  if (response.status === 429) return tryLater();
+  start(await response.json());
+}
+
+function tryLater() {
+  const words = "The bridge cannot be reached. Is it running? Trying again…";
+  fill(
+    part("stage"),
+    el("div", { class: "face", role: "status" }, el("span", { class: "spinner" }), el("p", {}, words)),
+  );
+  setTimeout(begin, RETRY_MS);
+}
+
+function start(config) {
+  const app = new App(config);
+  const toasts = new Toasts(body);
+  app.toast = (words, kind) => toasts.show(words, kind);
+  app.announce = (words) => toasts.announce(words);
+  fill(part("conversation"));
+  const drawer = mountDrawer(app);
+  new Topbar(part("topbar"), app, { toggleDrawer: drawer.toggle, showHelp: showKeys });
+  new Banner(part("banner"), app);
+  new Conversation(part("conversation"), app);
+  new Asks(part("asks"), app);
+  new Plan(part("plan"), app);
+  const composer = new Composer(part("composer"), app);
+  app.focusComposer = () => composer.focus();
+  new Options(composer.options, app);
+  new Usage(part("usage"), app);
+  narrate(app);
+  mountViews(app);
+  const sidebar = mountSessions(app);
+  const newSession = () => sidebar.then((list) => (list?.newSession ? list.newSession() : app.leaveSession()));
+  listenForKeys(app, { focusSidebar: drawer.focus, newSession });
+  app.state.addEventListener(
+    "connection",
+    () => app.state.connection.phase === "refused" && showLogin(body, "The bridge no longer knows this browser."),
+  );
+  app.start();
+  globalThis.dragoman = app;
+}
+
+function mountViews(app) {
+  const views = { conversation: part("chat"), inspector: part("inspector") };
+  const show = () => {
+    for (const [name, element] of Object.entries(views)) element.hidden = name !== app.state.view;
+    if (app.state.view === "inspector") mountInspectorOnce(app);
+  };
+  app.state.addEventListener("view", show);
+  show();
+}
+
+/** The conversation goes on when the list of sessions is broken. */
+async function mountSessions(app) {
+  try {
+    const { mountSidebar } = await import("./sidebar/sidebar.js");
+    return mountSidebar(app, part("sidebar"));
+  } catch (error) {
+    console.error(error);
+    app.toast("The list of sessions could not be shown.", "error");
+    return null;
+  }
+}
+
+let inspector = null;
+
+function mountInspectorOnce(app) {
+  inspector ??= import("./inspector/inspector.js")
+    .then(({ mountInspector }) => mountInspector(app, part("inspector")))
+    .catch((error) => {
+      console.error(error);
+      app.toast("The wire inspector could not be shown.", "error");
+    });
+}
+
+/** On a phone the sidebar lies over the page and is called by a button. */
+function mountDrawer(app) {
+  const root = document.documentElement;
+  const sidebar = part("sidebar");
+  const narrow = matchMedia("(max-width: 52rem)");
+  const set = (open) => {
+    root.classList.toggle("drawer-open", open);
+    sidebar.inert = narrow.matches && !open;
+    part("main").inert = narrow.matches && open;
+  };
+  app.closeDrawer = () => set(false);
+  narrow.addEventListener("change", () => set(false));
+  part("scrim").addEventListener("click", () => set(false));
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.defaultPrevented || !root.classList.contains("drawer-open")) return;
+    event.preventDefault();
+    set(false);
+    part("topbar").querySelector("button")?.focus();
+  });
+  set(false);
+  const focus = () => {
+    set(narrow.matches);
+    sidebar.querySelector("input, button, a, [tabindex='0']")?.focus();
+  };
+  return { toggle: () => (root.classList.contains("drawer-open") ? set(false) : focus()), focus };
+}
+
+begin();

@@ -1,0 +1,85 @@
+/** One message: the person's, the agent's, or what the agent thought. */
+
+import { contentElement } from "./content.js";
+import { el, icon } from "./dom.js";
+import { MarkdownText, copyButton } from "./markdown.js";
+import { Sink } from "./sink.js";
+
+const NAMES = { user: "You", agent: "Agent", thought: "Thought" };
+
+export class MessageView {
+  #item;
+  #body = el("div", { class: "message-body" });
+  #parts = [];
+  #seen = -1;
+  #live = null;
+
+  constructor(item) {
+    this.#item = item;
+    this.element = item.role === "thought" ? this.#thought() : this.#article();
+  }
+
+  update(live) {
+    if (this.#seen === this.#item.version && this.#live === live) return;
+    this.#seen = this.#item.version;
+    this.#live = live;
+    this.#item.blocks.forEach((block, n) => {
+      this.#parts[n] ??= this.#add(block);
+      this.#parts[n].update?.(block.text, live && n === this.#item.blocks.length - 1);
+    });
+    this.element.classList.toggle("live", live);
+  }
+
+  #article() {
+    const { role } = this.#item;
+    const label = el("h3", { class: "visually-hidden" }, NAMES[role]);
+    const foot = el(
+      "div",
+      { class: "message-foot" },
+      role === "user" && this.#time(),
+      copyButton(() => this.#text()),
+    );
+    return el("article", { class: `item message message-${role}` }, label, this.#body, foot);
+  }
+
+  #thought() {
+    const summary = el("summary", {}, icon("think"), el("span", { class: "thought-name" }, "Thought"));
+    return el("details", { class: "item message message-thought" }, summary, this.#body);
+  }
+
+  #time() {
+    if (!this.#item.time) return null;
+    const time = new Date(this.#item.time);
+    const words = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    return el("time", { datetime: time.toISOString(), title: time.toLocaleString() }, words);
+  }
+
+  #add(block) {
+    if (block.type !== "text") {
+      this.#body.append(contentElement(block));
+      return {};
+    }
+    const element = el("div", { class: "text" });
+    this.#body.append(element);
+    return this.#item.role === "user" ? new PlainText(element) : new MarkdownText(element);
+  }
+
+  #text() {
+    return this.#item.blocks.map((block) => block.text ?? "").join("");
+  }
+}
+
+/** What a person wrote is shown as it was written. */
+class PlainText {
+  #sink;
+  #shown = 0;
+
+  constructor(element) {
+    this.#sink = new Sink(element);
+  }
+
+  update(text) {
+    if (text.length > this.#shown) this.#sink.append(text.slice(this.#shown));
+    this.#shown = text.length;
+  }
+}

@@ -1,0 +1,135 @@
+/** The question whether a tool call may run: with the whole command or change, and a key for each answer. */
+
+import { relativePath } from "./content.js";
+import { el, fill, icon } from "./dom.js";
+import { ToolContent } from "./tool_content.js";
+
+// A key that was meant for something else must not answer a question that has just appeared.
+const ARMED_AFTER_MS = 400;
+
+export class PermissionCard {
+  #ask;
+  #buttons = [];
+  #actions;
+
+  constructor(ask, session, app) {
+    this.#ask = ask;
+    this.isSettled = false;
+    const { toolCall = {}, options = [] } = ask.params;
+    const known = session.transcript.tools.get(toolCall.toolCallId);
+    const call = { ...known?.call, ...present(toolCall) };
+    this.words = `The agent asks: ${call.title || "may it run a tool"}?`;
+    this.#actions = el("div", { class: "ask-actions" }, this.#options(options, app.readOnly));
+    const heading = el("h2", { class: "ask-title" }, icon("shield"), el("span", {}, call.title || "Run a tool"));
+    this.element = el(
+      "section",
+      { class: "ask permission", role: "alertdialog", "aria-label": this.words, tabindex: "-1" },
+      heading,
+      detail(call, known, session.cwd),
+      this.#actions,
+    );
+    setTimeout(() => this.element.classList.add("armed"), ARMED_AFTER_MS);
+  }
+
+  focus() {
+    (this.#buttons[0] ?? this.element).focus({ preventScroll: true });
+  }
+
+  /** Take a key; returns whether it meant something. */
+  key(event) {
+    if (event.target.matches?.("input, textarea, select")) return false;
+    const number = Number(event.key);
+    if (number >= 1 && number <= this.#buttons.length) return this.#press(this.#buttons[number - 1]);
+    if (event.key === "Escape") return this.#press(this.#rejecting());
+    if (event.key === "Enter" && !event.target.closest?.("button, summary, a")) return this.#press(this.#buttons[0]);
+    return false;
+  }
+
+  settle({ by, result }) {
+    this.isSettled = true;
+    const name = this.#nameOf(result);
+    const words = {
+      viewer: name ? `Answered in another window: ${name}` : "Answered in another window",
+      timeout: name ? `Nobody answered in time: ${name}` : "Nobody answered in time",
+      cancel: "The turn was stopped, so this needs no answer any more",
+      agent: "The agent took this question back",
+    };
+    const told = words[by] ?? "This was settled";
+    this.element.classList.add("settled");
+    fill(this.#actions, el("p", { class: "ask-settled", role: "status" }, icon("check"), `${told}.`));
+    return told;
+  }
+
+  #options(options, readOnly) {
+    if (readOnly) return el("p", { class: "field-hint" }, "Waiting for somebody who may answer.");
+    this.#buttons = options.map((option, n) => {
+      const style = option.kind?.startsWith("allow") ? (n === 0 ? "button-primary" : "") : "button-danger";
+      const key = n < 9 ? el("kbd", { "aria-hidden": "true" }, n + 1) : null;
+      const shape = {
+        type: "button",
+        class: `button ${style}`,
+        dataset: { option: option.optionId, kind: option.kind ?? "" },
+      };
+      const answer = (event) => this.#choose(option, event);
+      return el("button", { ...shape, onclick: answer }, el("span", {}, option.name), key);
+    });
+    return this.#buttons;
+  }
+
+  #rejecting() {
+    const of = (kind) => this.#buttons.find((button) => button.dataset.kind === kind);
+    return of("reject_once") ?? of("reject_always");
+  }
+
+  #press(button) {
+    if (!button) return false;
+    button.focus({ preventScroll: true });
+    button.click();
+    return true;
+  }
+
+  #choose(option, event) {
+    const byKey = event.detail === 0;
+    if (byKey && !this.element.classList.contains("armed")) return;
+    this.#ask.answer({ outcome: { outcome: "selected", optionId: option.optionId } });
+  }
+
+  #nameOf(result) {
+    const id = result?.outcome?.optionId;
+    return this.#ask.params.options?.find((option) => option.optionId === id)?.name ?? null;
+  }
+}
+
+function present(fields) {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
+}
+
+function detail(call, known, cwd) {
+  const box = el("div", { class: "ask-detail" });
+  const command = commandOf(call);
+  const content = new ToolContent(cwd);
+  const shows = content.update(call, known?.terminals);
+  if (command !== null && !saysCommand(call, command))
+    box.append(el("pre", { class: "ask-command", tabindex: "0" }, command));
+  if (shows) box.append(content.element);
+  if (command === null && !shows && call.rawInput !== undefined) {
+    box.append(el("pre", { class: "ask-command", tabindex: "0" }, JSON.stringify(call.rawInput, null, 2)));
+  }
+  const places = (call.locations ?? []).map(({ path, line }) =>
+    el("span", { class: "chip", title: path }, relativePath(path, cwd) + (line ? `:${line}` : "")),
+  );
+  if (places.length) box.append(el("div", { class: "tool-places" }, places));
+  return box;
+}
+
+function commandOf({ kind, rawInput }) {
+  if (kind !== "execute" || rawInput === null || typeof rawInput !== "object") return null;
+  const { command, args } = rawInput;
+  if (Array.isArray(command)) return command.join(" ");
+  if (typeof command !== "string") return null;
+  return Array.isArray(args) ? [command, ...args].join(" ") : command;
+}
+
+function saysCommand({ content }, command) {
+  return (content ?? []).some((part) => part.content?.type === "text" && part.content.text.includes(command));
+}

@@ -1,0 +1,20 @@
+/** Where the page is, in the address's fragment, so that a reload or a link to it comes back: #agent/session. */
+
+export function readPlace() {
+  const [agent, session] = location.hash.slice(1).split("/").map(decode);
+  return { agent: agent || null, session: session || null };
+}
+
+export function writePlace({ agent, session }) {
+  const fragment = [agent ?? "", session ?? ""].map(encodeURIComponent).join("/");
+  // Replaced, not pushed: going back should leave the page and not walk through sessions.
+  history.replaceState(null, "", `#${fragment}`);
+}
+
+function decode(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,53 @@
+/** Stays at the end of what grows, unless a person scrolls away from it. */
+
+const NEAR_PX = 48;
+
+export class Scroller {
+  #box;
+  #newest;
+  #last = 0;
+
+  constructor(box, content, newest) {
+    this.#box = box;
+    this.#newest = newest;
+    this.following = true;
+    box.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+    newest.addEventListener("click", () => this.follow());
+    // After layout and before paint: the height is known without asking for another layout.
+    const observer = new ResizeObserver(() => this.following && this.#toEnd());
+    observer.observe(content);
+    observer.observe(box);
+  }
+
+  follow() {
+    this.#setFollowing(true);
+    this.#toEnd();
+  }
+
+  /** Change what stands above without moving what is looked at. */
+  keepPlace(change) {
+    const fromEnd = this.#box.scrollHeight - this.#box.scrollTop;
+    change();
+    this.#box.scrollTop = this.#box.scrollHeight - fromEnd;
+    this.#last = this.#box.scrollTop;
+  }
+
+  #toEnd() {
+    this.#box.scrollTop = this.#box.scrollHeight;
+    this.#last = this.#box.scrollTop;
+  }
+
+  #scrolled() {
+    const { scrollTop, scrollHeight, clientHeight } = this.#box;
+    const isNear = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+    // Only a way up is a person's wish: growth moves the end away without one.
+    if (isNear) this.#setFollowing(true);
+    else if (scrollTop < this.#last - 1) this.#setFollowing(false);
+    this.#last = scrollTop;
+  }
+
+  #setFollowing(following) {
+    this.following = following;
+    this.#newest.hidden = following;
+  }
+}

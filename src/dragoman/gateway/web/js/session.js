@@ -1,0 +1,226 @@
+/**
+ * One session as this page sees it: its transcript, where it stands in the journal, and what waits for an answer.
+ *
+ * Its events: "items" (something in the transcript grew; `takeChanged()` says what), "facts" (title, options, plan,
+ * usage, servers, running), "asks" (what waits for an answer), "reset" (everything is other than before), "phase",
+ * "sent" (a prompt of this page).
+ */
+
+import { Failure, explain } from "./failure.js";
+import { Transcript } from "./transcript.js";
+
+export class Session extends EventTarget {
+  #app;
+  #cursor = null;
+  #changed = new Set();
+  #attaching = null;
+
+  constructor(app, id, { cwd }) {
+    super();
+    this.#app = app;
+    this.id = id;
+    this.cwd = cwd;
+    this.transcript = new Transcript();
+    this.asks = [];
+    /** "loading", "ready" or "failed", then `problem` says why. */
+    this.phase = "loading";
+    this.problem = null;
+    this.sending = false;
+    this.stopping = false;
+    this.stale = true;
+  }
+
+  /** What the bridge last said about it. */
+  get facts() {
+    return this.#app.state.sessions.get(this.id) ?? {};
+  }
+
+  get title() {
+    return this.transcript.title ?? this.facts.title ?? null;
+  }
+
+  get running() {
+    return this.sending || this.facts.state === "running";
+  }
+
+  /** Take over a session that was just made. */
+  begin(result, early) {
+    this.transcript.begin(result);
+    for (const params of early) this.receive(params);
+    this.stale = false;
+    this.#enter("ready");
+  }
+
+  /** Get the history, or after a break what was missed. */
+  attach() {
+    this.#attaching ??= this.#attach().finally(() => {
+      this.#attaching = null;
+    });
+    return this.#attaching;
+  }
+
+  async #attach() {
+    if (!this.stale) return;
+    this.#setAsks([]);
+    const after = this.#cursor;
+    if (after === null) this.#clear("loading");
+    const params = { sessionId: this.id, cwd: this.cwd, mcpServers: [] };
+    if (after !== null) params._meta = { dragoman: { after } };
+    try {
+      const result = await this.#app.connection.request("session/load", params);
+      this.transcript.begin(result);
+      this.stale = false;
+      this.#enter("ready");
+    } catch (error) {
+      // A broken connection is tried again by itself and shown elsewhere.
+      if (this.#app.connection.isOpen) this.#fail(explain(error));
+      throw error;
+    }
+  }
+
+  /** One `session/update`. */
+  receive({ update, _meta }) {
+    const told = _meta?.dragoman;
+    if (told?.cursor) this.#cursor = told.cursor;
+    const changed = this.transcript.apply(update ?? {}, told?.time ?? null);
+    if (changed === null) return;
+    if (typeof changed === "string") this.#fire("facts");
+    else {
+      this.#changed.add(changed);
+      this.#fire("items");
+    }
+  }
+
+  takeChanged() {
+    const changed = this.#changed;
+    this.#changed = new Set();
+    return changed;
+  }
+
+  /** One `_dragoman/session` about it. */
+  told(facts) {
+    if (facts.cwd) this.cwd = facts.cwd;
+    if (facts.reset) this.#clear(this.phase);
+    if (facts.state !== "running") this.stopping = false;
+    this.#fire("facts");
+  }
+
+  /** The connection is gone: what waits cannot be answered, what comes must be asked for again. */
+  lose() {
+    this.stale = true;
+    this.sending = false;
+    this.stopping = false;
+    this.#setAsks([]);
+    this.#fire("facts");
+  }
+
+  // ── requests of the agent ─────────────────────────────────────────────────────────────────────
+
+  ask(method, params, answer) {
+    const ask = { id: answer.id, method, params, settled: null };
+    ask.answer = (result) => {
+      if (ask.settled) return;
+      answer.result(result);
+      this.#settle(ask, { by: "you", result });
+    };
+    this.#setAsks([...this.asks, ask]);
+  }
+
+  settled({ requestId, by, result }) {
+    const ask = this.asks.find((one) => one.id === requestId);
+    if (ask && !ask.settled) this.#settle(ask, { by, result: result ?? null });
+  }
+
+  /** An interaction at another address is over. */
+  completed({ elicitationId }) {
+    const ask = this.asks.find((one) => one.params.elicitationId === elicitationId);
+    if (ask) this.dismiss(ask);
+  }
+
+  dismiss(ask) {
+    this.#setAsks(this.asks.filter((one) => one !== ask));
+  }
+
+  #settle(ask, settled) {
+    ask.settled = settled;
+    if (settled.by === "you") this.dismiss(ask);
+    else this.#fire("asks");
+  }
+
+  #setAsks(asks) {
+    this.asks = asks;
+    this.#fire("asks");
+  }
+
+  // ── what a person does ────────────────────────────────────────────────────────────────────────
+
+  /** Send a prompt; resolves when it is the agent's, so that the text need not be kept. Rejects when it never was. */
+  async prompt(blocks) {
+    this.sending = true;
+    this.#fire("facts");
+    this.#fire("sent");
+    const before = this.transcript.items.length;
+    try {
+      await this.#app.connection.request("session/prompt", { sessionId: this.id, prompt: blocks });
+    } catch (error) {
+      const isKnown = this.transcript.items.slice(before).some((item) => item.role === "user");
+      // Once it is in the journal, how it ended is told as a fact of the session.
+      if (!isKnown) throw error;
+      if (error instanceof Failure && error.code !== null && !this.facts.error)
+        this.#app.toast(explain(error), "error");
+    } finally {
+      this.sending = false;
+      this.stopping = false;
+      this.#fire("facts");
+    }
+  }
+
+  cancel() {
+    if (!this.running) return;
+    this.stopping = true;
+    this.#app.connection.notify("session/cancel", { sessionId: this.id });
+    this.#fire("facts");
+  }
+
+  async setMode(modeId) {
+    await this.#app.connection.request("session/set_mode", { sessionId: this.id, modeId });
+    this.receive({ update: { sessionUpdate: "current_mode_update", currentModeId: modeId } });
+  }
+
+  async setOption(option, value) {
+    const params = { sessionId: this.id, configId: option.id, value };
+    if (option.type === "boolean") params.type = "boolean";
+    const { configOptions } = await this.#app.connection.request("session/set_config_option", params);
+    this.receive({ update: { sessionUpdate: "config_option_update", configOptions } });
+  }
+
+  // ── inside ────────────────────────────────────────────────────────────────────────────────────
+
+  #clear(phase) {
+    const { modes, configOptions } = this.transcript;
+    this.transcript = new Transcript();
+    this.transcript.begin({ modes, configOptions });
+    this.#changed.clear();
+    this.#cursor = null;
+    this.#enter(phase);
+    this.#fire("reset");
+  }
+
+  #fail(problem) {
+    this.problem = problem;
+    this.#enter("failed");
+  }
+
+  #enter(phase) {
+    const moved = this.phase !== phase;
+    this.phase = phase;
+    if (phase !== "failed") this.problem = null;
+    if (moved) this.#fire("phase");
+    this.#fire("facts");
+  }
+
+  #fire(name) {
+    this.dispatchEvent(new Event(name));
+    if (name === "facts" && this.#app.state.session === this) this.#app.state.touchSession();
+  }
+}

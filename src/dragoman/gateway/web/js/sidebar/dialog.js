@@ -1,0 +1,52 @@
+/** A dialog over the page: what is asked, and an answer or none. */
+
+import { el } from "../dom.js";
+
+/**
+ * Show a form as a dialog. `submit()` may throw a Failure or an Error with words for the person: they are shown and
+ * the dialog stays. Resolves to what `submit` returned, or to null when the person left.
+ */
+export function ask({ title, body, action, danger = false, submit }) {
+  return new Promise((resolve) => {
+    const problem = el("p", { class: "field-error dialog-problem", role: "alert" });
+    const confirm = el("button", { type: "submit", class: `button ${danger ? "button-danger" : "button-primary"}` }, action);
+    const cancel = el("button", { type: "button", class: "button", onclick: () => dialog.close() }, "Cancel");
+    const form = el("form", { class: "dialog-form", novalidate: true }, ...[body].flat(), problem,
+      el("div", { class: "dialog-actions" }, cancel, confirm));
+    const heading = el("h2", { class: "dialog-title", id: "dialog-title" }, title);
+    const dialog = el("dialog", { "aria-labelledby": "dialog-title" }, heading, form);
+    let answer = null;
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      problem.textContent = "";
+      confirm.disabled = true;
+      try {
+        answer = { value: await submit() };
+        dialog.close();
+      } catch (error) {
+        problem.textContent = error.message;
+      } finally {
+        confirm.disabled = false;
+      }
+    });
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      resolve(answer ? answer.value : null);
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+    // What is about to be lost is not where the Enter key should be.
+    if (danger) cancel.focus();
+  });
+}
+
+let fields = 0;
+
+/** A control with its name above it and, if there is one, a hint below. */
+export function field(label, control, hint = null) {
+  const id = `field-${(fields += 1)}`;
+  control.id = id;
+  if (hint) control.setAttribute("aria-describedby", `${id}-hint`);
+  return el("div", { class: "field" }, el("label", { class: "field-label", for: id }, label), control,
+    hint && el("p", { class: "field-hint", id: `${id}-hint` }, hint));
+}

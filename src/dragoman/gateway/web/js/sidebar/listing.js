@@ -1,0 +1,43 @@
+/** The agent's own list of sessions, page by page, beside what the bridge knows. */
+
+/** Loads pages of session/list and adds the sessions that the bridge did not tell of. */
+export class Listing {
+  #cursor = null;
+  #round = 0;
+
+  constructor(app) {
+    this.app = app;
+    this.hasMore = false;
+    this.loading = false;
+  }
+
+  async restart() {
+    this.#cursor = null;
+    this.#round += 1;
+    this.hasMore = false;
+    this.loading = false;
+    if (this.app.capabilities.sessionCapabilities?.list) await this.more();
+  }
+
+  async more() {
+    if (this.loading) return;
+    const round = this.#round;
+    this.loading = true;
+    try {
+      const params = this.#cursor === null ? {} : { cursor: this.#cursor };
+      const { sessions = [], nextCursor = null } = await this.app.connection.request("session/list", params);
+      if (round !== this.#round) return;
+      for (const { sessionId, cwd, title, updatedAt } of sessions) this.#note({ sessionId, cwd, title, updatedAt });
+      this.#cursor = nextCursor;
+      this.hasMore = nextCursor !== null;
+    } finally {
+      if (round === this.#round) this.loading = false;
+    }
+  }
+
+  #note(facts) {
+    const known = this.app.state.sessions.get(facts.sessionId);
+    if (!known) this.app.state.noteSession({ ...facts, state: "asleep", pending: 0, viewers: 0 });
+    else if (!known.title && facts.title) this.app.state.noteSession({ ...known, title: facts.title });
+  }
+}

@@ -1,0 +1,48 @@
+/** A small menu at a button: arrows choose, Enter takes, Escape and a click elsewhere leave. */
+
+import { el, icon } from "../dom.js";
+
+/** Open a menu of [{icon, words, danger, run}] below `anchor`. */
+export function openMenu(anchor, items, label) {
+  const menu = el("div", { class: "popup-menu", role: "menu", "aria-label": label, popover: "auto" });
+  for (const item of items) menu.append(menuItem(menu, item));
+  menu.addEventListener("keydown", (event) => move(event, menu));
+  menu.addEventListener("toggle", (event) => {
+    anchor.setAttribute("aria-expanded", String(event.newState === "open"));
+    if (event.newState !== "closed") return;
+    if (menu.contains(document.activeElement) || document.activeElement === document.body) anchor.focus();
+    menu.remove();
+  });
+  document.body.append(menu);
+  menu.showPopover();
+  place(menu, anchor);
+  menu.firstElementChild?.focus();
+}
+
+function menuItem(menu, { icon: name, words, danger, run }) {
+  const take = () => {
+    menu.hidePopover();
+    run();
+  };
+  return el("button", { type: "button", class: danger ? "menu-item danger" : "menu-item", role: "menuitem", tabindex: "-1", onclick: take },
+    icon(name), words);
+}
+
+function move(event, menu) {
+  const items = [...menu.children];
+  const at = items.indexOf(document.activeElement);
+  const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key];
+  if (event.key === "Tab") menu.hidePopover();
+  if (next === undefined) return;
+  event.preventDefault();
+  event.stopPropagation();
+  items[(next + items.length) % items.length].focus();
+}
+
+function place(menu, anchor) {
+  const at = anchor.getBoundingClientRect();
+  const { width, height } = menu.getBoundingClientRect();
+  const below = at.bottom + 4 + height <= innerHeight;
+  menu.style.left = `${Math.max(8, Math.min(at.right - width, innerWidth - width - 8))}px`;
+  menu.style.top = `${below ? at.bottom + 4 : Math.max(8, at.top - height - 4)}px`;
+}

@@ -1,0 +1,75 @@
+/** What a new session begins with: where, with which agent, with which MCP servers. */
+
+import { el } from "../dom.js";
+import { explain } from "../failure.js";
+import { ask, field } from "./dialog.js";
+import { ServerList } from "./servers.js";
+
+/** Resolves to the new session's id, or null. */
+export async function askForNewSession(app) {
+  const directory = el("input", { class: "input", list: "known-directories", spellcheck: "false", autocapitalize: "off", autocomplete: "off" });
+  directory.value = app.state.session?.cwd ?? app.config.cwd ?? "";
+  const servers = new ServerList(app);
+  const agent = agentField(app);
+  const made = await ask({
+    title: "New session",
+    body: [
+      agent && field("Agent", agent),
+      field("Directory", directory, "Where the agent works: a whole path on its machine."),
+      knownDirectories(app),
+      servers.element,
+    ].filter(Boolean),
+    action: "Start",
+    submit: () => start(app, { directory, servers, agent }),
+  });
+  // A keyboard that comes up over a phone's page is not asked for yet.
+  if (made !== null && matchMedia("(hover: hover)").matches) app.focusComposer();
+  return made;
+}
+
+async function start(app, { directory, servers, agent }) {
+  const cwd = directory.value.trim();
+  directory.removeAttribute("aria-invalid");
+  if (!/^(\/|[A-Za-z]:[\\/]|\\\\)/.test(cwd)) {
+    directory.setAttribute("aria-invalid", "true");
+    directory.focus();
+    throw new Error("The directory must be a whole path, such as /home/me/project.");
+  }
+  if (agent && agent.value !== app.agentName) {
+    app.chooseAgent(agent.value);
+    await opened(app);
+  }
+  try {
+    return await app.newSession({ cwd, mcpServers: servers.value() });
+  } catch (error) {
+    throw new Error(explain(error));
+  }
+}
+
+function agentField(app) {
+  const agents = app.config.agents ?? [];
+  if (agents.length < 2) return null;
+  const select = el("select", { class: "input" }, agents.map(({ name, title }) => el("option", { value: name }, title || name)));
+  select.value = app.agentName;
+  return select;
+}
+
+function knownDirectories(app) {
+  const known = new Set([app.config.cwd, ...[...app.state.sessions.values()].map(({ cwd }) => cwd)].filter(Boolean));
+  return el("datalist", { id: "known-directories" }, [...known].slice(0, 50).map((value) => el("option", { value })));
+}
+
+/** Resolves when the connection is open; rejects when it cannot be. */
+function opened(app) {
+  return new Promise((resolve, reject) => {
+    const look = () => {
+      const { phase, reason } = app.connection.state;
+      if (phase === "connecting" || phase === "reconnecting") return;
+      app.state.removeEventListener("connection", look);
+      if (phase === "open") resolve();
+      else reject(new Error(reason ?? "The agent cannot be reached."));
+    };
+    app.state.addEventListener("connection", look);
+    look();
+  });
+}

@@ -1,0 +1,61 @@
+/** One session in the list. It is kept while the session is, and only what changed is touched. */
+
+import { el, fill, icon, iconButton } from "../dom.js";
+import { lastName } from "./groups.js";
+import { ago, millis } from "./time.js";
+
+export function titleOf(facts) {
+  return facts.title?.trim() || "New session";
+}
+
+export class SessionRow {
+  #written = "";
+
+  /** `actions`: {open(id), menu(id, anchor)} */
+  constructor(id, actions) {
+    this.id = id;
+    this.title = el("span", { class: "session-title", dir: "auto" });
+    this.meta = el("span", { class: "session-meta" });
+    this.open = el("button", { type: "button", class: "session-open", tabindex: "-1", onclick: () => actions.open(id) }, this.title, this.meta);
+    this.more = iconButton("more", "More", () => actions.menu(id, this.more), {
+      class: "session-more", tabindex: "-1", "aria-haspopup": "menu", "aria-expanded": "false",
+    });
+    this.element = el("li", { class: "session-item", dataset: { session: id } }, this.open, this.more);
+  }
+
+  update(facts, { current, showDirectory, hasMenu }) {
+    const title = titleOf(facts);
+    const time = ago(millis(facts.updatedAt));
+    const where = showDirectory && facts.cwd ? lastName(facts.cwd) : "";
+    const written = JSON.stringify([title, time, where, facts.state, facts.pending, facts.viewers, facts.error?.message, current, hasMenu]);
+    if (written === this.#written) return;
+    this.#written = written;
+    this.title.textContent = title;
+    this.open.title = facts.cwd ? `${title}\n${facts.cwd}` : title;
+    if (current) this.open.setAttribute("aria-current", "true");
+    else this.open.removeAttribute("aria-current");
+    this.element.classList.toggle("current", current);
+    this.more.hidden = !hasMenu;
+    this.more.setAttribute("aria-label", `More for ${title}`);
+    fill(this.meta, badges(facts), where && el("span", { class: "session-where" }, where), time && el("span", { class: "session-time" }, time));
+  }
+}
+
+function badges({ state, pending, viewers, error }) {
+  const found = [];
+  if (pending > 0) {
+    const words = pending === 1 ? "1 question waits" : `${pending} questions wait`;
+    found.push(el("span", { class: "chip chip-warn session-badge", title: words }, icon("shield"), words));
+  } else if (state === "running") {
+    found.push(el("span", { class: "session-state" }, el("span", { class: "dot dot-busy" }), "Running"));
+  }
+  if (state === "gone") found.push(el("span", { class: "session-state faint", title: error?.message ?? "" }, el("span", { class: "dot dot-bad" }), "History only"));
+  else if (error && state !== "running") {
+    found.push(el("span", { class: "session-state bad", title: error.message ?? "" }, el("span", { class: "dot dot-bad" }), "Failed"));
+  }
+  if (viewers > 1) {
+    found.push(el("span", { class: "session-viewers", title: `${viewers} are looking` }, icon("eye"), String(viewers),
+      el("span", { class: "visually-hidden" }, " are looking")));
+  }
+  return found;
+}

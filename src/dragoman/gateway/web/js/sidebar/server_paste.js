@@ -1,0 +1,70 @@
+/**
+ * MCP servers as editors keep them, read into what session/new takes.
+ *
+ * Known shapes: {"mcpServers": {name: server}}, {"servers": {…}}, {"context_servers": {…}}, and the inner object alone.
+ * A server has `command`, `args`, `env`, or `url`, `headers` and perhaps a `type`.
+ */
+
+const WRAPPERS = ["mcpServers", "servers", "context_servers", "mcp_servers"];
+const REMOTE = { http: "http", "streamable-http": "http", streamableHttp: "http", streamable_http: "http", sse: "sse" };
+
+/** [server] for session/new; throws an Error that says what is wrong. */
+export function parseServers(text) {
+  const found = unwrap(parse(text));
+  const servers = Object.entries(found).map(([name, given]) => toServer(name, given));
+  if (servers.length === 0) throw new Error("There is no server in it.");
+  return servers;
+}
+
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`This is no JSON: ${error.message}`);
+  }
+}
+
+function unwrap(value) {
+  if (!isObject(value)) throw new Error('Expected an object such as {"mcpServers": {"name": {"command": "…"}}}.');
+  const inner = WRAPPERS.map((name) => value[name] ?? value.mcp?.[name]).find(isObject) ?? value;
+  if (typeof inner.command === "string" || typeof inner.url === "string") return { [hostOf(inner)]: inner };
+  return inner;
+}
+
+function toServer(name, given) {
+  if (!isObject(given)) throw new Error(`“${name}” is no server: expected an object with "command" or "url".`);
+  const command = isObject(given.command) ? given.command.path : given.command;
+  if (typeof command === "string" && command) {
+    const { args = [], env = {} } = isObject(given.command) ? given.command : given;
+    return { name, command, args: texts(args, `“${name}”: args`), env: pairs(env, `“${name}”: env`) };
+  }
+  if (typeof given.url === "string" && given.url) {
+    const type = REMOTE[given.type ?? given.transport ?? "http"];
+    if (!type) throw new Error(`“${name}” has the type “${given.type ?? given.transport}”; known are http and sse.`);
+    return { type, name, url: given.url, headers: pairs(given.headers ?? {}, `“${name}”: headers`) };
+  }
+  throw new Error(`“${name}” has neither a "command" nor a "url".`);
+}
+
+function texts(value, where) {
+  if (!Array.isArray(value)) throw new Error(`${where} should be a list.`);
+  return value.map(String);
+}
+
+function pairs(value, where) {
+  if (Array.isArray(value)) return value.map(({ name, value: one }) => ({ name: String(name), value: String(one) }));
+  if (!isObject(value)) throw new Error(`${where} should be an object of names and values.`);
+  return Object.entries(value).map(([name, one]) => ({ name, value: String(one) }));
+}
+
+function hostOf({ command, url }) {
+  try {
+    return command ? String(command).split("/").pop() : new URL(url).hostname;
+  } catch {
+    return "server";
+  }
+}
+
+function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

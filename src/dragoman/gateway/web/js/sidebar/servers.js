@@ -1,0 +1,110 @@
+/** The MCP servers of a session that is about to begin. They are kept nowhere: their secrets end with the page. */
+
+import { el, fill, icon, iconButton } from "../dom.js";
+import { parseServers } from "./server_paste.js";
+import { ServerForm, kindOf } from "./server_form.js";
+import { field } from "./dialog.js";
+
+export class ServerList {
+  #servers = [];
+
+  constructor(app) {
+    this.app = app;
+    this.list = el("ul", { class: "server-list" });
+    this.place = el("div", {});
+    this.buttons = el("div", { class: "server-buttons" },
+      el("button", { type: "button", class: "button", onclick: () => this.#edit(null) }, icon("plus"), "Add a server"),
+      el("button", { type: "button", class: "button", onclick: () => this.#paste() }, "Paste JSON"));
+    this.element = el("section", { class: "field", "aria-label": "MCP servers" },
+      el("span", { class: "field-label" }, "MCP servers"),
+      el("p", { class: "field-hint" }, "Tools for this session only. Nothing of it is kept here."),
+      this.list, this.place, this.buttons);
+  }
+
+  /** The servers, or an Error when something half-written stands there or the agent cannot take one. */
+  value() {
+    if (this.place.childElementCount > 0) throw new Error("A server is half-written: add it or leave it first.");
+    const kinds = this.#kinds();
+    const odd = this.#servers.find((server) => !kinds.includes(kindOf(server)));
+    if (odd) throw new Error(`This agent does not take servers by ${kindOf(odd).toUpperCase()}: remove “${odd.name}”.`);
+    return this.#servers;
+  }
+
+  #kinds() {
+    const { http, sse } = this.app.capabilities.mcpCapabilities ?? {};
+    return ["stdio", http && "http", sse && "sse"].filter(Boolean);
+  }
+
+  #edit(server) {
+    const form = new ServerForm({
+      kinds: this.#kinds(), server, leave: () => this.#leave(),
+      done: (made) => {
+        const index = this.#servers.indexOf(server);
+        if (index >= 0) this.#servers[index] = made;
+        else this.#put([made]);
+        this.#leave();
+      },
+    });
+    fill(this.place, form.element);
+    this.buttons.hidden = true;
+    form.name.focus();
+  }
+
+  #paste() {
+    const text = el("textarea", { class: "input server-paste", rows: "6", spellcheck: "false", placeholder: '{"mcpServers": {"name": {"command": "npx", "args": ["…"]}}}' });
+    const problem = el("p", { class: "field-error", role: "alert" });
+    const take = () => {
+      try {
+        this.#put(parseServers(text.value));
+        this.#leave();
+      } catch (error) {
+        problem.textContent = error.message;
+      }
+    };
+    fill(this.place, el("div", { class: "server-form" },
+      field("JSON of an editor's settings", text, "The block with mcpServers, as editors keep it."), problem,
+      el("div", { class: "server-actions" },
+        el("button", { type: "button", class: "button", onclick: () => this.#leave() }, "Cancel"),
+        el("button", { type: "button", class: "button", onclick: take }, "Add"))));
+    this.buttons.hidden = true;
+    text.focus();
+  }
+
+  /** Add servers; one of the same name is replaced. */
+  #put(made) {
+    const names = new Set(made.map(({ name }) => name));
+    this.#servers = [...this.#servers.filter(({ name }) => !names.has(name)), ...made];
+  }
+
+  #leave() {
+    fill(this.place);
+    this.buttons.hidden = false;
+    this.#draw();
+    this.buttons.firstElementChild.focus();
+  }
+
+  #draw() {
+    const kinds = this.#kinds();
+    fill(this.list, this.#servers.map((server) => {
+      const taken = kinds.includes(kindOf(server));
+      return el("li", { class: "server-item" }, icon("plug"),
+        el("span", { class: "server-words" }, el("strong", {}, server.name),
+          el("span", { class: "server-what" }, what(server)),
+          !taken && el("span", { class: "field-error" }, `This agent does not take servers by ${kindOf(server).toUpperCase()}.`)),
+        iconButton("edit", `Change ${server.name}`, () => this.#edit(server), { disabled: !taken }),
+        iconButton("close", `Remove ${server.name}`, () => this.#remove(server)));
+    }));
+  }
+
+  #remove(server) {
+    this.#servers = this.#servers.filter((one) => one !== server);
+    this.#draw();
+    this.buttons.firstElementChild.focus();
+  }
+}
+
+function what(server) {
+  const secrets = (server.env ?? server.headers ?? []).length;
+  const first = server.url ?? [server.command, ...server.args].join(" ");
+  return secrets ? `${first} · ${secrets} hidden ${secrets === 1 ? "value" : "values"}` : first;
+}

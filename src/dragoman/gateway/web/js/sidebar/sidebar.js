@@ -1,0 +1,244 @@
+/** The sessions, on the left: found, opened, made, forked, shared and deleted. */
+
+import { el, fill, icon } from "../dom.js";
+import { explain } from "../failure.js";
+import { groupSessions } from "./groups.js";
+import { Listing } from "./listing.js";
+import { openMenu } from "./menu.js";
+import { askForNewSession } from "./new_session.js";
+import { confirmDelete } from "./removal.js";
+import { SessionRow, titleOf } from "./row.js";
+import { showShareLink } from "./share.js";
+
+const SHOWN_AT_ONCE = 150;
+const GROUPING_KEY = "dragoman.sidebar.by";
+const MINUTE_MS = 60_000;
+
+/** Build the sidebar in `root`. */
+export function mountSidebar(app, root) {
+  return new Sidebar(app, root);
+}
+
+class Sidebar {
+  #rows = new Map();
+  #order = "";
+  #scheduled = false;
+  #limit = SHOWN_AT_ONCE;
+
+  constructor(app, root) {
+    this.app = app;
+    this.by = localStorage.getItem(GROUPING_KEY) === "directory" ? "directory" : "day";
+    this.listing = new Listing(app);
+    this.create = el("button", { type: "button", class: "button button-primary sidebar-new", onclick: () => this.newSession() }, icon("plus"), "New session");
+    this.search = el("input", {
+      class: "input sidebar-search", type: "search", placeholder: "Search sessions", "aria-label": "Search sessions",
+      autocomplete: "off", spellcheck: "false", oninput: () => this.#searched(), onkeydown: (event) => this.#searchKey(event),
+    });
+    this.grouping = el("select", { class: "sidebar-by", "aria-label": "Group sessions by", onchange: () => this.#regroup() },
+      el("option", { value: "day" }, "By day"), el("option", { value: "directory" }, "By directory"));
+    this.grouping.value = this.by;
+    this.list = el("div", { class: "session-groups", onkeydown: (event) => this.#listKey(event) });
+    this.foot = el("div", { class: "sidebar-foot" });
+    this.element = fill(root,
+      el("div", { class: "sidebar-head" }, this.create,
+        el("div", { class: "sidebar-tools" }, this.search, this.grouping)),
+      el("div", { class: "sidebar-list" }, this.list, this.foot));
+    this.element.classList.add("sidebar-body");
+    for (const name of ["sessions", "session"]) app.state.addEventListener(name, () => this.#schedule());
+    app.state.addEventListener("connection", () => this.#connected());
+    setInterval(() => this.#schedule(), MINUTE_MS);
+    this.#connected();
+  }
+
+  /** Ask for the details of a new session; resolves to its id or null. */
+  newSession() {
+    if (this.app.readOnly) return Promise.resolve(null);
+    return askForNewSession(this.app);
+  }
+
+  #connected() {
+    this.create.hidden = this.app.readOnly;
+    this.create.disabled = !this.app.connection.isOpen;
+    if (this.app.connection.isOpen) this.#load(() => this.listing.restart());
+    this.#schedule();
+  }
+
+  async #load(work) {
+    try {
+      await work();
+    } catch (error) {
+      if (this.app.connection.isOpen) this.app.toast(`The agent's sessions cannot be listed. ${explain(error)}`, "error");
+    }
+    this.#schedule();
+  }
+
+  #schedule() {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    requestAnimationFrame(() => {
+      this.#scheduled = false;
+      this.#draw();
+    });
+  }
+
+  #draw() {
+    const all = [...this.app.state.sessions.values()];
+    const groups = cut(groupSessions(all, { by: this.by, search: this.search.value }), this.#limit);
+    const shown = groups.flatMap(({ sessions }) => sessions);
+    for (const facts of shown) this.#updateRow(facts);
+    this.#arrange(groups);
+    this.#drawFoot(all.length, shown.length);
+    this.#markTabStop(shown);
+  }
+
+  #updateRow(facts) {
+    const id = facts.sessionId;
+    if (!this.#rows.has(id)) this.#rows.set(id, new SessionRow(id, { open: (one) => this.#open(one), menu: (one, anchor) => this.#menu(one, anchor) }));
+    this.#rows.get(id).update(facts, {
+      current: this.app.state.session?.id === id,
+      showDirectory: this.by === "day",
+      hasMenu: this.#menuItems(facts).length > 0,
+    });
+  }
+
+  /** Moving an element takes the focus from it, so rows are moved only when their order changed, and get it back. */
+  #arrange(groups) {
+    const order = JSON.stringify(groups.map(({ heading, hint, sessions }) => [heading, hint, sessions.map((one) => one.sessionId)]));
+    if (order === this.#order) return;
+    this.#order = order;
+    const focused = document.activeElement;
+    fill(this.list, groups.map(({ heading, hint, sessions }) =>
+      el("section", { class: "session-group", "aria-label": hint || heading },
+        el("h2", { class: "session-heading", title: hint || null }, heading),
+        el("ul", {}, sessions.map((facts) => this.#rows.get(facts.sessionId).element)))));
+    if (focused && focused !== document.activeElement && this.list.contains(focused)) focused.focus();
+    const shown = new Set(groups.flatMap(({ sessions }) => sessions.map((one) => one.sessionId)));
+    for (const id of this.#rows.keys()) if (!shown.has(id)) this.#rows.delete(id);
+  }
+
+  #drawFoot(total, shown) {
+    const searching = this.search.value.trim() !== "";
+    if (total === 0 && !this.listing.loading) fill(this.foot, el("p", { class: "sidebar-empty" }, this.#emptyWords()));
+    else if (shown === 0 && searching) fill(this.foot, el("p", { class: "sidebar-empty" }, "No session fits the search."));
+    else if (shown >= this.#limit) fill(this.foot, this.#moreButton(() => this.#showMore()));
+    else if (this.listing.hasMore) fill(this.foot, this.#moreButton(() => this.#load(() => this.listing.more())));
+    else fill(this.foot);
+  }
+
+  #emptyWords() {
+    if (!this.app.connection.isOpen) return "";
+    return this.app.readOnly ? "There are no sessions yet." : "No sessions yet. Start one, or just write a message.";
+  }
+
+  #moreButton(onclick) {
+    return el("button", { type: "button", class: "button sidebar-more", onclick }, "Show older sessions");
+  }
+
+  #showMore() {
+    this.#limit += SHOWN_AT_ONCE;
+    this.#schedule();
+  }
+
+  #markTabStop(shown) {
+    const stops = shown.map((facts) => this.#rows.get(facts.sessionId));
+    const stop = stops.find((row) => row.open === document.activeElement || row.more === document.activeElement)
+      ?? stops.find((row) => row.id === this.app.state.session?.id) ?? stops[0];
+    for (const row of stops) {
+      row.open.tabIndex = row === stop ? 0 : -1;
+      row.more.tabIndex = row === stop ? 0 : -1;
+    }
+  }
+
+  #searched() {
+    this.#limit = SHOWN_AT_ONCE;
+    this.#schedule();
+  }
+
+  #regroup() {
+    this.by = this.grouping.value;
+    localStorage.setItem(GROUPING_KEY, this.by);
+    this.#schedule();
+  }
+
+  #searchKey(event) {
+    if (event.key === "ArrowDown") {
+      event.preventDefault();
+      this.list.querySelector(".session-open")?.focus();
+    } else if (event.key === "Escape" && this.search.value) {
+      event.stopPropagation();
+      this.search.value = "";
+      this.#searched();
+    } else if (event.key === "Enter") this.list.querySelector(".session-open")?.click();
+  }
+
+  #listKey(event) {
+    const item = event.target.closest(".session-item");
+    if (!item || event.altKey || event.ctrlKey || event.metaKey) return;
+    const opens = [...this.list.querySelectorAll(".session-open")];
+    const at = opens.indexOf(item.querySelector(".session-open"));
+    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: opens.length - 1 }[event.key];
+    if (next !== undefined) {
+      event.preventDefault();
+      if (next < 0) this.search.focus();
+      else opens[Math.min(next, opens.length - 1)].focus();
+      this.#schedule();
+    } else if (event.key === "Delete") {
+      event.preventDefault();
+      if (this.#canDelete()) this.#delete(item.dataset.session);
+    } else if (event.key === "ArrowRight") item.querySelector(".session-more:not([hidden])")?.focus();
+    else if (event.key === "ArrowLeft") item.querySelector(".session-open").focus();
+  }
+
+  async #open(id) {
+    try {
+      await this.app.openSession(id);
+      this.app.show("conversation");
+    } catch (error) {
+      this.app.toast(explain(error), "error");
+    }
+  }
+
+  #menu(id, anchor) {
+    const facts = this.app.state.sessions.get(id);
+    if (facts) openMenu(anchor, this.#menuItems(facts), titleOf(facts));
+  }
+
+  #menuItems(facts) {
+    if (this.app.readOnly) return [];
+    const id = facts.sessionId;
+    const items = [{ icon: "link", words: "Share to read", run: () => showShareLink(this.app, facts) }];
+    if (this.app.capabilities.sessionCapabilities?.fork) items.unshift({ icon: "fork", words: "Fork", run: () => this.#fork(id) });
+    if (this.#canDelete()) items.push({ icon: "trash", words: "Delete…", danger: true, run: () => this.#delete(id) });
+    return items;
+  }
+
+  #canDelete() {
+    return !this.app.readOnly && Boolean(this.app.capabilities.sessionCapabilities?.delete);
+  }
+
+  async #fork(id) {
+    try {
+      await this.app.forkSession(id);
+      this.app.toast("This is the copy. The other one stays as it is.", "info");
+    } catch (error) {
+      this.app.toast(explain(error), "error");
+    }
+  }
+
+  async #delete(id) {
+    const facts = this.app.state.sessions.get(id);
+    if (facts && (await confirmDelete(this.app, facts))) this.search.focus();
+  }
+}
+
+/** The first `limit` sessions of all groups. */
+function cut(groups, limit) {
+  let left = limit;
+  const kept = [];
+  for (const group of groups) {
+    if (left <= 0) break;
+    kept.push({ ...group, sessions: group.sessions.slice(0, left) });
+    left -= group.sessions.length;
+  }
+  return kept;
+}

@@ -1,0 +1,65 @@
+/**
+ * The only place where text becomes markup: what the bridge's own /render made of somebody's markdown.
+ *
+ * The bridge has cleaned it already. It is looked through once more here, so that a mistake there is none yet: what is
+ * not on these lists does not reach the document.
+ */
+
+const TAGS = new Set(
+  `a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr ul`.split(
+    /\s+/,
+  ),
+);
+const ATTRIBUTES = { a: ["href", "title"], div: ["data-language"], ol: ["start"] };
+const CLASS = /^[\w-]{1,40}$/;
+
+const policy = globalThis.trustedTypes?.createPolicy("dragoman", { createHTML: (html) => html });
+
+/** The nodes of rendered markdown, as a fragment. */
+export function renderedNodes(html) {
+  const template = document.createElement("template");
+  template.innerHTML = policy ? policy.createHTML(html) : html;
+  for (const element of template.content.querySelectorAll("*")) keepOrDrop(element);
+  return template.content;
+}
+
+function keepOrDrop(element) {
+  const tag = element.localName;
+  if (!TAGS.has(tag)) {
+    element.replaceWith(document.createTextNode(element.textContent));
+    return;
+  }
+  for (const { name, value } of [...element.attributes]) {
+    if (name === "class")
+      element.setAttribute(
+        "class",
+        value
+          .split(/\s+/)
+          .filter((one) => CLASS.test(one))
+          .join(" "),
+      );
+    else if (!ATTRIBUTES[tag]?.includes(name)) element.removeAttribute(name);
+  }
+  if (tag === "a") guardLink(element);
+}
+
+/** Let a link lead only where a link may lead, away from this page and knowing nothing of it. */
+export function guardLink(anchor) {
+  const address = safeAddress(anchor.getAttribute("href"));
+  if (address === null) anchor.removeAttribute("href");
+  else {
+    anchor.rel = "noopener noreferrer";
+    anchor.target = "_blank";
+  }
+  return anchor;
+}
+
+/** An address as URL, or null when it is none or has a scheme that links may not have. */
+export function safeAddress(text) {
+  try {
+    const url = new URL(text ?? "");
+    return ["http:", "https:", "mailto:"].includes(url.protocol) ? url : null;
+  } catch {
+    return null;
+  }
+}

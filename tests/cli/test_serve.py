@@ -1,0 +1,346 @@
+"""`dragoman serve` as a real process: what it prints, what it refuses, and how it ends."""
+
+import json
+import os
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from websockets.sync.client import connect
+
+from dragoman.cli.serve_address import check_exposure, link_host, names_for, resolve
+from dragoman.gateway.front.server import CannotListen, Tls
+from tests.cli.test_chat_terminal import Terminal
+from tests.gateway.guard.serving import TIMEOUT_S, read_answer, scripted, serving
+from tests.proc.processes import children_of, wait_until_gone
+
+DRAGOMAN = [sys.executable, "-m", "dragoman"]
+INITIALIZE = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
+
+
+def request(number, method, **params):
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+
+
+def serve(*arguments, **options):
+    """Run the command to its end."""
+    command = [*DRAGOMAN, "serve", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, **options)
+
+
+def open_socket(served, name=None):
+    path = f"/acp/{name}" if name else "/acp"
+    return connect(f"ws://{served.host}{path}", additional_headers={"Authorization": f"Bearer {served.token}"})
+
+
+def answer_to(connection, number):
+    """Return the result of our request, past whatever else comes."""
+    while True:
+        message = json.loads(connection.recv(TIMEOUT_S))
+        if message.get("id") == number and "method" not in message:
+            return message["result"]
+
+
+def converse(connection, cwd, text):
+    """Hold one turn; return the session's id."""
+    connection.send(INITIALIZE)
+    answer_to(connection, 1)
+    connection.send(request(2, "session/new", cwd=str(cwd), mcpServers=[]))
+    session_id = answer_to(connection, 2)["sessionId"]
+    connection.send(request(3, "session/prompt", sessionId=session_id, prompt=[{"type": "text", "text": text}]))
+    assert answer_to(connection, 3)["stopReason"] == "end_turn"
+    return session_id
+
+
+# ── what it prints ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_json_prints_one_line_with_the_link_the_address_and_the_token(tmp_path):
+    with serving(tmp_path) as served:
+        assert served.url.startswith(f"http://127.0.0.1:{served.port}/login?code=")
+        assert served.acp == f"http://127.0.0.1:{served.port}/acp"
+        assert served.token == (tmp_path / "gateway" / "token").read_text().strip()
+        assert served.ask("GET /config.json", f"Cookie: {served.log_in()}").status == 200
+        assert served.stop() == 0
+        assert served.process.stdout.read() == ""
+    assert served.acp in served.stderr
+    assert "Ctrl-C stops" in served.stderr
+
+
+def test_for_people_it_prints_a_link_what_it_serves_and_how_to_stop(tmp_path):
+    command = [*DRAGOMAN, "serve", "--port", "0", "--cwd", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        lines = []
+        while not lines or "Ctrl-C" not in lines[-1]:
+            lines.append(process.stdout.readline())
+            assert lines[-1], process.stderr.read()
+        process.terminate()
+        assert process.wait(TIMEOUT_S) == 0
+    text = "".join(lines)
+    assert f"Serving dragoman; new sessions begin in {tmp_path}" in text
+    assert re.search(r"open in a browser +http://127\.0\.0\.1:\d+/login\?code=\S+\n", text)
+    assert re.search(r"ACP clients +http://127\.0\.0\.1:\d+/acp\n", text)
+    token = Path(os.environ["DRAGOMAN_HOME"], "gateway", "token")
+    assert str(token) in text
+    assert token.read_text().strip() not in text
+
+
+def test_enter_at_the_terminal_prints_a_fresh_link(tmp_path):
+    terminal = Terminal([*DRAGOMAN, "serve", "--port", "0", "--cwd", str(tmp_path)], columns=200)
+    try:
+        terminal.expect("Enter prints a fresh one")
+        terminal.expect("Ctrl-C stops.")
+        terminal.press("\n")
+        terminal.expect("login?code=")
+        terminal.expect("\n")
+        terminal.press("\n")
+        terminal.expect("login?code=")
+        terminal.expect("\n")
+        codes = re.findall(r"login\?code=(\S+)", terminal.plain)
+        assert len(codes) == len(set(codes)) == 3
+        terminal.press("\x03")
+        assert terminal.end() == 0
+    finally:
+        terminal.close()
+
+
+def test_a_public_address_stands_in_the_links_and_is_let_in(tmp_path):
+    with serving(tmp_path, "--public-url", "https://agents.example.org/bridge") as served:
+        assert served.url.startswith("https://agents.example.org/bridge/login?code=")
+        assert served.acp == "https://agents.example.org/bridge/acp"
+        assert served.stop() == 0
+
+
+def test_our_own_agent_answers_by_default(tmp_path):
+    with serving(tmp_path, agent=()) as served, open_socket(served) as connection:
+        converse(connection, tmp_path, "hi")
+
+
+def test_the_agent_is_named_after_its_command_or_as_told(tmp_path):
+    with serving(tmp_path, "--name", "helper") as served:
+        config = json.loads(served.ask("GET /config.json", served.bearer).body)
+        assert [agent["name"] for agent in config["agents"]] == ["helper"]
+        assert served.upgrade(served.bearer, path="/acp/helper").status == 101
+        assert served.upgrade(served.bearer, path="/acp/other").status == 404
+
+
+def test_the_agents_of_a_file_are_served_by_their_names(tmp_path):
+    command = scripted()
+    agents = {name: {"command": command[0], "args": command[1:]} for name in ("one", "two")}
+    file = tmp_path / "agents.json"
+    file.write_text(json.dumps({"agents": agents}))
+    with serving(tmp_path / "home", "--agents", str(file), agent=()) as served:
+        config = json.loads(served.ask("GET /config.json", served.bearer).body)
+        assert [agent["name"] for agent in config["agents"]] == ["one", "two"]
+        for name in ("one", "two"):
+            with open_socket(served, name) as connection:
+                connection.send(INITIALIZE)
+                assert answer_to(connection, 1)["protocolVersion"] == 1
+        assert served.stop() == 0
+    assert f"{served.acp}/two" in served.stderr
+
+
+# ── how it ends ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_stops_agents_and_leaves_whole_journals(tmp_path, number):
+    with serving(tmp_path) as served:
+        with open_socket(served) as connection:
+            session_id = converse(connection, tmp_path, "go")
+            below = children_of(served.process.pid)
+            assert below
+            assert served.stop(number) == 0
+        wait_until_gone(below)
+    with serving(tmp_path) as again:
+        answer = again.ask("POST /acp", "Content-Type: application/json", again.bearer, body=INITIALIZE.encode())
+        assert answer.status == 200
+        journals = [path for path in (tmp_path / "gateway").rglob("*") if path.is_file()]
+        assert any(session_id.encode() in path.read_bytes() for path in journals)
+        assert again.stop() == 0
+    assert "Traceback" not in served.stderr + again.stderr
+
+
+def test_a_stop_does_not_wait_for_a_viewer_that_stays(tmp_path):
+    with serving(tmp_path) as served, open_socket(served) as connection:
+        connection.send(INITIALIZE)
+        answer_to(connection, 1)
+        assert served.stop() == 0
+
+
+def test_a_stop_works_when_nobody_reads_what_it_prints_any_more(tmp_path):
+    command = [*DRAGOMAN, "serve", "--json", "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while b"Ctrl-C" not in process.stderr.readline():
+        assert process.poll() is None
+    process.stdout.close()
+    process.stderr.close()
+    process.terminate()
+    assert process.wait(TIMEOUT_S) == 0
+
+
+def test_a_second_gateway_on_the_same_home_is_told_so(tmp_path):
+    with serving(tmp_path) as served:
+        done = serve("--port", "0", env={**os.environ, "DRAGOMAN_HOME": str(tmp_path)})
+        assert done.returncode == 1
+        assert done.stderr.startswith("dragoman serve: ")
+        assert str(served.process.pid) in done.stderr
+        assert "Traceback" not in done.stderr
+        assert served.ask("GET /config.json", served.bearer).status == 200
+
+
+def test_a_home_whose_gateway_was_killed_is_free_again(tmp_path):
+    with serving(tmp_path) as served:
+        served.process.kill()
+        served.process.wait(TIMEOUT_S)
+    with serving(tmp_path) as again:
+        assert again.token == served.token
+
+
+# ── what it refuses ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_port_that_is_taken_is_told_with_what_to_do():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = serve("--port", str(port))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"port {port} is taken" in done.stderr
+    assert "--port N (0 picks a free one)" in done.stderr
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7"])
+def test_listening_beyond_loopback_without_tls_is_refused_with_what_it_would_mean(host):
+    done = serve("--port", "0", "--host", host)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "lets other machines in" in done.stderr
+    assert "take the token and then run commands as you" in done.stderr
+    assert "--insecure-network" in done.stderr
+
+
+def test_the_flag_or_tls_lets_it_listen_beyond_loopback():
+    everywhere = resolve("0.0.0.0", 0)
+    check_exposure(everywhere, None, insecure=True)
+    check_exposure(everywhere, Tls(Path("cert"), Path("key")), insecure=False)
+    check_exposure(resolve("localhost", 0), None, insecure=False)
+    with pytest.raises(CannotListen):
+        check_exposure(everywhere, None, insecure=False)
+
+
+def test_at_every_address_the_machines_own_names_are_served():
+    everywhere = resolve("0.0.0.0", 0)
+    assert {"localhost", "127.0.0.1", socket.gethostname()} <= set(names_for(everywhere))
+    assert link_host(everywhere) == socket.gethostname().lower()
+    assert set(names_for(resolve("127.0.0.1", 0))) == {"localhost", "127.0.0.1", "[::1]"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--"], "there is no command after --"),
+        (["--model", "x", "--", "agent"], "for dragoman's own agent"),
+        (["--agents", "x.json", "--", "agent"], "leave out -- CMD"),
+        (["--agents", "x.json", "--name", "x"], "--name is for one agent"),
+        (["--tls-cert", "x.pem"], "--tls-cert and --tls-key go together"),
+        (["--tls-cert", "x.pem", "--tls-key", "y.pem"], "cannot be read: No such file"),
+        (["--port", "65536"], "invalid port"),
+        (["--port", "x"], "invalid port"),
+        (["--idle-stop", "0"], "invalid number of seconds"),
+        (["--cwd", "/nowhere/at/all"], "is no directory"),
+        (["--allow-origin", "*"], "expected SCHEME://NAME"),
+        (["--allow-origin", "null"], "never allowed"),
+        (["--allow-host", "*.example"], "expected NAME or NAME:PORT"),
+        (["--public-url", "example.org"], "is no public address"),
+        (["--host", "no such host"], "is no host"),
+        (["--host", "nowhere.invalid"], "there is no host"),
+        (["--toke", "x"], "unrecognized arguments"),
+    ],
+)
+def test_a_command_line_that_makes_no_sense_is_refused_in_words(arguments, words):
+    done = serve(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_token_file_that_others_can_read_is_refused(tmp_path):
+    (tmp_path / "gateway").mkdir()
+    token = tmp_path / "gateway" / "token"
+    token.write_text("x" * 43)
+    token.chmod(0o644)
+    done = serve("--port", "0", env={**os.environ, "DRAGOMAN_HOME": str(tmp_path)})
+    assert done.returncode == 1
+    assert "other users may read or write it" in done.stderr
+    assert "x" * 43 not in done.stderr
+
+
+# ── TLS ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """Return the files of a certificate for localhost and of its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    directory = tmp_path_factory.mktemp("tls")
+    (directory / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    for name, cover in (("key", serialization.NoEncryption()), ("locked", serialization.BestAvailableEncryption(b"x"))):
+        pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, cover)
+        (directory / f"{name}.pem").write_bytes(pem)
+    return directory
+
+
+def ask_tls(served, certificate, line, *headers):
+    context = ssl.create_default_context(cafile=certificate / "cert.pem")
+    port = served.port
+    plain = socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
+    with context.wrap_socket(plain, server_hostname="localhost") as connection:
+        lines = [f"{line} HTTP/1.1", f"Host: localhost:{port}", *headers, "Connection: close", "", ""]
+        connection.sendall("\r\n".join(lines).encode())
+        return read_answer(connection)
+
+
+def test_under_tls_links_are_https_and_the_cookie_is_bound_to_its_host(tmp_path, certificate):
+    files = ("--tls-cert", str(certificate / "cert.pem"), "--tls-key", str(certificate / "key.pem"))
+    with serving(tmp_path, "--host", "localhost", *files) as served:
+        assert served.url.startswith(f"https://localhost:{served.port}/login?code=")
+        answer = ask_tls(served, certificate, f"GET /login?{served.url.partition('?')[2]}")
+        assert answer.status == 303
+        cookie = answer.header("set-cookie")
+        assert cookie.startswith(f"__Host-dragoman_{served.port}=")
+        assert {"Secure", "HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
+        own = (f"Cookie: {cookie.partition(';')[0]}", f"Origin: https://localhost:{served.port}")
+        assert ask_tls(served, certificate, "POST /logout", *own).status == 204
+        plain = own[1].replace("https", "http")
+        assert ask_tls(served, certificate, "GET /config.json", own[0], plain).status == 403
+        assert served.stop() == 0
+
+
+@pytest.mark.parametrize("names", [("cert", "locked"), ("key", "cert"), ("cert", "cert")])
+def test_files_that_are_no_certificate_and_key_are_refused_without_asking_for_a_password(certificate, names):
+    cert, key = (str(certificate / f"{name}.pem") for name in names)
+    done = serve("--tls-cert", cert, "--tls-key", key, "--port", "0", stdin=subprocess.DEVNULL)
+    assert done.returncode == 2
+    assert "expected a certificate and its own key" in done.stderr

@@ -1,0 +1,44 @@
+"""What tests do on a page, and where things are on it."""
+
+import re
+from pathlib import Path
+
+from playwright.async_api import expect
+
+SCREENSHOTS = Path(__file__).parent / "screenshots"
+PHONE = {"width": 390, "height": 844}
+
+
+def composer(page):
+    return page.get_by_label("Message", exact=True)
+
+
+async def say(page, text):
+    """Write a message and send it."""
+    await composer(page).fill(text)
+    await expect(page.get_by_role("button", name="Send")).to_be_enabled()
+    await composer(page).press("Enter")
+
+
+async def shoot(page, name):
+    """Take a picture, to be looked at."""
+    await page.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+
+def agent_messages(page):
+    return page.locator(".message-agent .message-body")
+
+
+def user_messages(page):
+    return page.locator(".message-user .message-body")
+
+
+def card(page):
+    """The question that waits."""
+    return page.get_by_role("alertdialog")
+
+
+async def session_path(page):
+    """Return where a page's session is, without the origin."""
+    await expect(page).to_have_url(re.compile("#.*session-"))
+    return "/" + page.url.split("/", 3)[3]

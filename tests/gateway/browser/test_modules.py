@@ -1,0 +1,424 @@
+"""The page's modules by themselves, in a real browser: no gateway, no agent."""
+
+import random
+from pathlib import Path
+
+import pytest_asyncio
+
+import dragoman.gateway
+
+WEB = Path(dragoman.gateway.__file__).parent / "web"
+ORIGIN = "http://page.test"
+KINDS = {".js": "text/javascript", ".css": "text/css"}
+
+POEM = (
+    "# Title\n\nOne paragraph\nof two lines.\n\n1. first\n\n2. second\n   - inner\n\nAfter.\n"
+    "```python\nx = 1\n\ny = 2\n```\nThen\n\n- a\n- b\n\n~~~\n```\n~~~\n## End\nlast words"
+)
+
+
+class Modules:
+    """Runs a piece of JavaScript with one of the page's modules."""
+
+    def __init__(self, page):
+        self.page = page
+
+    async def run(self, module, body, *values):
+        code = f"async (values) => {{ const m = await import('/js/{module}.js'); {body} }}"
+        return await self.page.evaluate(code, list(values))
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def modules(browser):
+    """An empty page on an origin that serves nothing but the page's files."""
+    context = await browser.new_context()
+
+    async def serve(route):
+        file = WEB / route.request.url.removeprefix(f"{ORIGIN}/")
+        if file.suffix in KINDS and file.is_file():
+            await route.fulfill(body=file.read_bytes(), content_type=KINDS[file.suffix])
+        else:
+            await route.fulfill(body="<!doctype html><title>empty</title>", content_type="text/html")
+
+    await context.route(f"{ORIGIN}/**", serve)
+    page = await context.new_page()
+    await page.goto(f"{ORIGIN}/")
+    yield Modules(page)
+    await context.close()
+
+
+# ── what a session's updates add up to ───────────────────────────────────────────────────────────
+
+
+def chunk(kind, text, message_id=None, **more):
+    """Make an update with a piece of text."""
+    update = {"sessionUpdate": f"{kind}_chunk", "content": {"type": "text", "text": text}, **more}
+    return update if message_id is None else {**update, "messageId": message_id}
+
+
+async def items_of(modules, *updates):
+    """Return what the transcript makes of updates, each with the time at which it came."""
+    body = """
+      const transcript = new m.Transcript();
+      values[0].forEach(([update, time]) => transcript.apply(update, time));
+      return transcript.items.map((item) => item.type === "tool"
+        ? { id: item.id, ...item.call }
+        : { role: item.role, blocks: item.blocks });
+    """
+    return await modules.run("transcript", body, [u if isinstance(u, tuple) else (u, None) for u in updates])
+
+
+async def test_chunks_of_one_message_become_one_message(modules):
+    items = await items_of(modules, chunk("agent_message", "Hel", "a"), chunk("agent_message", "lo", "a"))
+    assert items == [{"role": "agent", "blocks": [{"type": "text", "text": "Hello"}]}]
+
+
+async def test_another_message_id_begins_another_message(modules):
+    items = await items_of(modules, chunk("agent_message", "one", "a"), chunk("agent_message", "two", "b"))
+    assert [item["blocks"][0]["text"] for item in items] == ["one", "two"]
+
+
+async def test_a_thought_and_an_answer_are_two_messages_even_without_ids(modules):
+    items = await items_of(
+        modules, chunk("agent_thought", "hm"), chunk("agent_message", "so"), chunk("agent_thought", "!")
+    )
+    assert [item["role"] for item in items] == ["thought", "agent", "thought"]
+
+
+async def test_text_after_a_tool_call_stands_after_it(modules):
+    call = {"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Look"}
+    items = await items_of(modules, chunk("agent_message", "a", "m"), call, chunk("agent_message", "b", "m"))
+    assert [item.get("title") or item["blocks"][0]["text"] for item in items] == ["a", "Look", "b"]
+
+
+async def test_the_blocks_of_one_prompt_are_one_message_and_the_next_prompt_is_another(modules):
+    link = {
+        "sessionUpdate": "user_message_chunk",
+        "content": {"type": "resource_link", "uri": "file:///a", "name": "a"},
+    }
+    items = await items_of(
+        modules, (chunk("user_message", "one"), 1000), (link, 1001), (chunk("user_message", "two"), 5000)
+    )
+    assert [len(item["blocks"]) for item in items] == [2, 1]
+
+
+async def test_an_update_of_a_tool_call_changes_only_what_it_names(modules):
+    items = await items_of(
+        modules,
+        {"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Run", "kind": "execute", "rawInput": {"a": 1}},
+        {"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed", "title": None},
+    )
+    wanted = {"id": "t", "title": "Run", "kind": "execute", "status": "completed", "rawInput": {"a": 1}}
+    assert items == [wanted]
+
+
+async def test_an_update_of_an_unknown_tool_call_begins_one(modules):
+    update = {"sessionUpdate": "tool_call_update", "toolCallId": "x", "status": "failed"}
+    assert await items_of(modules, update) == [{"id": "x", "title": "", "kind": "other", "status": "failed"}]
+
+
+async def test_an_unknown_update_changes_nothing(modules):
+    assert await items_of(modules, {"sessionUpdate": "_somebody/else", "content": 1}) == []
+
+
+async def test_the_servers_and_the_title_come_from_the_session_info(modules):
+    body = """
+      const transcript = new m.Transcript();
+      const info = (fields) => transcript.apply({ sessionUpdate: "session_info_update", ...fields });
+      const changed = [info({ title: "T" }), info({ _meta: { "dragoman/mcp": [{ name: "files" }] } })];
+      return [changed, transcript.title, transcript.servers];
+    """
+    assert await modules.run("transcript", body) == [["title", "servers"], "T", [{"name": "files"}]]
+
+
+# ── where markdown is cut ────────────────────────────────────────────────────────────────────────
+
+
+async def blocks_of(modules, text, cuts):
+    """Feed a text in pieces; return its blocks, and of each reading how far it was sure and what ends it found."""
+    body = """
+      const [text, cuts] = values;
+      const scanner = new m.BlockScanner();
+      const readings = cuts.map((cut) => {
+        const ends = scanner.read(text.slice(0, cut));
+        return { sure: scanner.safeEnd, ends };
+      });
+      const starts = [0, ...readings.flatMap(({ ends }) => ends)];
+      return [starts.map((start, n) => text.slice(start, starts[n + 1] ?? text.length)), readings];
+    """
+    return await modules.run("blocks", body, text, cuts)
+
+
+async def test_a_text_is_cut_between_its_blocks_and_nowhere_else(modules):
+    blocks, _ = await blocks_of(modules, POEM, [len(POEM)])
+    assert blocks == [
+        "# Title\n\n",
+        "One paragraph\nof two lines.\n\n",
+        "1. first\n\n2. second\n   - inner\n\n",
+        "After.\n",
+        "```python\nx = 1\n\ny = 2\n```\n",
+        "Then\n\n",
+        "- a\n- b\n\n",
+        "~~~\n```\n~~~\n",
+        "## End\nlast words",
+    ]
+
+
+async def test_the_cuts_are_the_same_however_the_text_arrives(modules):
+    whole, _ = await blocks_of(modules, POEM, [len(POEM)])
+    chance = random.Random(7)
+    for _ in range(40):
+        cuts = sorted({*chance.sample(range(1, len(POEM)), chance.randrange(1, 60)), len(POEM)})
+        assert (await blocks_of(modules, POEM, cuts))[0] == whole
+
+
+async def test_nothing_is_shown_that_later_turns_out_to_be_of_the_next_block(modules):
+    _, readings = await blocks_of(modules, POEM, list(range(1, len(POEM) + 1)))
+    shown = 0
+    for reading in readings:
+        assert all(end >= shown for end in reading["ends"])
+        shown = reading["sure"]
+
+
+# ── differences ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def diff_of(modules, old, new):
+    return await modules.run("diff", "return m.diffLines(...values);", old, new)
+
+
+def sides(rows):
+    """Return the old and the new lines that rows stand for."""
+    return (
+        [row["text"] for row in rows if row["kind"] != "add"],
+        [row["text"] for row in rows if row["kind"] != "del"],
+    )
+
+
+async def test_a_difference_gives_both_texts_back(modules):
+    chance = random.Random(11)
+    for _ in range(60):
+        old, new = ([chance.choice("abcd") for _ in range(chance.randrange(12))] for _ in range(2))
+        rows = await diff_of(modules, "\n".join(old), "\n".join(new))
+        assert sides(rows) == (old, new)
+        assert [row["old"] for row in rows if row["old"]] == list(range(1, len(old) + 1))
+        assert [row["new"] for row in rows if row["new"]] == list(range(1, len(new) + 1))
+
+
+async def test_a_difference_is_as_small_as_it_can_be(modules):
+    rows = await diff_of(modules, "a\nb\nc\na\nb\nb\na\n", "c\nb\na\nb\na\nc\n")
+    assert sum(row["kind"] != "same" for row in rows) == 5
+
+
+async def test_texts_with_nothing_in_common_are_replaced_as_a_whole(modules):
+    rows = await diff_of(modules, "\n".join(f"o{n}" for n in range(3000)), "\n".join(f"n{n}" for n in range(3000)))
+    assert [row["kind"] for row in rows] == ["del"] * 3000 + ["add"] * 3000
+
+
+async def test_a_new_file_is_all_added(modules):
+    assert [row["kind"] for row in await diff_of(modules, "", "a\nb\n")] == ["add", "add"]
+
+
+async def test_lines_far_from_a_change_are_left_out_and_counted(modules):
+    old = [f"line {n}" for n in range(1, 41)]
+    new = [*old[:19], "changed", *old[20:]]
+    body = """
+      const { hunks, skippedAfter } = m.toHunks(m.diffLines(...values));
+      return [hunks.map((hunk) => [hunk.skipped, hunk.rows.length]), skippedAfter];
+    """
+    assert await modules.run("diff", body, "\n".join(old), "\n".join(new)) == [[[16, 8]], 17]
+
+
+async def test_side_by_side_a_changed_line_stands_beside_what_it_was(modules):
+    body = """
+      return m.toPairs(m.diffLines(...values)).map((pair) => [pair.old?.text ?? null, pair.new?.text ?? null]);
+    """
+    pairs = await modules.run("diff", body, "a\nold\nb\n", "a\nnew\nmore\nb\n")
+    assert pairs == [["a", "a"], ["old", "new"], [None, "more"], ["b", "b"]]
+
+
+# ── terminal output ──────────────────────────────────────────────────────────────────────────────
+
+
+async def pieces_of(modules, text):
+    pieces = await modules.run("ansi", "return m.parseAnsi(values[0]).pieces;", text)
+    return [(piece["text"], piece["classes"]) for piece in pieces]
+
+
+async def test_colours_become_classes(modules):
+    text = "a\x1b[1;31mb\x1b[22mc\x1b[92;44md\x1b[0me"
+    assert await pieces_of(modules, text) == [
+        ("a", ""),
+        ("b", "ansi-bold ansi-fg-1"),
+        ("c", "ansi-fg-1"),
+        ("d", "ansi-fg-10 ansi-bg-4"),
+        ("e", ""),
+    ]
+
+
+async def test_colours_of_larger_palettes_become_the_nearest_of_the_sixteen(modules):
+    text = "\x1b[38;5;196ma\x1b[38;2;0;180;5mb\x1b[48;5;231mc"
+    assert [classes for _, classes in await pieces_of(modules, text)] == [
+        "ansi-fg-1",
+        "ansi-fg-2",
+        "ansi-fg-2 ansi-bg-15",
+    ]
+
+
+async def test_what_is_no_colour_leaves_no_trace(modules):
+    link = "\x1b]8;;javascript:alert(1)\x07link\x1b]8;;\x1b\\"
+    text = f"a\x1b[2K\x1b[?25l\x1b]0;title\x07b{link}\x1b(Bc\x00\x07\x9bd\x1b[3"
+    assert "".join(text for text, _ in await pieces_of(modules, text)) == "ablinkcd"
+
+
+async def test_a_style_goes_on_in_the_next_piece(modules):
+    body = "const { style } = m.parseAnsi('\\x1b[35m'); return m.parseAnsi('x', style).pieces[0].classes;"
+    assert await modules.run("ansi", body) == "ansi-fg-5"
+
+
+async def test_growing_output_shows_what_the_whole_would(modules):
+    text = "\x1b[32mone\r\ntwo 10%\rtwo 99%\x1b[0m\nthree\x1b[31m!\n" * 20
+    body = """
+      const [text] = values;
+      const grown = new m.Output(), whole = new m.Output();
+      for (let end = 1; end <= text.length; end += 1) grown.update(text.slice(0, end));
+      whole.update(text);
+      const runs = ({ element }) => [...element.querySelectorAll("pre *:not(:has(*))")]
+        .map((span) => [span.className, span.textContent]).filter(([name]) => name);
+      const joined = (list) => list.map(([name, words]) => name.repeat(words.length)).join("");
+      return [grown.element.textContent === whole.element.textContent, joined(runs(grown)) === joined(runs(whole)),
+        grown.element.textContent.slice(0, 24)];
+    """
+    assert await modules.run("output", body, text) == [True, True, "one\ntwo 99%\nthree!\none\nt"]
+
+
+async def test_output_that_is_replaced_is_shown_anew(modules):
+    body = """
+      const output = new m.Output();
+      output.update("first\\nsecond\\n"); output.update("other\\n");
+      return output.element.textContent;
+    """
+    assert await modules.run("output", body) == "other\n"
+
+
+async def test_of_very_long_output_the_end_is_shown(modules):
+    body = """
+      const output = new m.Output();
+      output.update(values[0]);
+      const shown = output.element.querySelector("pre").textContent;
+      const isSaid = output.element.textContent.includes("not shown");
+      return [shown.length < 200_000, shown.endsWith("line 49999\\n"), isSaid];
+    """
+    text = "".join(f"line {n}\n" for n in range(50_000))
+    assert await modules.run("output", body, text) == [True, True, True]
+
+
+# ── markup ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_what_is_not_on_the_lists_does_not_get_into_the_document(modules):
+    html = (
+        '<p onclick="x()">a<script>x()</script><img src=x onerror="x()"><iframe src="//e"></iframe>'
+        '<a href="javascript:x()">b</a><a href="https://e.org/" ping="//e">c</a><span style="x" class="k">d</span></p>'
+    )
+    body = """
+      const box = document.createElement("div");
+      box.append(m.renderedNodes(values[0]));
+      return box.innerHTML;
+    """
+    assert await modules.run("trust", body, html) == (
+        '<p>ax()<a>b</a><a href="https://e.org/" rel="noopener noreferrer" target="_blank">c</a>'
+        '<span class="k">d</span></p>'
+    )
+
+
+async def test_links_lead_only_to_web_and_mail_addresses(modules):
+    addresses = [
+        "https://e.org",
+        "mailto:a@e.org",
+        "javascript:x()",
+        "data:text/html,x",
+        "file:///x",
+        "/here",
+        "x:y",
+        "",
+    ]
+    body = "return values[0].map((address) => m.safeAddress(address) !== null);"
+    assert await modules.run("trust", body, addresses) == [True, True, *[False] * 6]
+
+
+async def test_a_picture_is_shown_only_of_a_kind_that_is_one(modules):
+    body = """
+      return values[0].map((mimeType) => m.contentElement({ type: "image", mimeType, data: "AAAA" }).localName);
+    """
+    kinds = ["image/png", "image/svg+xml", "text/html", 'image/png"onerror="x']
+    assert await modules.run("content", body, kinds) == ["img", "img", "span", "span"]
+
+
+async def test_only_a_text_that_is_one_fence_loses_it(modules):
+    texts = ["```py\na\n```", "~~~~\na\n~~~~\n", "```\n```", "```\na\n```\nb\n```\nc\n```", "a", "```\na"]
+    body = "return values[0].map((text) => m.unfenced(text));"
+    assert await modules.run("tool_content", body, texts) == ["a", "a", "", None, None, None]
+
+
+# ── forms ────────────────────────────────────────────────────────────────────────────────────────
+
+SCHEMA = {
+    "type": "object",
+    "required": ["name", "parts"],
+    "properties": {
+        "name": {"type": "string", "minLength": 3},
+        "way": {
+            "type": "string",
+            "oneOf": [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}],
+            "default": "b",
+        },
+        "count": {"type": "integer", "minimum": 1, "maximum": 9, "default": 5},
+        "mail": {"type": "string", "format": "email"},
+        "parts": {"type": "array", "minItems": 1, "items": {"enum": ["x", "y"]}},
+        "sure": {"type": "boolean", "default": True},
+    },
+}
+
+
+async def fill_form(modules, body):
+    """Make the form, let `body` fill it by label, and return what it reads and says."""
+    code = """
+      const form = new m.SchemaForm(values[0]);
+      document.body.replaceChildren(form.element);
+      const of = (name) => [...document.querySelectorAll("label")]
+        .find((label) => label.textContent.trim().split(" ")[0] === name);
+      const control = (name) => of(name).control ?? of(name).querySelector("input");
+      FILL
+      const content = form.read();
+      const said = [...document.querySelectorAll(".field-error:not([hidden])")].map((one) => one.textContent);
+      return { content, said };
+    """
+    return await modules.run("form", code.replace("FILL", body), SCHEMA)
+
+
+async def test_a_form_begins_with_its_defaults_and_sends_what_was_filled_in(modules):
+    read = await fill_form(modules, 'control("name").value = "Ada"; control("y").checked = true;')
+    assert read == {"content": {"name": "Ada", "way": "b", "count": 5, "parts": ["y"], "sure": True}, "said": []}
+
+
+async def test_a_form_says_what_does_not_fit_and_sends_nothing(modules):
+    read = await fill_form(
+        modules, 'control("name").value = "A"; control("count").value = "12"; control("mail").value = "nobody";'
+    )
+    assert read["content"] is None
+    assert read["said"] == [
+        "At least 3 characters are needed.",
+        "At most 9 is possible.",
+        "This should be an e-mail address.",
+        "This is needed.",
+    ]
+
+
+# ── errors ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_an_error_is_explained_with_the_details_of_whoever_made_it(modules):
+    body = "return values.map((one) => m.explain(one));"
+    errors = [{"message": "Invalid params", "data": {"details": "no such session"}}, {"message": "Gone", "data": None}]
+    assert await modules.run("failure", body, *errors) == ["Invalid params: no such session", "Gone"]

@@ -1,0 +1,228 @@
+"""An agent whose prompts say what it does: `agent.py JSON`, with its capabilities, where it keeps sessions, its faults.
+
+A prompt is the JSON of a list of steps:
+
+    {"say": TEXT}, {"update": …}, {"line": TEXT}, {"flood": COUNT}, {"large": BYTES}
+    {"ask": OPTIONS}, {"request": [METHOD, PARAMS]}   and say what the answer is
+    {"notify": [METHOD, PARAMS]}, {"until": PATH}, {"cancel": true}
+    {"exit": CODE, "stderr": …, "partial": …}, {"stop": REASON}, {"error": …}
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+SETTINGS = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
+STORE = Path(SETTINGS["store"]) if "store" in SETTINGS else None
+BACKLOG = []
+COUNTER = {"session": 0, "request": 0}
+
+
+class Cancelled(Exception):
+    pass
+
+
+def write(message):
+    write_line(json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")))
+
+
+def write_line(line):
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def read():
+    line = sys.stdin.readline()
+    if not line:
+        os._exit(0)
+    log(line)
+    return json.loads(line)
+
+
+def log(line):
+    if "log" in SETTINGS:
+        with open(SETTINGS["log"], "a") as file:
+            file.write(line)
+
+
+def update(session, content):
+    line = json.dumps(
+        {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": session, "update": content}},
+        separators=(",", ":"),
+    )
+    write_line(line)
+    keep(session, line)
+
+
+def keep(session, line):
+    if STORE is not None:
+        with (STORE / session).open("a") as file:
+            file.write(line + "\n")
+
+
+def say(session, text):
+    update(session, {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}})
+
+
+def request(method, params):
+    COUNTER["request"] += 1
+    request_id = SETTINGS.get("request_id", f"r{COUNTER['request']}")
+    write({"id": request_id, "method": method, "params": params})
+    while True:
+        message = read()
+        if "method" not in message and message.get("id") == request_id:
+            return {key: message[key] for key in ("result", "error") if key in message}
+        if message.get("method") != "session/cancel":
+            BACKLOG.append(message)
+
+
+def do(session, step):  # noqa: C901 -- a list of steps
+    match step:
+        case {"say": text}:
+            say(session, text)
+        case {"update": content}:
+            update(session, content)
+        case {"line": text}:
+            write_line(text)
+        case {"flood": count}:
+            for number in range(count):
+                say(session, f"{number}")
+        case {"large": size}:
+            say(session, "x" * size)
+        case {"ask": options}:
+            call = {"toolCallId": "c1", "title": "Do it"}
+            answer = request("session/request_permission", {"sessionId": session, "toolCall": call, "options": options})
+            say(session, json.dumps(answer, sort_keys=True))
+        case {"request": [method, params]}:
+            say(session, json.dumps(request(method, {"sessionId": session, **params}), sort_keys=True))
+        case {"request_bare": [method, params]}:
+            say(session, json.dumps(request(method, params), sort_keys=True))
+        case {"notify": [method, params]}:
+            write({"method": method, "params": params})
+        case {"until": path}:
+            while not os.path.exists(path):
+                time.sleep(0.002)
+        case {"cancel": _}:
+            while read().get("method") != "session/cancel":
+                pass
+            raise Cancelled
+        case {"hear": method}:
+            while (message := read()).get("method") != method:
+                pass
+            say(session, json.dumps(message, sort_keys=True))
+        case {"exit": code}:
+            sys.stdout.write(step.get("partial", ""))
+            sys.stdout.flush()
+            print(step.get("stderr", ""), file=sys.stderr, flush=True)
+            os._exit(code)
+
+
+def prompt(message):
+    session = message["params"]["sessionId"]
+    result = {"stopReason": "end_turn"}
+    try:
+        for step in json.loads(message["params"]["prompt"][0]["text"]):
+            if "stop" in step:
+                result = {"stopReason": step["stop"]}
+            elif "error" in step:
+                write({"id": message["id"], "error": step["error"]})
+                return
+            else:
+                do(session, step)
+    except Cancelled:
+        result = {"stopReason": "cancelled"}
+    write({"id": message["id"], "result": result})
+
+
+MODES = {"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]}
+
+
+def new(message):
+    COUNTER["session"] += 1
+    session = f"s{os.getpid()}-{COUNTER['session']}"
+    if STORE is not None:
+        (STORE / session).touch()
+    if SETTINGS.get("early"):
+        say(session, "early")
+    write({"id": message["id"], "result": {"sessionId": session, "modes": MODES, "unknown": {"x": None}}})
+    if SETTINGS.get("late"):
+        say(session, "late")
+
+
+def load(message):
+    session = message["params"]["sessionId"]
+    path = STORE / session if STORE else None
+    if path is None or not path.exists():
+        write({"id": message["id"], "error": {"code": -32002, "message": "no such session here", "data": session}})
+        return
+    if message["method"] == "session/load":
+        for line in path.read_text().splitlines():
+            write_line(line)
+    write({"id": message["id"], "result": {"modes": MODES}})
+
+
+def handle(message):  # noqa: C901 -- a list of methods
+    match message.get("method"):
+        case "initialize":
+            initialize(message)
+        case "session/new" | "session/fork":
+            new(message)
+        case "session/load" | "session/resume":
+            load(message)
+        case "session/prompt":
+            prompt(message)
+        case "session/delete":
+            if STORE is not None:
+                (STORE / message["params"]["sessionId"]).unlink(missing_ok=True)
+            write({"id": message["id"], "result": {}})
+        case "_elicit":
+            params = {"requestId": message["id"], "mode": "form", "message": "Who?", "requestedSchema": {}}
+            write({"id": message["id"], "result": request("elicitation/create", params)})
+        case "_echo":
+            write({"id": message["id"], "result": message["params"], "extra": {"kept": None}})
+        case "_refuse":
+            write({"id": message["id"], "error": {"code": -32099, "message": "no", "data": {"why": None}}})
+        case "_null":
+            write({"id": message["id"], "result": None})
+        case "_twice":
+            write({"id": message["id"], "result": 1})
+            write({"id": message["id"], "result": 2})
+        case None:
+            pass
+        case _ if "id" in message:
+            write({"id": message["id"], "result": {}})
+
+
+def initialize(message):
+    match SETTINGS.get("initialize"):
+        case "never":
+            while True:
+                read()
+        case "exit":
+            print("cannot begin", file=sys.stderr, flush=True)
+            os._exit(4)
+        case "garbage":
+            print("Welcome to the agent!")
+            print("usage: agent --acp", flush=True)
+            os._exit(2)
+        case "error":
+            write({"id": message["id"], "error": {"code": -32000, "message": "log in first"}})
+            return
+    capabilities = SETTINGS.get("capabilities", {})
+    result = {"protocolVersion": 1, "agentCapabilities": capabilities, "_meta": {"mine": 1}, "strange": [None]}
+    write({"id": message["id"], "result": result})
+
+
+def main():
+    if "starts" in SETTINGS:
+        with open(SETTINGS["starts"], "a") as file:
+            file.write("x")
+        if os.path.getsize(SETTINGS["starts"]) in SETTINGS.get("dies_at_start", []):
+            os._exit(9)
+    while True:
+        handle(BACKLOG.pop(0) if BACKLOG else read())
+
+
+main()
