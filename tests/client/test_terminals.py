@@ -123,8 +123,8 @@ async def test_an_argument_is_not_read_by_a_shell(client):
 
 
 async def test_output_can_be_asked_for_while_it_runs(client, root):
-    terminal_id = await client.shell("echo begun; touch begun; read line < gate; echo ended")
     os.mkfifo(root / "gate")
+    terminal_id = await client.shell("echo begun; touch begun; read line < gate; echo ended")
     await eventually((root / "begun").exists)
     while not (written := await client.output(terminal_id)).output:
         await asyncio.sleep(0)

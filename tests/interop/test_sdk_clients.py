@@ -90,17 +90,18 @@ def test_a_load_replays_the_conversation_in_a_new_process(client, our_agent, tmp
 
 
 @pytest.mark.parametrize(
-    ("answer", "outcome", "reason"),
+    ("answer", "outcome", "reason", "statuses"),
     [
-        ("yes", "outcome: selected yes", "end_turn"),
-        ("no", "outcome: selected no", "end_turn"),
-        ("cancel", "outcome: cancelled", "cancelled"),
+        ("yes", "outcome: selected yes", "end_turn", ["in_progress", "completed"]),
+        ("no", "outcome: selected no", "end_turn", ["failed"]),
+        ("cancel", "outcome: cancelled", "cancelled", ["failed"]),
     ],
 )
-def test_a_permission_request_is_answered(client, answer, outcome, reason, tmp_path):
+def test_a_permission_request_is_answered(client, answer, outcome, reason, statuses, tmp_path):
     agent = scripted_agent([steps.AskPermission()])
     [prompt] = converse(client, tmp_path, agent, "--prompt", "go", "--answer", answer)["prompts"]
     assert prompt["stopReason"] == reason
-    assert kinds(prompt) == ["tool_call", "tool_call_update", "agent_message_chunk"]
+    assert kinds(prompt) == ["tool_call", *["tool_call_update"] * len(statuses), "agent_message_chunk"]
+    assert [update["status"] for update in prompt["updates"][1:-1]] == statuses
     assert prompt["updates"][-1]["content"]["text"] == outcome
     assert prompt["permissions"][0]["toolCall"]["title"] == "Edit notes.txt"

@@ -140,6 +140,8 @@ class _ScriptedTurn:
             ),
         )
         allowed = isinstance(answer.outcome, v1.SelectedPermissionOutcome) and answer.outcome.option_id == "yes"
+        if allowed:
+            await self._update(v1.ToolCallProgress(tool_call_id=call_id, status="in_progress"))
         status = "completed" if allowed else "failed"
         await self._update(v1.ToolCallProgress(tool_call_id=call_id, status=status))
         if not isinstance(answer.outcome, v1.SelectedPermissionOutcome):

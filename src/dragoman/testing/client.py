@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Literal, Self
 
+from dragoman import __version__
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.methods import (
@@ -55,7 +56,12 @@ class ScriptedClient:
     async def initialize(self) -> v1.InitializeResponse:
         """Agree on a protocol version."""
         return await self.connection.call(
-            INITIALIZE, v1.InitializeRequest(protocol_version=1, client_capabilities=self._capabilities)
+            INITIALIZE,
+            v1.InitializeRequest(
+                protocol_version=1,
+                client_capabilities=self._capabilities,
+                client_info=v1.Implementation(name="dragoman-scripted-client", version=__version__),
+            ),
         )
 
     async def new_session(self, cwd: str, mcp_servers: list[v1.McpServer] | None = None) -> str:
