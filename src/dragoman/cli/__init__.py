@@ -8,13 +8,16 @@ COMMANDS = {
     "agent": "serve ACP on stdin and stdout, for an editor to start",
     "agents": "show the agents that are known by name",
     "chat": "talk with an agent in the terminal",
+    "check": "judge an agent, a client or a recorded conversation by the rules of the protocol",
     "completion": "print what completes these commands in a shell",
     "init": "write an agent file, or show how an editor is told of the agent",
     "login": "keep the key of a provider",
     "logout": "forget the key of a provider",
     "mcp": "show the MCP servers that a session would get, or edit them",
     "run": "give an agent one prompt and print its answer",
+    "serve": "put an agent behind one address, for browsers and for ACP clients",
     "sessions": "show, export, copy or delete the sessions that an agent keeps",
+    "tap": "stand between an editor and an agent, and judge what passes",
 }
 
 USAGE_ERROR = 2

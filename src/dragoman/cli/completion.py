@@ -17,7 +17,7 @@ import msgspec
 
 from dragoman.cli import COMMANDS
 
-SUBCOMMANDS = {"mcp": ("add", "remove")}
+SUBCOMMANDS = {"check": ("agent", "client", "trace", "matrix"), "mcp": ("add", "remove")}
 """Words after a command that have options, and a help, of their own."""
 
 WIDE = "1000"

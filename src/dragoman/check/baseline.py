@@ -1,0 +1,61 @@
+"""Failures that are known: listed in a file, they are shown and no longer break a build.
+
+    {"dragoman-baseline": 1, "known": {"ACP-NEW-003": "the agent answers with the wrong code"}}
+
+The text beside a rule is for people: what was found when the file was written, or why it is as it is.
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from dragoman.check.finding import Report, summarize
+from dragoman.check.reports.words import as_json
+from dragoman.errors import DragomanError
+
+VERSION = 1
+
+
+class BaselineUnusable(DragomanError):
+    """The file of known failures cannot be read, or is none."""
+
+
+class _File(msgspec.Struct, rename={"version": "dragoman-baseline"}):
+    version: int
+    known: dict[str, str]
+
+
+def read_baseline(path: str) -> dict[str, str]:
+    """Return the known failures, rule by rule. Raises BaselineUnusable."""
+    try:
+        read = msgspec.json.decode(Path(path).read_bytes(), type=_File)
+    except OSError as error:
+        raise BaselineUnusable(f"the baseline {path} cannot be read: {error.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BaselineUnusable(
+            f"{path} is no baseline: {error}; write one with --baseline {path} --write-baseline"
+        ) from None
+    if read.version != VERSION:
+        raise BaselineUnusable(f"the baseline {path} has format {read.version}, and this dragoman reads {VERSION}")
+    return read.known
+
+
+def write_baseline(path: str, report: Report) -> int:
+    """Write down what fails now, and return how many that are. Raises BaselineUnusable."""
+    known = {result.id: result.detail for result in report.results if result.verdict == "fail"}
+    try:
+        Path(path).write_text(as_json(_File(VERSION, known)), encoding="utf-8")
+    except OSError as error:
+        raise BaselineUnusable(f"the baseline {path} cannot be written: {error.strerror}") from None
+    return len(known)
+
+
+def without_known(report: Report, known: frozenset[str]) -> Report:
+    """Return a report of what is left when known failures are not counted."""
+    results = [result for result in report.results if result.verdict != "fail" or result.id not in known]
+    return Report(report.role, results, summarize(results))
+
+
+def mended(report: Report, known: frozenset[str]) -> list[str]:
+    """Return the rules that are listed as known failures and pass."""
+    return [result.id for result in report.results if result.verdict == "pass" and result.id in known]

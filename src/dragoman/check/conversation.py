@@ -1,0 +1,55 @@
+"""What was said on one connection, in order, as the evidence for every verdict.
+
+An entry is a line or an event. Lines are as they came, without the newline. These events are understood, `sender`
+being the side that they happened to:
+
+- `started`, or `started in DIRECTORY`: the process of the agent was started, there;
+- `stdin closed`: nothing more will be written to this side;
+- `exited N`: the process ended, with this status or minus the number of the signal;
+- `killed`: it was ended from outside, so that what it left open is no fault of its own;
+- `waited S`: that many seconds went by in which this side could have answered what it was asked, and did not;
+- `orphans N`: that many of its children were left behind by a process that had ended;
+- `mcp connected NAME`, `mcp missed NAME`, `mcp alone NAME`, `mcp leaked NAME`: an MCP server given to a session was
+  reached, was not in good time, was left alone by another session, or was reached by it;
+- `stderr`: it wrote something there, which is its right.
+"""
+
+from typing import Literal
+
+import msgspec
+
+Side = Literal["client", "agent"]
+
+
+class Entry(msgspec.Struct):
+    """A line that one side sent, or an event that happened to it."""
+
+    n: int
+    at_s: float
+    sender: Side
+    line: bytes = b""
+    event: str = ""
+
+
+class Conversation:
+    """The entries of one connection, numbered from 1; with `max_entries` only the latest are kept."""
+
+    def __init__(self, name: str = "", *, max_entries: int | None = None) -> None:
+        self.name = name
+        self.entries: list[Entry] = []
+        self._max_entries = max_entries
+        self._added = 0
+
+    def add(self, sender: Side, line: bytes = b"", at_s: float = 0.0, event: str = "") -> Entry:
+        """Add what came next and return it, for the judge to see."""
+        self._added += 1
+        entry = Entry(self._added, at_s, sender, line, event)
+        self.entries.append(entry)
+        if self._max_entries is not None and len(self.entries) > 2 * self._max_entries:
+            del self.entries[: -self._max_entries]
+        return entry
+
+    def find(self, n: int) -> Entry | None:
+        """Return an entry by its number, if it is still kept."""
+        index = n - 1 - (self._added - len(self.entries))
+        return self.entries[index] if 0 <= index < len(self.entries) else None

@@ -1,0 +1,167 @@
+"""The judge: sees a conversation entry by entry, and says which rules it breaks.
+
+It drives nothing and asks nobody: a probe, a tap and a recorded trace get the same verdicts for the same messages.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection
+
+from dragoman.check.catalogue import RULES
+from dragoman.check.conversation import Conversation, Entry
+from dragoman.check.finding import Fault, Finding
+from dragoman.check.judge.memory import Memory
+from dragoman.check.judge.message import Message, Noise, read
+from dragoman.check.judge.observer import Observer, handlers
+from dragoman.check.judge.observers import OBSERVERS
+from dragoman.check.judge.state import State
+from dragoman.check.judge.stream import OCCASIONS, Stream
+from dragoman.check.rule import Role
+
+MAX_PER_RULE = 100
+"""Findings of one rule that are kept for a conversation: a peer that errs in every message would fill the memory."""
+MAX_ROUTES = 512
+"""Kinds of messages that are remembered: a peer may invent methods without end."""
+
+_Steps = tuple[tuple[str, Callable[[Message], None]], ...]
+
+
+class Judge:
+    """Judges one conversation; `memory` is shared by the judges of all connections to one agent."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        *,
+        roles: Collection[Role] = ("agent", "client"),
+        memory: Memory | None = None,
+    ) -> None:
+        self.conversation = conversation
+        self.roles = frozenset(roles)
+        self.findings: list[Finding] = []
+        self.faults: list[Fault] = []
+        self.state = State(memory or Memory())
+        self._occasions: Counter[str] = Counter()
+        self._charged: Counter[str] = Counter()
+        self._stream = Stream(self.state)
+        self._is_calm = True
+        """Whether the last line was a message: what comes after noise may have to do with it."""
+        self._observers: list[Observer] = [make(self) for make in OBSERVERS]
+        self._wanted: dict[str, list[tuple[str, Callable[[Message], None]]]] = {}
+        for observer in self._observers:
+            for key, handler in handlers(observer):
+                self._wanted.setdefault(key, []).append((observer.area, handler))
+        self._routes: dict[tuple[str, ...], _Steps] = {}
+
+    @property
+    def occasions(self) -> Counter[str]:
+        """Return how often there was an occasion to keep or break each rule."""
+        for observer in self._observers:
+            observer.count()
+        streamed = self._stream.drain()
+        for rule in OCCASIONS:
+            self._occasions[rule] += streamed
+        return self._occasions
+
+    def saw(self, rule: str) -> None:
+        """Count an occasion for a rule."""
+        self._occasions[rule] += 1
+
+    def saw_many(self, rule: str, times: int) -> None:
+        """Count occasions that were gathered elsewhere."""
+        self._occasions[rule] += times
+
+    def charge(self, rule: str, detail: str, entries: tuple[Entry, ...], *, warn: bool = False) -> None:
+        """Take down a breach, if it is one of a side that is judged."""
+        known = RULES[rule]
+        self._occasions[rule] += 1
+        self._charged[rule] += 1
+        if known.role not in self.roles or self._charged[rule] > MAX_PER_RULE:
+            return
+        verdict = "warn" if warn or known.level == "disputed" else "fail"
+        numbers = tuple(dict.fromkeys(entry.n for entry in entries))
+        self.findings.append(Finding(rule, verdict, detail, numbers))
+
+    def see(self, entry: Entry) -> list[Finding]:
+        """See the next entry, and return what it brought to light."""
+        known = len(self.findings)
+        if entry.event:
+            self._see_event(entry)
+        else:
+            self._see_line(entry)
+        return self.findings[known:] if len(self.findings) > known else []
+
+    def end(self) -> list[Finding]:
+        """Say that nothing more will come, and return what could only be told now."""
+        known = len(self.findings)
+        for observer in self._observers:
+            self._guard(observer.area, observer.end)
+        return self.findings[known:]
+
+    def _see_line(self, entry: Entry) -> None:
+        update = self._stream.look(entry) if entry.sender == "agent" else None
+        if update is not None and self._is_calm and self._stream.take(update):
+            self.state.last["agent"] = entry
+            return
+        message = read(entry)
+        self._is_calm = isinstance(message, Message)
+        if isinstance(message, Message):
+            message.fits = update is not None
+            self._see_message(message)
+            self.state.last[entry.sender] = entry
+        else:
+            self._see_noise(message)
+
+    def _see_message(self, message: Message) -> None:
+        if not self.state.last:
+            self.state.begin(message)
+        if message.kind in ("result", "error"):
+            self.state.match(message)
+        for area, handler in self._route(message):
+            try:
+                handler(message)
+            except Exception as error:  # noqa: BLE001 -- the checker's own mistake is a verdict, not a crash
+                self._blame(area, error, message.entry)
+        self.state.take(message)
+
+    def _route(self, message: Message) -> _Steps:
+        if message.method == "session/update" and message.kind == "notification":
+            kind = message.update.get("sessionUpdate")
+            key = ("update", kind if isinstance(kind, str) else "")
+        else:
+            key = (message.kind, message.method)
+        route = self._routes.get(key)
+        return route if route is not None else self._make_route(key)
+
+    def _make_route(self, key: tuple[str, str]) -> _Steps:
+        kind, name = key
+        kinds = ("answer", kind) if kind in ("result", "error") else (kind,)
+        keys = ["message", *(word for each in kinds for word in (each, f"{each} {name}"))]
+        route = tuple(step for each in keys for step in self._wanted.get(each, ()))
+        if len(self._routes) < MAX_ROUTES:
+            self._routes[key] = route
+        return route
+
+    def _see_event(self, entry: Entry) -> None:
+        word = entry.event.split(" ", 1)[0]
+        if word == "waited" and entry.sender in self.state.closed:
+            return
+        message = Message(entry, entry.sender, "notification", "")
+        for area, handler in [*self._wanted.get("event", ()), *self._wanted.get(f"event {word}", ())]:
+            try:
+                handler(message)
+            except Exception as error:  # noqa: BLE001 -- the checker's own mistake is a verdict, not a crash
+                self._blame(area, error, entry)
+        self.state.take_event(entry)
+
+    def _see_noise(self, noise: Noise) -> None:
+        for observer in self._observers:
+            observer.see_noise(noise)
+
+    def _guard(self, area: str, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001 -- the checker's own mistake is a verdict, not a crash
+            self._blame(area, error, self.conversation.entries[-1] if self.conversation.entries else None)
+
+    def _blame(self, area: str, error: Exception, entry: Entry | None) -> None:
+        self.faults.append(Fault(area, f"the checker failed: {type(error).__name__}: {error}", entry.n if entry else 0))

@@ -1,0 +1,336 @@
+"""Watches sessions being listed, closed and deleted."""
+
+from datetime import datetime
+from typing import ClassVar
+
+from dragoman.check.conversation import Entry
+from dragoman.check.judge.field import is_absolute, offered, parts, text
+from dragoman.check.judge.memory import INVENTED
+from dragoman.check.judge.message import Message, Object
+from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.judge.opening import CONTENT
+from dragoman.check.judge.place import same_place
+from dragoman.check.judge.session import Turn
+
+
+class ListObserver(Observer):
+    """Judges session/list."""
+
+    area: ClassVar[str] = "LIST"
+
+    def __init__(self, court: Court) -> None:
+        super().__init__(court)
+        self._cursors: set[str] = set()
+        self._pages: set[str] = set()
+        """The sessions on the pages so far of the list that is being read."""
+
+    @watch("request session/list")
+    def see_list(self, message: Message) -> None:
+        cursor, cwd = text(message.params, "cursor"), text(message.params, "cwd")
+        if self.state.initialized is not None:
+            self.judge(
+                "ACP-LIST-101",
+                offered(self.state.capabilities["agent"], "sessionCapabilities.list"),
+                "session/list was called, which the agent did not advertise",
+                self.state.initialized.entry,
+                message.entry,
+            )
+        if cursor is not None:
+            self.judge(
+                "ACP-LIST-102",
+                cursor in self._cursors,
+                f"the cursor {cursor!r} was never given; expected nextCursor of a page, unchanged",
+                message.entry,
+            )
+        if cwd is not None:
+            self.judge("ACP-LIST-103", is_absolute(cwd), f"cwd is {cwd!r}; expected an absolute path", message.entry)
+
+    @watch("answer session/list")
+    def see_listed(self, message: Message) -> None:
+        request = message.request
+        if request is None:
+            return
+        cursor = text(request.params, "cursor")
+        if cursor is not None and cursor.startswith(INVENTED):
+            self.judge(
+                "ACP-LIST-004",
+                message.kind == "error",
+                "a cursor that nobody issued was taken; expected an error",
+                request.entry,
+                message.entry,
+            )
+            return
+        if message.kind == "error":
+            return
+        self._judge_page(message, request, cursor)
+        for each in parts(message.params, "sessions"):
+            self._judge_session(each, message, request)
+
+    def _judge_page(self, message: Message, request: Message, cursor: str | None) -> None:
+        after = text(message.params, "nextCursor")
+        if cursor is not None:
+            self.judge(
+                "ACP-LIST-007",
+                after != cursor,
+                "nextCursor is the cursor that was sent; expected another one, or none on the last page",
+                request.entry,
+                message.entry,
+            )
+        if after is not None:
+            self._cursors.add(after)
+        if cursor is None:
+            self._pages.clear()
+        ids = [each for session in parts(message.params, "sessions") if (each := text(session, "sessionId"))]
+        twice = sorted({each for each in ids if ids.count(each) > 1 or each in self._pages})
+        if ids:
+            self.judge("ACP-LIST-005", not twice, f"listed twice: {twice}", request.entry, message.entry)
+        self._pages.update(ids)
+
+    def _judge_session(self, session: Object, message: Message, request: Message) -> None:
+        cwd, wanted = text(session, "cwd"), text(request.params, "cwd")
+        session_id = text(session, "sessionId") or ""
+        if cwd is not None:
+            self.judge(
+                "ACP-LIST-001",
+                is_absolute(cwd),
+                f"the session {session_id!r} has the cwd {cwd!r}; expected an absolute path",
+                message.entry,
+            )
+            past = self.state.memory.sessions.get(session_id)
+            if past is not None and past.cwd is not None:
+                self.judge(
+                    "ACP-LIST-003",
+                    same_place(cwd, past.cwd),
+                    f"the session {session_id!r} is listed in {cwd!r}; it was created in {past.cwd!r}",
+                    message.entry,
+                )
+            if wanted is not None:
+                self.judge(
+                    "ACP-LIST-002",
+                    same_place(cwd, wanted),
+                    f"asked for sessions in {wanted!r}, the agent listed one in {cwd!r}",
+                    request.entry,
+                    message.entry,
+                )
+        self._judge_time(session, message)
+        if self.state.initialized is not None:
+            advertised = offered(self.state.capabilities["agent"], "sessionCapabilities.additionalDirectories")
+            self.judge(
+                "ACP-LIST-008",
+                advertised or not session.get("additionalDirectories"),
+                "a session is listed with additionalDirectories, which the agent did not advertise",
+                message.entry,
+            )
+
+    @watch("update session_info_update")
+    def see_info(self, message: Message) -> None:
+        self._judge_time(message.update, message)
+
+    def _judge_time(self, session: Object, message: Message) -> None:
+        updated = text(session, "updatedAt")
+        if updated is not None:
+            self.judge(
+                "ACP-LIST-006",
+                _is_time(updated),
+                f"updatedAt is {updated!r}; expected ISO 8601",
+                message.entry,
+            )
+
+
+def _is_time(value: str) -> bool:
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return "T" in value or len(value) == len("2025-10-29")
+
+
+class CloseObserver(Observer):
+    """Judges session/close."""
+
+    area: ClassVar[str] = "CLOSE"
+
+    def __init__(self, court: Court) -> None:
+        super().__init__(court)
+        self._cut: dict[str, list[Turn]] = {}
+        """Turns that were running when their session was closed, by session."""
+        self._done: dict[str, Entry] = {}
+        """Answers to session/close, by session."""
+
+    @watch("request session/close")
+    def see_close(self, message: Message) -> None:
+        session = self.state.session(message)
+        if session is not None and session.running():
+            self._cut[session.id] = session.running()
+        if self.state.initialized is not None:
+            self.judge(
+                "ACP-CLOSE-101",
+                offered(self.state.capabilities["agent"], "sessionCapabilities.close"),
+                "session/close was called, which the agent did not advertise",
+                self.state.initialized.entry,
+                message.entry,
+            )
+
+    @watch("result session/close")
+    def see_closed(self, message: Message) -> None:
+        if message.request is not None:
+            self._done[text(message.request.params, "sessionId") or ""] = message.entry
+
+    @watch("answer session/prompt")
+    def see_prompt_end(self, message: Message) -> None:
+        request = message.request
+        session_id = text(request.params, "sessionId") if request is not None else None
+        if request is None or session_id is None:
+            return
+        closed = self._done.get(session_id)
+        turns = [turn for turn in self._cut.get(session_id, ()) if turn.prompt is request]
+        if turns:
+            self._cut[session_id].remove(turns[0])
+            reason = text(message.params, "stopReason")
+            if reason == "cancelled" or closed is not None:
+                self.judge(
+                    "ACP-CLOSE-001",
+                    reason == "cancelled",
+                    f"the turn of a closed session ended with {reason or 'an error'}; expected cancelled",
+                    request.entry,
+                    *([closed] if closed else []),
+                    message.entry,
+                )
+        elif closed is not None and closed.n < request.entry.n:
+            self.judge(
+                "ACP-CLOSE-003",
+                message.kind == "error",
+                "a prompt for a closed session was taken; expected an error",
+                closed,
+                request.entry,
+                message.entry,
+            )
+
+    @watch("event waited")
+    def see_waited(self, message: Message) -> None:
+        for session_id, turns in self._cut.items():
+            if session_id in self._done:
+                for turn in turns:
+                    self.fail(
+                        "ACP-CLOSE-001",
+                        "the prompt of a session that was closed got no answer; expected cancelled",
+                        turn.prompt.entry,
+                        self._done[session_id],
+                        message.entry,
+                    )
+                turns.clear()
+
+    @watch("update")
+    def see_update(self, message: Message) -> None:
+        if not self._done:
+            return
+        session_id = text(message.params, "sessionId") or ""
+        closed = self._done.get(session_id)
+        if closed is None or session_id in self.state.opening or self._cut.get(session_id):
+            return
+        kind = message.update.get("sessionUpdate")
+        if kind in CONTENT:
+            self.fail("ACP-CLOSE-004", f"a {kind} came after session/close was answered", closed, message.entry)
+
+    @watch("request session/prompt", "request session/list")
+    def see_next(self, message: Message) -> None:
+        del message
+        if self._done:
+            self.saw("ACP-CLOSE-004")
+
+    @watch("answer session/load", "answer session/resume")
+    def see_reopened(self, message: Message) -> None:
+        request = message.request
+        session_id = text(request.params, "sessionId") if request is not None else None
+        if request is None or session_id is None or self.state.initialized is None:
+            return
+        past = self.state.memory.sessions.get(session_id)
+        capability = "loadSession" if request.method == "session/load" else "sessionCapabilities.resume"
+        if past is not None and past.closed and past.spoke and not past.deleted and request.fits:
+            closed = self._done.get(session_id)
+            if offered(self.state.capabilities["agent"], capability):
+                self.judge(
+                    "ACP-CLOSE-002",
+                    message.kind == "result",
+                    f"{request.method} of a session that was closed failed with {message.code}; expected its history",
+                    *([closed] if closed else []),
+                    request.entry,
+                    message.entry,
+                )
+        if message.kind == "result":
+            self._done.pop(session_id, None)
+
+    @watch("result session/list")
+    def see_listed(self, message: Message) -> None:
+        request = message.request
+        if request is None or text(message.params, "nextCursor") or request.params.get("cursor"):
+            return
+        there = {text(each, "sessionId") for each in parts(message.params, "sessions")}
+        cwd = text(request.params, "cwd")
+        for session_id, past in self.state.memory.sessions.items():
+            if not (past.closed and past.listed) or past.deleted:
+                continue
+            if cwd is not None and (past.cwd is None or not same_place(past.cwd, cwd)):
+                continue
+            closed = self._done.get(session_id)
+            self.judge(
+                "ACP-CLOSE-002",
+                session_id in there,
+                f"the session {session_id!r} was listed, then closed, and is no longer listed; nobody deleted it",
+                *([closed] if closed else []),
+                message.entry,
+            )
+
+
+class DeleteObserver(Observer):
+    """Judges session/delete."""
+
+    area: ClassVar[str] = "DELETE"
+
+    def __init__(self, court: Court) -> None:
+        super().__init__(court)
+        self._deleted: dict[str, Entry] = {}
+
+    @watch("request session/delete")
+    def see_delete(self, message: Message) -> None:
+        if self.state.initialized is not None:
+            self.judge(
+                "ACP-DELETE-101",
+                offered(self.state.capabilities["agent"], "sessionCapabilities.delete"),
+                "session/delete was called, which the agent did not advertise",
+                self.state.initialized.entry,
+                message.entry,
+            )
+
+    @watch("answer session/delete")
+    def see_deleted(self, message: Message) -> None:
+        request = message.request
+        session_id = text(request.params, "sessionId") if request is not None else None
+        if request is None or session_id is None:
+            return
+        past = self.state.memory.sessions.get(session_id)
+        is_gone = session_id.startswith(INVENTED) or (past is not None and past.deleted)
+        if is_gone and request.fits and offered(self.state.capabilities["agent"], "sessionCapabilities.delete"):
+            self.judge(
+                "ACP-DELETE-002",
+                message.kind == "result",
+                f"deleting what is not there failed with {message.code}; expected success",
+                request.entry,
+                message.entry,
+            )
+        if message.kind == "result":
+            self._deleted[session_id] = message.entry
+
+    @watch("result session/list")
+    def see_listed(self, message: Message) -> None:
+        there = {text(each, "sessionId") for each in parts(message.params, "sessions")}
+        for session_id, deleted in self._deleted.items():
+            if session_id.startswith(INVENTED):
+                continue
+            self.judge(
+                "ACP-DELETE-001",
+                session_id not in there,
+                f"the session {session_id!r} was deleted, and is listed still",
+                deleted,
+                message.entry,
+            )

@@ -1,0 +1,123 @@
+"""One line of a conversation, read without trust: a message with its flaws, or noise."""
+
+from typing import Any, Literal, cast
+
+import msgspec
+
+from dragoman.check.conversation import Entry, Side
+from dragoman.wire.message import is_sound
+
+Json = Any
+"""Parsed JSON: dict, list, str, int, float, bool or None."""
+Object = dict[str, Json]
+Kind = Literal["request", "notification", "result", "error"]
+Hum = Literal["utf-8", "not JSON", "unfinished", "trailing", "batch", "no object", "no message", "too deep"]
+
+_decode = msgspec.json.Decoder().decode
+_BAD_JSON = (msgspec.DecodeError, RecursionError)
+_ID_TYPES = (str, int, float, type(None))
+
+
+class Message(msgspec.Struct, eq=False):
+    """A message: `body` is its params, result or error; an answer has the method of the request that it answers.
+
+    `params` is the body, empty when it is no object, and `update` the update in it, if it is one.
+    """
+
+    entry: Entry
+    sender: Side
+    kind: Kind
+    method: str
+    id: Json = None
+    body: Json = None
+    params: Object = {}
+    update: Object = {}
+    flaws: tuple[str, ...] = ()
+    fits: bool = False
+    """Whether it was found to be what the schema says, but for fields that the schema has not."""
+    request: "Message | None" = None
+    cancelled: Entry | None = None
+    """For a request: the `$/cancel_request` that came for it."""
+
+    @property
+    def code(self) -> int | None:
+        """Return the code of an error."""
+        code = self.params.get("code") if self.kind == "error" else None
+        return code if isinstance(code, int) else None
+
+
+class Noise(msgspec.Struct):
+    """A line that is no message."""
+
+    entry: Entry
+    hum: Hum
+    detail: str
+
+
+def read(entry: Entry) -> Message | Noise:
+    """Make a message of a line, or say why it is none."""
+    line = entry.line
+    if not is_sound(line):
+        return _explain_unsound(entry)
+    try:
+        fields = _decode(line)
+    except _BAD_JSON as error:
+        return _explain(entry, error)
+    if not isinstance(fields, dict):
+        return Noise(entry, "batch" if isinstance(fields, list) else "no object", "the line is no JSON object")
+    return _read_fields(entry, cast("Object", fields))
+
+
+def _read_fields(entry: Entry, fields: Object) -> Message | Noise:
+    method = fields.get("method")
+    if isinstance(method, str):
+        kind = "request" if "id" in fields else "notification"
+        message = Message(entry, entry.sender, kind, method, fields.get("id"), fields.get("params"))
+    elif fields.get("error") is not None:
+        message = Message(entry, entry.sender, "error", "", fields.get("id"), fields["error"])
+    elif "result" in fields:
+        message = Message(entry, entry.sender, "result", "", fields.get("id"), fields["result"])
+    else:
+        return Noise(entry, "no message", "the object has no method, and neither a result nor an error")
+    if isinstance(message.body, dict):
+        message.params = cast("Object", message.body)
+        update = message.params.get("update")
+        if isinstance(update, dict):
+            message.update = cast("Object", update)
+    is_plain = isinstance(message.id, _ID_TYPES) and not isinstance(message.id, bool)
+    if fields.get("jsonrpc") != "2.0" or message.method == "" or not is_plain:
+        message.flaws = tuple(_flaws(fields, message))
+        message.id = message.id if is_plain else None
+    return message
+
+
+def _flaws(fields: Object, message: Message) -> list[str]:
+    flaws: list[str] = []
+    if fields.get("jsonrpc") != "2.0":
+        flaws.append('"jsonrpc" is not "2.0"' if "jsonrpc" in fields else '"jsonrpc" is missing')
+    if isinstance(fields.get("id"), bool) or not isinstance(fields.get("id"), _ID_TYPES):
+        flaws.append('"id" is neither a string nor a number nor null')
+    if message.kind in ("result", "error"):
+        if "id" not in fields:
+            flaws.append('the response has no "id"')
+        if "result" in fields and "error" in fields and fields["result"] is not None:
+            flaws.append('the response has both "result" and "error"')
+    return flaws
+
+
+def _explain_unsound(entry: Entry) -> Noise:
+    try:
+        str(entry.line, "utf-8")
+    except UnicodeDecodeError as error:
+        return Noise(entry, "utf-8", f"byte {error.start} of the line is not UTF-8")
+    return Noise(entry, "too deep", "the line is nested too deeply to be read")
+
+
+def _explain(entry: Entry, error: Exception) -> Noise:
+    words = str(error)
+    begins_well = entry.line.lstrip()[:1] in (b"{", b"[")
+    if begins_well and "truncated" in words:
+        return Noise(entry, "unfinished", "the line ends before its JSON does")
+    if begins_well and "trailing" in words:
+        return Noise(entry, "trailing", "there is more on the line after its JSON")
+    return Noise(entry, "not JSON", f"the line is not JSON: {words}")

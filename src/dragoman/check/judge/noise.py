@@ -1,0 +1,161 @@
+"""Watches lines: whether they are messages at all, and whether garbage from the other side is survived.
+
+A line that ends before its JSON does may be the first of a message printed over several lines, or the last word of
+a process that was killed. Which of them it is shows in what comes next.
+"""
+
+from typing import ClassVar
+
+from dragoman.check.conversation import Entry, Side
+from dragoman.check.judge.message import Message, Noise
+from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.judge.state import OTHER
+
+LONG_BYTES = 64 * 1024
+"""The buffer of many line readers, and so the length that finds out about them."""
+
+_NUMBERS: dict[Side, int] = {"agent": 0, "client": 100}
+
+
+class NoiseObserver(Observer):
+    """Judges the framing of both sides."""
+
+    area: ClassVar[str] = "WIRE"
+
+    def __init__(self, court: Court) -> None:
+        super().__init__(court)
+        self._court = court
+        self._lines: dict[Side, int] = {"agent": 0, "client": 0}
+        self._unfinished: dict[Side, Entry] = {}
+        self._in_pieces: set[Side] = set()
+        self._garbage: dict[Side, list[Noise]] = {"agent": [], "client": []}
+        """Garbage from a side that the other one has not yet been seen to survive."""
+        self._long: dict[Side, Message] = {}
+        self.nulls: dict[Side, int] = {"agent": 0, "client": 0}
+
+    def count(self) -> None:
+        for side, lines in self._lines.items():
+            for number in (1, 2, 3, 4):
+                self._court.saw_many(_rule(side, number), lines)
+            self._lines[side] = 0
+
+    def see_noise(self, noise: Noise) -> None:
+        side = noise.entry.sender
+        if not noise.entry.line.strip():
+            return
+        self._garbage[side].append(noise)
+        if self._tell_unfinished(side, noise):
+            return
+        match noise.hum:
+            case "unfinished":
+                self._unfinished[side] = noise.entry
+            case "utf-8":
+                self.fail(_rule(side, 2), f"{noise.detail}; expected UTF-8", noise.entry)
+            case "batch" | "trailing":
+                self.fail(_rule(side, 3), f"{noise.detail}; expected one message a line", noise.entry)
+            case "no message":
+                self.fail(_rule(side, 4), f"{noise.detail}; expected a JSON-RPC message", noise.entry)
+            case _:
+                self.fail(_rule(side, 1), f"{noise.detail}; expected a JSON-RPC message", noise.entry)
+
+    @watch("message")
+    def see_message(self, message: Message) -> None:
+        side = message.sender
+        self._lines[side] += 1
+        if self._unfinished or self._in_pieces:
+            self._tell_unfinished(side, None)
+            self._in_pieces.discard(side)
+        if message.flaws:
+            for flaw in message.flaws:
+                self.fail(_rule(side, 4), f"{flaw}; expected a JSON-RPC 2.0 message", message.entry)
+        if len(message.entry.line) > LONG_BYTES:
+            self._long.setdefault(side, message)
+
+    @watch("answer")
+    def see_answer(self, message: Message) -> None:
+        """An answer shows that what came before its request was survived."""
+        side, request = message.sender, message.request
+        if request is None:
+            return
+        other = OTHER[side]
+        survived = [each for each in self._garbage[other] if each.entry.n < request.entry.n]
+        if survived:
+            self.saw(_rule(side, 12))
+            self._garbage[other] = self._garbage[other][len(survived) :]
+            if side == "agent":
+                self._tell_unanswered(survived, message.entry)
+        long = self._long.get(other)
+        if long is not None and long.entry.n <= request.entry.n:
+            self.saw(_rule(side, 14))
+            del self._long[other]
+
+    @watch("error")
+    def see_refusal(self, message: Message) -> None:
+        if message.request is None and message.id is None:
+            self.nulls[message.sender] += 1
+
+    @watch("event exited", "event waited")
+    def see_end(self, message: Message) -> None:
+        side = message.sender
+        if side in self.state.closed:
+            return
+        other = OTHER[side]
+        if side in self._unfinished:
+            self._tell_unfinished(side, None)
+        has_ended = message.entry.event.startswith("exited")
+        if self._garbage[other] and has_ended:
+            self.state.explained = message.entry
+            self.fail(
+                _rule(side, 12),
+                f"the {side} {message.entry.event} after a line that is no message; expected it to go on",
+                self._garbage[other].pop().entry,
+                message.entry,
+            )
+            self._garbage[other].clear()
+        elif other in self._long:
+            self._tell_long(side, self._long.pop(other), message.entry)
+
+    def _tell_long(self, side: Side, long: Message, proof: Entry) -> None:
+        # That it was not answered, or that the process ended, is no second mistake.
+        self.state.explained = proof
+        self.state.pending[long.sender].pop(long.id, None)
+        self.fail(
+            _rule(side, 14),
+            f"after a line of {len(long.entry.line)} bytes the {side} {_fate(proof.event)}; expected it to be read",
+            long.entry,
+            proof,
+        )
+
+    def end(self) -> None:
+        for side in tuple(self._unfinished):
+            if side not in self.state.closed:
+                self._tell_unfinished(side, None)
+
+    def _tell_unfinished(self, side: Side, noise: Noise | None) -> bool:
+        """Say that a message was spread over lines, once for all its pieces; true when the noise is one of them."""
+        entry = self._unfinished.pop(side, None)
+        if entry is not None:
+            self.fail(_rule(side, 3), "the line ends before its JSON does; expected a message in one line", entry)
+            self._in_pieces.add(side)
+        return noise is not None and side in self._in_pieces
+
+    def _tell_unanswered(self, survived: list[Noise], answer: Entry) -> None:
+        self.saw("ACP-WIRE-013")
+        if self.nulls["agent"] >= len(survived):
+            self.nulls["agent"] -= len(survived)
+            return
+        self.nulls["agent"] = 0
+        self.warn(
+            "ACP-WIRE-013",
+            "a line that is no message got no answer; expected an error with the id null",
+            survived[-1].entry,
+            answer,
+        )
+
+
+def _rule(side: Side, number: int) -> str:
+    return f"ACP-WIRE-{_NUMBERS[side] + number:03d}"
+
+
+def _fate(event: str) -> str:
+    return event if event.startswith("exited") else f"was silent, {event} s for it"

@@ -1,0 +1,88 @@
+"""What all observers share: the state they watch with, and the words to say what they saw.
+
+An observer is a small class for one area. Its methods say with `watch` which messages they want to see: a kind
+(`request`, `notification`, `result`, `error`, `update`, `answer` for both result and error, or `event`), alone or
+followed by a method, by the kind of a `session/update`, or by the first word of an event. They see the state as it
+was before the message.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from dragoman.check.conversation import Entry
+from dragoman.check.judge.message import Message
+from dragoman.check.judge.state import State
+
+Handler = Callable[[Message], None]
+H = TypeVar("H", bound=Callable[..., None])
+
+_MARK = "__watches__"
+
+
+class Court(Protocol):
+    """What an observer reports to."""
+
+    state: State
+
+    def saw(self, rule: str) -> None:
+        """Count an occasion for a rule."""
+        ...
+
+    def saw_many(self, rule: str, times: int) -> None:
+        """Count occasions that were gathered elsewhere."""
+        ...
+
+    def charge(self, rule: str, detail: str, entries: tuple[Entry, ...], *, warn: bool = False) -> None:
+        """Take down a breach."""
+        ...
+
+
+def watch(*keys: str) -> Callable[[H], H]:
+    """Let a method of an observer see messages of these kinds."""
+
+    def mark(method: H) -> H:
+        setattr(method, _MARK, keys)
+        return method
+
+    return mark
+
+
+class Observer:
+    """Watches one area of the protocol."""
+
+    area: ClassVar[str]
+
+    def __init__(self, court: Court) -> None:
+        self.state = court.state
+        self.saw = court.saw
+        self._court = court
+
+    def fail(self, rule: str, detail: str, *entries: Entry) -> None:
+        """Say that a rule was broken: what was seen and what was expected, and the entries that prove it."""
+        self._court.charge(rule, detail, entries)
+
+    def warn(self, rule: str, detail: str, *entries: Entry) -> None:
+        """Say that a rule was broken, where that is disputed or a guess."""
+        self._court.charge(rule, detail, entries, warn=True)
+
+    def judge(self, rule: str, ok: bool, detail: str, *entries: Entry) -> None:
+        """Count an occasion, and say so when the rule was broken."""
+        self.saw(rule)
+        if not ok:
+            self._court.charge(rule, detail, entries)
+
+    def see_noise(self, noise: Any) -> None:
+        """See a line that is no message."""
+
+    def count(self) -> None:
+        """Hand over occasions that were only counted until now."""
+
+    def end(self) -> None:
+        """Say what can only be said when all is over."""
+
+
+def handlers(observer: Observer) -> list[tuple[str, Handler]]:
+    """Return what an observer wants to see, and its methods for it."""
+    kind = type(observer)
+    marked = [(name, getattr(getattr(kind, name), _MARK, ())) for name in dir(kind)]
+    return [(key, getattr(observer, name)) for name, keys in marked for key in keys]

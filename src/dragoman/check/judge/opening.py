@@ -1,0 +1,393 @@
+"""Watches sessions being opened: created, loaded, resumed."""
+
+from typing import ClassVar
+
+from dragoman.check.conversation import Entry
+from dragoman.check.judge.field import is_absolute, items, offered, part, parts, text, texts
+from dragoman.check.judge.memory import INVENTED
+from dragoman.check.judge.message import Message
+from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.judge.place import is_within
+
+OPENERS = ("request session/new", "request session/load", "request session/resume")
+CONTENT = frozenset(
+    {"agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "tool_call", "tool_call_update", "plan"}
+)
+"""Updates that are part of a conversation; the others tell of the session's state, and may come at any time."""
+KEEPERS = ("loadSession", "sessionCapabilities.resume", "sessionCapabilities.list")
+"""Capabilities of agents that know their sessions beyond a connection."""
+MAX_HELD = 100
+INVALID_PARAMS = -32602
+METHOD_NOT_FOUND = -32601
+
+
+class NewObserver(Observer):
+    """Judges session/new, and what holds for every session: its id and its directories."""
+
+    area: ClassVar[str] = "NEW"
+
+    def __init__(self, court: Court) -> None:
+        super().__init__(court)
+        self._held: dict[str, Entry] = {}
+        """The first message for each session that nobody knows yet."""
+        self._issued: dict[str, Entry] = {}
+
+    @watch(*OPENERS)
+    def see_opening(self, message: Message) -> None:
+        cwd = text(message.params, "cwd")
+        if cwd is not None:
+            self.judge("ACP-NEW-101", is_absolute(cwd), f"cwd is {cwd!r}; expected an absolute path", message.entry)
+        roots = texts(message.params, "additionalDirectories")
+        if items(message.params, "additionalDirectories"):
+            bad = [each for each in roots if not is_absolute(each)]
+            self.judge(
+                "ACP-NEW-103", not bad, f"additionalDirectories has {bad}; expected absolute paths", message.entry
+            )
+        if self.state.initialized is not None:
+            advertised = offered(self.state.capabilities["agent"], "sessionCapabilities.additionalDirectories")
+            self.judge(
+                "ACP-NEW-102",
+                advertised or "additionalDirectories" not in message.params,
+                "additionalDirectories was sent, which the agent did not advertise",
+                self.state.initialized.entry,
+                message.entry,
+            )
+
+    @watch("answer session/new")
+    def see_new(self, message: Message) -> None:
+        request = message.request
+        if request is None:
+            return
+        cwd = text(request.params, "cwd")
+        if cwd is not None and not is_absolute(cwd):
+            self.judge(
+                "ACP-NEW-004",
+                message.kind == "error",
+                f"session/new with the cwd {cwd!r} succeeded; expected an error",
+                request.entry,
+                message.entry,
+            )
+        session_id = text(message.params, "sessionId")
+        if message.kind == "error" or session_id is None:
+            return
+        self._judge_id(session_id, message)
+        early = self._held.pop(session_id, None)
+        self.saw("ACP-NEW-002")
+        if early is not None and early.n > request.entry.n:
+            self.fail(
+                "ACP-NEW-002",
+                f"a message for {session_id!r} came before the answer to session/new; expected the answer first",
+                request.entry,
+                early,
+                message.entry,
+            )
+
+    def _judge_id(self, session_id: str, message: Message) -> None:
+        known = self.state.memory.sessions.get(session_id)
+        # Who forgets its sessions when it ends may well count from 1 again.
+        remembers = any(offered(self.state.capabilities["agent"], each) for each in KEEPERS)
+        taken = session_id in self.state.sessions or (known is not None and not known.deleted and remembers)
+        before = self._issued.get(session_id)
+        self.judge(
+            "ACP-NEW-001",
+            bool(session_id) and not taken,
+            f"session/new answered with {session_id!r}, which is an id in use; expected a new one",
+            *([before] if before else []),
+            message.entry,
+        )
+        self._issued[session_id] = message.entry
+
+    @watch("update", "request")
+    def see_agent(self, message: Message) -> None:
+        if message.sender != "agent":
+            return
+        session_id = message.params.get("sessionId")
+        if not isinstance(session_id, str):
+            return
+        if session_id in self.state.sessions:
+            self.saw("ACP-NEW-003")
+            return
+        if session_id in self.state.opening or self.state.initialized is None or len(self._held) >= MAX_HELD:
+            return
+        self._held.setdefault(session_id, message.entry)
+
+    @watch("request fs/read_text_file", "request fs/write_text_file", "request terminal/create")
+    def see_place(self, message: Message) -> None:
+        session = self.state.session(message)
+        path = text(message.params, "cwd" if message.method == "terminal/create" else "path")
+        if session is None or session.cwd is None or path is None or not is_absolute(path):
+            return
+        inside = any(is_within(path, root) for root in session.roots)
+        home = self.state.home
+        if home is not None and not any(is_within(home, root) for root in session.roots):
+            self.judge(
+                "ACP-NEW-005",
+                inside or not is_within(path, home),
+                f"{message.method} is for {path!r}, where the agent was started; expected it in {session.cwd!r}",
+                session.opened.entry,
+                message.entry,
+            )
+            if not inside and is_within(path, home):
+                return
+        self.judge(
+            "ACP-NEW-006",
+            inside,
+            f"{message.method} is for {path!r}, outside of {session.roots}",
+            session.opened.entry,
+            message.entry,
+        )
+
+    def end(self) -> None:
+        for session_id, entry in self._held.items():
+            if session_id in self.state.sessions:
+                continue
+            self.fail("ACP-NEW-003", f"the agent speaks of the session {session_id!r}, which was never opened", entry)
+        self._held.clear()
+
+
+class _Replay:
+    """What came between a session/load or session/resume and its answer."""
+
+    def __init__(self) -> None:
+        self.first: Entry | None = None
+        self.user: list[str] = []
+        self.agent = False
+
+
+class LoadObserver(Observer):
+    """Judges session/load."""
+
+    area: ClassVar[str] = "LOAD"
+
+    def __init__(self, court: Court) -> None:
+        super().__init__(court)
+        self._replays: dict[str, _Replay] = {}
+        self._loaded: dict[str, Entry] = {}
+        """Answers to session/load after which nothing was asked in the session."""
+
+    @watch("request session/load")
+    def see_load(self, message: Message) -> None:
+        session_id = text(message.params, "sessionId")
+        if session_id is not None:
+            self._replays[session_id] = _Replay()
+            self._loaded.pop(session_id, None)
+        if self.state.initialized is not None:
+            self.judge(
+                "ACP-LOAD-101",
+                offered(self.state.capabilities["agent"], "loadSession"),
+                "session/load was called, which the agent did not advertise",
+                self.state.initialized.entry,
+                message.entry,
+            )
+
+    @watch("request session/prompt", "request session/resume")
+    def see_going_on(self, message: Message) -> None:
+        self._loaded.pop(text(message.params, "sessionId") or "", None)
+
+    @watch("update")
+    def see_update(self, message: Message) -> None:
+        if not self._replays and not self._loaded:
+            return
+        session_id = text(message.params, "sessionId") or ""
+        update = message.update
+        kind = update.get("sessionUpdate")
+        replay = self._replays.get(session_id)
+        if replay is not None and kind in CONTENT:
+            replay.first = replay.first or message.entry
+            if kind == "user_message_chunk":
+                replay.user.append(text(part(update, "content"), "text") or "")
+            replay.agent = replay.agent or kind == "agent_message_chunk"
+        loaded = self._loaded.get(session_id)
+        session = self.state.sessions.get(session_id)
+        is_idle = session is None or session.turn is None
+        if loaded is not None and is_idle and kind in CONTENT:
+            del self._loaded[session_id]
+            self.fail(
+                "ACP-LOAD-002",
+                f"a {kind} came after the answer to session/load; expected the whole replay before it",
+                loaded,
+                message.entry,
+            )
+
+    @watch("answer session/load")
+    def see_loaded(self, message: Message) -> None:
+        request = message.request
+        session_id = text(request.params, "sessionId") if request is not None else None
+        if request is None or session_id is None:
+            return
+        replay = self._replays.pop(session_id, None)
+        if session_id.startswith(INVENTED):
+            self.judge(
+                "ACP-LOAD-003",
+                message.kind == "error",
+                "session/load of a session that never was succeeded; expected an error",
+                request.entry,
+                message.entry,
+            )
+            return
+        past = self.state.memory.sessions.get(session_id)
+        if message.kind == "error" or replay is None:
+            return
+        self._loaded[session_id] = message.entry
+        if past is None or not past.prompts or not past.spoke:
+            return
+        self.saw("ACP-LOAD-002")
+        self.judge(
+            "ACP-LOAD-001",
+            replay.first is not None,
+            "session/load of a session with a conversation replayed nothing",
+            request.entry,
+            message.entry,
+        )
+        if replay.first is not None:
+            self._judge_replay(replay, past.prompts, (request.entry, replay.first, message.entry))
+
+    def _judge_replay(self, replay: _Replay, prompts: list[str], entries: tuple[Entry, ...]) -> None:
+        missing = [name for name, there in (("user", bool(replay.user)), ("agent", replay.agent)) if not there]
+        self.judge(
+            "ACP-LOAD-004", not missing, f"the replay has no message of the {' or the '.join(missing)}", *entries
+        )
+        said = "".join(replay.user)
+        places = [said.find(each) for each in prompts if each and prompts.count(each) == 1]
+        found = [each for each in places if each >= 0]
+        if len(found) > 1:
+            self.judge(
+                "ACP-LOAD-005",
+                found == sorted(found),
+                "the replay has the user's messages in another order than they were sent",
+                *entries,
+            )
+
+
+class ResumeObserver(Observer):
+    """Judges session/resume."""
+
+    area: ClassVar[str] = "RESUME"
+
+    def __init__(self, court: Court) -> None:
+        super().__init__(court)
+        self._replayed: dict[str, Entry | None] = {}
+
+    @watch("request session/resume")
+    def see_resume(self, message: Message) -> None:
+        self._replayed[text(message.params, "sessionId") or ""] = None
+        if self.state.initialized is not None:
+            self.judge(
+                "ACP-RESUME-101",
+                offered(self.state.capabilities["agent"], "sessionCapabilities.resume"),
+                "session/resume was called, which the agent did not advertise",
+                self.state.initialized.entry,
+                message.entry,
+            )
+
+    @watch("update")
+    def see_update(self, message: Message) -> None:
+        if not self._replayed:
+            return
+        session_id = text(message.params, "sessionId") or ""
+        session = self.state.sessions.get(session_id)
+        is_running = session is not None and session.turn is not None
+        is_content = message.update.get("sessionUpdate") in CONTENT
+        if is_content and not is_running and self._replayed.get(session_id, message.entry) is None:
+            self._replayed[session_id] = message.entry
+
+    @watch("answer session/resume")
+    def see_resumed(self, message: Message) -> None:
+        request = message.request
+        session_id = text(request.params, "sessionId") if request is not None else None
+        if request is None or session_id is None:
+            return
+        replayed = self._replayed.pop(session_id, None)
+        if session_id.startswith(INVENTED):
+            self.judge(
+                "ACP-RESUME-002",
+                message.kind == "error",
+                "session/resume of a session that never was succeeded; expected an error",
+                request.entry,
+                message.entry,
+            )
+            return
+        past = self.state.memory.sessions.get(session_id)
+        if replayed is not None:
+            self.fail(
+                "ACP-RESUME-001",
+                "session/resume replayed the conversation; expected no updates of it before the answer",
+                request.entry,
+                replayed,
+                message.entry,
+            )
+        elif message.kind == "result" and past is not None and past.spoke:
+            self.saw("ACP-RESUME-001")
+
+
+class McpObserver(Observer):
+    """Judges the MCP servers of sessions."""
+
+    area: ClassVar[str] = "MCP"
+
+    @watch(*OPENERS)
+    def see_opening(self, message: Message) -> None:
+        for server in parts(message.params, "mcpServers"):
+            transport = text(server, "type")
+            if transport in ("http", "sse") and self.state.initialized is not None:
+                self.judge(
+                    "ACP-MCP-102",
+                    offered(self.state.capabilities["agent"], f"mcpCapabilities.{transport}"),
+                    f"an MCP server over {transport} was sent, which the agent did not advertise",
+                    self.state.initialized.entry,
+                    message.entry,
+                )
+            command = text(server, "command")
+            if transport is None and command is not None:
+                self.judge(
+                    "ACP-MCP-103",
+                    is_absolute(command),
+                    f"the command of an MCP server is {command!r}; expected an absolute path",
+                    message.entry,
+                )
+
+    @watch("answer session/new")
+    def see_opened(self, message: Message) -> None:
+        request = message.request
+        if request is None or self.state.initialized is None:
+            return
+        cwd = text(request.params, "cwd")
+        servers = parts(request.params, "mcpServers")
+        if cwd is None or not is_absolute(cwd) or not servers or not request.fits:
+            return
+        refused = message.code in (INVALID_PARAMS, METHOD_NOT_FOUND)
+        kinds = {text(each, "type") or "stdio" for each in servers}
+        if kinds == {"stdio"}:
+            self.judge(
+                "ACP-MCP-001",
+                not refused,
+                f"session/new with an MCP server on stdio was refused with {message.code}; every agent takes those",
+                request.entry,
+                message.entry,
+            )
+        elif kinds <= {"stdio", "http", "sse"} and all(
+            kind == "stdio" or offered(self.state.capabilities["agent"], f"mcpCapabilities.{kind}") for kind in kinds
+        ):
+            self.judge(
+                "ACP-MCP-004",
+                not refused,
+                f"session/new with {sorted(kinds)} MCP servers was refused with {message.code}, though advertised",
+                self.state.initialized.entry,
+                request.entry,
+                message.entry,
+            )
+
+    @watch("event mcp")
+    def see_server(self, message: Message) -> None:
+        word, _, name = message.entry.event.removeprefix("mcp ").partition(" ")
+        match word:
+            case "connected":
+                self.saw("ACP-MCP-002")
+            case "missed":
+                self.fail("ACP-MCP-002", f"the MCP server {name!r} was not connected to", message.entry)
+            case "alone":
+                self.saw("ACP-MCP-003")
+            case "leaked":
+                self.fail("ACP-MCP-003", f"the MCP server {name!r} was reached from another session", message.entry)
+            case _:
+                pass

@@ -1,0 +1,315 @@
+"""Watches requests and responses of both sides: ids, answers, errors, and what ends a process."""
+
+from typing import ClassVar
+
+from dragoman.check.conversation import Entry, Side
+from dragoman.check.judge.memory import INVENTED
+from dragoman.check.judge.message import Message, Noise
+from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.judge.state import OTHER, PROOF_S
+from dragoman.protocol.methods import METHODS, NOTIFICATIONS, REQUESTS
+
+SILENCE_S = 30.0
+"""A request that is this old, with a side that went on talking, is one that will get no answer."""
+METHOD_NOT_FOUND = -32601
+CANCELLED = -32800
+
+PATIENT = frozenset(
+    {
+        "authenticate",
+        "session/prompt",
+        "session/request_permission",
+        "elicitation/create",
+        "terminal/wait_for_exit",
+        "mcp/message",
+        "mcp/connect",
+    }
+)
+"""Requests that wait for a person, a model or a program, and may take as long as those do."""
+
+
+def rule(side: Side, number: int) -> str:
+    """Return the id of a rule that both sides have, for one of them."""
+    return f"ACP-WIRE-{number + (100 if side == 'client' else 0):03d}"
+
+
+def extension_rule(side: Side, number: int) -> str:
+    """Return the id of a rule on extensions that both sides have, for one of them."""
+    return f"ACP-EXT-{number + (100 if side == 'client' else 0):03d}"
+
+
+class RpcObserver(Observer):
+    """Judges JSON-RPC as such."""
+
+    area: ClassVar[str] = "WIRE"
+
+    def __init__(self, court: Court) -> None:
+        super().__init__(court)
+        self._garbage: dict[Side, int] = {"agent": 0, "client": 0}
+        """Lines of a side that the other one may answer with an error for the id null."""
+        self._strange: dict[Side, Entry] = {}
+        """The last notification of a side that the protocol does not have."""
+        self._told: dict[Side, Entry] = {}
+        """The first notification of a side that the other one has not yet been seen to leave unanswered."""
+        self._death: Entry | None = None
+        """The end of the agent, if a prompt was running then."""
+
+    def see_noise(self, noise: Noise) -> None:
+        self._garbage[noise.entry.sender] += 1
+
+    @watch("request")
+    def see_request(self, message: Message) -> None:
+        side = message.sender
+        open_requests = self.state.pending[side]
+        if open_requests:
+            self.judge(
+                rule(side, 7),
+                message.id not in open_requests,
+                f"the id {message.id!r} is that of a request that is still open; expected a new one",
+                message.entry,
+                *([open_requests[message.id].entry] if message.id in open_requests else []),
+            )
+        if message.flaws or message.id is None:
+            self._garbage[side] += 1
+        is_fraction = isinstance(message.id, float) and not message.id.is_integer()
+        self.judge(
+            rule(side, 26),
+            message.id is not None and not is_fraction,
+            f"the id of the request is {message.id!r}; expected a string or a whole number",
+            message.entry,
+        )
+        known = NOTIFICATIONS.get(message.method) if message.method not in REQUESTS else REQUESTS[message.method]
+        if known is not None:
+            self.judge(
+                rule(side, 23),
+                message.method in REQUESTS,
+                f"{message.method} came with an id; expected a notification",
+                message.entry,
+            )
+            self._judge_side(message)
+
+    @watch("notification")
+    def see_notification(self, message: Message) -> None:
+        side, method = message.sender, message.method
+        self._told.setdefault(side, message.entry)
+        if message.flaws:
+            self._garbage[side] += 1
+        if method not in METHODS:
+            self._strange[side] = message.entry
+            return
+        if method == "session/request_permission":
+            return
+        self.judge(
+            rule(side, 23), method in NOTIFICATIONS, f"{method} came without an id; expected a request", message.entry
+        )
+        self._judge_side(message)
+
+    @watch("update")
+    def see_update(self, message: Message) -> None:
+        if message.sender == "client":
+            self._judge_side(message)
+
+    def _judge_side(self, message: Message) -> None:
+        handled_by = METHODS[message.method].side
+        self.judge(
+            rule(message.sender, 24),
+            handled_by != message.sender,
+            f"the {message.sender} sent {message.method}, which is for the {message.sender} to take",
+            message.entry,
+        )
+
+    @watch("answer")
+    def see_answer(self, message: Message) -> None:
+        side, request = message.sender, message.request
+        if message.kind == "error":
+            self._judge_error(message)
+        if request is None:
+            self._see_stray(message)
+            return
+        self.saw(rule(side, 6))
+        self.saw(rule(side, 11))
+        if type(message.id) is not type(request.id) or message.id != request.id:
+            self._tell_id(message, request)
+        elif isinstance(request.id, str):
+            self.saw(rule(side, 5))
+        self._judge_silence(side, request)
+        self._judge_unknown(message, request)
+        if request.cancelled is not None:
+            self._judge_cancelled(message, request, request.cancelled)
+
+    def _judge_error(self, message: Message) -> None:
+        error = message.body
+        ok = (
+            isinstance(error, dict)
+            and isinstance(message.params.get("code"), int)
+            and isinstance(message.params.get("message"), str)
+        )
+        self.judge(
+            rule(message.sender, 9),
+            ok,
+            "the error has no integer code or no message; expected both",
+            message.entry,
+        )
+
+    def _judge_silence(self, side: Side, request: Message) -> None:
+        """An answer to a later request shows that a notification before it was left alone, and not deadly."""
+        other = OTHER[side]
+        told = self._told.get(other)
+        if told is not None and told.n < request.entry.n:
+            self.saw(rule(side, 8))
+            del self._told[other]
+        strange = self._strange.get(other)
+        if strange is not None and strange.n < request.entry.n:
+            self.saw(extension_rule(side, 4))
+            del self._strange[other]
+
+    def _judge_unknown(self, answer: Message, request: Message) -> None:
+        side = answer.sender
+        detail = f"{request.method} was answered with {_kind(answer)}; expected the error -32601"
+        if request.method.startswith("_"):
+            if INVENTED in request.method:
+                self.judge(
+                    extension_rule(side, 3), answer.code == METHOD_NOT_FOUND, detail, request.entry, answer.entry
+                )
+        elif request.method not in METHODS:
+            self.judge(rule(side, 10), answer.code == METHOD_NOT_FOUND, detail, request.entry, answer.entry)
+
+    def _judge_cancelled(self, answer: Message, request: Message, cancel: Entry) -> None:
+        surely_read = answer.entry.at_s - cancel.at_s >= PROOF_S
+        if answer.kind == "error" and answer.code not in (CANCELLED, METHOD_NOT_FOUND) and not surely_read:
+            return
+        self.judge(
+            rule(answer.sender, 25),
+            answer.kind == "result" or answer.code in (CANCELLED, METHOD_NOT_FOUND),
+            f"a cancelled {request.method} was answered with {_kind(answer)}; expected a result or the error -32800",
+            request.entry,
+            cancel,
+            answer.entry,
+        )
+
+    def _tell_id(self, answer: Message, request: Message) -> None:
+        self.fail(
+            rule(answer.sender, 5),
+            f"the response has the id {answer.id!r}, the request {request.id!r}; expected it to the letter",
+            request.entry,
+            answer.entry,
+        )
+
+    def _see_stray(self, message: Message) -> None:
+        side = message.sender
+        other = OTHER[side]
+        if message.id is None and message.kind == "error" and self._garbage[other] > 0:
+            self._garbage[other] -= 1
+            return
+        strings = [each for each in self.state.pending[other].values() if isinstance(each.id, str)]
+        if message.id is None and strings and other not in self._told:
+            self._tell_id(message, strings[0])
+            del self.state.pending[other][strings[0].id]
+            return
+        told = self._strange.get(other) or self._told.get(other)
+        if message.id is None and told is not None:
+            self.fail(rule(side, 8), "a notification was answered; expected silence", told, message.entry)
+            return
+        if not self.state.is_whole:
+            return
+        twice = self.state.retired[other].get(message.id)
+        self.fail(
+            rule(side, 6),
+            f"a second response to {twice.event}" if twice else f"no request has the id {message.id!r}",
+            *([twice] if twice else []),
+            message.entry,
+        )
+
+    @watch("event waited")
+    def see_waited(self, message: Message) -> None:
+        side = message.sender
+        for request in tuple(self.state.pending[OTHER[side]].values()):
+            if request.cancelled is not None:
+                self._tell_unanswered(rule(side, 25), side, request, message.entry)
+            elif request.method not in PATIENT:
+                self._tell_unanswered(rule(side, 11), side, request, message.entry)
+
+    @watch("event exited")
+    def see_death(self, message: Message) -> None:
+        if message.sender == "client" and self._death is not None:
+            self.saw("ACP-WIRE-113")
+        elif message.sender == "agent" and any(each.running() for each in self.state.sessions.values()):
+            self._death = message.entry
+
+    @watch("event waited")
+    def see_hanging(self, message: Message) -> None:
+        if message.sender == "client" and self._death is not None:
+            self.fail(
+                "ACP-WIRE-113",
+                f"the agent died while a prompt was running, and the client is still there; {message.entry.event} s",
+                self._death,
+                message.entry,
+            )
+
+    @watch("event exited")
+    def see_exit(self, message: Message) -> None:
+        side = message.sender
+        closed = self.state.closed.get(side)
+        if closed is not None:
+            self._see_orderly_exit(side, closed)
+            return
+        strange = self._strange.get(OTHER[side])
+        if self.state.explained is message.entry:
+            return
+        if strange is not None:
+            self.fail(
+                extension_rule(side, 4),
+                f"the {side} {message.entry.event} after a notification that it did not know; expected it to go on",
+                strange,
+                message.entry,
+            )
+        elif side == "agent":
+            self._tell_exit(message)
+
+    def _see_orderly_exit(self, side: Side, closed: Entry) -> None:
+        if side == "agent" and closed.event == "stdin closed":
+            self.saw("ACP-WIRE-017")
+            self.saw("ACP-WIRE-019")
+
+    def _tell_exit(self, message: Message) -> None:
+        last = self.state.last.get("client")
+        self.fail(
+            "ACP-WIRE-019",
+            f"the agent {message.entry.event} though its stdin was open; expected it to stay",
+            *([last] if last else []),
+            message.entry,
+        )
+
+    @watch("event killed")
+    def see_kill(self, message: Message) -> None:
+        closed = self.state.closed.get(message.sender)
+        if message.sender == "agent" and closed is not None and closed.event == "stdin closed":
+            waited = message.entry.at_s - closed.at_s
+            self.fail(
+                "ACP-WIRE-017",
+                f"the agent was still there {waited:.1f} s after its stdin was closed; expected it to end",
+                closed,
+                message.entry,
+            )
+
+    @watch("event orphans")
+    def see_orphans(self, message: Message) -> None:
+        count = message.entry.event.partition(" ")[2]
+        self.judge("ACP-WIRE-018", count == "0", f"{count} children were left behind; expected none", message.entry)
+
+    def end(self) -> None:
+        for side in ("agent", "client"):
+            last = self.state.last.get(side)
+            for request in tuple(self.state.pending[OTHER[side]].values()):
+                old = last is not None and last.at_s - request.entry.at_s >= SILENCE_S
+                if old and last is not None and request.method not in PATIENT and request.cancelled is None:
+                    self._tell_unanswered(rule(side, 11), side, request, last)
+
+    def _tell_unanswered(self, rule_id: str, side: Side, request: Message, proof: Entry) -> None:
+        # Told once: it stays open, and would be found again.
+        self.state.pending[OTHER[side]].pop(request.id, None)
+        self.fail(rule_id, f"{request.method} got no answer from the {side}", request.entry, proof)
+
+
+def _kind(answer: Message) -> str:
+    return "a result" if answer.kind == "result" else f"the error {answer.code}"

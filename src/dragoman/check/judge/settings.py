@@ -1,0 +1,224 @@
+"""Watches modes and config options of sessions."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from dragoman.check.judge.field import offered, part, parts, text
+from dragoman.check.judge.message import Json, Message, Object
+from dragoman.check.judge.observer import Observer, watch
+
+OPENED = ("result session/new", "result session/load", "result session/resume")
+CATEGORIES = frozenset({"mode", "model", "model_config", "thought_level"})
+
+
+class ModeObserver(Observer):
+    """Judges session modes."""
+
+    area: ClassVar[str] = "MODE"
+
+    @watch(*OPENED)
+    def see_opened(self, message: Message) -> None:
+        modes = part(message.params, "modes")
+        if not modes:
+            return
+        ids = [text(each, "id") for each in parts(modes, "availableModes")]
+        current = text(modes, "currentModeId")
+        if current is not None:
+            self.judge(
+                "ACP-MODE-001", current in ids, f"currentModeId is {current!r}; expected one of {ids}", message.entry
+            )
+        self.judge("ACP-MODE-002", len(set(ids)) == len(ids), f"modes share an id: {ids}", message.entry)
+
+    @watch("request session/set_mode")
+    def see_set(self, message: Message) -> None:
+        session = self.state.session(message)
+        if session is None:
+            return
+        mode = text(message.params, "modeId")
+        self.judge(
+            "ACP-MODE-101",
+            mode in (session.modes or ()),
+            f"session/set_mode with {mode!r}; expected one of {sorted(session.modes or ())}",
+            session.opened.entry,
+            message.entry,
+        )
+
+    @watch("answer session/set_mode")
+    def see_was_set(self, message: Message) -> None:
+        session, request = self.state.asked_session(message), message.request
+        if session is None or request is None or session.modes is None:
+            return
+        mode = text(request.params, "modeId")
+        if mode is not None and mode not in session.modes:
+            self.judge(
+                "ACP-MODE-003",
+                message.kind == "error",
+                f"session/set_mode with {mode!r}, which is not available, succeeded; expected an error",
+                session.opened.entry,
+                request.entry,
+                message.entry,
+            )
+
+    @watch("update current_mode_update")
+    def see_change(self, message: Message) -> None:
+        session = self.state.session(message)
+        mode = text(message.update, "currentModeId")
+        if session is None or mode is None:
+            return
+        if session.modes is not None:
+            self.judge(
+                "ACP-MODE-005",
+                mode in session.modes,
+                f"the mode changed to {mode!r}; expected one of {sorted(session.modes)}",
+                session.opened.entry,
+                message.entry,
+            )
+
+
+class ConfigObserver(Observer):
+    """Judges config options."""
+
+    area: ClassVar[str] = "CONFIG"
+
+    @watch(*OPENED)
+    def see_opened(self, message: Message) -> None:
+        self._judge_options(message.params, message)
+        options = [each for each in parts(message.params, "configOptions") if text(each, "category") == "mode"]
+        if not options:
+            return
+        modes = part(message.params, "modes")
+        self.judge(
+            "ACP-CONFIG-007",
+            bool(modes),
+            "there is an option of the category mode, but no modes for clients that do not know options",
+            message.entry,
+        )
+        if modes:
+            value, mode = options[0].get("currentValue"), modes.get("currentModeId")
+            self.judge(
+                "ACP-CONFIG-006",
+                value == mode,
+                f"currentModeId is {mode!r} and the option for it {value!r}; expected the same",
+                message.entry,
+            )
+
+    @watch("update config_option_update")
+    def see_change(self, message: Message) -> None:
+        self._judge_options(message.update, message)
+
+    @watch("request session/set_config_option")
+    def see_set(self, message: Message) -> None:
+        session = self.state.session(message)
+        name, value = text(message.params, "configId"), message.params.get("value")
+        if session is None or name is None:
+            return
+        option = session.options.get(name)
+        self.judge(
+            "ACP-CONFIG-102",
+            option is not None,
+            f"configId is {name!r}; expected one of {sorted(session.options)}",
+            session.opened.entry,
+            message.entry,
+        )
+        if option is not None:
+            self.judge(
+                "ACP-CONFIG-101",
+                takes(option, value),
+                f"the option {name!r} was set to {value!r}, which it does not offer",
+                session.opened.entry,
+                message.entry,
+            )
+
+    @watch("answer session/set_config_option")
+    def see_was_set(self, message: Message) -> None:
+        session, request = self.state.asked_session(message), message.request
+        name = text(request.params, "configId") if request is not None else None
+        if session is None or request is None or name is None or not session.options:
+            return
+        option, value = session.options.get(name), request.params.get("value")
+        if option is None or not takes(option, value):
+            self.judge(
+                "ACP-CONFIG-009",
+                message.kind == "error",
+                f"setting {name!r} to {value!r}, which is not offered, succeeded; expected an error",
+                session.opened.entry,
+                request.entry,
+                message.entry,
+            )
+            return
+        if message.kind == "error":
+            return
+        self._judge_options(message.params, message)
+        now = [each for each in parts(message.params, "configOptions") if text(each, "id") == name]
+        self.judge(
+            "ACP-CONFIG-002",
+            bool(now),
+            f"the answer does not have the option {name!r} that was set; expected all options",
+            request.entry,
+            message.entry,
+        )
+        if now:
+            self.judge(
+                "ACP-CONFIG-003",
+                now[0].get("currentValue") == value,
+                f"{name!r} was set to {value!r} and is {now[0].get('currentValue')!r}",
+                request.entry,
+                message.entry,
+            )
+
+    def _judge_options(self, value: Object, message: Message) -> None:
+        options = parts(value, "configOptions")
+        if not options:
+            return
+        ids = [text(each, "id") for each in options]
+        self.judge("ACP-CONFIG-005", len(set(ids)) == len(ids), f"options share an id: {ids}", message.entry)
+        if self.state.initialized is not None:
+            able = offered(self.state.capabilities["client"], "session.configOptions.boolean")
+            booleans = [text(each, "id") for each in options if text(each, "type") == "boolean"]
+            self.judge(
+                "ACP-CONFIG-001",
+                able or not booleans,
+                f"the boolean options {booleans} are sent to a client that did not advertise them",
+                *([self.state.initialize.entry] if self.state.initialize else []),
+                message.entry,
+            )
+        for option in options:
+            self._judge_option(option, message)
+
+    def _judge_option(self, option: Object, message: Message) -> None:
+        name, current = text(option, "id"), option.get("currentValue")
+        if text(option, "type") == "select" and isinstance(current, str):
+            self.judge(
+                "ACP-CONFIG-004",
+                takes(option, current),
+                f"the option {name!r} is {current!r}, which it does not offer",
+                message.entry,
+            )
+        category = text(option, "category")
+        if category is not None:
+            self.judge(
+                "ACP-CONFIG-008",
+                category in CATEGORIES or category.startswith("_"),
+                f"the option {name!r} has the category {category!r}; "
+                f"expected one of {sorted(CATEGORIES)}, or a name that begins with an underscore",
+                message.entry,
+            )
+
+
+def takes(option: Object, value: Json) -> bool:
+    """Tell whether an option offers a value; of types that nobody knows, any."""
+    match text(option, "type"):
+        case "boolean":
+            return isinstance(value, bool)
+        case "select":
+            return value in list(_values(option))
+        case _:
+            return True
+
+
+def _values(option: Object) -> Iterator[Json]:
+    for each in parts(option, "options"):
+        if "options" in each:
+            yield from _values(each)
+        else:
+            yield each.get("value")

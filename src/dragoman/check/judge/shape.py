@@ -1,0 +1,215 @@
+"""Watches the shape of every message, against the schema, in both directions.
+
+What does not fit is a breach of the rule for its kind of mistake: a wrong discriminator, wrong casing, or one of the
+places that are known to go wrong. Failing that, it is one of the area that the place belongs to, or of the general
+rule.
+"""
+
+import re
+from collections import Counter
+from typing import Any, ClassVar, cast
+
+from dragoman.check.conversation import Side
+from dragoman.check.judge.fit import Fitter, Flaw, is_mendable
+from dragoman.check.judge.message import Json, Message, Object
+from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.judge.rpc import rule
+from dragoman.protocol.misfit import Missing
+
+INVALID_PARAMS = -32602
+
+_ALWAYS = {
+    "agent": ("ACP-WIRE-020", "ACP-WIRE-022", "ACP-EXT-001"),
+    "client": ("ACP-WIRE-120", "ACP-WIRE-122", "ACP-EXT-101"),
+}
+_TAGS = frozenset({"sessionUpdate", "type", "outcome", "mode", "action"})
+
+PLACES: tuple[tuple[str, str, str], ...] = (
+    ("result initialize", r"result\.protocolVersion", "ACP-INIT-002"),
+    ("request initialize", r"params\.protocolVersion", "ACP-INIT-102"),
+    ("result initialize", r"result", "ACP-INIT-001"),
+    ("result session/prompt", r"result\.stopReason", "ACP-PROMPT-001"),
+    ("result session/request_permission", r"result", "ACP-PERM-101"),
+    ("request session/(new|load|resume)", r"params\.mcpServers", "ACP-MCP-101"),
+    ("result session/new", r"result\.sessionId", "ACP-NEW-001"),
+    ("result session/.*", r"result\.modes", "ACP-MODE-006"),
+    ("result session/.*", r"result\.configOptions", "ACP-CONFIG-010"),
+    ("request session/prompt", r"params\.prompt", "ACP-CONTENT-101"),
+    ("update current_mode_update", r"params\.update\.", "ACP-MODE-004"),
+    ("update config_option_update", r"params\.update\.", "ACP-CONFIG-010"),
+    ("update plan.*", r"params\.update\.", "ACP-PLAN-001"),
+    ("update available_commands_update", r"params\.update\.", "ACP-CMD-001"),
+    ("update .*_chunk", r"params\.update\.content", "ACP-CONTENT-001"),
+    ("update tool_call(_update)?", r"params\.update\.content\[\d+\]\.content", "ACP-CONTENT-001"),
+    ("update tool_call(_update)?", r"params\.update\.", "ACP-TOOL-010"),
+    ("request session/request_permission", r"params", "ACP-PERM-006"),
+    ("request fs/.*", r"params", "ACP-FS-005"),
+    ("result fs/.*", r"result", "ACP-FS-103"),
+    ("request terminal/.*", r"params", "ACP-TERM-006"),
+    ("result terminal/.*", r"result", "ACP-TERM-107"),
+    ("request elicitation/.*", r"params", "ACP-ELICIT-008"),
+    ("notification elicitation/.*", r"params", "ACP-ELICIT-008"),
+    ("result elicitation/.*", r"result", "ACP-ELICIT-101"),
+)
+"""Kinds of messages, paths in them, and the rule for what is wrong there; the first that matches is taken."""
+
+OWN = ("ACP-INIT", "ACP-PROMPT", "ACP-PERM-1", "ACP-MCP", "ACP-MODE-004", "ACP-ELICIT-1")
+"""Rules that are about one mistake, however it is made: casing and discriminators are not told apart there."""
+
+
+class ShapeObserver(Observer):
+    """Judges whether messages fit the schema."""
+
+    area: ClassVar[str] = "WIRE"
+
+    def __init__(self, court: Court) -> None:
+        super().__init__(court)
+        self._court = court
+        self._fitter = Fitter()
+        self._fitting: Counter[tuple[Side, str, str]] = Counter()
+        self._misfits: dict[tuple[Side, Json], Flaw] = {}
+        """What is wrong with requests that are open, by the side that asked and by id."""
+
+    def count(self) -> None:
+        for (side, kind, name), times in self._fitting.items():
+            for each in {*_ALWAYS[side], *_exercised(side, kind, name)}:
+                self._court.saw_many(each, times)
+        self._fitting.clear()
+
+    @watch("message")
+    def see(self, message: Message) -> None:
+        kind, name = _key(message)
+        flaws = () if message.fits else self._fitter.find_flaws(message)
+        message.fits = not any(flaw.misfit is not None for flaw in flaws)
+        if not flaws:
+            self._fitting[message.sender, kind, name] += 1
+            return
+        for flaw in flaws:
+            self._tell(message, flaw, f"{kind} {name}")
+        if message.kind == "request" and not message.fits and not is_mendable(message):
+            self._misfits[message.sender, message.id] = flaws[0]
+
+    @watch("answer")
+    def see_answer(self, message: Message) -> None:
+        """A request that could not be understood is to be refused."""
+        request = message.request
+        if request is None or not self._misfits:
+            return
+        flaw = self._misfits.pop((request.sender, request.id), None)
+        if flaw is None:
+            return
+        wrong = f"{request.method} with {flaw.path}: {flaw.problem}, was answered with"
+        self.judge(
+            rule(message.sender, 15),
+            message.kind == "error",
+            f"{wrong} a result; expected an error",
+            request.entry,
+            message.entry,
+        )
+        if message.sender == "agent" and message.kind == "error":
+            self.judge(
+                "ACP-WIRE-016",
+                message.code == INVALID_PARAMS,
+                f"{wrong} the error {message.code}; expected -32602",
+                request.entry,
+                message.entry,
+            )
+
+    def _tell(self, message: Message, flaw: Flaw, key: str) -> None:
+        if message.kind == "error":
+            return
+        side = message.sender
+        if flaw.misfit is None:
+            extra = "ACP-EXT-101" if side == "client" else "ACP-EXT-001"
+            self.fail(extra, f"{flaw.path}: {flaw.problem}; expected custom data in _meta", message.entry)
+            return
+        if _is_extension(message, flaw):
+            return
+        self.fail(_find_rule(message, flaw, key), f"{flaw.path}: {_explain(flaw)}", message.entry)
+
+
+def _explain(flaw: Flaw) -> str:
+    expected = flaw.misfit.expected if flaw.misfit is not None else None
+    if expected is None or "expected" in flaw.problem:
+        return flaw.problem
+    return f"{flaw.problem}; expected {expected}"
+
+
+def _key(message: Message) -> tuple[str, str]:
+    if message.kind == "notification" and message.method == "session/update":
+        kind = message.update.get("sessionUpdate")
+        return "update", kind if isinstance(kind, str) else ""
+    return message.kind, message.method
+
+
+def _find_rule(message: Message, flaw: Flaw, key: str) -> str:
+    special = _find_place(message.sender, flaw.path, key)
+    if special is not None and special.startswith(OWN):
+        return special
+    root: Json = {"params": message.body, "result": message.body}
+    if _is_miscast(root, flaw):
+        return rule(message.sender, 22)
+    if _is_tag(flaw):
+        return rule(message.sender, 21)
+    return special or rule(message.sender, 20)
+
+
+def _find_place(side: Side, path: str, key: str) -> str | None:
+    for kind, place, found in PLACES:
+        if _role(found) == side and re.fullmatch(kind, key) and re.match(place, path):
+            return found
+    return None
+
+
+def _role(rule_id: str) -> Side:
+    return "client" if rule_id[-3] == "1" else "agent"
+
+
+def _exercised(side: Side, kind: str, name: str) -> list[str]:
+    """Return the rules on shape that a message of this kind is an occasion for."""
+    key = f"{kind} {name}"
+    found = [each for pattern, _, each in PLACES if _role(each) == side and re.fullmatch(pattern, key)]
+    if kind == "update" or name in ("session/request_permission", "session/prompt", "elicitation/create"):
+        found.append(rule(side, 21))
+    return found
+
+
+def _is_tag(flaw: Flaw) -> bool:
+    """Tell whether the field at fault says of what kind its object is: wrong, or not there."""
+    name = flaw.path.rpartition(".")[2]
+    if name not in _TAGS:
+        return False
+    return isinstance(flaw.misfit, Missing) or "one of" in (flaw.misfit.expected or "" if flaw.misfit else "")
+
+
+def _is_extension(message: Message, flaw: Flaw) -> bool:
+    """Tell whether the kind that nobody knows begins with an underscore, as kinds of one's own may."""
+    above, _, name = flaw.path.rpartition(".")
+    tag = _reach({"params": message.body, "result": message.body}, above).get(name)
+    return name in _TAGS and isinstance(tag, str) and tag.startswith("_")
+
+
+def _is_miscast(root: Json, flaw: Flaw) -> bool:
+    """Tell whether the right name is there in another casing: the key that is missing, or the value that is wrong."""
+    above, _, name = flaw.path.rpartition(".")
+    owner = _reach(root, above)
+    if isinstance(flaw.misfit, Missing):
+        return any(_plain(key) == _plain(name) for key in owner if key != name)
+    value = owner.get(name)
+    expected = (flaw.misfit.expected or "") if flaw.misfit is not None else ""
+    allowed = re.findall(r'"([^"]*)"', expected)
+    return isinstance(value, str) and any(_plain(each) == _plain(value) for each in allowed)
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _reach(root: Json, path: str) -> Object:
+    value: Any = root
+    for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
+        try:
+            value = value[int(index)] if index else value[name]
+        except (KeyError, IndexError, TypeError):
+            return {}
+    return cast("Object", value) if isinstance(value, dict) else {}

@@ -1,0 +1,356 @@
+"""Watches tool calls and the permission for them."""
+
+from typing import ClassVar
+
+from dragoman.check.conversation import Entry
+from dragoman.check.judge.field import is_absolute, number, part, parts, text
+from dragoman.check.judge.message import Message, Object
+from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.judge.session import FINISHED, Session, ToolCall
+
+CANCELLED = -32800
+
+
+class ToolObserver(Observer):
+    """Judges tool calls."""
+
+    area: ClassVar[str] = "TOOL"
+
+    @watch("update tool_call", "update tool_call_update")
+    def see_call(self, message: Message) -> None:
+        update = message.update
+        self._judge_places(update, message)
+        session = self.state.session(message)
+        call_id = text(update, "toolCallId")
+        if session is None or call_id is None or session.id in self.state.opening:
+            return
+        call = session.calls.get(call_id)
+        if update.get("sessionUpdate") == "tool_call":
+            self._judge_new(call, call_id, message)
+        else:
+            self._judge_update(session, call, update, message)
+
+    def _judge_new(self, call: ToolCall | None, call_id: str, message: Message) -> None:
+        self.saw("ACP-TOOL-001")
+        if call is not None and call.status in FINISHED:
+            self.fail(
+                "ACP-TOOL-001",
+                f"the tool call {call_id!r} is announced again after it had ended; expected a new id",
+                call.entry,
+                message.entry,
+            )
+
+    def _judge_update(self, session: Session, call: ToolCall | None, update: Object, message: Message) -> None:
+        self.saw("ACP-TOOL-002")
+        if call is None:
+            self.fail(
+                "ACP-TOOL-002",
+                f"an update of the tool call {text(update, 'toolCallId')!r}, which was not announced; "
+                "expected a tool_call first",
+                *([session.turn.prompt.entry] if session.turn else []),
+                message.entry,
+            )
+            return
+        status = text(update, "status")
+        if status is not None and (status in FINISHED or call.status in FINISHED):
+            self._judge_end(call, status, update, message)
+
+    def _judge_end(self, call: ToolCall, status: str, update: Object, message: Message) -> None:
+        if call.status in FINISHED:
+            self.judge(
+                "ACP-TOOL-004",
+                status in FINISHED,
+                f"the tool call {call.id!r} was {call.status} and is {status} now",
+                call.entry,
+                message.entry,
+            )
+        elif call.granted is not None:
+            self.judge(
+                "ACP-TOOL-008",
+                call.ran,
+                f"the tool call {call.id!r} was allowed and then {status}; expected in_progress before",
+                call.granted,
+                message.entry,
+            )
+        if status == "completed":
+            self._judge_completed(call, update, message)
+
+    def _judge_completed(self, call: ToolCall, update: Object, message: Message) -> None:
+        if call.rejected is not None:
+            self.judge(
+                "ACP-TOOL-006",
+                False,
+                f"the tool call {call.id!r} was rejected, and is reported as completed; expected failed",
+                call.entry,
+                call.rejected,
+                message.entry,
+            )
+            return
+        failed = part(update, "rawOutput").get("isError") is True
+        self.judge(
+            "ACP-TOOL-006",
+            not failed,
+            f"the output of the tool call {call.id!r} says isError, and it is reported as completed; expected failed",
+            call.entry,
+            message.entry,
+        )
+
+    def _judge_places(self, update: Object, message: Message) -> None:
+        for each in parts(update, "locations"):
+            self._judge_path(text(each, "path"), "location", message)
+            line = number(each, "line")
+            if line is not None:
+                self.saw("ACP-TOOL-009")
+                if line < 1:
+                    self.fail("ACP-TOOL-009", f"a location has the line {line:g}; lines begin with 1", message.entry)
+        for each in parts(update, "content"):
+            match each.get("type"):
+                case "diff":
+                    self._judge_path(text(each, "path"), "diff", message)
+                case "terminal":
+                    self._judge_terminal(text(each, "terminalId"), message)
+                case _:
+                    pass
+
+    def _judge_path(self, path: str | None, noun: str, message: Message) -> None:
+        if path is None:
+            return
+        self.saw("ACP-TOOL-005")
+        if not is_absolute(path):
+            self.fail("ACP-TOOL-005", f"a {noun} has the path {path!r}; expected it absolute", message.entry)
+
+    def _judge_terminal(self, terminal_id: str | None, message: Message) -> None:
+        is_replay = (text(message.params, "sessionId") or "") in self.state.opening
+        if terminal_id is None or is_replay or self.state.initialized is None:
+            return
+        self.judge(
+            "ACP-TOOL-007",
+            terminal_id in self.state.terminals,
+            f"a tool call shows the terminal {terminal_id!r}, which terminal/create never returned",
+            message.entry,
+        )
+
+    @watch("result session/prompt")
+    def see_turn_end(self, message: Message) -> None:
+        session = self.state.asked_session(message)
+        if session is None or text(message.params, "stopReason") != "end_turn":
+            return
+        turn = next((each for each in session.running() if each.prompt is message.request), None)
+        if turn is None or turn.cancel is not None or not turn.calls:
+            return
+        open_calls = [call for call in turn.calls.values() if call.status not in FINISHED]
+        self.judge(
+            "ACP-TOOL-003",
+            not open_calls,
+            f"the turn ended with tool calls that had not: {[(call.id, call.status) for call in open_calls]}",
+            *(call.entry for call in open_calls),
+            message.entry,
+        )
+
+
+class PermissionObserver(Observer):
+    """Judges permission requests and their answers."""
+
+    area: ClassVar[str] = "PERM"
+
+    def __init__(self, court: Court) -> None:
+        super().__init__(court)
+        self._dismissed: list[tuple[Message, Entry]] = []
+        """Requests answered with `cancelled` in a turn that was not, or not yet."""
+
+    @watch("notification session/request_permission")
+    def see_note(self, message: Message) -> None:
+        self.fail("ACP-PERM-003", "session/request_permission came without an id; expected a request", message.entry)
+
+    @watch("request session/request_permission")
+    def see_request(self, message: Message) -> None:
+        self.saw("ACP-PERM-003")
+        options = parts(message.params, "options")
+        ids = [text(each, "optionId") for each in options]
+        self.judge("ACP-PERM-002", len(set(ids)) == len(ids), f"options share an id: {ids}", message.entry)
+        if isinstance(message.params.get("options"), list):
+            self.judge("ACP-PERM-005", bool(options), "the permission request has no options", message.entry)
+        session = self.state.session(message)
+        call_id = text(part(message.params, "toolCall"), "toolCallId")
+        if session is not None and call_id is not None:
+            self.judge(
+                "ACP-PERM-001",
+                call_id in session.calls,
+                f"permission is asked for the tool call {call_id!r}, which was not announced",
+                message.entry,
+            )
+
+    @watch("update tool_call", "update tool_call_update")
+    def see_call(self, message: Message) -> None:
+        pending = self.state.pending["agent"]
+        if not pending:
+            return
+        update = message.update
+        call_id, status = text(update, "toolCallId"), text(update, "status")
+        for request in pending.values():
+            if (
+                request.method == "session/request_permission"
+                and text(part(request.params, "toolCall"), "toolCallId") == call_id
+                and text(request.params, "sessionId") == text(message.params, "sessionId")
+                and status in ("in_progress", "completed")
+                and not self._is_cancelled(request)
+            ):
+                self.fail(
+                    "ACP-PERM-004",
+                    f"the tool call {call_id!r} is {status} while permission is still asked for it",
+                    request.entry,
+                    message.entry,
+                )
+
+    def _is_cancelled(self, request: Message) -> bool:
+        session = self.state.session(request)
+        return session is not None and any(turn.cancel is not None for turn in session.running())
+
+    @watch("result session/request_permission")
+    def see_answer(self, message: Message) -> None:
+        request = message.request
+        if request is None:
+            return
+        self.saw("ACP-PERM-004")
+        outcome = part(message.params, "outcome")
+        chosen = text(outcome, "optionId")
+        if outcome.get("outcome") == "selected" and chosen is not None:
+            ids = [text(each, "optionId") for each in parts(request.params, "options")]
+            self.judge(
+                "ACP-PERM-102",
+                chosen in ids,
+                f"the option {chosen!r} was selected; expected one of {ids}",
+                request.entry,
+                message.entry,
+            )
+            self.saw("ACP-PERM-103")
+        elif outcome.get("outcome") == "cancelled":
+            self._see_dismissed(request, message)
+
+    def _see_dismissed(self, request: Message, answer: Message) -> None:
+        session = self.state.session(request)
+        kinds = [text(each, "kind") or "" for each in parts(request.params, "options")]
+        can_reject = any(kind.startswith("reject") for kind in kinds)
+        if session is None or session.turn is None or request.cancelled is not None or not can_reject:
+            return
+        if session.turn.cancel is not None or session.closing is not None:
+            self.saw("ACP-PERM-103")
+            return
+        self._dismissed.append((request, answer.entry))
+
+    @watch("answer session/prompt")
+    def see_turn_end(self, message: Message) -> None:
+        session = self.state.asked_session(message)
+        if session is not None and self._dismissed:
+            self._tell_dismissed(session)
+
+    @watch("event exited", "event killed", "event stdin")
+    def see_process_end(self, message: Message) -> None:
+        """What is cancelled because one side goes away is cancelled rightly."""
+        del message
+        self._dismissed.clear()
+
+    def _tell_dismissed(self, session: Session) -> None:
+        left: list[tuple[Message, Entry]] = []
+        for request, answer in self._dismissed:
+            if text(request.params, "sessionId") != session.id:
+                left.append((request, answer))
+                continue
+            was_cancelled = session.closing is not None or any(turn.cancel for turn in session.running())
+            self.judge(
+                "ACP-PERM-103",
+                was_cancelled,
+                "permission was answered with cancelled, though the turn was not cancelled; expected a reject option",
+                request.entry,
+                answer,
+            )
+        self._dismissed = left
+
+
+class PendingPermissionObserver(Observer):
+    """Judges what becomes of permission requests when their turn is cancelled."""
+
+    area: ClassVar[str] = "CANCEL"
+
+    def __init__(self, court: Court) -> None:
+        super().__init__(court)
+        self._owed: list[tuple[Message, Entry]] = []
+        """Requests of cancelled turns that have no answer yet, and the cancel."""
+        self._last: Entry | None = None
+
+    @watch("request", "answer")
+    def see_client(self, message: Message) -> None:
+        if message.sender == "client":
+            self._last = message.entry
+
+    @watch("notification session/cancel")
+    def see_cancel(self, message: Message) -> None:
+        session_id = text(message.params, "sessionId")
+        if session_id is None:
+            return
+        known = [request for request, _ in self._owed]
+        for request in self.state.open_requests("agent", session_id):
+            if request.method == "session/request_permission" and request not in known:
+                self._owed.append((request, message.entry))
+
+    @watch("request session/request_permission")
+    def see_late(self, message: Message) -> None:
+        session = self.state.session(message)
+        if session is not None and session.turn is not None and session.turn.cancel is not None:
+            self._owed.append((message, session.turn.cancel))
+
+    @watch("answer session/request_permission")
+    def see_answer(self, message: Message) -> None:
+        for owed in self._owed:
+            request, cancel = owed
+            if request is message.request:
+                self._owed.remove(owed)
+                self._judge_answer(request, cancel, message)
+                return
+
+    def _judge_answer(self, request: Message, cancel: Entry, answer: Message) -> None:
+        is_cancelled = part(answer.params, "outcome").get("outcome") == "cancelled"
+        by_request = answer.code == CANCELLED and request.cancelled is not None
+        outcome = text(part(answer.params, "outcome"), "outcome") or (
+            "an error" if answer.kind == "error" else "nothing"
+        )
+        self.judge(
+            "ACP-CANCEL-101",
+            is_cancelled or by_request,
+            f"a permission request of a cancelled turn was answered with {outcome}; expected cancelled",
+            request.entry,
+            cancel,
+            answer.entry,
+        )
+
+    @watch("request session/prompt", "event waited")
+    def see_next(self, message: Message) -> None:
+        """A client that goes on with the next prompt, or is waited for in vain, has forgotten the question."""
+        session_id = text(message.params, "sessionId")
+        if message.entry.event and message.sender != "client":
+            return
+        for request, cancel in tuple(self._owed):
+            if message.entry.event or text(request.params, "sessionId") == session_id:
+                self._owed.remove((request, cancel))
+                self.fail(
+                    "ACP-CANCEL-101",
+                    "a permission request of a cancelled turn was left unanswered; expected cancelled",
+                    request.entry,
+                    cancel,
+                    message.entry,
+                )
+
+    def end(self) -> None:
+        """Who said something after the turn was over had time for the answer."""
+        for request, cancel in self._owed:
+            session = self.state.session(request)
+            end = session.last.end if session is not None and session.last is not None else None
+            if end is not None and self._last is not None and self._last.n > end.entry.n > cancel.n:
+                self.fail(
+                    "ACP-CANCEL-101",
+                    "a permission request of a cancelled turn was left unanswered; expected cancelled",
+                    request.entry,
+                    cancel,
+                    self._last,
+                )
+        self._owed.clear()

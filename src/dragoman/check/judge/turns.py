@@ -1,0 +1,223 @@
+"""Watches prompt turns and their cancelling.
+
+A cancel and the end of a turn may cross on the way: seen from the client's side, an agent that answers `end_turn`
+right after a cancel need not have read it. It is blamed only on proof that it had: it answered something that was
+asked after the cancel, it had been waiting for a permission that was answered after the cancel, or the cancel was
+there for seconds.
+"""
+
+from typing import ClassVar
+
+from dragoman.check.conversation import Entry
+from dragoman.check.judge.field import offered, part, parts, text
+from dragoman.check.judge.message import Message
+from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.judge.opening import CONTENT
+from dragoman.check.judge.session import Session, Turn
+
+BASELINE_CONTENT = frozenset({"text", "resource_link"})
+GUARDED_CONTENT = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
+INVALID_PARAMS = -32602
+
+
+class PromptObserver(Observer):
+    """Judges prompts and their ends."""
+
+    area: ClassVar[str] = "PROMPT"
+
+    def __init__(self, court: Court) -> None:
+        super().__init__(court)
+        self._told: dict[str, Entry] = {}
+        """Ends of turns after which a late update was told already."""
+        self._refused: list[tuple[set[str], Entry, Entry]] = []
+        """Prompts that were refused, by the kinds of their content: what was wrong may have been the words."""
+
+    @watch("request session/prompt")
+    def see_prompt(self, message: Message) -> None:
+        if self.state.initialized is None:
+            return
+        session = self.state.session(message)
+        self.judge(
+            "ACP-PROMPT-102",
+            session is not None,
+            f"a prompt for {text(message.params, 'sessionId')!r}, which was not opened here",
+            message.entry,
+        )
+        capabilities = part(self.state.capabilities["agent"], "promptCapabilities")
+        kinds = [text(each, "type") for each in parts(message.params, "prompt")]
+        bad = [each for each in kinds if each in GUARDED_CONTENT and not offered(capabilities, GUARDED_CONTENT[each])]
+        self.judge(
+            "ACP-PROMPT-101",
+            not bad,
+            f"the prompt has content of the type {bad}, which the agent did not advertise",
+            self.state.initialized.entry,
+            message.entry,
+        )
+        if session is not None:
+            running = session.running()
+            self.judge(
+                "ACP-PROMPT-103",
+                not running or running[0].cancel is not None,
+                "a prompt was sent while another one runs in the session",
+                *([running[0].prompt.entry] if running else []),
+                message.entry,
+            )
+
+    @watch("answer session/prompt", "answer session/set_mode", "answer session/set_config_option")
+    def see_stranger(self, message: Message) -> None:
+        request = message.request
+        session_id = text(request.params, "sessionId") if request is not None else None
+        if request is None or session_id is None or self.state.initialized is None:
+            return
+        if session_id not in self.state.sessions:
+            self.judge(
+                "ACP-PROMPT-002",
+                message.kind == "error",
+                f"{request.method} for {session_id!r}, which was never opened, succeeded; expected an error",
+                request.entry,
+                message.entry,
+            )
+
+    @watch("answer session/prompt")
+    def see_end(self, message: Message) -> None:
+        session, request = self.state.asked_session(message), message.request
+        if session is None or request is None or session.closed is not None:
+            return
+        turn = next((each for each in session.running() if each.prompt is request), None)
+        if turn is None:
+            return
+        self._judge_content(turn, message)
+        if message.kind == "result":
+            self._judge_reason(session, turn, message)
+        elif turn.rivals:
+            self.saw("ACP-PROMPT-005")
+
+    def _judge_content(self, turn: Turn, message: Message) -> None:
+        kinds = {kind for each in parts(turn.prompt.params, "prompt") if (kind := text(each, "type"))}
+        if not kinds or not kinds <= BASELINE_CONTENT or not turn.prompt.fits or turn.rivals:
+            return
+        if message.kind == "result":
+            self.saw("ACP-PROMPT-003")
+            self.state.memory.taken |= kinds
+        elif message.code == INVALID_PARAMS:
+            self._refused.append((kinds, turn.prompt.entry, message.entry))
+
+    def _judge_reason(self, session: Session, turn: Turn, message: Message) -> None:
+        if turn.cancel or turn.dismissed or turn.prompt.cancelled or session.closing:
+            return
+        self.judge(
+            "ACP-PROMPT-005" if turn.rivals else "ACP-PROMPT-006",
+            text(message.params, "stopReason") != "cancelled",
+            "the turn ended as cancelled, though nobody cancelled it",
+            turn.prompt.entry,
+            *turn.rivals,
+            message.entry,
+        )
+
+    @watch("event waited")
+    def see_waited(self, message: Message) -> None:
+        if message.sender != "agent":
+            return
+        for session in self.state.sessions.values():
+            for turn in session.running():
+                if turn.rivals and turn.cancel is None:
+                    self.fail(
+                        "ACP-PROMPT-005",
+                        "two prompts were sent to a session, and this one got no answer",
+                        *turn.rivals,
+                        turn.prompt.entry,
+                        message.entry,
+                    )
+
+    @watch("update")
+    def see_update(self, message: Message) -> None:
+        session = self.state.session(message)
+        if session is None or session.turn is not None or session.last is None or session.closed is not None:
+            return
+        end = session.last.end
+        if end is None or session.id in self.state.opening or self._told.get(session.id) is end.entry:
+            return
+        kind = message.update.get("sessionUpdate")
+        if kind not in CONTENT:
+            return
+        self._told[session.id] = end.entry
+        rule = "ACP-PROMPT-004" if session.last.cancel is None else "ACP-CANCEL-003"
+        self.fail(rule, f"a {kind} came after the answer to the prompt", end.entry, message.entry)
+
+    @watch("request")
+    def see_request(self, message: Message) -> None:
+        """A later request shows that there was time for late updates."""
+        session = self.state.session(message)
+        if session is not None and session.last is not None and message.sender == "client":
+            self.saw("ACP-PROMPT-004" if session.last.cancel is None else "ACP-CANCEL-003")
+
+    def end(self) -> None:
+        for kinds, asked, answered in self._refused:
+            unknown = sorted(kinds - self.state.memory.taken)
+            if unknown:
+                self.fail(
+                    "ACP-PROMPT-003",
+                    f"a prompt of {unknown} was refused with -32602, and none was ever taken; every agent takes those",
+                    asked,
+                    answered,
+                )
+        for session in self.state.sessions.values():
+            if session.last is not None:
+                self.saw("ACP-PROMPT-004" if session.last.cancel is None else "ACP-CANCEL-003")
+
+    @watch("update usage_update")
+    def see_usage(self, message: Message) -> None:
+        currency = text(part(message.update, "cost"), "currency")
+        if currency is not None:
+            self.judge(
+                "ACP-PROMPT-007",
+                len(currency) == 3 and currency.isascii() and currency.isalpha() and currency.isupper(),
+                f"the currency is {currency!r}; expected a code such as 'USD'",
+                message.entry,
+            )
+
+
+class CancelObserver(Observer):
+    """Judges how turns end that were cancelled."""
+
+    area: ClassVar[str] = "CANCEL"
+
+    @watch("answer session/prompt")
+    def see_end(self, message: Message) -> None:
+        session, request = self.state.asked_session(message), message.request
+        if session is None or request is None:
+            return
+        turn = next((each for each in session.running() if each.prompt is request), None)
+        if turn is None or turn.cancel is None:
+            return
+        self.saw("ACP-CANCEL-004")
+        reason = text(message.params, "stopReason")
+        if message.kind == "result" and reason == "cancelled":
+            self.saw("ACP-CANCEL-001")
+            self.saw("ACP-CANCEL-002")
+            return
+        proof = self.state.has_heard(turn, message.entry.at_s)
+        if proof is None or turn is not session.turn or turn.rivals:  # of several prompts, it may be for another one
+            return
+        entries = (request.entry, turn.cancel, proof, message.entry)
+        if message.kind == "error":
+            self.fail(
+                "ACP-CANCEL-002", f"a cancelled turn ended with the error {message.code}; expected cancelled", *entries
+            )
+        else:
+            self.fail("ACP-CANCEL-001", f"a cancelled turn ended with {reason!r}; expected cancelled", *entries)
+
+    @watch("event waited")
+    def see_waited(self, message: Message) -> None:
+        if message.sender != "agent":
+            return
+        for turn in tuple(self.state.cancelling):
+            if turn.cancel is not None and turn.end is None:
+                self.state.cancelling.remove(turn)
+                self.fail(
+                    "ACP-CANCEL-004",
+                    f"a cancelled turn has not ended; {message.entry.event} s for it",
+                    turn.prompt.entry,
+                    turn.cancel,
+                    message.entry,
+                )

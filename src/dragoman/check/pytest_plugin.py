@@ -1,0 +1,98 @@
+"""A pytest plugin: the fixture `acp_agent`, which checks the agent of a project.
+
+The agent is named once, by `--acp-agent "my-agent --acp"` or `acp_agent = my-agent --acp` in the configuration of
+pytest, or for a test by `@pytest.mark.acp_agent("my-agent", "--acp")`:
+
+    def test_the_agent_speaks_acp(acp_agent):
+        acp_agent.assert_conforms(level="must")
+
+Pytest imports this module at its start wherever dragoman is installed, so that whatever else is needed is imported when
+the fixture is used.
+"""
+
+import asyncio
+import shlex
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+if TYPE_CHECKING:
+    from dragoman.check.finding import Report
+
+OPTION = "acp_agent"
+
+
+class AcpAgent:
+    """An agent under test; it is driven at the first need, and once for each set of options."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.command = tuple(command)
+        self._reports: dict[str, Report] = {}
+
+    def check(self, **options: Any) -> "Report":
+        """Drive the agent and return the report; the options are those of `dragoman.check.driver.Options`."""
+        key = repr(sorted(options.items()))
+        if key not in self._reports:
+            self._reports[key] = self._run(options)
+        return self._reports[key]
+
+    def assert_conforms(
+        self, level: Literal["must", "should"] = "should", known: Collection[str] = (), **options: Any
+    ) -> None:
+        """Fail the test, with the report, when a rule of this level or a graver one fails that is not known to."""
+        __tracebackhide__ = True
+        from dragoman.check.baseline import without_known
+        from dragoman.check.reports import terminal
+        from dragoman.check.reports.subject import Subject
+
+        report = self.check(**options)
+        if without_known(report, frozenset(known)).exit_code(level):
+            name = shlex.join(self.command)
+            pytest.fail(terminal.render(Subject(name, report, frozenset(known))), pytrace=False)
+
+    def _run(self, options: dict[str, Any]) -> "Report":
+        from dragoman.check.driver import Options, check_agent
+
+        chosen = Options(command=self.command, **options)
+        # A loop of its own in a thread of its own: the test may be running in one already.
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(lambda: asyncio.run(check_agent(chosen))).result()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the agent be named on the command line and in the configuration."""
+    help_text = "the command of the ACP agent that the fixture acp_agent checks"
+    parser.getgroup("acp").addoption("--acp-agent", dest=OPTION, metavar="COMMAND", help=help_text)
+    parser.addini(OPTION, help_text)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the mark known."""
+    config.addinivalue_line("markers", "acp_agent(*command): the ACP agent that the fixture acp_agent checks")
+
+
+@pytest.fixture(scope="session")
+def acp_agents() -> dict[tuple[str, ...], AcpAgent]:
+    """Keep what was checked, by command, for all tests of a run."""
+    return {}
+
+
+@pytest.fixture
+def acp_agent(request: pytest.FixtureRequest, acp_agents: dict[tuple[str, ...], AcpAgent]) -> AcpAgent:
+    """Give the agent that was named, ready to be checked."""
+    command = _command(request)
+    if not command:
+        raise pytest.UsageError(
+            'which agent? Say --acp-agent "COMMAND", acp_agent = COMMAND in the configuration of pytest, '
+            'or @pytest.mark.acp_agent("PROGRAM", "ARGUMENT")'
+        )
+    return acp_agents.setdefault(command, AcpAgent(command))
+
+
+def _command(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    mark = request.node.get_closest_marker(OPTION)
+    if mark is not None:
+        return tuple(map(str, mark.args))
+    return tuple(shlex.split(request.config.getoption(OPTION) or str(request.config.getini(OPTION) or "")))

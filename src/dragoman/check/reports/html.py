@@ -1,0 +1,155 @@
+"""A report as one HTML file that needs nothing else and does nothing.
+
+Whatever an agent or a client said is escaped and stays text. There is no script, and the page's own policy forbids
+any, along with everything from elsewhere.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from html import escape
+from itertools import groupby
+
+from dragoman.check.finding import Result, Verdict
+from dragoman.check.reports.sequence import diagram
+from dragoman.check.reports.subject import WORDS, Subject
+from dragoman.check.reports.words import name_entry, one_line, plain, pretty
+
+STYLE = """
+:root { color-scheme: light dark; --text: #1c1c1e; --back: #fbfbfa; --card: #ffffff; --faint: #63636a; --line: #dddde2;
+  --code: #f3f3f1; --fail: #b3261e; --warn: #8a5a00; --pass: #1a7f37; --error: #7b2cbf; --client: #2456a6;
+  --agent: #8a3b12; }
+@media (prefers-color-scheme: dark) { :root { --text: #e8e8ea; --back: #161618; --card: #1f1f22; --faint: #a3a3ab;
+  --line: #3a3a40; --code: #28282c; --fail: #ff8a80; --warn: #e3b341; --pass: #56d364; --error: #d2a8ff;
+  --client: #8ab4f8; --agent: #f0a67a; } }
+* { box-sizing: border-box; }
+body { color: var(--text); background: var(--back); font: 16px/1.5 system-ui, sans-serif; margin: 0 auto;
+  max-width: 60rem; padding: 2rem 1rem 4rem; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .75rem; }
+h2 { font-size: 1.1rem; margin: 2.5rem 0 .75rem; }
+h3 { font-size: 1rem; margin: 0; }
+a { color: inherit; }
+.counts { display: flex; flex-wrap: wrap; gap: .5rem; padding: 0; margin: 0 0 2rem; list-style: none; }
+.counts li { border: 1px solid var(--line); border-radius: .5rem; background: var(--card); padding: .35rem .8rem; }
+.counts b { font-size: 1.2rem; margin-right: .35rem; font-variant-numeric: tabular-nums; }
+.fail { color: var(--fail); } .warn { color: var(--warn); } .pass { color: var(--pass); }
+.error { color: var(--error); } .not_exercised, .faint { color: var(--faint); }
+article { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: 1rem 1.2rem;
+  margin: 0 0 1rem; }
+article p { margin: .5rem 0; }
+.tag { font-size: .8rem; color: var(--faint); }
+.tag b { text-transform: uppercase; }
+figure { margin: 1rem 0; overflow-x: auto; }
+figcaption { font-size: .85rem; color: var(--faint); }
+svg { width: 100%; min-width: 34rem; height: auto; display: block; }
+svg text { fill: var(--text); font: 13px ui-monospace, monospace; }
+svg .side { font: 600 13px system-ui, sans-serif; }
+svg .small { fill: var(--faint); font-size: 11px; }
+svg .life { stroke: var(--line); stroke-width: 2; }
+svg .arrow { stroke-width: 1.5; } svg .client { stroke: var(--client); } svg .agent { stroke: var(--agent); }
+svg .client-head { fill: var(--client); } svg .agent-head { fill: var(--agent); }
+svg .note { fill: var(--code); stroke: var(--line); }
+details { border-top: 1px solid var(--line); padding: .4rem 0; }
+summary { cursor: pointer; font-size: .9rem; }
+pre { background: var(--code); border-radius: .35rem; padding: .6rem .8rem; white-space: pre-wrap; margin: .5rem 0;
+  font: .85rem/1.45 ui-monospace, monospace; max-height: 24rem; overflow: auto; unicode-bidi: plaintext; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; }
+th, td { text-align: left; vertical-align: top; padding: .35rem .6rem .35rem 0; border-bottom: 1px solid var(--line); }
+th { color: var(--faint); font-weight: 600; }
+td:first-child { white-space: nowrap; font-family: ui-monospace, monospace; font-size: .85rem; }
+"""
+
+_CHIPS: tuple[tuple[Verdict, str], ...] = (
+    ("error", "errors of the checker"),
+    ("fail", "failed"),
+    ("warn", "warnings"),
+    ("pass", "passed"),
+    ("not_exercised", "not exercised"),
+)
+_HEADINGS: dict[Verdict, str] = {"error": "Errors of the checker", "fail": "Failures", "warn": "Warnings"}
+
+
+def render(subject: Subject) -> str:
+    """Write the page."""
+    title = escape(f"{one_line(subject.name)}: {subject.counts}")
+    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    body = "\n".join((_counts(subject), *_faults(subject), *_others(subject)))
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<h1>{_line(subject.name)}</h1>\n{body}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _counts(subject: Subject) -> str:
+    verdicts = [result.verdict for result in subject.report.results]
+    chips = "".join(
+        f'<li class="{verdict}"><b>{verdicts.count(verdict)}</b>{words}</li>'
+        for verdict, words in _CHIPS
+        if verdicts.count(verdict)
+    )
+    return f'<ul class="counts">{chips}</ul>'
+
+
+def _faults(subject: Subject) -> Iterator[str]:
+    for verdict, heading in _HEADINGS.items():
+        faults = [result for result in subject.ordered if result.verdict == verdict]
+        if faults:
+            yield f"<h2>{heading}</h2>"
+            yield from (_fault(result, is_known=subject.is_known(result)) for result in faults)
+
+
+def _fault(result: Result, *, is_known: bool) -> str:
+    known = " · known" if is_known else ""
+    tag = f'<b class="{result.verdict}">{WORDS[result.verdict]}</b> · {_line(result.id)} · {result.level}{known}'
+    fix = f"<p><b>Fix:</b> {_line(result.fix)}</p>" if result.fix else ""
+    return (
+        f'<article><p class="tag">{tag}</p><h3>{_line(result.title)}</h3><p>{_line(result.detail)}</p>{fix}'
+        f'<p class="faint">Clause: {_clause(result)}</p>{"".join(_exchanges(result))}</article>'
+    )
+
+
+def _exchanges(result: Result) -> Iterator[str]:
+    for conversation, group in groupby(result.evidence, key=lambda each: each.conversation):
+        evidence = list(group)
+        caption = f"The exchange{f' in {_line(conversation)}' if conversation else ''}"
+        yield f"<figure><figcaption>{caption}</figcaption>{diagram(evidence)}</figure>"
+        for entry in evidence:
+            if not entry.event:
+                head = f"{entry.n} · {entry.sender} · {escape(name_entry(entry))}"
+                yield f"<details><summary>{head}</summary><pre>{escape(pretty(entry))}</pre></details>"
+
+
+def _others(subject: Subject) -> Iterator[str]:
+    for verdict, heading in (("not_exercised", "Not exercised"), ("pass", "Passed")):
+        results = [result for result in subject.ordered if result.verdict == verdict]
+        if results:
+            rows = "".join(
+                f"<tr><td>{_line(each.id)}</td><td>{each.level}</td><td>{_line(each.title)}"
+                f'{_needed(each)}</td><td class="faint">{_clause(each)}</td></tr>'
+                for each in results
+            )
+            head = "<tr><th>rule</th><th>level</th><th>what it says</th><th>clause</th></tr>"
+            yield (
+                f'<h2>{heading}</h2><details><summary>{len(results)} rules</summary><div class="scroll"><table>{head}'
+                f"{rows}</table></div></details>"
+            )
+
+
+def _needed(result: Result) -> str:
+    return f'<br><span class="faint">{_line(result.detail)}</span>' if result.detail else ""
+
+
+def _clause(result: Result) -> str:
+    if result.url.startswith("https://"):
+        return f'<a href="{escape(result.url)}" rel="noreferrer">{_line(result.clause)}</a>'
+    return _line(result.clause)
+
+
+def _line(text: str) -> str:
+    return escape(" ".join(plain(text).split()))

@@ -1,0 +1,53 @@
+"""A report as one JSON object, and back."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dragoman.check.finding import Evidence, Report, Result, Summary, Verdict
+from dragoman.check.reports.subject import Subject
+from dragoman.check.reports.words import as_json
+from dragoman.check.rule import Level
+from dragoman.errors import DragomanError
+
+
+class ReportUnreadable(DragomanError):
+    """A file is no report of the checker."""
+
+
+class _Result(msgspec.Struct):
+    id: str
+    title: str
+    level: Level
+    verdict: Verdict
+    clause: str
+    detail: str
+    evidence: list[Evidence]
+
+
+class _Report(msgspec.Struct):
+    results: list[_Result]
+    summary: Summary
+
+
+def render(subject: Subject) -> str:
+    """Write the object: results and their count."""
+    results = [_as_object(result) for result in subject.report.results]
+    return as_json({"results": results, "summary": subject.report.summary})
+
+
+def read(path: str) -> Report:
+    """Read what was written. Raises ReportUnreadable."""
+    try:
+        read = msgspec.json.decode(Path(path).read_bytes(), type=_Report)
+    except OSError as error:
+        raise ReportUnreadable(f"{path} cannot be read: {error.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ReportUnreadable(f"{path} is no report that --format json wrote: {error}") from None
+    results = [Result(**{name: getattr(each, name) for name in _Result.__struct_fields__}) for each in read.results]
+    return Report("agent", results, read.summary)
+
+
+def _as_object(result: Result) -> dict[str, Any]:
+    return {name: getattr(result, name) for name in _Result.__struct_fields__}

@@ -1,0 +1,61 @@
+"""A report in the XML of JUnit: a test case a rule."""
+
+from collections.abc import Iterator
+from xml.sax.saxutils import quoteattr
+
+from dragoman.check.catalogue import AREAS
+from dragoman.check.finding import Evidence, Result
+from dragoman.check.reports.subject import Subject
+from dragoman.check.reports.words import one_line, plain
+
+
+def render(subject: Subject) -> str:
+    """Write a suite; what was not exercised is skipped, and what is known already is skipped as well."""
+    results = subject.report.results
+    known = sum(subject.is_known(result) for result in results)
+    summary = subject.report.summary
+    name = quoteattr(one_line(subject.name))
+    counts = (
+        f'tests="{len(results)}" failures="{summary.fail - known}" errors="{summary.error}" '
+        f'skipped="{summary.not_exercised + known}"'
+    )
+    cases = "\n".join(line for result in results for line in _case(result, is_known=subject.is_known(result)))
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="dragoman check" {counts}>\n'
+        f'<testsuite name={name} {counts} time="0">\n{cases}\n</testsuite>\n</testsuites>\n'
+    )
+
+
+def _case(result: Result, *, is_known: bool) -> Iterator[str]:
+    area = AREAS.get(result.id.split("-")[1], "rules") if "-" in result.id else "rules"
+    name = quoteattr(f"{result.id} {result.title}")
+    yield f'<testcase classname={quoteattr(area)} name={name} time="0">'
+    message = quoteattr(one_line(result.detail))
+    match result.verdict:
+        case "fail" if is_known:
+            yield f"<skipped message={quoteattr(f'known: {one_line(result.detail)}')}/>"
+        case "fail":
+            yield f'<failure type="{result.level}" message={message}>{_body(result)}</failure>'
+        case "error":
+            yield f'<error type="checker" message={message}/>'
+        case "not_exercised":
+            yield f"<skipped message={message}/>"
+        case "warn":
+            yield f"<system-out>{_text(f'warning: {result.detail}')}\n{_body(result)}</system-out>"
+        case "pass":
+            pass
+    yield "</testcase>"
+
+
+def _body(result: Result) -> str:
+    lines = [f"fix: {result.fix}", f"clause: {result.url or result.clause}", *map(_line, result.evidence)]
+    return _text("\n".join(lines))
+
+
+def _line(evidence: Evidence) -> str:
+    said = f"[{evidence.event}]" if evidence.event else evidence.line
+    return f"{evidence.n} {evidence.at_s:.3f} s {evidence.sender}: {one_line(said, 2000)}"
+
+
+def _text(text: str) -> str:
+    return plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,63 @@
+"""Reports as one Markdown table: a row a rule, a column a subject."""
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+from dragoman.check.catalogue import AREAS
+from dragoman.check.finding import Result, Verdict
+from dragoman.check.reports.subject import Subject
+from dragoman.check.reports.words import one_line
+
+MARKS: dict[Verdict, str] = {"pass": "pass", "fail": "**FAIL**", "warn": "warn", "not_exercised": "-", "error": "error"}
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]#|!~])")
+
+
+def render(subject: Subject) -> str:
+    """Write the table of one subject, and what is wrong with it."""
+    return matrix([subject])
+
+
+def matrix(subjects: Sequence[Subject]) -> str:
+    """Write the table of several subjects, and below it what is wrong with each."""
+    rules = list(dict.fromkeys(result.id for subject in subjects for result in subject.report.results))
+    by_id = [{result.id: result for result in subject.report.results} for subject in subjects]
+    names = [_escape(subject.name) for subject in subjects]
+    lines = ["| rule | level | " + " | ".join(names) + " |", "|---|---|" + "---|" * len(names)]
+    area = ""
+    for rule in rules:
+        found = next(results[rule] for results in by_id if rule in results)
+        if (title := AREAS.get(rule.split("-")[1], "")) != area:
+            area = title
+            lines.append(f"| **{_escape(area)}** |  |" + "  |" * len(names))
+        cells = " | ".join(_mark(results.get(rule)) for results in by_id)
+        lines.append(f"| {rule} {_escape(found.title)} | {found.level} | {cells} |")
+    lines += ["", *(f"- {name}: {subject.counts}." for name, subject in zip(names, subjects, strict=True))]
+    for name, subject in zip(names, subjects, strict=True):
+        lines += _faults(name, subject)
+    return "\n".join(lines) + "\n"
+
+
+def _mark(result: Result | None) -> str:
+    return "" if result is None else MARKS[result.verdict]
+
+
+def _faults(name: str, subject: Subject) -> list[str]:
+    faults = [result for result in subject.ordered if result.verdict in ("error", "fail", "warn")]
+    if not faults:
+        return []
+    return [
+        "",
+        f"### {name}",
+        "",
+        *(
+            f"- {MARKS[result.verdict]} {result.id}{' (known)' if subject.is_known(result) else ''}: "
+            f"{_escape(result.detail)}"
+            for result in faults
+        ),
+    ]
+
+
+def _escape(text: str) -> str:
+    return escape(_SPECIAL.sub(r"\\\1", one_line(text, 300)), quote=False)

@@ -1,0 +1,44 @@
+"""One rule of the protocol that the checker can judge, as data."""
+
+from typing import Literal
+
+import msgspec
+
+Level = Literal["must", "should", "disputed"]
+Role = Literal["agent", "client"]
+
+SITE = "https://agentclientprotocol.com/protocol/v1"
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """What one side has to do, the clause it rests on, and how to come to see it and to mend it.
+
+    Rules on agents are numbered from 001 in each area, rules on clients from 101. `field` is the row of the list of
+    common mistakes that the rule is there for.
+    """
+
+    id: str
+    title: str
+    page: str
+    section: str
+    level: Level
+    role: Role
+    exercised: str
+    fix: str
+    version: int = 1
+    field: int | None = None
+
+    @property
+    def area(self) -> str:
+        """Return the part of the protocol that the rule is about, as its id names it."""
+        return self.id.split("-")[1]
+
+    @property
+    def clause(self) -> str:
+        """Return the page of the specification and its section."""
+        return f"{self.page}#{self.section}" if self.section else self.page
+
+    @property
+    def url(self) -> str:
+        """Return where the clause can be read."""
+        return f"{SITE}/{self.clause}"

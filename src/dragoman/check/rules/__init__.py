@@ -1,0 +1,1 @@
+"""The rules, one file an area, and the clauses that have none."""

@@ -1,0 +1,61 @@
+"""Rules on cancelling turns."""
+
+from dragoman.check.rule import Rule
+
+RULES = (
+    Rule(
+        id="ACP-CANCEL-001",
+        title="A cancelled turn ends as cancelled",
+        page="prompt-turn",
+        section="cancellation",
+        level="must",
+        role="agent",
+        exercised="session/cancel while the turn is surely running",
+        fix="Answer the prompt with the stop reason cancelled.",
+        field=6,
+    ),
+    Rule(
+        id="ACP-CANCEL-002",
+        title="A cancelled turn does not end as an error",
+        page="prompt-turn",
+        section="cancellation",
+        level="must",
+        role="agent",
+        exercised="session/cancel while the turn is surely running",
+        fix="Catch what libraries raise when they are aborted, and answer with cancelled.",
+        field=6,
+    ),
+    Rule(
+        id="ACP-CANCEL-003",
+        title="Nothing is said after a cancelled turn has ended",
+        page="prompt-turn",
+        section="cancellation",
+        level="must",
+        role="agent",
+        exercised="session/cancel, the answer to the prompt, and what follows",
+        fix="Send what is pending before you answer the prompt.",
+        field=7,
+    ),
+    Rule(
+        id="ACP-CANCEL-004",
+        title="A cancelled turn ends",
+        page="prompt-turn",
+        section="cancellation",
+        level="must",
+        role="agent",
+        exercised="session/cancel while a prompt is running",
+        fix="Stop the model and the tools, and answer the prompt.",
+        field=6,
+    ),
+    Rule(
+        id="ACP-CANCEL-101",
+        title="Permissions that are pending are answered with cancelled",
+        page="prompt-turn",
+        section="cancellation",
+        level="must",
+        role="client",
+        exercised="session/cancel while a permission request is open",
+        fix="Answer every open session/request_permission of the session with the outcome cancelled.",
+        field=4,
+    ),
+)

@@ -1,0 +1,60 @@
+"""Rules on closing sessions."""
+
+from dragoman.check.rule import Rule
+
+RULES = (
+    Rule(
+        id="ACP-CLOSE-001",
+        title="Closing a session cancels its turn",
+        page="session-setup",
+        section="closing-a-session",
+        level="must",
+        role="agent",
+        exercised="session/close while a prompt is running",
+        fix="Cancel the turn as for session/cancel, and answer its prompt with cancelled.",
+    ),
+    Rule(
+        id="ACP-CLOSE-002",
+        title="Closing a session does not delete it",
+        page="session-setup",
+        section="closing-active-sessions",
+        level="should",
+        role="agent",
+        exercised="session/close, then session/list, session/load or session/resume of that session",
+        fix="Free what is in memory, and keep the history.",
+        field=13,
+    ),
+    Rule(
+        id="ACP-CLOSE-003",
+        title="A closed session takes no prompts",
+        page="session-setup",
+        section="closing-a-session",
+        level="should",
+        role="agent",
+        exercised="session/prompt after session/close",
+        fix="Refuse prompts for a session that is closed until it is loaded or resumed.",
+        field=19,
+    ),
+    Rule(
+        id="ACP-CLOSE-004",
+        title="Nothing more is said in a closed session",
+        page="session-setup",
+        section="closing-a-session",
+        level="should",
+        role="agent",
+        exercised="session/close, then any answer",
+        fix="Send what is pending before you answer session/close.",
+        field=7,
+    ),
+    Rule(
+        id="ACP-CLOSE-101",
+        title="session/close is called only where it is advertised",
+        page="session-setup",
+        section="closing-active-sessions",
+        level="must",
+        role="client",
+        exercised="session/close",
+        fix="Look for sessionCapabilities.close first.",
+        field=14,
+    ),
+)

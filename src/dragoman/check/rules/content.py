@@ -1,0 +1,68 @@
+"""Rules on content blocks."""
+
+from dragoman.check.rule import Rule
+
+RULES = (
+    Rule(
+        id="ACP-CONTENT-001",
+        title="Content fits the schema",
+        page="content",
+        section="content-types",
+        level="must",
+        role="agent",
+        exercised="a message chunk or tool call with content",
+        fix="Send content as the schema has it: text in text, data and mimeType for images and audio.",
+        field=10,
+    ),
+    Rule(
+        id="ACP-CONTENT-002",
+        title="Binary data is base64",
+        page="content",
+        section="content-types",
+        level="must",
+        role="agent",
+        exercised="an image, audio or blob from the agent",
+        fix="Encode data as standard base64.",
+    ),
+    Rule(
+        id="ACP-CONTENT-003",
+        title="Resources are named by a URI",
+        page="content",
+        section="resource-link",
+        level="should",
+        role="agent",
+        exercised="a resource or resource link from the agent",
+        fix="Send a URI with its scheme, such as file:///path.",
+    ),
+    Rule(
+        id="ACP-CONTENT-101",
+        title="Content fits the schema",
+        page="content",
+        section="content-types",
+        level="must",
+        role="client",
+        exercised="a prompt",
+        fix="Send content as the schema has it: text in text, data and mimeType for images and audio.",
+        field=10,
+    ),
+    Rule(
+        id="ACP-CONTENT-102",
+        title="Binary data is base64",
+        page="content",
+        section="content-types",
+        level="must",
+        role="client",
+        exercised="an image, audio or blob from the client",
+        fix="Encode data as standard base64.",
+    ),
+    Rule(
+        id="ACP-CONTENT-103",
+        title="Resources are named by a URI",
+        page="content",
+        section="resource-link",
+        level="should",
+        role="client",
+        exercised="a resource or resource link from the client",
+        fix="Send a URI with its scheme, such as file:///path.",
+    ),
+)

@@ -1,0 +1,203 @@
+"""Clauses of the specification that have no rule, and why: what they ask for does not show on the wire."""
+
+import msgspec
+
+from dragoman.check.rule import SITE
+
+DISPLAY = "what a client shows to its user is not on the wire"
+INSIDE = "what a side does inside is not on the wire"
+UNKNOWN = "what a side could do, and does not say, cannot be known from outside"
+
+
+class Clause(msgspec.Struct, frozen=True):
+    """Something that the specification asks for, in short, and the reason why it is not judged."""
+
+    page: str
+    section: str
+    asks: str
+    why: str
+
+    @property
+    def url(self) -> str:
+        """Return where the clause can be read."""
+        return f"{SITE}/{self.page}#{self.section}" if self.section else f"{SITE}/{self.page}"
+
+
+UNRULED = (
+    Clause("initialization", "version-negotiation", "The client asks for the latest version it supports", UNKNOWN),
+    Clause(
+        "initialization",
+        "version-negotiation",
+        "The agent falls back to the latest version it supports",
+        "only that it does not echo a version that does not exist is judged (ACP-INIT-003)",
+    ),
+    Clause("initialization", "version-negotiation", "The user is told of versions that do not fit", DISPLAY),
+    Clause(
+        "initialization",
+        "capabilities",
+        "Both sides work with any combination of capabilities",
+        "it shows in the other rules, under whatever capabilities a run offers",
+    ),
+    Clause(
+        "initialization",
+        "capabilities",
+        "Capabilities that are left out count as unsupported",
+        "each method has a rule of its own for that, such as ACP-FS-001 and ACP-LOAD-101",
+    ),
+    Clause("initialization", "client-capabilities", "Each side says of every capability whether it has it", UNKNOWN),
+    Clause(
+        "authentication",
+        "terminal-authentication",
+        "Terminal logins run the configured program, with the method's args and env, and reconnect after it",
+        "the login is another process, not part of this conversation",
+    ),
+    Clause(
+        "authentication",
+        "terminal-authentication",
+        "The arguments of a terminal login lead to a login and nothing else",
+        "the checker does not run logins",
+    ),
+    Clause("authentication", "active-sessions", "Clients are ready for sessions that fail after a logout", DISPLAY),
+    Clause(
+        "session-setup",
+        "working-directory",
+        "The directory is the base of relative paths, and one of the roots",
+        "relative paths do not appear on the wire; ACP-NEW-005 judges what does",
+    ),
+    Clause(
+        "session-setup",
+        "closing-a-session",
+        "Closing a session frees its resources",
+        "memory and processes of the agent are not on the wire; that its turn ends is (ACP-CLOSE-001)",
+    ),
+    Clause(
+        "session-setup",
+        "additional-workspace-roots",
+        "Additional directories of an earlier connection are not restored by themselves",
+        INSIDE,
+    ),
+    Clause(
+        "session-setup",
+        "mcp-servers",
+        "New agents support MCP servers over HTTP",
+        "it is a choice that a capability tells; whether it is kept is ACP-MCP-004",
+    ),
+    Clause("session-list", "pagination", "Cursors are not parsed or kept for later", INSIDE),
+    Clause("session-list", "pagination", "Pages are of a reasonable size", "no size is given to judge by"),
+    Clause("session-list", "listing-sessions", "Additional directories are not merged with earlier ones", INSIDE),
+    Clause(
+        "session-config-options",
+        "initial-state",
+        "Clients use config options rather than modes, in the order given",
+        DISPLAY,
+    ),
+    Clause("session-config-options", "option-categories", "Categories are only a hint, and may be missing", INSIDE),
+    Clause(
+        "session-config-options",
+        "option-ordering",
+        "The more important options come first, and ties are resolved by order",
+        "what is important is for the agent to say; what is shown is not on the wire",
+    ),
+    Clause(
+        "session-config-options",
+        "default-values-and-graceful-degradation",
+        "Options of an unknown type are ignored",
+        DISPLAY,
+    ),
+    Clause(
+        "session-config-options",
+        "from-the-agent",
+        "An update of the options has all of them",
+        "options may come and go; an answer is judged for the one that was set (ACP-CONFIG-002)",
+    ),
+    Clause(
+        "session-config-options",
+        "relationship-to-session-modes",
+        "Modes and the option for them stay the same after changes",
+        "the order in which both are told is free; they are compared when a session is opened (ACP-CONFIG-006)",
+    ),
+    Clause(
+        "prompt-turn",
+        "message-ids",
+        "Pieces of one message have one id",
+        "where a message ends and the next begins is only known from the ids themselves",
+    ),
+    Clause("prompt-turn", "cancellation", "The client marks open tool calls as cancelled at once", DISPLAY),
+    Clause(
+        "prompt-turn",
+        "cancellation",
+        "The agent stops the model and its tools as soon as possible",
+        "that the turn ends is judged (ACP-CANCEL-004); how soon is not",
+    ),
+    Clause("prompt-turn", "cancellation", "The client accepts updates of tool calls after a cancel", INSIDE),
+    Clause(
+        "cancellation",
+        "internal-cancellation",
+        "What a side cancels by itself is answered with -32800 as well",
+        "why a request failed is not on the wire",
+    ),
+    Clause(
+        "tool-calls",
+        "creating",
+        "Tool calls that the model asks for are reported",
+        "what the model asks for is not on the wire; ACP-PERM-001 and ACP-TOOL-002 judge what is",
+    ),
+    Clause(
+        "terminals",
+        "executing-commands",
+        "A terminal is returned at once, without waiting for its command",
+        "times are not judged",
+    ),
+    Clause("terminals", "releasing-terminals", "A release kills the command", "the command is not on the wire"),
+    Clause("terminals", "releasing-terminals", "The output is shown after a release, too", DISPLAY),
+    Clause("agent-plan", "creating-plans", "Plans that the model makes, and their progress, are reported", INSIDE),
+    Clause(
+        "agent-plan",
+        "updating-plans",
+        "Each update has the whole plan",
+        "entries may be removed: a shorter plan and a part of one look the same",
+    ),
+    Clause("agent-plan", "updating-plans", "The client replaces the plan by the new one", DISPLAY),
+    Clause("content", "text-content", "Text is rendered as Markdown", DISPLAY),
+    Clause(
+        "elicitation",
+        "user-interaction-requirements",
+        "Users see who asks and why, and can review, decline and cancel",
+        DISPLAY,
+    ),
+    Clause("elicitation", "checking-support", "Agents have another way when a mode is not offered", INSIDE),
+    Clause(
+        "elicitation",
+        "creating-an-elicitation",
+        "Elicitations are bound to the connection and to a verified user",
+        INSIDE,
+    ),
+    Clause("elicitation", "form-mode", "Forms are filled with defaults, and checked by both sides", INSIDE),
+    Clause(
+        "elicitation", "url-mode", "What was obtained through a URL is not sent back over ACP", "it looks like any text"
+    ),
+    Clause("elicitation", "responses", "Agents cope with a decline, a cancel and a failure", INSIDE),
+    Clause("elicitation", "url-completion", "Completions of unknown elicitations are ignored", INSIDE),
+    Clause(
+        "elicitation",
+        "url-security",
+        "URLs are shown in full, opened only on consent, in a place that no model can see",
+        DISPLAY,
+    ),
+    Clause("elicitation", "url-security", "Who started an elicitation is who completes it", INSIDE),
+    Clause(
+        "extensibility",
+        "advertising-custom-capabilities",
+        "Extensions are advertised in _meta of the capabilities",
+        "which name of a capability stands for which method is for its inventor to say",
+    ),
+    Clause("extensibility", "the-_meta-field", "Nothing is assumed about values in _meta", INSIDE),
+    Clause(
+        "transports",
+        "custom-transports",
+        "Other transports keep the format and the order of messages, and are documented",
+        "a conversation is judged by the same rules whatever carried it",
+    ),
+    Clause("transports", "", "Agents and clients support stdio", "it is how they are started to be checked"),
+)
+"""All of them, in the order of the pages."""

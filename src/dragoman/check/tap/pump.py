@@ -1,0 +1,89 @@
+"""A pump: passes bytes from one descriptor to another as they come, and tells of them.
+
+Two of these are all that stands between a client and its agent. They block in the kernel, each in a thread of its own,
+and leave the descriptors as they were given: making them non-blocking would do so for whoever else has them. `splice`
+would spare the copies, but it needs pipes, many clients give sockets, and the copies are not what a message costs: a
+pump passes gigabytes a second.
+"""
+
+import os
+import select
+import threading
+from collections.abc import Callable
+
+from dragoman.check.tap.feed import Feed
+from dragoman.check.tap.frame import Kind
+
+READ_BYTES = 256 * 1024
+
+
+class Pump:
+    """Passes what one side says to the other."""
+
+    def __init__(self, source: int, target: int, kind: Kind, feed: Feed) -> None:
+        self._source = source
+        self._target = target
+        self._kind = kind
+        self._feed = feed
+        self.broken = False
+        """Whether the other side took no more."""
+
+    def start(self, on_end: Callable[[], None]) -> threading.Thread:
+        """Pump in a thread until either side ends, and then call."""
+        thread = threading.Thread(target=self._run, args=(on_end,), name=f"tap {self._kind.name}", daemon=True)
+        thread.start()
+        return thread
+
+    def _run(self, on_end: Callable[[], None]) -> None:
+        source, target, kind, put = self._source, self._target, self._kind, self._feed.put
+        while not self.broken and (data := read(source)):
+            put(kind, data)  # first, for the answer could be told before what it answers
+            self.broken = not write(target, data)
+        on_end()
+
+
+def read(source: int) -> bytes:
+    """Wait for bytes; nothing at the end of the stream, however it ended."""
+    while True:
+        try:
+            return os.read(source, READ_BYTES)
+        except BlockingIOError:
+            _wait(source, select.POLLIN)
+        except OSError:
+            return b""
+
+
+def write(target: int, data: bytes) -> bool:
+    """Write all of it; False when nobody takes it."""
+    left = data
+    while left:
+        try:
+            written = os.write(target, left)
+        except BlockingIOError:
+            _wait(target, select.POLLOUT)
+        except OSError:
+            return False
+        else:
+            left = left[written:] if written < len(left) else b""
+    return True
+
+
+def wait_broken(target: int, wake: int) -> bool:
+    """Wait until nobody can read what would be written, which is True, or until `wake` is ended."""
+    poll = select.poll()
+    poll.register(target, 0)
+    poll.register(wake, select.POLLIN)
+    return wake not in {descriptor for descriptor, _ in poll.poll()}
+
+
+def let_go(descriptor: int) -> None:
+    """End a stream of ours; its number stays taken, so that a pump still at it never writes to something else."""
+    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    os.dup2(nothing, descriptor, inheritable=False)
+    os.close(nothing)
+
+
+def _wait(descriptor: int, events: int) -> None:
+    poll = select.poll()
+    poll.register(descriptor, events)
+    poll.poll()

@@ -1,0 +1,147 @@
+"""The tap: a client on our stdio, an agent as our child, two pumps between them, and a scribe that is told.
+
+Nothing that is recorded or judged, and no fault in doing so, comes in the way of what passes. When the agent ends, our
+stdout does, and so do we, with its code. When the client ends, the agent is stopped as every child of ours is: stdin
+closed, then SIGTERM, then SIGKILL.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from typing import Any
+
+from dragoman.check.tap.feed import Feed
+from dragoman.check.tap.frame import Kind
+from dragoman.check.tap.options import TapOptions
+from dragoman.check.tap.pump import Pump, let_go, wait_broken, write
+from dragoman.check.tap.scribe_process import ScribeProcess
+from dragoman.check.tap.voice import say
+from dragoman.proc import EVERYTHING, STDIN_GRACE_S, Child, Exit, Supervisor
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+
+FEED_END_S = 30.0
+"""For what the scribe has not been told of when the agent has ended, of which the client knows by then."""
+
+
+STOP_S = 10.0
+"""For the agent to stop when we are told to; whatever is left then goes when we do."""
+
+
+class Tap:
+    """Made before there is an event loop or a thread, because it forks.
+
+    Raises NotRecorded, and OSError when the file of the findings cannot be made.
+    """
+
+    def __init__(self, command: Sequence[str], options: TapOptions) -> None:
+        self._command = command
+        self._scribe = ScribeProcess(command[0], options)
+        self._feed = Feed(self._scribe.pipe)
+
+    async def run(self) -> Exit:
+        """Pass everything until the agent has ended, and say how. Raises StartError, CommandNotFound."""
+        async with Supervisor() as supervisor:
+            child = await supervisor.start(self._command, inherit=EVERYTHING, on_stderr=_pass_stderr)
+            self._feed.put(Kind.EVENT, f"started in {_directory()}".encode())
+            passage = _Passage(child, self._feed)
+            try:
+                return await passage.run()
+            except asyncio.CancelledError:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(passage.stop(grace_s=0), STOP_S)
+                raise
+
+    def finish(self) -> None:
+        """Wait for the scribe, for a while: it has a summary to say."""
+        left = self._feed.close(FEED_END_S)
+        if left:
+            say(f"the last {left:,} bytes passed, and were neither recorded nor judged: there was no time for it")
+        if not self._scribe.wait():
+            say("that is a mistake in dragoman; everything was passed on all the same")
+
+
+class _Passage:
+    """The two pumps, from the start of the agent to its end."""
+
+    def __init__(self, child: Child, feed: Feed) -> None:
+        self._child = child
+        self._loop = asyncio.get_running_loop()
+        self._client_gone, self._agent_silent = asyncio.Event(), asyncio.Event()
+        stdout, self._stdin = child.take_stdio()
+        self._feed = feed
+        self._inward = Pump(STDIN, self._stdin, Kind.CLIENT, feed)
+        self._outward = Pump(stdout, STDOUT, Kind.AGENT, feed)
+        self._stdout = stdout
+        self._wake, self._waker = os.pipe()
+
+    async def run(self) -> Exit:
+        self._inward.start(self._on_client_end)
+        self._outward.start(self._on_agent_end)
+        await _first(self._child.wait(), self._client_gone.wait())
+        return await self.stop()
+
+    async def stop(self, grace_s: float = STDIN_GRACE_S) -> Exit:
+        """Stop the agent, and wait until the client has had its last words."""
+        let_go(self._stdin)
+        ran = self._child.exit is None
+        ended = await self._child.stop(grace_s=grace_s)
+        await self._agent_silent.wait()
+        self._feed.put(Kind.EVENT, _describe(ended, by_us=ran))
+        return ended
+
+    def _on_client_end(self) -> None:
+        let_go(self._stdin)
+        if self._inward.broken:  # the agent takes no more: let the client know
+            let_go(STDIN)
+        else:
+            self._feed.put(Kind.EVENT, b"stdin closed")
+        # A client may close our stdin and read on; it is gone when nobody reads what we write.
+        if wait_broken(STDOUT, self._wake):
+            self._tell(self._client_gone.set)
+
+    def _on_agent_end(self) -> None:
+        let_go(self._stdout)
+        os.close(self._waker)
+        if self._outward.broken:
+            self._tell(self._client_gone.set)
+        else:
+            let_go(STDOUT)
+        self._tell(self._agent_silent.set)
+
+    def _tell(self, told: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop has ended before this thread
+            self._loop.call_soon_threadsafe(told)
+
+
+def exit_code(ended: Exit) -> int:
+    """Return how a process ended as a shell has it."""
+    return 128 + (ended.signal or 0) if ended.code is None else ended.code
+
+
+def _describe(ended: Exit, *, by_us: bool) -> bytes:
+    if ended.code is not None:
+        return b"exited %d" % ended.code
+    return b"killed" if by_us else b"exited %d" % -(ended.signal or 0)
+
+
+def _pass_stderr(data: bytes) -> None:
+    write(STDERR, data)
+
+
+def _directory() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109 -- a plain string is what is told
+    except OSError:
+        return "."
+
+
+async def _first(*waits: Coroutine[Any, Any, object]) -> None:
+    """Wait until one of them is done."""
+    tasks = [asyncio.ensure_future(each) for each in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()

@@ -1,0 +1,79 @@
+"""The trace of the Rust conductor: requests, answers and notifications between the links of a chain of components.
+
+Each pair of neighbours is a conversation of its own, in which whoever is nearer to the client is the client. What
+belongs to MCP is left out: it is not ACP that is spoken there.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from dragoman.check.conversation import Conversation, Side
+from dragoman.check.trace.source import NumberedObject, Source
+
+KINDS = frozenset({"request", "response", "notification"})
+
+_METHODS = {"_proxy/initialize": "initialize"}
+"""What a proxy is greeted with is the same but for its name."""
+
+_NUMBERED = re.compile(r"(\d+)")
+
+
+def is_conductor(first: dict[str, Any]) -> bool:
+    """Tell whether the first object of a file is an event of such a trace."""
+    return first.get("type") in KINDS and {"ts", "from", "to"} <= first.keys()
+
+
+def read_conductor(source: Source) -> Iterator[Conversation]:
+    """Yield a conversation for each pair of neighbours. Raises TraceUnreadable."""
+    conversations: dict[tuple[str, str], Conversation] = {}
+    foreign: set[str] = set()
+    for number, event in source.objects():
+        if not is_conductor(event):
+            raise source.unreadable("expected an event with type, ts, from and to", number)
+        key = msgspec.json.encode(event.get("id")).decode()
+        if event.get("protocol") == "mcp":
+            if event["type"] == "request":
+                foreign.add(key)
+            continue
+        if event["type"] == "response" and key in foreign:
+            foreign.discard(key)
+            continue
+        _add(source, NumberedObject(number, event), conversations)
+    yield from conversations.values()
+
+
+def _add(source: Source, event: NumberedObject, conversations: dict[tuple[str, str], Conversation]) -> None:
+    value = event.value
+    start, end = str(value["from"]), str(value["to"])
+    sender: Side = "client" if _place(start) < _place(end) else "agent"
+    pair = (start, end) if sender == "client" else (end, start)
+    conversation = conversations.setdefault(pair, Conversation(f"{pair[0]} and {pair[1]}"))
+    if not isinstance(value["ts"], (int, float)):
+        raise source.unreadable("expected ts to be a number of seconds", event.number)
+    conversation.add(sender, msgspec.json.encode(_message(value)), float(value["ts"]))
+
+
+def _place(component: str) -> tuple[int, int]:
+    """Return where a component is in the chain: the client first, the agent last."""
+    name = component.lower()
+    if name.startswith(("client", "agent")):
+        return (0 if name.startswith("client") else 2), 0
+    number = _NUMBERED.search(name)
+    return 1, int(number[1]) if number else 0
+
+
+def _message(event: dict[str, Any]) -> dict[str, Any]:
+    message: dict[str, Any] = {"jsonrpc": "2.0"}
+    if event["type"] != "notification":
+        message["id"] = event.get("id")
+    if event["type"] == "response":
+        message["error" if event.get("is_error") else "result"] = event.get("payload")
+        return message
+    method = event.get("method")
+    message["method"] = _METHODS.get(method, method) if isinstance(method, str) else method
+    if event.get("params") is not None:
+        message["params"] = event["params"]
+    return message

@@ -1,0 +1,42 @@
+from tests.check.judge.cases.case import Case
+from tests.check.judge.cases.list import known, listing, page
+from tests.check.judge.cases.load import load
+from tests.check.judge.talking import ask, chunk, end, give, prompt, refuse, session, turn
+
+ABLE = {"loadSession": True, "sessionCapabilities": {"close": {}, "list": {}}}
+OPEN = session(ABLE)
+
+
+def close(id_: int = 8) -> object:
+    return ask(id_, "session/close", {"sessionId": "s1"})
+
+
+LISTED = [*OPEN, listing(5), page(known(), id_=5)]
+
+CASES = [
+    Case(
+        "ACP-CLOSE-001",
+        [*OPEN, prompt(), close(), give(8), end()],
+        [*OPEN, prompt(), close(), end(2, "cancelled"), give(8)],
+    ),
+    Case(
+        "ACP-CLOSE-002",
+        [*LISTED, close(), give(8), listing(), page()],
+        [*LISTED, close(), give(8), listing(), page(known())],
+    ),
+    Case("ACP-CLOSE-003", [*OPEN, close(), give(8), *turn()], [*OPEN, close(), give(8), prompt(), refuse(2, -32002)]),
+    Case(
+        "ACP-CLOSE-004",
+        [*OPEN, close(), give(8), chunk()],
+        [*OPEN, close(), give(8), listing(), page()],
+    ),
+    Case("ACP-CLOSE-101", [*session(), close()], [*OPEN, close()]),
+]
+ALSO = [
+    Case(
+        "ACP-CLOSE-002",
+        [*OPEN, *turn(chunk()), close(), give(8), load(), refuse(9, -32002)],
+        [*OPEN, *turn(chunk()), close(), give(8), load(), chunk("hello", "user_message_chunk"), chunk(), give(9)],
+    ),
+]
+CASES += ALSO

@@ -1,0 +1,36 @@
+from tests.check.judge.cases.case import Case
+from tests.check.judge.talking import chunk, end, event, prompt, refuse, session, turn, update
+
+OPEN = session()
+IMAGE = [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]
+
+
+def usage(currency: str) -> object:
+    return update("usage_update", used=1, size=2, cost={"amount": 0.1, "currency": currency})
+
+
+CASES = [
+    Case("ACP-PROMPT-001", [*OPEN, prompt(), end(2, "done")], [*OPEN, *turn()]),
+    Case("ACP-PROMPT-002", [*OPEN, prompt(session="s9"), end()], [*OPEN, prompt(session="s9"), refuse(2, -32002)]),
+    Case("ACP-PROMPT-003", [*OPEN, prompt(), refuse(2, -32602)], [*OPEN, *turn()]),
+    Case("ACP-PROMPT-004", [*OPEN, *turn(chunk()), chunk()], [*OPEN, *turn(chunk())], "warn"),
+    Case(
+        "ACP-PROMPT-005",
+        [*OPEN, prompt(), prompt(3), end(2, "cancelled"), end(3)],
+        [*OPEN, prompt(), prompt(3), end(2), end(3)],
+    ),
+    Case(
+        "ACP-PROMPT-005",
+        [*OPEN, prompt(), prompt(3), end(2), event("agent", "waited 5", 5.0)],
+        [*OPEN, prompt(), prompt(3), refuse(3, -32602)],
+    ),
+    Case("ACP-PROMPT-006", [*OPEN, *turn(reason="cancelled")], [*OPEN, *turn()]),
+    Case("ACP-PROMPT-007", [*OPEN, prompt(), usage("dollars")], [*OPEN, prompt(), usage("USD")]),
+    Case(
+        "ACP-PROMPT-101",
+        [*OPEN, prompt(prompt=IMAGE)],
+        [*session({"promptCapabilities": {"image": True}}), prompt(prompt=IMAGE)],
+    ),
+    Case("ACP-PROMPT-102", [*OPEN, prompt(session="s9")], [*OPEN, prompt()]),
+    Case("ACP-PROMPT-103", [*OPEN, prompt(), prompt(3)], [*OPEN, *turn(), prompt(3)], "warn"),
+]

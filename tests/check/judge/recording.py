@@ -1,0 +1,69 @@
+"""A transport that writes down what goes through it, for the judge to see."""
+
+import time
+from collections.abc import Sequence
+
+from dragoman.check import Conversation, Finding, Judge, Memory
+from dragoman.protocol import v1
+from dragoman.protocol.methods import INITIALIZE
+from dragoman.testing import ScriptedClient
+from dragoman.wire.framing import Oversized
+from dragoman.wire.transport import Receiver
+
+
+class Recording:
+    """Stands between a client and the transport to its agent."""
+
+    def __init__(self, transport) -> None:
+        self.conversation = Conversation("recorded")
+        self._transport = transport
+
+    def __getattr__(self, name):
+        return getattr(self._transport, name)
+
+    def start(self, receiver: Receiver, tasks) -> None:
+        self._transport.start(_Ear(receiver, self.conversation), tasks)
+
+    def write(self, lines: bytes | bytearray) -> None:
+        for line in bytes(lines).splitlines():
+            self.conversation.add("client", line, time.monotonic())
+        self._transport.write(lines)
+
+    def findings(self, memory: Memory | None = None) -> list[Finding]:
+        judge = self.judge(memory)
+        assert judge.faults == []
+        return judge.findings
+
+    def judge(self, memory: Memory | None = None) -> Judge:
+        judge = Judge(self.conversation, memory=memory)
+        for entry in self.conversation.entries:
+            judge.see(entry)
+        judge.end()
+        return judge
+
+
+class _Ear:
+    def __init__(self, receiver: Receiver, conversation: Conversation) -> None:
+        self._receiver = receiver
+        self._conversation = conversation
+
+    def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
+        for line in lines:
+            assert isinstance(line, bytes)
+            self._conversation.add("agent", line, time.monotonic())
+        self._receiver.lines_received(lines)
+
+    def input_ended(self, *, drained: bool) -> None:
+        self._receiver.input_ended(drained=drained)
+
+
+async def introduce(client: ScriptedClient, capabilities: v1.ClientCapabilities | None = None) -> v1.InitializeResponse:
+    """Initialize with the name and version that a client should give."""
+    return await client.connection.call(
+        INITIALIZE,
+        v1.InitializeRequest(
+            protocol_version=1,
+            client_capabilities=capabilities or v1.ClientCapabilities(),
+            client_info=v1.Implementation(name="test", version="1"),
+        ),
+    )

@@ -1,0 +1,57 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragoman.check import AREAS, RULES
+from dragoman.check.rules.unruled import UNRULED
+
+ROOT = Path(__file__).parent.parent.parent.parent
+PAGES = {
+    "agent-plan", "authentication", "cancellation", "content", "elicitation", "extensibility", "file-system",
+    "initialization", "overview", "prompt-turn", "schema", "session-config-options", "session-delete", "session-list",
+    "session-modes", "session-setup", "slash-commands", "terminals", "tool-calls", "transports",
+}  # fmt: skip
+COMMON_MISTAKES = 20
+
+
+def test_ids_say_the_area_and_the_side():
+    for rule in RULES.values():
+        match = re.fullmatch(r"ACP-([A-Z]+)-([01])\d\d", rule.id)
+        assert match is not None, rule.id
+        assert match[1] in AREAS
+        assert rule.role == ("client" if match[2] == "1" else "agent")
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+def test_every_rule_has_its_words(rule):
+    assert all((rule.title, rule.page, rule.exercised, rule.fix))
+    assert rule.page in PAGES
+    assert rule.fix.endswith((".", "}}."))
+    assert not rule.title.endswith(".")
+
+
+def test_every_common_mistake_has_a_rule():
+    assert {rule.field for rule in RULES.values()} - {None} == set(range(1, COMMON_MISTAKES + 1))
+
+
+def test_every_page_has_a_rule_or_a_reason_for_none():
+    assert {rule.page for rule in RULES.values()} | {clause.page for clause in UNRULED} == PAGES
+
+
+def test_clauses_without_a_rule_say_why():
+    assert all(clause.asks and clause.why for clause in UNRULED)
+
+
+def test_rules_named_as_a_reason_are_there():
+    named = {name for clause in UNRULED for name in re.findall(r"ACP-[A-Z]+-\d+", clause.why)}
+    assert named
+    assert named <= set(RULES)
+
+
+def test_the_page_is_what_the_rules_give():
+    script = ROOT / "scripts" / "generate_rules_page.py"
+    run = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")

@@ -1,0 +1,172 @@
+"""The judge itself: findings as they come, bounds, and what it makes of its own mistakes."""
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dragoman.check import RULES, Conversation, Judge, conclude, report
+from dragoman.check.judge.judge import MAX_PER_RULE
+from dragoman.check.judge.message import Message
+from dragoman.check.judge.observer import watch
+from dragoman.check.judge.turns import PromptObserver
+from tests.check.judge.cases.case import Case
+from tests.check.judge.talking import (
+    cancel,
+    chunk,
+    end,
+    initialize,
+    judge,
+    new,
+    progress,
+    prompt,
+    raw,
+    session,
+    turn,
+    update,
+)
+from tests.check.judge.test_rules import CASES
+
+
+def test_a_finding_is_told_with_the_entry_that_brings_it():
+    conversation = Conversation()
+    court = Judge(conversation)
+    assert court.see(conversation.add("agent", chunk().line)) == []
+    (finding,) = court.see(conversation.add("agent", b"oops"))
+    assert (finding.rule, finding.entries) == ("ACP-WIRE-001", (2,))
+    assert court.findings == [finding]
+
+
+def test_streamed_text_is_an_occasion_as_all_messages_are():
+    few = judge([*session(), *turn(chunk())])
+    many = judge([*session(), *turn(*[chunk()] * 50)])
+    for rule in ("ACP-WIRE-001", "ACP-WIRE-004", "ACP-WIRE-020", "ACP-WIRE-021", "ACP-EXT-001", "ACP-CONTENT-001"):
+        assert many.occasions[rule] - few.occasions[rule] == 49, rule
+
+
+@pytest.mark.parametrize("text", ["plain", "with ü", "\u2028"])
+def test_a_flaw_is_found_in_the_middle_of_streamed_text(text):
+    odd = update("agent_message_chunk", content={"type": "text", "text": text, "mood": "good"})
+    found = judge([*session(), *turn(chunk(text), chunk(text), odd, chunk(text))]).findings
+    assert [each.rule for each in found] == ["ACP-EXT-001"]
+
+
+def test_text_that_comes_late_is_found_after_much_that_came_in_time():
+    found = judge([*session(), *turn(*[chunk()] * 5), chunk()]).findings
+    assert [each.rule for each in found] == ["ACP-PROMPT-004"]
+    found = judge([*session(), prompt(), *[chunk()] * 5, cancel(), chunk(), end(2, "cancelled"), chunk()]).findings
+    assert [each.rule for each in found] == ["ACP-CANCEL-003"]
+
+
+def test_a_peer_that_errs_in_every_message_does_not_fill_the_memory():
+    court = judge([*session(), *[raw("agent", "oops")] * (MAX_PER_RULE + 50)])
+    assert len(court.findings) == MAX_PER_RULE
+
+
+def test_a_conversation_can_keep_only_what_came_last():
+    conversation = Conversation(max_entries=10)
+    for _ in range(100):
+        conversation.add("agent", b"{}")
+    assert len(conversation.entries) <= 20
+    assert conversation.find(1) is None
+    last = conversation.find(100)
+    assert last is not None
+    assert last.n == 100
+    assert conversation.find(101) is None
+
+
+def test_a_mistake_of_the_checker_is_an_error_and_no_verdict(monkeypatch):
+    @watch("request session/prompt")
+    def stumble(self: PromptObserver, message: Message) -> None:
+        raise KeyError(message.method)
+
+    monkeypatch.setattr(PromptObserver, "see_prompt", stumble)
+    court = judge([*session(), *turn(chunk())])
+    assert [fault.area for fault in court.faults] == ["PROMPT"]
+    results = {each.id: each for each in conclude([court], "agent")}
+    assert results["ACP-PROMPT-001"].verdict == "error"
+    assert results["ACP-INIT-001"].verdict == "pass"
+    assert report([court], "agent").exit_code() == 2
+
+
+def test_results_are_over_all_conversations():
+    clean, broken = judge([*session(), *turn(chunk())]), judge([*session(), raw("agent", "oops"), raw("agent", "ow")])
+    results = {each.id: each for each in conclude([clean, broken], "agent")}
+    assert set(results) == {rule.id for rule in RULES.values() if rule.role == "agent"}
+    wrong = results["ACP-WIRE-001"]
+    assert (wrong.verdict, wrong.level, wrong.clause) == ("fail", "must", "transports#stdio")
+    assert [each.line for each in wrong.evidence] == ["oops", "ow"]
+    assert wrong.detail.endswith("(and 1 more)")
+    assert wrong.fix
+    assert results["ACP-PROMPT-001"].verdict == "pass"
+    idle = results["ACP-LOAD-001"]
+    assert idle.verdict == "not_exercised"
+    assert idle.detail.startswith("needed: session/load")
+
+
+def test_the_exit_code_follows_the_level():
+    should = judge([*session(), *turn(progress(status="in_progress"))])
+    must = judge([*session(), raw("agent", "oops")])
+    disputed = judge([*session(), *turn(chunk()), chunk()])
+    assert [report([each], "agent").exit_code() for each in (should, must, disputed)] == [1, 1, 0]
+    assert [report([each], "agent").exit_code("must") for each in (should, must, disputed)] == [0, 1, 0]
+    assert report([disputed], "agent").summary.warn == 1
+
+
+def _values(rows):
+    return [json.loads(row.line) for row in rows if row.line.startswith(b"{")]
+
+
+def _paths(value, path=()):
+    yield path
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _paths(each, (*path, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _paths(each, (*path, index))
+
+
+def _put(value, path, other):
+    if not path:
+        return other
+    head, *rest = path
+    if isinstance(value, dict):
+        return {**value, head: _put(value[head], rest, other)}
+    return [_put(each, rest, other) if index == head else each for index, each in enumerate(value)]
+
+
+odd_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(case=st.sampled_from(CASES), data=st.data())
+def test_whatever_a_peer_sends_the_checker_does_not_stumble(case: Case, data: st.DataObject):
+    rows = [*case.broken, *case.kept]
+    which = data.draw(st.integers(0, len(rows) - 1))
+    row = rows[which]
+    if row.line.startswith(b"{"):
+        try:
+            value = json.loads(row.line)
+        except ValueError:
+            value = {}
+        path = data.draw(st.sampled_from(list(_paths(value))))
+        line = json.dumps(_put(value, path, data.draw(odd_values))).encode()
+        rows[which] = row._replace(line=line)
+    court = judge(rows)
+    assert court.faults == []
+    assert court.occasions is not None
+
+
+@settings(max_examples=100, deadline=None)
+@given(lines=st.lists(st.binary(max_size=60), max_size=8))
+def test_any_bytes_are_noise_at_worst(lines: list[bytes]):
+    court = judge([*initialize(), *new(), *(raw("agent", line) for line in lines), *turn(chunk())], "agent")
+    assert court.faults == []
+    known = {"ACP-WIRE-001", "ACP-WIRE-002", "ACP-WIRE-003", "ACP-WIRE-004"}
+    assert {each.rule for each in court.findings} <= known

@@ -1,0 +1,197 @@
+"""What may look like a breach and is none: messages that cross, answers that are free, and traces cut short."""
+
+import pytest
+
+from dragoman.check import Memory
+from tests.check.judge.cases.load import load
+from tests.check.judge.talking import (
+    Row,
+    ask,
+    ask_permission,
+    call,
+    cancel,
+    chunk,
+    dismiss,
+    end,
+    event,
+    give,
+    initialize,
+    judge,
+    new,
+    permit,
+    progress,
+    prompt,
+    raw,
+    refuse,
+    session,
+    tell,
+    turn,
+    update,
+)
+
+RUNNING = [*session(), prompt(), chunk()]
+LISTING = {"sessionCapabilities": {"list": {}}}
+
+
+def found(rows: list[Row], *roles: str) -> list[str]:
+    court = judge(rows, *roles)
+    assert court.faults == []
+    return [each.rule for each in court.findings]
+
+
+@pytest.mark.parametrize("ending", [end(2, "end_turn"), end(2, "refusal"), refuse(2, -32603)])
+def test_the_end_of_a_turn_may_cross_a_cancel(ending):
+    assert found([*RUNNING, cancel(), ending]) == []
+
+
+def test_updates_on_their_way_at_the_cancel_prove_nothing():
+    assert found([*RUNNING, cancel(), chunk(), chunk(), end(2, "end_turn")]) == []
+
+
+def test_an_answer_to_what_was_asked_after_the_cancel_proves_that_it_was_read():
+    rows = [*session(LISTING), prompt(), chunk(), cancel(), ask(7, "session/list"), give(7, {"sessions": []}), end()]
+    assert found(rows) == ["ACP-CANCEL-001"]
+
+
+def test_a_turn_whose_permission_was_dismissed_may_end_as_cancelled():
+    assert found([*session(), prompt(), call(), ask_permission(), dismiss(), end(2, "cancelled")], "agent") == []
+
+
+def test_a_prompt_cancelled_by_its_request_may_end_as_cancelled():
+    rows = [*RUNNING, tell("$/cancel_request", {"requestId": 2}), end(2, "cancelled")]
+    assert found(rows) == []
+
+
+def test_a_permission_asked_while_the_cancel_is_on_its_way_is_owed_cancelled_too():
+    rows = [*session(), prompt(), call(), cancel(), ask_permission()]
+    assert found([*rows, dismiss(), end(2, "cancelled")]) == []
+    assert found([*rows, permit(), end(2, "cancelled")], "client") == ["ACP-CANCEL-101"]
+
+
+def test_a_permission_cancelled_by_the_agent_may_be_answered_with_the_error_for_it():
+    asked = [*session(), prompt(), call(), ask_permission(), cancel()]
+    rows = [*asked, tell("$/cancel_request", {"requestId": 90}, "agent"), refuse(90, -32800, "client")]
+    assert found([*rows, end(2, "cancelled")]) == []
+
+
+def test_a_client_without_a_way_to_reject_may_dismiss():
+    only_yes = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
+    asked = [*session(), prompt(), call(), ask_permission(options=only_yes)]
+    assert found([*asked, dismiss(), progress(status="failed"), end()]) == []
+
+
+def test_tool_calls_of_a_cancelled_turn_may_stay_open():
+    assert found([*RUNNING, call(), cancel(), end(2, "cancelled")]) == []
+
+
+def test_what_tells_of_the_session_may_come_between_turns():
+    commands = update("available_commands_update", availableCommands=[])
+    title = update("session_info_update", title="A talk")
+    assert found([*session(), *turn(chunk()), title, commands, *turn(chunk(), id_=3), title]) == []
+
+
+def test_replayed_tool_calls_are_the_same_as_before():
+    history = [chunk("hello", "user_message_chunk"), call(status="completed"), chunk()]
+    rows = [*session({"loadSession": True}), *turn(call(), progress(status="completed"), chunk()), load(), *history]
+    assert found([*rows, give(9), *turn(chunk(), id_=10)]) == []
+
+
+def test_a_trace_that_begins_in_the_middle_blames_nobody_for_what_came_before():
+    assert found([chunk(), progress(status="completed"), end(2), prompt(3), chunk(), end(3)]) == []
+
+
+def test_a_client_that_begins_with_something_else_is_no_trace_from_the_middle():
+    assert found([prompt(3), chunk(), end(3)], "client") == ["ACP-INIT-101"]
+    assert found([event("agent", "started"), chunk(), prompt(3)], "client") == ["ACP-INIT-101"]
+
+
+def test_a_trace_that_ends_in_the_middle_blames_nobody_for_what_was_to_come():
+    asked = [*session({"loadSession": True}), prompt(), call(), ask_permission()]
+    assert found(asked) == []
+    assert found([*asked, cancel()]) == []
+    assert found([*session(LISTING), ask(7, "session/list")]) == []
+
+
+def test_what_a_killed_agent_leaves_is_not_its_fault():
+    half = raw("agent", '{"jsonrpc":"2.0","meth')
+    rows = [*RUNNING, ask(7, "_x"), event("agent", "killed"), half, event("agent", "exited -9")]
+    assert found(rows, "agent") == []
+
+
+def test_half_a_line_from_an_agent_that_ended_by_itself_is_told_with_its_end():
+    half = raw("agent", '{"jsonrpc":"2.0","meth')
+    assert found([*initialize(), half, event("agent", "exited 1")], "agent") == ["ACP-WIRE-003", "ACP-WIRE-019"]
+
+
+def test_errors_are_legal_answers():
+    rows = [
+        *session({"loadSession": True, "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}}}),
+        ask(3, "session/list"),
+        refuse(3, -32603),
+        load("s7"),
+        refuse(9, -32002),
+        ask(4, "session/close", {"sessionId": "s1"}),
+        refuse(4, -32603),
+        prompt(5),
+        refuse(5, -32000),
+    ]
+    assert found(rows) == []
+
+
+def test_an_agent_that_offers_nothing_is_no_breach():
+    assert found([*initialize(), *new(), *turn(chunk())]) == []
+
+
+def test_a_slow_answer_is_not_a_missing_one():
+    assert found([*session(LISTING), ask(7, "session/list"), give(7, {"sessions": []}, after_s=300.0)]) == []
+
+
+def test_a_request_that_stays_open_while_its_side_goes_on_talking_has_no_answer():
+    late = Row("agent", chunk().line, after_s=31.0)
+    assert found([*session(LISTING), prompt(), ask(7, "session/list"), late]) == ["ACP-WIRE-011"]
+
+
+def test_an_agent_that_counts_its_sessions_anew_in_each_process_is_no_breach():
+    memory = Memory()
+    for _ in range(2):
+        assert judge(session(), memory=memory).findings == []
+    remembering = [*initialize({"loadSession": True}), *new()]
+    assert [each.rule for each in judge(remembering, memory=memory).findings] == ["ACP-NEW-001"]
+
+
+def test_a_replay_is_compared_with_what_was_said_on_another_connection():
+    memory = Memory()
+    able = {"loadSession": True}
+    judge([*session(able), *turn(chunk())], memory=memory)
+    silent = judge([*initialize(able), load(), give(9)], memory=memory)
+    assert [each.rule for each in silent.findings] == ["ACP-LOAD-001"]
+
+
+def test_two_messages_on_a_line_are_one_breach_of_framing():
+    line = chunk().line
+    assert found([*RUNNING, raw("agent", line + line)]) == ["ACP-WIRE-003"]
+
+
+def test_empty_lines_are_passed_over():
+    assert found([*RUNNING, raw("agent", ""), raw("client", "  "), chunk()]) == []
+
+
+def test_an_id_may_be_any_string_and_any_whole_number():
+    ids = ["", "ü", "0", -1, 0, 2**60]
+    rows = [row for id_ in ids for row in (ask(id_, "session/list"), give(id_, {"sessions": []}))]
+    assert found([*session(LISTING), *rows]) == []
+
+
+def test_an_agent_that_is_gone_is_not_blamed_for_its_silence():
+    rows = [*RUNNING, ask(7, "_x"), event("agent", "killed"), event("agent", "waited 5", 5.0)]
+    assert found(rows, "agent") == []
+
+
+def test_a_session_that_is_loaded_while_its_turn_runs_goes_on_with_it():
+    able = session({"loadSession": True})
+    rows = [*able, *turn(chunk()), prompt(3), load(), chunk("hello", "user_message_chunk"), chunk(), give(9)]
+    assert found([*rows, chunk(), end(3)]) == []
+
+
+def test_an_agent_that_takes_text_may_refuse_some_of_it():
+    assert found([*session(), *turn(chunk()), prompt(3, text="/nonsense"), refuse(3, -32602)]) == []

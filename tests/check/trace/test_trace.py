@@ -1,0 +1,246 @@
+"""Recordings of many makers are read as the same conversation, and bad ones are told with the line."""
+
+import gzip
+import json
+
+import pytest
+
+from dragoman.check.trace import TraceUnreadable, check_trace, read_trace
+from dragoman.client import Recorder
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": 1, "clientCapabilities": {}},
+}
+INITIALIZED = {"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1, "agentCapabilities": {}}}
+NEW = {"jsonrpc": "2.0", "id": 2, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}}
+MADE = {"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s"}}
+PROMPT = {
+    "jsonrpc": "2.0",
+    "id": 3,
+    "method": "session/prompt",
+    "params": {"sessionId": "s", "prompt": [{"type": "text", "text": "go"}]},
+}
+UPDATE = {
+    "jsonrpc": "2.0",
+    "method": "session/update",
+    "params": {
+        "sessionId": "s",
+        "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "hi"}},
+    },
+}
+ENDED = {"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}}
+TALK = [
+    ("client", INITIALIZE),
+    ("agent", INITIALIZED),
+    ("client", NEW),
+    ("agent", MADE),
+    ("client", PROMPT),
+    ("agent", UPDATE),
+    ("agent", ENDED),
+]
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(*objects, end="\n", name="trace"):
+        path = tmp_path / name
+        lines = (each if isinstance(each, str) else json.dumps(each) for each in objects)
+        path.write_text("\n".join(lines) + end)
+        return path
+
+    return write
+
+
+def said(conversation):
+    return [(entry.sender, json.loads(entry.line)) for entry in conversation.entries if not entry.event]
+
+
+def one(path):
+    [conversation] = read_trace(path).conversations
+    return conversation
+
+
+def test_our_own_trajectory(tmp_path):
+    path = tmp_path / "trajectory"
+    with Recorder(path) as recorder:
+        for sender, message in TALK:
+            line = json.dumps(message).encode()
+            recorder.sent(line + b"\n") if sender == "client" else recorder.received([line])
+    assert read_trace(path).format == "dragoman"
+    assert said(one(path)) == TALK
+
+
+def test_our_own_trajectory_whose_end_is_torn(tmp_path):
+    path = tmp_path / "trajectory"
+    with Recorder(path) as recorder:
+        recorder.sent(json.dumps(INITIALIZE).encode())
+        recorder.received([json.dumps(INITIALIZED).encode()])
+    path.write_bytes(path.read_bytes()[:-20])
+    trace = read_trace(path)
+    assert trace.torn
+    assert said(trace.conversations[0]) == TALK[:1]
+
+
+def test_our_own_trajectory_that_was_altered_is_told_with_the_line(tmp_path):
+    path = tmp_path / "trajectory"
+    with Recorder(path) as recorder:
+        recorder.sent(json.dumps(INITIALIZE).encode())
+        recorder.received([json.dumps(INITIALIZED).encode()])
+    path.write_bytes(path.read_bytes().replace(b'"result"', b'"resulT"'))
+    with pytest.raises(TraceUnreadable) as caught:
+        read_trace(path)
+    assert caught.value.line == 3
+
+
+SPELLINGS = {
+    "dir in/out": ("dir", "out", "in", "message"),
+    "direction outbound/inbound": ("direction", "outbound", "inbound", "msg"),
+    "from client/agent": ("from", "client", "agent", "payload"),
+    "arrows": ("dir", "->", "<-", "data"),
+    "real arrows": ("direction", "→", "←", "message"),
+    "whole arrows": ("direction", "client->agent", "agent->client", "message"),
+    "send/recv": ("type", "send", "recv", "data"),
+    "sent/received": ("event", "sent", "received", "message"),
+    "stdin/stdout": ("source", "stdin", "stdout", "line"),
+    "capitals": ("direction", "CLIENT_TO_AGENT", "AGENT_TO_CLIENT", "message"),
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS.keys())
+def test_a_direction_in_any_spelling(spelling, write):
+    name, client, agent, message_name = spelling
+    path = write(*({name: client if sender == "client" else agent, message_name: message} for sender, message in TALK))
+    assert read_trace(path).format == "directed"
+    assert said(one(path)) == TALK
+
+
+def test_in_and_out_as_the_agent_sees_them(write):
+    path = write(*({"dir": "in" if sender == "client" else "out", "message": message} for sender, message in TALK))
+    assert said(one(path)) == TALK
+
+
+def test_messages_as_text_keep_what_is_no_json(write):
+    lines = [{"dir": "client", "line": json.dumps(INITIALIZE)}, {"dir": "agent", "line": "Starting up!"}]
+    assert [entry.line for entry in one(write(*lines)).entries] == [json.dumps(INITIALIZE).encode(), b"Starting up!"]
+
+
+def test_a_direction_inside_the_message_itself_is_taken_out(write):
+    path = write({"from": "client", "ts": 12.0, **INITIALIZE}, {"from": "agent", "ts": 12.5, **INITIALIZED})
+    assert said(one(path)) == TALK[:2]
+
+
+@pytest.mark.parametrize("times", [(1763240000.0, 1763240001.5), (1763240000000, 1763240001500), (3.0, 4.5)])
+def test_times_count_from_the_first_message(times, write):
+    path = write(*({"dir": "out", "time": at, "message": INITIALIZE} for at in times))
+    assert [entry.at_s for entry in one(path).entries] == [0.0, 1.5]
+
+
+def test_times_as_dates(write):
+    dates = ("2026-11-15T12:00:00Z", "2026-11-15T12:00:02.250Z")
+    path = write(*({"dir": "out", "timestamp": at, "message": INITIALIZE} for at in dates))
+    assert [entry.at_s for entry in one(path).entries] == [0.0, 2.25]
+
+
+def test_bare_messages_as_acpx_writes_them(write):
+    path = write(*(message for _, message in TALK), name="x.stream.ndjson")
+    assert read_trace(path).format == "messages"
+    assert said(one(path)) == TALK
+
+
+def test_bare_answers_to_both_sides_with_the_same_id_are_told_apart(write):
+    asked = {"jsonrpc": "2.0", "id": 3, "method": "fs/read_text_file", "params": {"sessionId": "s", "path": "/a"}}
+    read = {"jsonrpc": "2.0", "id": 3, "result": {"content": "text"}}
+    talk = [*TALK[:5], ("agent", asked), ("client", read), ("agent", ENDED)]
+    assert said(one(write(*(message for _, message in talk)))) == talk
+
+
+def conductor(kind, start, end, message, at=0.0, **more):
+    event = {"type": kind, "ts": at, "from": start, "to": end, **more}
+    if kind == "response":
+        return {**event, "id": message["id"], "is_error": False, "payload": message["result"]}
+    event |= {"protocol": "acp", "method": message["method"], "params": message["params"], **more}
+    return event | ({"id": message["id"]} if "id" in message else {})
+
+
+def test_a_trace_of_the_conductor(write):
+    path = write(
+        conductor("request", "Client", "Agent", INITIALIZE),
+        conductor("response", "Agent", "Client", INITIALIZED, 0.5),
+        conductor("request", "Client", "Agent", NEW),
+        conductor("response", "Agent", "Client", MADE),
+        conductor("request", "Client", "Agent", PROMPT),
+        conductor("notification", "Agent", "Client", UPDATE),
+        conductor("response", "Agent", "Client", ENDED),
+    )
+    assert read_trace(path).format == "conductor"
+    assert said(one(path)) == TALK
+    assert one(path).entries[1].at_s == 0.5
+
+
+def test_a_chain_of_the_conductor_is_a_conversation_for_each_pair_without_mcp(write):
+    greeting = {**INITIALIZE, "method": "_proxy/initialize"}
+    tools = {"id": "m", "method": "tools/list", "params": {}}
+    path = write(
+        conductor("request", "Client", "Proxy(0)", greeting),
+        conductor("request", "Proxy(0)", "Agent", {**INITIALIZE, "id": "u"}),
+        conductor("request", "Agent", "Proxy(0)", tools, protocol="mcp"),
+        conductor("response", "Proxy(0)", "Agent", {"id": "m", "result": {}}),
+        conductor("response", "Agent", "Proxy(0)", {**INITIALIZED, "id": "u"}),
+        conductor("response", "Proxy(0)", "Client", INITIALIZED),
+    )
+    conversations = {each.name: each for each in read_trace(path).conversations}
+    assert said(conversations["Client and Proxy(0)"]) == TALK[:2]
+    assert [sender for sender, _ in said(conversations["Proxy(0) and Agent"])] == ["client", "agent"]
+
+
+def test_a_gzipped_recording(tmp_path):
+    path = tmp_path / "trace.gz"
+    path.write_bytes(gzip.compress("\n".join(json.dumps(message) for _, message in TALK).encode()))
+    assert said(one(path)) == TALK
+
+
+def test_a_last_line_that_was_cut_short_is_left_out(write):
+    trace = read_trace(write(INITIALIZE, INITIALIZED, '{"jsonrpc":"2.0","id":2,"meth', end=""))
+    assert trace.torn
+    assert said(trace.conversations[0]) == TALK[:2]
+
+
+@pytest.mark.parametrize(
+    ("lines", "number", "words"),
+    [
+        ((INITIALIZE, "garbage", INITIALIZED), 2, "expected a JSON object a line, and found 'garbage'"),
+        ((INITIALIZE, INITIALIZED, {"neither": "nor"}), 3, "expected a message"),
+        (({"dir": "in", "message": INITIALIZED}, {"message": {}}), 2, "expected who said it"),
+        (({"dir": "in", "message": INITIALIZED}, {"dir": "out"}), 2, "expected the message"),
+        (({"weather": "fine"},), 1, "no known recording begins like this"),
+        (("<html>", "</html>"), 1, "expected a JSON object a line"),
+    ],
+)
+def test_a_bad_recording_is_told_with_the_line(lines, number, words, write):
+    with pytest.raises(TraceUnreadable) as caught:
+        read_trace(write(*lines))
+    assert caught.value.line == number
+    assert words in str(caught.value)
+
+
+def test_a_file_that_is_not_there_and_one_with_nothing_in_it(write, tmp_path):
+    with pytest.raises(TraceUnreadable, match="No such file"):
+        read_trace(tmp_path / "missing")
+    with pytest.raises(TraceUnreadable, match="there is nothing in it"):
+        read_trace(write())
+
+
+def test_a_recording_is_judged_on_both_sides_or_on_one(write):
+    path = write(
+        {"dir": "client", "line": json.dumps(INITIALIZE)},
+        {"dir": "agent", "line": "Starting up!"},
+        {"dir": "agent", "line": json.dumps(INITIALIZED)},
+    )
+    failed = {result.id for result in check_trace(path).results if result.verdict == "fail"}
+    assert "ACP-WIRE-001" in failed
+    of_client = {result.id for result in check_trace(path, ["client"]).results}
+    assert "ACP-WIRE-001" not in of_client
+    assert "ACP-WIRE-101" in of_client
