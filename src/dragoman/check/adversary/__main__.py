@@ -1,0 +1,19 @@
+"""`python -m dragoman.check.adversary PART DIRECTORY SECONDS`: plays a part and leaves a recording there."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from dragoman.check.adversary.parts import PARTS, TOUR
+from dragoman.check.adversary.stdio import serve
+
+
+def main(name: str, directory: str, answer_timeout_s: str) -> None:
+    """Play, with a recording named after the part and the process."""
+    part = TOUR if name == TOUR.name else PARTS[name]
+    asyncio.run(serve(part, Path(directory) / f"{name}.{os.getpid()}.ndjson", float(answer_timeout_s)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

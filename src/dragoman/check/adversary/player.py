@@ -1,0 +1,215 @@
+"""An agent that plays a part: it answers what a client needs to go on, and gives each prompt to a turn of its part."""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol, cast
+
+import msgspec
+
+from dragoman import __version__
+from dragoman.check.adversary.keeper import AUTH_METHODS, CAPABILITIES, Keeper, Refused
+from dragoman.check.judge import INVENTED
+from dragoman.check.judge.field import offered, part, text
+from dragoman.check.judge.message import Object
+from dragoman.errors import ErrorCode
+
+ANSWER_TIMEOUT_S = 10.0
+"""For a client to answer: a person may have to decide, a program does at once."""
+
+
+class Channel(Protocol):
+    """Carries lines to the client and back, and writes them down."""
+
+    def send(self, data: bytes) -> None:
+        """Send bytes as they are."""
+        ...
+
+    async def read(self) -> bytes | None:
+        """Wait for the next line; None when the client has gone."""
+        ...
+
+    def note(self, sender: Any, line: bytes = b"", event: str = "") -> None:
+        """Write down what passed, or what happened."""
+        ...
+
+    def die(self) -> None:
+        """End without another word."""
+        ...
+
+
+class Failed(Exception):
+    """The turn ends with this error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+Turn = Callable[["Player", str], Awaitable[str]]
+"""Plays one prompt of a session, and says why it ended."""
+
+
+class Part(msgspec.Struct, frozen=True):
+    """What an adversary does: what it says of itself, and its turns, the last of which is repeated."""
+
+    name: str
+    turns: Sequence[Turn]
+    version: int = 1
+    is_generous: bool = False
+    """Whether it has every capability."""
+
+
+class Player:
+    """Plays one part with one client."""
+
+    def __init__(self, channel: Channel, role: Part, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> None:
+        self.channel = channel
+        self.capabilities: Object = {}
+        self.cwd = ""
+        self.cancelled = asyncio.Event()
+        self._part = role
+        self._keeper = Keeper()
+        self._answer_timeout_s = answer_timeout_s
+        self._prompts = 0
+        self._last_id = 0
+        self._calls: dict[Any, asyncio.Future[Object]] = {}
+        self._turns: set[asyncio.Task[None]] = set()
+
+    async def play(self) -> None:
+        """Play until the client is gone."""
+        async with asyncio.TaskGroup() as self._tasks:
+            while (line := await self.channel.read()) is not None:
+                if line.strip():
+                    self.channel.note("client", line)
+                    self._take(line)
+            for turn in self._turns:
+                turn.cancel()
+
+    # ── what a turn can do ──────────────────────────────────────────────────────────────────────
+
+    def offers(self, path: str) -> bool:
+        """Tell whether the client has advertised a capability."""
+        return offered(self.capabilities, path)
+
+    def send(self, line: bytes) -> None:
+        """Send a line as it is."""
+        self.channel.note("agent", line)
+        self.channel.send(line + b"\n")
+
+    def notify(self, method: str, params: Object) -> None:
+        """Send a notification."""
+        self.send(msgspec.json.encode({"jsonrpc": "2.0", "method": method, "params": params}))
+
+    def update(self, session_id: str, update: str, /, **fields: Any) -> None:
+        """Send a `session/update`."""
+        self.notify("session/update", {"sessionId": session_id, "update": {"sessionUpdate": update, **fields}})
+
+    def say(self, session_id: str, words: str) -> None:
+        """Say a piece of the answer."""
+        self.update(session_id, "agent_message_chunk", content={"type": "text", "text": words})
+
+    def begin(self, method: str, params: Object, request_id: str | None = None) -> asyncio.Future[Object]:
+        """Send a request; its answer is the whole message."""
+        self._last_id += 1
+        given: str | int = self._last_id if request_id is None else request_id
+        call: asyncio.Future[Object] = asyncio.get_running_loop().create_future()
+        self._calls[given] = call
+        self.send(msgspec.json.encode({"jsonrpc": "2.0", "id": given, "method": method, "params": params}))
+        return call
+
+    async def ask(self, method: str, params: Object, request_id: str | None = None) -> Object | None:
+        """Send a request and wait for the answer; None when none comes in time, which is noted."""
+        return await self.wait(self.begin(method, params, request_id), self._answer_timeout_s)
+
+    async def wait(self, call: asyncio.Future[Object], timeout_s: float) -> Object | None:
+        """Wait for an answer; None when none comes in time, which is noted."""
+        try:
+            return await asyncio.wait_for(asyncio.shield(call), timeout_s)
+        except TimeoutError:
+            self.channel.note("client", event=f"waited {timeout_s:g}")
+            return None
+
+    # ── what the client asks ────────────────────────────────────────────────────────────────────
+
+    def _take(self, line: bytes) -> None:
+        try:
+            message = msgspec.json.decode(line)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            return
+        if not isinstance(message, dict):
+            return
+        fields = cast("Object", message)
+        method = fields.get("method")
+        if not isinstance(method, str):
+            self._take_answer(fields)
+        elif "id" not in fields:
+            if method == "session/cancel":
+                self.cancelled.set()
+        else:
+            self._answer(fields["id"], method, fields.get("params"))
+
+    def _take_answer(self, fields: Object) -> None:
+        given = fields.get("id")
+        call = self._calls.pop(given, None) if isinstance(given, str | int) else None
+        if call is not None and not call.done():
+            call.set_result(fields)
+
+    def _answer(self, request_id: Any, method: str, params: Any) -> None:
+        match method:
+            case "initialize":
+                self.capabilities = part(params, "clientCapabilities")
+                self._result(request_id, self._greeting())
+            case "session/new":
+                self._result(request_id, self._open(text(params, "cwd") or ""))
+            case "session/prompt":
+                turn = self._tasks.create_task(self._prompt(request_id, text(params, "sessionId") or ""))
+                self._turns.add(turn)
+                turn.add_done_callback(self._turns.discard)
+            case _ if self._part.is_generous and method in self._keeper.handlers:
+                self._keep(request_id, method, params)
+            case _:
+                self._error(request_id, ErrorCode.METHOD_NOT_FOUND, "Method not found")
+
+    def _keep(self, request_id: Any, method: str, params: Any) -> None:
+        try:
+            self._result(request_id, self._keeper.handlers[method](params))
+        except Refused as refused:
+            self._error(request_id, refused.code, str(refused))
+
+    def _open(self, cwd: str) -> Object:
+        self.cwd = cwd
+        session_id = f"check-{uuid.uuid4()}"
+        settings = self._keeper.open(session_id, cwd)
+        return {"sessionId": session_id, **(settings if self._part.is_generous else {})}
+
+    def _greeting(self) -> Object:
+        is_generous = self._part.is_generous
+        strange = {"_meta": {f"{INVENTED}capability": {"level": 3}}}
+        return {
+            "protocolVersion": self._part.version,
+            "agentCapabilities": {**CAPABILITIES, **strange} if is_generous else strange,
+            "agentInfo": {"name": "dragoman-adversary", "title": "dragoman check", "version": __version__},
+            "authMethods": AUTH_METHODS if is_generous else [],
+        }
+
+    async def _prompt(self, request_id: Any, session_id: str) -> None:
+        turns = self._part.turns
+        turn = turns[min(self._prompts, len(turns) - 1)]
+        self._prompts += 1
+        self.cancelled.clear()
+        try:
+            reason = await turn(self, session_id)
+        except Failed as failed:
+            self._error(request_id, failed.code, str(failed))
+            return
+        self._result(request_id, {"stopReason": reason})
+        if reason == "end_turn":
+            self.say(session_id, "(said after the end of the turn)")
+
+    def _result(self, request_id: Any, result: Object) -> None:
+        self.send(msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "result": result}))
+
+    def _error(self, request_id: Any, code: int, message: str) -> None:
+        error = {"code": code, "message": message}
+        self.send(msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error}))

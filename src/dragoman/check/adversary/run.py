@@ -1,0 +1,165 @@
+"""Checking a client: it is started once for each part, and what the adversary wrote down is judged."""
+
+import asyncio
+import os
+import shlex
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dragoman.check.adversary.parts import PARTS
+from dragoman.check.adversary.player import ANSWER_TIMEOUT_S
+from dragoman.check.adversary.record import read_record
+from dragoman.check.conclude import report
+from dragoman.check.conversation import Conversation
+from dragoman.check.finding import Report
+from dragoman.check.judge import Judge
+from dragoman.errors import DragomanError
+from dragoman.proc import EVERYTHING, Child, Supervisor
+
+PLACE = "{agent}"
+"""Where the command of the adversary goes, in the command of the client."""
+
+AT_ONCE = 3
+"""Clients that are started at a time: most of each is waiting."""
+
+LOOK_S = 0.02
+ASKING = b"cancel me"
+"""The id of the question at which the client is interrupted."""
+
+
+class NeverStarted(DragomanError):
+    """The client did not start the agent that it was given."""
+
+
+class ClientOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Which client, and how long it may take."""
+
+    command: tuple[str, ...]
+    timeout_s: float = 30.0
+    """For the client to end by itself, once for each part."""
+    answer_timeout_s: float = ANSWER_TIMEOUT_S
+    """For the client to answer a request of the agent."""
+    parts: frozenset[str] | None = None
+    """The names of the parts to play; None for all."""
+    on_part: Callable[[str], None] | None = None
+
+
+async def check_client(options: ClientOptions) -> Report:
+    """Start the client once for each part and say, rule by rule, what was seen.
+
+    Raises StartError when it cannot be started, and NeverStarted when it never started the agent.
+    """
+    limit = asyncio.Semaphore(AT_ONCE)
+    with tempfile.TemporaryDirectory(prefix="dragoman-check-") as directory:
+        async with Supervisor() as supervisor:
+            plays = [_play(options, supervisor, part, Path(directory), limit) for part in _select(options)]
+            judges = await _all(plays)
+    return report(judges, "client")
+
+
+def _select(options: ClientOptions) -> list[str]:
+    return [each for each in PARTS if options.parts is None or each in options.parts]
+
+
+async def _all(plays: Sequence[Coroutine[Any, Any, Judge]]) -> list[Judge]:
+    """Wait for all of them; the first failure ends the others, and is raised as itself."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            playing = [tasks.create_task(play) for play in plays]
+    except* DragomanError as failures:
+        raise failures.exceptions[0] from None
+    return [each.result() for each in playing]
+
+
+def agent_command(part: str, directory: Path, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> list[str]:
+    """Return the command that plays a part."""
+    return [sys.executable, "-m", "dragoman.check.adversary", part, str(directory), f"{answer_timeout_s:g}"]
+
+
+def fill_in(command: Sequence[str], agent: Sequence[str]) -> list[str]:
+    """Put the agent's command where the client's has a place for it, or at its end."""
+    if not any(PLACE in word for word in command):
+        return [*command, *agent]
+    filled: list[str] = []
+    for word in command:
+        filled += agent if word == PLACE else [word.replace(PLACE, shlex.join(agent))]
+    return filled
+
+
+async def _play(
+    options: ClientOptions, supervisor: Supervisor, part: str, directory: Path, limit: asyncio.Semaphore
+) -> Judge:
+    async with limit:
+        if options.on_part is not None:
+            options.on_part(part)
+        agent = agent_command(part, directory, options.answer_timeout_s)
+        child = await supervisor.start(fill_in(options.command, agent), inherit=EVERYTHING)
+        os.close(child.stdin)
+        child.stdin = -1
+        event = await _see_end(child, part, directory, options.timeout_s)
+        await child.stop(grace_s=0)
+    recorded = _recordings(part, directory)
+    if not recorded:
+        said = f" It said: {child.stderr_tail.strip()[-300:]}" if child.stderr_tail.strip() else ""
+        raise NeverStarted(
+            f"{options.command[0]} never started the agent that it was given. Put {PLACE} where its command line takes"
+            f" the command of an agent, for example: dragoman check client -- my-client --agent {PLACE}.{said}"
+        )
+    conversation = read_record(recorded[0])
+    return judge_client(conversation, event)
+
+
+def judge_client(conversation: Conversation, event: str = "") -> Judge:
+    """Judge what a client said, and how it ended if that is known."""
+    judge = Judge(conversation, roles=("client",))
+    if event:
+        conversation.add("client", at_s=conversation.entries[-1].at_s, event=event)
+    for entry in conversation.entries:
+        judge.see(entry)
+    judge.end()
+    return judge
+
+
+def _recordings(part: str, directory: Path) -> list[Path]:
+    return sorted(directory.glob(f"{part}.*.ndjson"))
+
+
+async def _see_end(child: Child, part: str, directory: Path, timeout_s: float) -> str:
+    """Wait for the client to end, reading what it prints, and interrupt it where the part is to be cancelled."""
+    interrupting = asyncio.create_task(_interrupt(child, part, directory)) if part == "is-cancelled" else None
+    draining = asyncio.create_task(_drain(child.stdout))
+    try:
+        async with asyncio.timeout(timeout_s):
+            ended = await child.wait()
+            return f"exited {ended.code if ended.signal is None else -ended.signal}"
+    except TimeoutError:
+        return f"waited {timeout_s:g}"
+    finally:
+        for task in (interrupting, draining):
+            if task is not None:
+                task.cancel()
+
+
+async def _interrupt(child: Child, part: str, directory: Path) -> None:
+    """Press Ctrl-C, once the agent has asked."""
+    while not any(ASKING in each.read_bytes() for each in _recordings(part, directory)):  # noqa: ASYNC110 -- a process
+        await asyncio.sleep(LOOK_S)
+    os.kill(child.pid, signal.SIGINT)
+
+
+async def _drain(fd: int) -> None:
+    """Read what the client prints, so that it can go on."""
+    lines = asyncio.StreamReader()
+    pipe = os.fdopen(os.dup(fd), "rb", 0)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), pipe)
+    try:
+        while await lines.read(65_536):
+            pass
+    finally:
+        transport.close()

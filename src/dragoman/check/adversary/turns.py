@@ -1,0 +1,160 @@
+"""What an adversary does in a turn: nothing that the protocol forbids, but much that clients do not expect."""
+
+import asyncio
+import uuid
+from pathlib import Path
+
+from dragoman.check.adversary.player import Failed, Player
+from dragoman.check.judge import INVENTED
+from dragoman.check.judge.field import part, text
+from dragoman.check.judge.message import Object
+from dragoman.errors import ErrorCode
+
+LONG_BYTES = 200_000
+"""Three times what naive readers of lines take."""
+
+SETTLE_S = 2.0
+"""For a client to answer what needs no decision any more."""
+
+LINGER_S = 0.3
+"""For a client to do something else while a turn is running."""
+
+OUTPUT_LIMIT = 100
+
+OPTIONS = [
+    {"optionId": "yes", "name": "Allow", "kind": "allow_once"},
+    {"optionId": "no", "name": "Reject", "kind": "reject_once"},
+]
+
+
+def _announce(player: Player, session_id: str, title: str) -> str:
+    call_id = f"call-{uuid.uuid4()}"
+    player.update(session_id, "tool_call", toolCallId=call_id, title=title, kind="other", status="pending")
+    return call_id
+
+
+def _permission(session_id: str, call_id: str) -> Object:
+    return {"sessionId": session_id, "toolCall": {"toolCallId": call_id}, "options": OPTIONS}
+
+
+async def surprise(player: Player, session_id: str) -> str:
+    """Send what is new to the client, and ask what it cannot know."""
+    player.say(session_id, "Let us see. ")
+    player.update(session_id, f"_{INVENTED}update", anything={"goes": None})
+    player.notify(f"_{INVENTED}notification", {"sessionId": session_id})
+    player.notify(f"$/{INVENTED}notification", {})
+    await player.ask(f"_{INVENTED}method", {"sessionId": session_id}, "a string, as an id may be")
+    await player.ask(f"{INVENTED}method", {})
+    call_id = _announce(player, session_id, "Ask for permission")
+    answer = await player.ask("session/request_permission", _permission(session_id, call_id), f"ask-{uuid.uuid4()}")
+    outcome = part(part(answer or {}, "result"), "outcome")
+    status = "completed" if text(outcome, "optionId") == "yes" else "failed"
+    player.update(session_id, "tool_call_update", toolCallId=call_id, status=status)
+    if text(outcome, "outcome") == "cancelled":
+        return "cancelled"
+    player.say(session_id, "That was all.")
+    return "end_turn"
+
+
+async def take_back(player: Player, session_id: str) -> str:
+    """Ask for a permission and take the request back."""
+    call_id = _announce(player, session_id, "Ask, and think better of it")
+    call = player.begin("session/request_permission", _permission(session_id, call_id), "taken back")
+    player.notify("$/cancel_request", {"requestId": "taken back"})
+    await player.wait(call, SETTLE_S)
+    player.update(session_id, "tool_call_update", toolCallId=call_id, status="failed")
+    return "end_turn"
+
+
+async def use_offers(player: Player, session_id: str) -> str:
+    """Use all that the client offers, and ask once for what it does not."""
+    await _use_files(player, session_id)
+    await _use_terminals(player, session_id)
+    await _elicit(player, session_id)
+    player.say(session_id, "Thank you.")
+    return "end_turn"
+
+
+async def _use_files(player: Player, session_id: str) -> None:
+    path = Path(player.cwd) / f"dragoman-check-{uuid.uuid4()}.txt"
+    place: Object = {"sessionId": session_id, "path": str(path)}
+    written = await player.ask("fs/write_text_file", {**place, "content": "one\ntwo\nthree\n"})
+    if written is not None and "result" in written:
+        await player.ask("fs/read_text_file", place)
+        await player.ask("fs/read_text_file", {**place, "line": 2, "limit": 1})
+    elif player.offers("fs.readTextFile"):
+        await player.ask("fs/read_text_file", place)
+    path.unlink(missing_ok=True)
+
+
+async def _use_terminals(player: Player, session_id: str) -> None:
+    command: Object = {"command": "echo", "args": ["ä" * OUTPUT_LIMIT], "outputByteLimit": OUTPUT_LIMIT}
+    created = await player.ask("terminal/create", {"sessionId": session_id, **command})
+    terminal_id = text(part(created or {}, "result"), "terminalId")
+    if terminal_id is None:
+        return
+    other = await player.ask("terminal/create", {"sessionId": session_id, "command": "true"})
+    other_id = text(part(other or {}, "result"), "terminalId")
+    if other_id is not None and other_id != terminal_id:
+        await player.ask("terminal/release", {"sessionId": session_id, "terminalId": other_id})
+    place: Object = {"sessionId": session_id, "terminalId": terminal_id}
+    for method in ("wait_for_exit", "output", "kill", "output", "release", "output"):
+        await player.ask(f"terminal/{method}", place)
+
+
+async def _elicit(player: Player, session_id: str) -> None:
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    form: Object = {"sessionId": session_id, "mode": "form", "message": "Who are you?", "requestedSchema": schema}
+    page: Object = {"sessionId": session_id, "mode": "url", "message": "Please have a look."}
+    page |= {"elicitationId": f"page-{uuid.uuid4()}", "url": "https://agentclientprotocol.com"}
+    if player.offers("elicitation.form"):
+        await player.ask("elicitation/create", form)
+    if player.offers("elicitation"):
+        await player.ask("elicitation/create", page)
+
+
+async def strange_lines(player: Player, session_id: str) -> str:
+    """Send what is no message, and one that is very long."""
+    player.send(b"DEBUG: this is no JSON")
+    player.send(b'{"jsonrpc":"2.0","id":987654,"result":{}}')
+    await player.ask(f"_{INVENTED}method", {})
+    player.say(session_id, "x" * LONG_BYTES)
+    await player.ask(f"_{INVENTED}method", {})
+    await player.ask("session/request_permission", {"sessionId": session_id, "options": OPTIONS})
+    return "end_turn"
+
+
+async def linger(player: Player, session_id: str) -> str:
+    """Say something, and take a moment to end."""
+    player.say(session_id, "Let me see. ")
+    await asyncio.sleep(LINGER_S)
+    player.say(session_id, "There is nothing to do.")
+    return "end_turn"
+
+
+async def wait_for_cancel(player: Player, session_id: str) -> str:
+    """Ask for a permission, and do nothing until the turn is cancelled."""
+    call_id = _announce(player, session_id, "Wait to be cancelled")
+    asking = player.begin("session/request_permission", _permission(session_id, call_id), "cancel me")
+    await asyncio.wait({asking, asyncio.ensure_future(player.cancelled.wait())}, return_when="FIRST_COMPLETED")
+    if not player.cancelled.is_set():
+        player.say(session_id, "Working on it. ")
+        await player.cancelled.wait()
+    await player.wait(asking, SETTLE_S)
+    player.update(session_id, "tool_call_update", toolCallId=call_id, status="failed")
+    return "cancelled"
+
+
+async def fail(player: Player, session_id: str) -> str:
+    """Answer with an error."""
+    player.say(session_id, "This will not end well. ")
+    raise Failed(ErrorCode.INTERNAL_ERROR, "the adversary fails, as its part says")
+
+
+async def die(player: Player, session_id: str) -> str:
+    """End in the middle of a line."""
+    player.say(session_id, "These are my last wor")
+    player.channel.send(b'{"jsonrpc":"2.0","method":"session/upd')
+    player.channel.note("agent", event="exited 3")
+    player.channel.die()
+    return "end_turn"

@@ -1,0 +1,138 @@
+"""Sessions: opening them well and badly, what can be set on them, and what is known of them."""
+
+from typing import Any
+
+from dragoman.check.driver.desk import Object
+from dragoman.check.driver.link import Link
+from dragoman.check.driver.stage import Stage
+from dragoman.check.judge import INVENTED
+from dragoman.check.judge.field import part, parts
+
+NOBODY = f"{INVENTED}session"
+
+
+async def bad_parameters(stage: Stage) -> None:
+    """Ask for sessions with parameters that are wrong."""
+    good: Object = {"cwd": str(stage.directory("bad")), "mcpServers": []}
+    timeout_s = stage.options.timeout_s
+    bad: list[Object] = [
+        {"mcpServers": []},
+        {"cwd": good["cwd"]},
+        {**good, "cwd": 7},
+        {**good, "mcpServers": {}},
+        {**good, "mcpServers": [{"name": "no command"}]},
+        {**good, "cwd": "relative/directory"},
+        {**good, "cwd": "~"},
+        {**good, "cwd": str(stage.root / "not there")},
+    ]
+    async with stage.greeted("bad parameters") as link:
+        for params in bad:
+            await link.request("session/new", params, timeout_s)
+        session_id = await stage.new_session(link, "bad")
+        if session_id is not None:
+            await link.request("session/prompt", {"sessionId": session_id}, timeout_s)
+            await link.request("session/prompt", {"sessionId": session_id, "prompt": "text"}, timeout_s)
+            await tidy(stage, link, session_id)
+
+
+async def options(stage: Stage) -> None:
+    """Set every mode and every option that a session has, and some that it has not."""
+    async with stage.greeted("modes and options") as link:
+        params: Object = {"cwd": str(stage.directory("options")), "mcpServers": []}
+        reply = await link.request("session/new", params, stage.options.turn_timeout_s)
+        session_id = None if reply is None else reply.fields.get("sessionId")
+        if reply is None or not isinstance(session_id, str):
+            return
+        await _set_modes(stage, link, session_id, part(reply.fields, "modes"))
+        await _set_options(stage, link, session_id, parts(reply.fields, "configOptions"))
+        await tidy(stage, link, session_id)
+
+
+async def _set_modes(stage: Stage, link: Link, session_id: str, modes: Object) -> None:
+    ids = [each.get("id") for each in parts(modes, "availableModes")]
+    for mode_id in [*ids, modes.get("currentModeId"), f"{INVENTED}mode"]:
+        if modes and isinstance(mode_id, str):
+            params = {"sessionId": session_id, "modeId": mode_id}
+            await link.request("session/set_mode", params, stage.options.timeout_s)
+
+
+async def _set_options(stage: Stage, link: Link, session_id: str, options: list[Object]) -> None:
+    timeout_s = stage.options.timeout_s
+    for option in options:
+        params: Object = {"sessionId": session_id, "configId": option.get("id")}
+        if option.get("type") == "boolean":
+            await link.request("session/set_config_option", {**params, "type": "boolean", "value": True}, timeout_s)
+        else:
+            # Another value and back: an option may change what the agent costs or may do.
+            for value in (*_values(option)[:2], option.get("currentValue"), f"{INVENTED}value"):
+                await link.request("session/set_config_option", {**params, "value": value}, timeout_s)
+    if options:
+        params = {"sessionId": session_id, "configId": f"{INVENTED}option", "value": "any"}
+        await link.request("session/set_config_option", params, timeout_s)
+
+
+def _values(option: Object) -> list[Any]:
+    found: list[Any] = []
+    for each in parts(option, "options"):
+        members = parts(each, "options") if "options" in each else [each]
+        found += [member.get("value") for member in members]
+    return found
+
+
+async def unknown_sessions(stage: Stage) -> None:
+    """Speak of a session that does not exist."""
+    timeout_s = stage.options.timeout_s
+    place: Object = {"sessionId": NOBODY, "cwd": str(stage.directory("nobody")), "mcpServers": []}
+    async with stage.greeted("unknown sessions") as link:
+        link.notify("session/cancel", {"sessionId": NOBODY})
+        await link.request(
+            "session/prompt", {"sessionId": NOBODY, "prompt": [{"type": "text", "text": "Hello?"}]}, timeout_s
+        )
+        await link.request("session/set_mode", {"sessionId": NOBODY, "modeId": "any"}, timeout_s)
+        for method, capability, params in (
+            ("session/load", "loadSession", place),
+            ("session/resume", "sessionCapabilities.resume", place),
+            ("session/close", "sessionCapabilities.close", {"sessionId": NOBODY}),
+            ("session/delete", "sessionCapabilities.delete", {"sessionId": NOBODY}),
+        ):
+            if stage.offers(capability):
+                await link.request(method, params, timeout_s)
+
+
+async def unadvertised(stage: Stage) -> None:
+    """Ask for what the agent has not advertised."""
+    place: Object = {"sessionId": NOBODY, "cwd": str(stage.directory("nobody")), "mcpServers": []}
+    async with stage.greeted("not advertised") as link:
+        for method, capability, params in (
+            ("session/load", "loadSession", place),
+            ("session/resume", "sessionCapabilities.resume", place),
+            ("session/list", "sessionCapabilities.list", {}),
+            ("session/close", "sessionCapabilities.close", {"sessionId": NOBODY}),
+            ("session/delete", "sessionCapabilities.delete", {"sessionId": NOBODY}),
+            ("logout", "auth.logout", {}),
+        ):
+            if not stage.offers(capability):
+                await link.request(method, params, stage.options.timeout_s)
+
+
+async def lists(stage: Stage) -> None:
+    """List sessions: all, those of one directory, the next pages, and a page that does not exist."""
+    if not stage.offers("sessionCapabilities.list"):
+        return
+    timeout_s = stage.options.timeout_s
+    async with stage.greeted("lists") as link:
+        session_id = await stage.new_session(link, "listed")
+        reply = await link.request("session/list", {}, timeout_s)
+        cursor = None if reply is None else reply.fields.get("nextCursor")
+        if isinstance(cursor, str):
+            await link.request("session/list", {"cursor": cursor}, timeout_s)
+        await link.request("session/list", {"cwd": str(stage.directory("listed"))}, timeout_s)
+        await link.request("session/list", {"cursor": f"{INVENTED}cursor"}, timeout_s)
+        if session_id is not None:
+            await tidy(stage, link, session_id)
+
+
+async def tidy(stage: Stage, link: Link, session_id: str) -> None:
+    """Leave nothing in the agent's lists."""
+    if stage.offers("sessionCapabilities.delete"):
+        await link.request("session/delete", {"sessionId": session_id}, stage.options.timeout_s)

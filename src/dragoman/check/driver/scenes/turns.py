@@ -1,0 +1,208 @@
+"""Prompts: answered, cancelled, refused a permission, and crossing each other."""
+
+from dragoman.check.driver.link import Call, Link
+from dragoman.check.driver.scenes.sessions import tidy
+from dragoman.check.driver.script import Turn
+from dragoman.check.driver.stage import Stage
+from dragoman.check.judge import INVENTED
+
+LATE_S = 0.2
+"""How long we listen for what comes after an answer, where nothing should."""
+
+BEGIN_S = 10.0
+"""For a turn to show that it is under way."""
+
+
+def prompt(link: Link, session_id: str, text: str) -> Call:
+    """Send a prompt."""
+    return link.begin("session/prompt", {"sessionId": session_id, "prompt": [{"type": "text", "text": text}]})
+
+
+async def listen(link: Link) -> None:
+    """Hear what comes late."""
+    await link.until(lambda: False, LATE_S)
+
+
+async def converse(stage: Stage) -> None:
+    """Say what the script says, in one session."""
+    try:
+        if stage.options.prompt:
+            await _converse(stage)
+    finally:
+        stage.has_conversed.set()
+
+
+async def _converse(stage: Stage) -> None:
+    async with stage.greeted("a conversation") as link:
+        session_id = await stage.new_session(link, "conversation")
+        if session_id is None:
+            return
+        for turn in stage.options.turns:
+            asked = link.desk.asked
+            await _play(stage, link, session_id, turn)
+            if link.desk.asked > asked and stage.permission_prompt is None:
+                stage.permission_prompt = turn.prompt
+        await tidy(stage, link, session_id)
+
+
+async def _play(stage: Stage, link: Link, session_id: str, turn: Turn) -> None:
+    link.desk.permission = "hold" if turn.cancel == "permission" else turn.permission
+    call = prompt(link, session_id, turn.prompt)
+    if turn.cancel == "update":
+        await _cancel_when_under_way(link, session_id, call)
+    elif turn.cancel == "permission":
+        await _cancel_at_permission(link, session_id, call)
+    await link.finish(call, stage.options.turn_timeout_s)
+    await listen(link)
+
+
+async def _cancel_when_under_way(link: Link, session_id: str, call: Call) -> None:
+    before = len(link.updates)
+    await link.until(lambda: len(link.updates) > before or bool(link.desk.held) or call.done(), BEGIN_S)
+    await _cancel(link, session_id)
+
+
+async def _cancel_at_permission(link: Link, session_id: str, call: Call) -> None:
+    await link.until(lambda: bool(link.desk.held) or call.done(), BEGIN_S)
+    await _cancel(link, session_id)
+
+
+async def _cancel(link: Link, session_id: str) -> None:
+    """Cancel as a client must, and send a request behind it, whose answer proves that the agent has read the cancel."""
+    link.notify("session/cancel", {"sessionId": session_id})
+    link.desk.settle(link)
+    link.desk.permission = "reject"
+    link.begin(f"_{INVENTED}heard", {})
+
+
+async def reject(stage: Stage) -> None:
+    """Deny what the agent asks permission for."""
+    await _once(stage, "permission denied", Turn(await _permission_prompt(stage), permission="reject"))
+
+
+async def cancel(stage: Stage) -> None:
+    """Cancel a turn that is under way."""
+    await _once(stage, "cancelled", Turn(await _permission_prompt(stage), cancel="update"))
+
+
+async def cancel_permission(stage: Stage) -> None:
+    """Cancel a turn that waits for a permission."""
+    text = await _permission_prompt(stage)
+    if stage.permission_prompt is not None:
+        await _once(stage, "cancelled while it asks", Turn(text, cancel="permission"))
+
+
+async def _once(stage: Stage, name: str, turn: Turn) -> None:
+    if not stage.options.prompt:
+        return
+    async with stage.greeted(name) as link:
+        session_id = await stage.new_session(link, name.replace(" ", "-"))
+        if session_id is None:
+            return
+        await _play(stage, link, session_id, turn)
+        # What a cancel or a denial has left behind shows in the next turn.
+        await _play(stage, link, session_id, Turn(turn.prompt, permission="reject"))
+        await tidy(stage, link, session_id)
+
+
+async def _permission_prompt(stage: Stage) -> str:
+    """Return a prompt that is known to lead to a permission request, if the conversation has found one."""
+    if stage.options.prompt:
+        await stage.has_conversed.wait()
+    return stage.permission_prompt or stage.options.turns[0].prompt
+
+
+async def cancel_request(stage: Stage) -> None:
+    """Cancel a prompt by its id."""
+    if not stage.options.prompt:
+        return
+    async with stage.greeted("cancelled by its id") as link:
+        session_id = await stage.new_session(link, "cancel-request")
+        if session_id is None:
+            return
+        link.desk.permission = "hold"
+        call = prompt(link, session_id, await _permission_prompt(stage))
+        request_id = link.last_id
+        await link.until(lambda: bool(link.updates) or bool(link.desk.held) or call.done(), BEGIN_S)
+        link.notify("$/cancel_request", {"requestId": request_id})
+        link.desk.settle(link)
+        link.desk.permission = "reject"  # it may not heed the cancel, and ask only now
+        await link.finish(call, stage.options.turn_timeout_s)
+        await listen(link)
+        await tidy(stage, link, session_id)
+
+
+async def close(stage: Stage) -> None:
+    """Close a session whose turn is running, and prompt it once more."""
+    if not stage.options.prompt or not stage.offers("sessionCapabilities.close"):
+        return
+    async with stage.greeted("closed while it works") as link:
+        session_id = await stage.new_session(link, "closed-at-work")
+        if session_id is None:
+            return
+        text = await _permission_prompt(stage)
+        link.desk.permission = "hold"
+        call = prompt(link, session_id, text)
+        await link.until(lambda: bool(link.updates) or bool(link.desk.held) or call.done(), BEGIN_S)
+        closing = link.begin("session/close", {"sessionId": session_id})
+        link.desk.settle(link)
+        link.desk.permission = "reject"
+        await link.finish(closing, stage.options.turn_timeout_s)
+        await link.finish(call, stage.options.turn_timeout_s)
+        await listen(link)
+        await link.finish(prompt(link, session_id, text), stage.options.turn_timeout_s)
+        await tidy(stage, link, session_id)
+
+
+async def two_prompts(stage: Stage) -> None:
+    """Send a prompt while another one runs."""
+    if not stage.options.prompt:
+        return
+    async with stage.greeted("two prompts at once") as link:
+        session_id = await stage.new_session(link, "two-prompts")
+        if session_id is None:
+            return
+        text = await _permission_prompt(stage)
+        link.desk.permission = "hold"
+        first = prompt(link, session_id, text)
+        await link.until(lambda: bool(link.updates) or bool(link.desk.held) or first.done(), BEGIN_S)
+        second = prompt(link, session_id, text)
+        # The second may be refused, may wait for its turn, or may be taken into the first: it only has to be answered.
+        await link.until(second.done, LATE_S)
+        await _cancel(link, session_id)
+        await link.finish(first, stage.options.turn_timeout_s)
+        await link.finish(second, stage.options.turn_timeout_s)
+        await tidy(stage, link, session_id)
+
+
+async def two_sessions(stage: Stage) -> None:
+    """Let two sessions of one process work at the same time, and cancel one of them."""
+    if not stage.options.prompt:
+        return
+    async with stage.greeted("two sessions at once") as link:
+        one = await stage.new_session(link, "one")
+        other = await stage.new_session(link, "other")
+        if one is None or other is None:
+            return
+        text = await _permission_prompt(stage)
+        link.desk.permission = "reject"
+        calls = [prompt(link, one, text), prompt(link, other, text)]
+        link.notify("session/cancel", {"sessionId": one})
+        for call in calls:
+            await link.finish(call, stage.options.turn_timeout_s)
+        for session_id in (one, other):
+            await tidy(stage, link, session_id)
+
+
+async def bare_client(stage: Stage) -> None:
+    """Converse as a client that offers nothing, to see that nothing is asked of it."""
+    if not stage.options.prompt:
+        return
+    text = await _permission_prompt(stage)
+    nothing = frozenset({"fs", "terminal", "elicitation"})
+    async with stage.greeted("a client that offers nothing", without=nothing) as link:
+        session_id = await stage.new_session(link, "bare")
+        if session_id is None:
+            return
+        await _play(stage, link, session_id, Turn(text))
+        await tidy(stage, link, session_id)

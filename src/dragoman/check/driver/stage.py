@@ -1,0 +1,115 @@
+"""Where scenes are played: it starts the agent anew for each conversation and keeps what the judges saw."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from dragoman import __version__
+from dragoman.check.conversation import Conversation
+from dragoman.check.driver.desk import Desk, Object
+from dragoman.check.driver.link import Gone, Link, Reply
+from dragoman.check.driver.options import Options
+from dragoman.check.driver.way import PipeWay, Way
+from dragoman.check.judge import Judge, Memory
+from dragoman.check.judge.field import offered, part
+from dragoman.proc import EVERYTHING, Supervisor
+
+PROTOCOL_VERSION = 1
+
+
+class Stage:
+    """Knows the agent's command or address, and after the first scene what the agent said of itself."""
+
+    def __init__(self, options: Options, supervisor: Supervisor, root: Path) -> None:
+        self.options = options
+        self.root = root.resolve()
+        """A directory of our own, for sessions to work in."""
+        self.judges: list[Judge] = []
+        self.greeting: Object | None = None
+        """The agent's answer to `initialize`, once it has given a good one."""
+        self.permission_prompt: str | None = None
+        """A prompt that has led to a permission request."""
+        self.has_conversed = asyncio.Event()
+        """Set once the first conversation is over, and `permission_prompt` is known if there is one."""
+        self._supervisor = supervisor
+        self._memory = Memory()
+
+    @property
+    def has_process(self) -> bool:
+        """Tell whether the agent is a process of ours, that can be closed and killed."""
+        return not self.options.url
+
+    def offers(self, path: str) -> bool:
+        """Tell whether the agent has advertised a capability, given by its path below `agentCapabilities`."""
+        return offered(part(self.greeting, "agentCapabilities"), path)
+
+    def directory(self, name: str) -> Path:
+        """Make a directory for a session, with a file in it."""
+        directory = self.root / name
+        directory.mkdir(exist_ok=True)
+        (directory / "notes.txt").write_text("first line\nsecond line\n")
+        return directory
+
+    @asynccontextmanager
+    async def open(self, name: str, *, without: frozenset[str] | None = None) -> AsyncGenerator[Link]:
+        """Start the agent, or connect to it, for one conversation."""
+        conversation = Conversation(name)
+        desk = Desk(self.root, self.options.without if without is None else without)
+        async with self._way() as way, asyncio.TaskGroup() as tasks:
+            link = Link(way, Judge(conversation, memory=self._memory), desk, tasks)
+            self.judges.append(link.judge)
+            link.note_event(f"started in {Path.cwd()}")
+            try:
+                yield link
+            finally:
+                link.stop()
+                link.judge.end()
+
+    @asynccontextmanager
+    async def greeted(self, name: str, *, without: frozenset[str] | None = None) -> AsyncGenerator[Link]:
+        """Open a conversation, agree on the version, and authenticate where that was asked for. Raises Gone."""
+        async with self.open(name, without=without) as link:
+            reply = await self.initialize(link)
+            if reply is None or not reply.ok:
+                raise Gone
+            await self.authenticate(link)
+            yield link
+
+    async def initialize(self, link: Link) -> Reply | None:
+        """Say hello as every client does."""
+        params = {
+            "protocolVersion": PROTOCOL_VERSION,
+            "clientCapabilities": link.desk.capabilities,
+            "clientInfo": {"name": "dragoman-check", "title": "dragoman check", "version": __version__},
+        }
+        return await link.request("initialize", params, self.options.start_timeout_s)
+
+    async def authenticate(self, link: Link) -> None:
+        """Log in, where that was asked for."""
+        if self.options.auth is not None:
+            await link.request("authenticate", {"methodId": self.options.auth}, self.options.turn_timeout_s)
+
+    async def new_session(self, link: Link, name: str, servers: list[Object] | None = None) -> str | None:
+        """Open a session in a directory of its own; None when the agent gives none."""
+        params = {"cwd": str(self.directory(name)), "mcpServers": servers or []}
+        reply = await link.request("session/new", params, self.options.turn_timeout_s)
+        session_id = None if reply is None else reply.fields.get("sessionId")
+        return session_id if isinstance(session_id, str) else None
+
+    @asynccontextmanager
+    async def _way(self) -> AsyncGenerator[Way]:
+        options = self.options
+        if options.url:
+            from dragoman.check.driver.url_way import open_url
+
+            async with open_url(options.url, options.token) as way:
+                yield way
+            return
+        child = await self._supervisor.start(options.command, env=options.env or None, inherit=EVERYTHING)
+        way = PipeWay(child)
+        try:
+            await way.open()
+            yield way
+        finally:
+            await way.close()

@@ -1,0 +1,73 @@
+"""How lines get to the agent and back: the pipes of a process that we start, or an address."""
+
+import asyncio
+import os
+from contextlib import suppress
+from typing import Protocol
+
+from dragoman.proc import Child
+from dragoman.wire.framing import MAX_LINE_BYTES
+
+
+class Way(Protocol):
+    """Carries lines; what they say is not its business."""
+
+    def send(self, data: bytes) -> None:
+        """Send bytes as they are."""
+        ...
+
+    async def read(self) -> bytes | None:
+        """Wait for the next line, without its end; None when there will be no more."""
+        ...
+
+    def close_input(self) -> None:
+        """Let the agent read to the end."""
+        ...
+
+    async def exited(self, timeout_s: float) -> str | None:
+        """Wait for the end of its process and say which: `exited 0`; None while it runs, or where there is none."""
+        ...
+
+
+class PipeWay:
+    """The pipes of a child."""
+
+    def __init__(self, child: Child) -> None:
+        self.child = child
+
+    async def open(self) -> None:
+        """Take the pipes over."""
+        read_fd, write_fd = self.child.take_stdio()
+        loop = asyncio.get_running_loop()
+        self._lines = asyncio.StreamReader(limit=MAX_LINE_BYTES)
+        self._input, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(self._lines), os.fdopen(read_fd, "rb", 0)
+        )
+        self._output, _ = await loop.connect_write_pipe(asyncio.Protocol, os.fdopen(write_fd, "wb", 0))
+
+    def send(self, data: bytes) -> None:
+        if not self._output.is_closing():
+            self._output.write(data)
+
+    async def read(self) -> bytes | None:
+        try:
+            line = await self._lines.readline()
+        except ValueError:
+            return None
+        return line.removesuffix(b"\n") if line else None
+
+    def close_input(self) -> None:
+        self._output.close()
+
+    async def exited(self, timeout_s: float) -> str | None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                ended = await self.child.wait()
+                return f"exited {ended.code if ended.signal is None else -ended.signal}"
+        return None
+
+    async def close(self) -> None:
+        """Let go of the pipes and end the process, with all that it has started."""
+        self._input.close()
+        self._output.close()  # what is unsent goes when the process does
+        await self.child.stop(grace_s=0.5)
