@@ -59,11 +59,13 @@ export class Banner {
 
   #ofConnection() {
     const { connection } = this.#app;
-    const { phase, reason, retryAt } = connection.state;
+    const { phase, reason, refused, stderr, retryAt } = connection.state;
     if (phase === "reconnecting") return { kind: "banner-warn", words: "Connecting again…", busy: true };
     if (phase !== "waiting") return null;
     const now = el("button", { type: "button", class: "text-button", onclick: () => connection.retryNow() }, "Try now");
-    return { kind: "banner-warn", words: `The connection is lost. ${sentence(reason)}`, until: retryAt, action: now };
+    const kind = refused ? "banner-bad" : "banner-warn";
+    const what = refused ? "The agent does not start." : "The connection is lost.";
+    return { kind, words: `${what} ${sentence(reason)}`, more: stderr, until: retryAt, action: now };
   }
 
   #ofAgent() {

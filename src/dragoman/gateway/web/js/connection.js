@@ -99,7 +99,7 @@ export class Connection extends EventTarget {
     } catch (error) {
       if (socket !== this.#socket) return;
       this.#drop(explain(error));
-      this.#retryLater(explain(error));
+      this.#retryLater(explain(error), { refused: true, stderr: error.data?.stderr });
       return;
     }
     this.#retryMs = FIRST_RETRY_MS;
@@ -115,13 +115,14 @@ export class Connection extends EventTarget {
     else this.#retryLater(reason || "The bridge cannot be reached.");
   }
 
-  #retryLater(reason) {
+  /** `refused` when the bridge is there and its agent is not, which wrote `stderr`. */
+  #retryLater(reason, { refused = false, stderr = "" } = {}) {
     // Spread out, so that many pages do not come back in the same instant.
     const delayMs = this.#retryMs * (0.75 + Math.random() / 2);
     this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#open("reconnecting"), delayMs);
-    this.#move({ phase: "waiting", reason, retryAt: Date.now() + delayMs });
+    this.#move({ phase: "waiting", reason, refused, stderr, retryAt: Date.now() + delayMs });
   }
 
   #drop(words) {
