@@ -36,12 +36,16 @@ $(VENV)/.peers: tests/peers/package.json tests/peers/package-lock.json $(VENV)/.
 	else echo "Node is not here: the tests against the TypeScript SDK will be skipped, and will say so"; fi
 	@touch $@
 
+$(VENV)/.browser: scripts/browser $(VENV)/.dev
+	@scripts/browser
+	@touch $@
+
 install: $(VENV)/.run ## Set up .venv; the command is then .venv/bin/dragoman
 
-run: $(VENV)/.run ## Do the main job on the embedded default: no key, no network
-	@$(BIN)/dragoman run "Hello! What are you?"
+run: $(VENV)/.run ## Serve an agent in a web page, and print its link: no key, no network
+	@$(BIN)/dragoman serve $(ARGS)
 
-test: $(VENV)/.dev $(VENV)/.peers ## Run all tests
+test: $(VENV)/.dev $(VENV)/.peers $(VENV)/.browser ## Run all tests
 	@$(BIN)/pytest -n $(JOBS)
 
 check: $(VENV)/.dev ## Format, lint, types, import direction, generated code
@@ -51,6 +55,7 @@ check: $(VENV)/.dev ## Format, lint, types, import direction, generated code
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python scripts/generate_types.py --check
 	@$(BIN)/python scripts/generate_profile_schema.py --check
+	@$(BIN)/python scripts/generate_rules_page.py --check
 
 format: $(VENV)/.dev ## Format the code and fix what can be fixed
 	@$(BIN)/ruff format .
@@ -73,7 +78,7 @@ BENCH_PEERS := $(patsubst requirements/bench-%.txt,.cache/peers/%/.made,$(wildca
 bench: $(VENV)/.dev $(VENV)/.peers .cache/bench/.made $(BENCH_PEERS) ## Measure against the peers, in one table
 	@$(BIN)/python -m bench
 
-soak: $(VENV)/.dev ## The long fuzz and kill loops
+soak: $(VENV)/.dev $(VENV)/.peers $(VENV)/.browser ## The long fuzz and kill loops
 	@DRAGOMAN_SOAK=1 $(BIN)/pytest -n 0 -m soak --timeout 3600
 	@$(BIN)/python -m tests.fuzz --seconds 300
 

@@ -3,13 +3,16 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
 from dragoman.agent.models.script import load_script, parse_script
+from dragoman.gateway import read_agents_file
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -140,5 +143,23 @@ def test_the_scripts_in_the_docs_are_good_scripts():
         parse_script(script, "script-model.md")
 
 
-def test_the_main_job_of_the_readme_is_done():
-    assert "I am **guide**" in run(["make", "--no-print-directory", "run", f"PYTHON={sys.executable}"])
+def test_the_file_of_several_agents_in_the_docs_is_a_good_one(tmp_path):
+    [text] = blocks("docs/bridge.md", "json")
+    file = tmp_path / "agents.json"
+    file.write_text(text)
+    titles = {agent.name: agent.title for agent in read_agents_file(file)}
+    assert titles == {"ours": "Dragoman", "claude": "Claude"}
+
+
+def test_the_main_job_of_the_readme_is_done(tmp_path):
+    command = ["make", "--no-print-directory", "run", f"PYTHON={sys.executable}", "ARGS=--port 0"]
+    environment = {**os.environ, "DRAGOMAN_HOME": str(tmp_path)}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            link = next(line.split()[-1] for line in process.stdout if "/login?code=" in line)
+            with urlopen(link, timeout=30) as answer:
+                assert "<title>Dragoman" in answer.read().decode()
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
