@@ -12,6 +12,7 @@ from urllib.request import urlopen
 import pytest
 
 from dragoman.agent.models.script import load_script, parse_script
+from dragoman.check.driver import read_script
 from dragoman.gateway import read_agents_file
 
 ROOT = Path(__file__).parent.parent.parent
@@ -141,6 +142,17 @@ def test_the_scripts_in_the_docs_are_good_scripts():
     load_script(ROOT / "docs/example.yaml")
     for script in blocks("docs/script-model.md", "yaml"):
         parse_script(script, "script-model.md")
+
+
+def test_the_turns_that_steer_a_checked_agent_are_a_good_script(tmp_path):
+    [text] = [block for block in blocks("docs/check.md", "text") if block.startswith("- prompt")]
+    file = tmp_path / "turns.yaml"
+    file.write_text(text)
+    assert [(turn.permission, turn.cancel) for turn in read_script(file)] == [
+        ("allow", None),
+        ("reject", None),
+        ("allow", "update"),
+    ]
 
 
 def test_the_file_of_several_agents_in_the_docs_is_a_good_one(tmp_path):

@@ -22,8 +22,8 @@ class Elsewhere:
 
     def __init__(self, url: str, token: str | None) -> None:
         self.shown = Address.parse(url, token=token).shown
-        self._url = url
-        self._token = token
+        self.url = url
+        self.token = token
 
     def connect(
         self,
@@ -35,7 +35,7 @@ class Elsewhere:
     ) -> AbstractAsyncContextManager[RemoteAgent]:
         """Connect to it."""
         return connect_url(
-            self._url, token=self._token, policy=policy, elicit=elicit, watch=watch, start_timeout_s=start_timeout_s
+            self.url, token=self.token, policy=policy, elicit=elicit, watch=watch, start_timeout_s=start_timeout_s
         )
 
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dragoman.check.finding import Report
+from dragoman.cli.agent_url import Elsewhere, read_url
 from dragoman.cli.check_options import make_parser
 from dragoman.cli.check_output import FAILED_CHECK, deliver, deliver_matrix
-from dragoman.cli.command import split_command
+from dragoman.cli.command import OUR_AGENT, split_command
 from dragoman.cli.loop import Stopped, run
 from dragoman.errors import DragomanError
 
@@ -41,27 +42,26 @@ def _from_here(command: list[str]) -> list[str]:
 
 
 def _agent(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    if bool(options.command) == bool(options.url):
-        parser.error("which agent? say: dragoman check agent -- COMMAND OF THE AGENT, or --url URL")
-    name = options.name or options.url or shlex.join(options.command)
-    return deliver(options, name, _check_agent(parser, options))
+    elsewhere = read_url(options, parser, has_command=bool(options.command))
+    if elsewhere is None and not options.command:
+        options.command = list(OUR_AGENT)
+    name = options.name or (shlex.join(options.command) if elsewhere is None else elsewhere.shown)
+    return deliver(options, name, _check_agent(options, elsewhere))
 
 
-def _check_agent(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Report:
+def _check_agent(options: argparse.Namespace, elsewhere: Elsewhere | None) -> Report:
     from dragoman.check.driver import Options, Turn, check_agent, read_script
     from dragoman.check.driver.options import HELLO
 
     turns = [Turn(prompt) for prompt in options.prompt or ()]
     if options.script is not None:
         turns += read_script(Path(options.script))
-    if options.token_env is not None and options.token_env not in os.environ:
-        parser.error(f"there is no variable {options.token_env} in the environment to take the token from")
     return run(
         check_agent(
             Options(
                 command=tuple(options.command),
-                url=options.url or "",
-                token=os.environ.get(options.token_env) if options.token_env else None,
+                url="" if elsewhere is None else elsewhere.url,
+                token=None if elsewhere is None else elsewhere.token,
                 turns=tuple(turns) or (Turn(HELLO),),
                 prompt=not options.no_prompt,
                 auth=options.auth,

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Callable
 
 from dragoman.check.reports import FORMATS
+from dragoman.cli.agent_url import add_url_options
 
 AddParser = Callable[..., argparse.ArgumentParser]
 
@@ -32,12 +33,12 @@ def _add_agent(add: AddParser) -> None:
     agent = add(
         "agent",
         help="drive an agent as its client",
-        usage="dragoman check agent [OPTIONS] (--url URL | -- CMD ...)",
-        description="Drive an agent as its client would, also with what no good client sends, and judge what it says.",
+        usage="dragoman check agent [OPTIONS] [--url URL | -- CMD ...]",
+        description="Drive an agent as its client would, also with what no good client sends, and judge what it says. "
+        "CMD is any ACP agent; without it, dragoman's own is judged.",
         epilog=EPILOG,
     )
-    agent.add_argument("--url", metavar="URL", help="an agent that runs already, at ws://, wss://, http:// or https://")
-    agent.add_argument("--token-env", metavar="NAME", help="the variable that has the token for the URL")
+    add_url_options(agent)
     agent.add_argument("--prompt", metavar="TEXT", action="append", help="what to ask it; may be given several times")
     agent.add_argument("--script", metavar="FILE", help="turns with their answers to permission requests, as YAML")
     agent.add_argument("--no-prompt", action="store_true", help="ask it nothing: no key is needed then")
