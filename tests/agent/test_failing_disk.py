@@ -1,7 +1,9 @@
 """A disk that is full or broken costs its session a clear error, and nobody else anything."""
 
+import asyncio
 import errno
 import os
+import threading
 
 import pytest
 
@@ -59,3 +61,36 @@ async def test_the_turn_ends_in_words_and_other_sessions_live_on(code, words, wr
         await client.connection.call(SESSION_LOAD, request)
         replayed = [n.update for n in client.updates]
     assert [update for update in seen if update not in replayed] == []
+
+
+class WaitingDisk(Disk):
+    """Syncs only once it may, in the thread that it is called in."""
+
+    def __init__(self):
+        self.waits = threading.Event()
+        self.may_sync = threading.Event()
+        self.may_sync.set()
+
+    def sync(self, fd):
+        if not self.may_sync.is_set():
+            self.waits.set()
+            self.may_sync.wait(30)
+        super().sync(fd)
+
+
+async def test_a_cancel_that_comes_while_the_end_of_a_turn_is_synced_is_answered_as_one(tmp_path):
+    disk = WaitingDisk()
+    store = FileStore(tmp_path / "home", disk=disk)
+    async with running_agent(tmp_path / "home", "- - text: a\n", store=store) as client:
+        await client.initialize()
+        session_id = await client.new_session(str(tmp_path))
+        await client.prompt(session_id, "before")
+        disk.may_sync.clear()
+        turn = asyncio.ensure_future(client.prompt(session_id, "go"))
+        await asyncio.to_thread(disk.waits.wait)
+        await client.cancel(session_id)
+        await client.new_session(str(tmp_path))  # answered, so the cancel was read
+        disk.may_sync.set()
+        assert (await turn).stop_reason == "cancelled"
+        assert (await client.prompt(session_id, "after")).stop_reason == "end_turn"
+    assert client.text(session_id) == "aaa"

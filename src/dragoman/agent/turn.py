@@ -55,13 +55,13 @@ class Turn:
         self._record_end(reason)
         if self._session.log is not None:
             await self._session.log.sync()
-        return v1.PromptResponse(stop_reason=reason, usage=self._usage())
+        return v1.PromptResponse(stop_reason="cancelled" if self._cancelled else reason, usage=self._usage())
 
     def cancel(self) -> None:
-        """Stop at once; a turn that is done, but for the disk, stays as it ended."""
+        """Stop at once; of a turn that is done, but for the disk, only the answer changes."""
         if self._task is not None and not self._cancelled:
-            self._cancelled = True
             self._task.cancel()
+        self._cancelled = True
 
     async def _run(self, blocks: list[v1.ContentBlock]) -> v1.StopReason:
         task = self._task = asyncio.current_task()
