@@ -20,6 +20,7 @@ COMMANDS = {
     "tap": "stand between an editor and an agent, and judge what passes",
 }
 
+INTERRUPTED = 128 + 2
 USAGE_ERROR = 2
 
 
@@ -28,7 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     name = arguments[0] if arguments else "--help"
     if name in COMMANDS:
-        return import_module(f"dragoman.cli.{name}").main(arguments[1:])
+        try:
+            return import_module(f"dragoman.cli.{name}").main(arguments[1:])
+        except KeyboardInterrupt:  # before, or after, the command itself takes care of it
+            return INTERRUPTED
     if name in ("-h", "--help", "help"):
         print(_help())
         return 0

@@ -51,11 +51,13 @@ def check_exposure(address: Address, tls: Tls | None, *, insecure: bool) -> None
     """Refuse to let other machines in unprotected; raises CannotListen."""
     if not address.is_exposed or tls is not None or insecure:
         return
+    port = address.port or "PORT"
+    tunnel = f"ssh -L {port}:127.0.0.1:{port} HOST"
     raise CannotListen(
         f"--host {address.host} lets other machines in, and without TLS everybody on the way can read the "
         "conversation, take the token and then run commands as you. Choose one:\n"
         "  --tls-cert FILE --tls-key FILE   serve https\n"
-        f"  ssh -L {address.port}:127.0.0.1:{address.port} HOST   leave --host out, and come through a tunnel\n"
+        f"  {tunnel:<31}  leave --host out, and come through a tunnel\n"
         "  --insecure-network               only where the network itself is private: a container, a VPN"
     )
 

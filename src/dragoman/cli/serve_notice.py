@@ -42,7 +42,7 @@ class Notice:
         for agent in agents[1:]:
             self._say(f"                      {self._acp}/{agent.name}")
         self._say(f"  token, for clients  in {self._settings.home / 'gateway' / 'token'}\n")
-        self._say(f"The link lets one browser in, within {_MINUTES} minutes. {_hints()}")
+        self._say(f"The {'url' if self._json else 'link'} lets one browser in, within {_MINUTES} minutes. {_hints()}")
 
     def fresh_link(self) -> None:
         """Print another link."""

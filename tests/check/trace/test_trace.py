@@ -105,6 +105,7 @@ SPELLINGS = {
     "send/recv": ("type", "send", "recv", "data"),
     "sent/received": ("event", "sent", "received", "message"),
     "stdin/stdout": ("source", "stdin", "stdout", "line"),
+    "the inspector of the bridge": ("direction", "to_agent", "from_agent", "message"),
     "capitals": ("direction", "CLIENT_TO_AGENT", "AGENT_TO_CLIENT", "message"),
 }
 

@@ -156,3 +156,17 @@ async def test_our_own_agent_is_talked_with(browser, tmp_path):
         await say(page, "Hi")
         await expect(agent_messages(page).locator("strong")).to_have_text("there")
         await page.close()
+
+
+async def test_what_is_typed_when_a_question_comes_goes_into_the_message_and_answers_nothing(page, stage):
+    await say(page, "Fix it")
+    turn = await stage.next_turn()
+    turn.start_call(status="pending")
+    asking = asyncio.ensure_future(turn.ask())
+    await expect(card(page)).to_be_visible()
+    await page.keyboard.type("my next 1 message")
+    await expect(composer(page)).to_have_value("my next 1 message")
+    assert not asking.done()
+    await card(page).get_by_role("button", name="Reject").click()
+    assert await asking == "no"
+    turn.end()

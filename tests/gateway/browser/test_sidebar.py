@@ -5,7 +5,9 @@ import re
 
 from playwright.async_api import expect
 
+from dragoman.testing import steps
 from tests.gateway.browser.pages import agent_messages, composer, say, shoot, user_messages
+from tests.gateway.guard.serving import scripted, serving
 
 SERVERS = {
     "mcpServers": {
@@ -151,3 +153,20 @@ async def test_a_shared_link_lets_somebody_read_and_nothing_else(page, visit, st
     await expect(reader.get_by_role("button", name="New session", exact=True)).to_have_count(0)
     await expect(reader.get_by_role("button", name="More for Apples")).to_have_count(0)
     await shoot(reader, "reader")
+
+
+async def test_the_agent_can_be_changed_in_the_sidebar(browser, tmp_path):
+    commands = {name: scripted([steps.Say(f"I am {name}.")]) for name in ("one", "two")}
+    agents = {name: {"command": program, "args": rest} for name, (program, *rest) in commands.items()}
+    file = tmp_path / "agents.json"
+    file.write_text(json.dumps({"agents": agents}))
+    with serving(tmp_path / "home", "--cwd", str(tmp_path), "--agents", str(file), agent=()) as running:
+        context = await browser.new_context()
+        page = await context.new_page()
+        await page.goto(running.url)
+        await say(page, "Who are you?")
+        await expect(agent_messages(page)).to_have_text("I am one.")
+        await page.get_by_label("Agent whose sessions are shown").select_option("two")
+        await say(page, "Who are you?")
+        await expect(agent_messages(page)).to_have_text("I am two.")
+        await context.close()

@@ -21,7 +21,7 @@
  *   app.deleteSession(id)      session/delete; the open one is left
  *   app.show(view)             "conversation" or "inspector"
  *   app.closeDrawer()          on a phone, hides the sidebar again
- *   app.toast(words, kind)     a short note on screen, kind "info" or "error"; read aloud too
+ *   app.toast(words, kind)     a short note on screen, kind "info", "hint" or "error"; read aloud too
  *   app.announce(words)        only read aloud
  */
 
@@ -121,7 +121,7 @@ export class App {
   }
 
   show(view) {
-    this.state.setView(view);
+    this.state.setView(this.readOnly ? "conversation" : view);
     this.closeDrawer();
   }
 

@@ -72,6 +72,9 @@ export class Asks {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const card = this.#cardOf(event.target);
     if (card?.key(event)) event.preventDefault();
+    // The card may have come under the fingers of somebody who goes on to write: a letter begins a message, or a space
+    // in it would press the button that has the focus.
+    else if (card && isLetter(event)) this.#app.focusComposer();
   }
 
   /** The card that keys are for: the one with the focus, or the oldest when the focus is nowhere in particular. */
@@ -81,6 +84,10 @@ export class Asks {
     if (own || target !== document.body) return own;
     return open[0];
   }
+}
+
+function isLetter({ key, target }) {
+  return /^\p{L}$/u.test(key) && !target.matches?.("input, textarea, select");
 }
 
 function isWriting() {

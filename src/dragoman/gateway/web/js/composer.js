@@ -168,7 +168,7 @@ export class Composer {
     const why = this.#blocked();
     const text = this.#field.value;
     if (text.trim() === "" && this.#attachments.isEmpty) return;
-    if (why !== null) return this.#app.toast(why);
+    if (why !== null) return this.#app.toast(why, "hint");
     const kept = this.#attachments.snapshot();
     const blocks = [...(text.trim() ? [{ type: "text", text }] : []), ...this.#attachments.take()];
     const from = this.#sessionId;

@@ -12,7 +12,7 @@ export class Failure extends Error {
 /** One sentence for any error; the peer's own details are better than its general message. */
 export function explain(error) {
   const data = error?.data;
-  const details = typeof data === "string" ? data : (data?.details ?? data?.reason ?? data?.message);
+  const details = typeof data === "string" ? data : (data?.problem ?? data?.details ?? data?.reason ?? data?.message);
   const message = String(error?.message ?? error);
   if (typeof details === "string" && details && !message.includes(details)) return `${message}: ${details}`;
   return message;

@@ -77,9 +77,9 @@ function hint() {
     el("kbd", {}, "/"),
     " for commands, ",
     el("kbd", {}, "@"),
-    " to mention a file, ",
+    " and a path to mention a file. All keys are under ",
     el("kbd", {}, "?"),
-    " for all keys.",
+    " above.",
   ];
 }
 

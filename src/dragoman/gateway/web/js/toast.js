@@ -5,6 +5,7 @@ import { el, icon, iconButton } from "./dom.js";
 const INFO_MS = 4_000;
 const ERROR_MS = 12_000;
 const MOST = 4;
+const ICONS = { info: "check", hint: "help", error: "warning" };
 
 export class Toasts {
   #list = el("div", { class: "toasts" });
@@ -19,7 +20,7 @@ export class Toasts {
     const note = el(
       "div",
       { class: `toast toast-${kind}` },
-      icon(kind === "error" ? "warning" : "check"),
+      icon(ICONS[kind]),
       el("span", {}, words),
     );
     note.append(iconButton("close", "Close this note", () => note.remove(), { class: "small" }));

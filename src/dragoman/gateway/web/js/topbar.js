@@ -35,6 +35,8 @@ export class Topbar {
     this.#where.textContent = session?.cwd ?? "";
     this.#where.title = session?.cwd ?? "";
     document.title = session ? `${session.running ? "● " : ""}${title} · Dragoman` : "Dragoman";
+    // The wire has more in it than the sessions, such as what MCP servers are given, and so is for owners.
+    this.#inspector.hidden = this.#app.readOnly;
     this.#inspector.setAttribute("aria-pressed", String(view === "inspector"));
     this.#drawState();
   }

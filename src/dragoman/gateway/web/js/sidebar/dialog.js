@@ -29,6 +29,11 @@ export function ask({ title, body, action, danger = false, submit }) {
         confirm.disabled = false;
       }
     });
+    // What is being mended is no longer said to be wrong.
+    form.addEventListener("input", ({ target }) => {
+      problem.textContent = "";
+      target.removeAttribute("aria-invalid");
+    });
     dialog.addEventListener("close", () => {
       dialog.remove();
       resolve(answer ? answer.value : null);

@@ -10,7 +10,7 @@ export async function askForNewSession(app) {
   const directory = el("input", { class: "input", list: "known-directories", spellcheck: "false", autocapitalize: "off", autocomplete: "off" });
   directory.value = app.state.session?.cwd ?? app.config.cwd ?? "";
   const servers = new ServerList(app);
-  const agent = agentField(app);
+  const agent = agentChoice(app);
   const made = await ask({
     title: "New session",
     body: [
@@ -36,8 +36,12 @@ async function start(app, { directory, servers, agent }) {
     throw new Error("The directory must be a whole path, such as /home/me/project.");
   }
   if (agent && agent.value !== app.agentName) {
+    const before = app.agentName;
     app.chooseAgent(agent.value);
-    await opened(app);
+    await opened(app).catch((error) => {
+      app.chooseAgent(before);
+      throw error;
+    });
   }
   try {
     return await app.newSession({ cwd, mcpServers: servers.value() });
@@ -46,7 +50,8 @@ async function start(app, { directory, servers, agent }) {
   }
 }
 
-function agentField(app) {
+/** A list of the agents, or null where there is only one. */
+export function agentChoice(app) {
   const agents = app.config.agents ?? [];
   if (agents.length < 2) return null;
   const select = el("select", { class: "input" }, agents.map(({ name, title }) => el("option", { value: name }, title || name)));

@@ -5,7 +5,7 @@ import { explain } from "../failure.js";
 import { groupSessions } from "./groups.js";
 import { Listing } from "./listing.js";
 import { openMenu } from "./menu.js";
-import { askForNewSession } from "./new_session.js";
+import { agentChoice, askForNewSession } from "./new_session.js";
 import { confirmDelete } from "./removal.js";
 import { SessionRow, titleOf } from "./row.js";
 import { showShareLink } from "./share.js";
@@ -37,10 +37,13 @@ class Sidebar {
     this.grouping = el("select", { class: "sidebar-by", "aria-label": "Group sessions by", onchange: () => this.#regroup() },
       el("option", { value: "day" }, "By day"), el("option", { value: "directory" }, "By directory"));
     this.grouping.value = this.by;
+    this.agent = agentChoice(app);
+    this.agent?.setAttribute("aria-label", "Agent whose sessions are shown");
+    this.agent?.addEventListener("change", () => app.chooseAgent(this.agent.value));
     this.list = el("div", { class: "session-groups", onkeydown: (event) => this.#listKey(event) });
     this.foot = el("div", { class: "sidebar-foot" });
     this.element = fill(root,
-      el("div", { class: "sidebar-head" }, this.create,
+      el("div", { class: "sidebar-head" }, this.create, this.agent,
         el("div", { class: "sidebar-tools" }, this.search, this.grouping)),
       el("div", { class: "sidebar-list" }, this.list, this.foot));
     this.element.classList.add("sidebar-body");
@@ -58,7 +61,9 @@ class Sidebar {
 
   #connected() {
     this.create.hidden = this.app.readOnly;
-    this.create.disabled = !this.app.connection.isOpen;
+    if (this.agent) this.agent.value = this.app.agentName;
+    // Where one agent does not start, a session with another one can.
+    this.create.disabled = !this.app.connection.isOpen && !this.agent;
     if (this.app.connection.isOpen) this.#load(() => this.listing.restart());
     this.#schedule();
   }
