@@ -9,6 +9,8 @@ from pathlib import Path
 import msgspec
 
 from bench import (
+    bridge,
+    bridge_load,
     client,
     idle,
     listing,
@@ -25,6 +27,7 @@ from bench import (
     start,
     stream,
     table,
+    tap,
     turn,
 )
 from bench.rounds import Result, run_rounds
@@ -44,6 +47,9 @@ MEASURES = (
     *listing.MEASURES,
     *search.MEASURES,
     *mcp.MEASURES,
+    *bridge.MEASURES,
+    *bridge_load.MEASURES,
+    *tap.MEASURES,
 )
 PARTS = tuple(dict.fromkeys(measure.part for measure in MEASURES))
 

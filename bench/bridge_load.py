@@ -1,0 +1,80 @@
+"""The bridge under a crowd: what each of a thousand sessions costs it, and how late the slowest messages are.
+
+The crowd is that of the load test, which also sees that nothing is lost, mixed up or repeated. A delay is from when
+the agent makes a chunk to when its viewer has it decoded; agent, bridge and crowd share this machine.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from typing import Any
+
+from bench import commands
+from bench.client_run import run_reporter
+from bench.measure import Measure
+
+OURS = "dragoman serve"
+SESSIONS = 1_000
+CROWD = (sys.executable, "-m", "tests.gateway.load.crowd")
+OPTIONS = ("--sessions", str(SESSIONS), "--chunks", "10", "--every-s", "2", "--returners", "20")
+AGENT = (sys.executable, str(commands.ROOT / "tests" / "gateway" / "load" / "agents" / "tagging_agent.py"))
+STOP_TIMEOUT_S = 10.0
+
+
+class Crowd:
+    """Has the crowd run once a round, whatever figures are asked for."""
+
+    def __init__(self) -> None:
+        self._reports: list[dict[str, Any]] = []
+        self._given: Counter[str] = Counter()
+
+    def figure(self, name: str) -> float:
+        """Return a figure of the first round for which it was not given yet."""
+        if self._given[name] == len(self._reports):
+            self._reports.append(_run())
+        self._given[name] += 1
+        return self._reports[self._given[name] - 1][name]
+
+
+def _run() -> dict[str, Any]:
+    command = (*commands.dragoman("serve", "--json", "--port", "0"), "--", *AGENT)
+    with (
+        tempfile.TemporaryDirectory() as home,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | {"DRAGOMAN_HOME": home}
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            said = json.loads(process.stdout.readline())
+            url = said["acp"].replace("http://", "ws://")
+            return run_reporter((*CROWD, url, "--token", said["token"], "--pid", str(process.pid), *OPTIONS))
+        finally:
+            process.terminate()
+            process.wait(STOP_TIMEOUT_S)
+
+
+_crowd = Crowd()
+
+
+def _measure(title: str, unit: str, name: str) -> Measure:
+    return Measure(
+        part="load",
+        title=title,
+        unit=unit,
+        contenders={OURS: lambda: _crowd.figure(name)},
+        targets=(),
+        rounds=3,
+        quick_rounds=1,
+    )
+
+
+MEASURES = (
+    _measure(f"memory of a session, {SESSIONS:,} open", "KiB", "open_session_kib"),
+    _measure(f"memory of a session, {SESSIONS:,} after a turn each", "KiB", "used_session_kib"),
+    _measure(f"delay in {SESSIONS:,} sessions, p50", "ms", "delay_p50_ms"),
+    _measure(f"delay in {SESSIONS:,} sessions, p99", "ms", "delay_p99_ms"),
+)

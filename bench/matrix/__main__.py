@@ -1,0 +1,62 @@
+"""`python -m bench.matrix [NAME …]`: check the subjects, or those that are named, and write the pages.
+
+What is not named is taken from the last run. `--pages` checks nothing. The exit code is 1 when something was found that
+nobody has confirmed yet, or when ours failed.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from bench import commands
+from bench.matrix.checked import Checked, keep, recall
+from bench.matrix.checking import check
+from bench.matrix.confirmed import findings, read_confirmed
+from bench.matrix.pages import Column, findings_page, matrix_page
+from bench.matrix.subject import Subject
+from bench.matrix.subjects import AGENTS, CLIENTS
+from bench.measure import Missing
+from dragoman.errors import DragomanError
+
+SUBJECTS = (*AGENTS, *CLIENTS)
+DOCS = commands.ROOT / "docs"
+
+
+def main(names: Sequence[str]) -> int:
+    """Check, and write both pages."""
+    unknown = set(names) - {each.name for each in SUBJECTS} - {"--pages"}
+    if unknown:
+        print(f"there is no {', '.join(sorted(unknown))}; known are: {', '.join(each.name for each in SUBJECTS)}")
+        return 2
+    columns: list[Column] = []
+    missing: dict[str, str] = {}
+    for subject in SUBJECTS:
+        try:
+            columns.append((subject, _checked(subject, anew=not names or subject.name in names)))
+        except (Missing, DragomanError) as error:
+            missing[subject.name] = str(error)
+    word = read_confirmed()
+    (DOCS / "check-matrix.md").write_text(matrix_page(columns, missing, word))
+    (DOCS / "check-findings.md").write_text(findings_page(columns, word))
+    open_ = [
+        f"{subject.name}: {result.id} {result.detail}"
+        for subject, checked in columns
+        for result in findings(checked)
+        if subject.is_ours or (subject.name, result.id) not in word
+    ]
+    for each in [*open_, *(f"{name} is left out: {why}" for name, why in missing.items())]:
+        print(each)
+    return 1 if open_ else 0
+
+
+def _checked(subject: Subject, *, anew: bool) -> Checked:
+    kept = recall(subject.name)
+    if not anew and kept is not None:
+        return kept
+    print(f"Checking {subject.name}", flush=True)
+    checked = check(subject)
+    keep(checked)
+    return checked
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,85 @@
+"""Checking one subject, in a home and a directory of its own."""
+
+import asyncio
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import chdir, contextmanager
+from pathlib import Path
+
+import msgspec
+
+from bench import commands
+from bench.matrix.checked import Checked, today
+from bench.matrix.subject import Subject
+from dragoman.check.adversary import ClientOptions, check_client
+from dragoman.check.driver import Options, check_agent
+from dragoman.check.finding import Report
+
+PATIENCE_S = 30.0
+"""For a plain answer, and START_S for the first one: the slowest agents take half a minute on a busy machine."""
+START_S = 120.0
+STOP_S = 20
+
+
+def check(subject: Subject) -> Checked:
+    """Check it; raises Missing when it is not installed, and DragomanError when it does not start."""
+    version, began = subject.version(), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="matrix-") as home, _at(Path(home)):
+        report = _check_client(subject) if subject.role == "client" else _check_agent(subject, home)
+    return Checked(subject.name, subject.role, version, today(), round(time.monotonic() - began, 1), report)
+
+
+def _check_client(subject: Subject) -> Report:
+    return asyncio.run(check_client(ClientOptions(command=subject.command(), timeout_s=PATIENCE_S)))
+
+
+def _check_agent(subject: Subject, home: str) -> Report:
+    how = Options(
+        command=subject.command(),
+        env={"HOME": home, "DRAGOMAN_HOME": home},
+        turns=subject.turns,
+        prompt=subject.prompt,
+        timeout_s=PATIENCE_S,
+        start_timeout_s=START_S,
+        exit_timeout_s=PATIENCE_S,
+    )
+    if not subject.served:
+        return asyncio.run(check_agent(how))
+    with _bridge(subject, home) as (url, token):
+        return asyncio.run(check_agent(_at_address(how, url, token)))
+
+
+def _at_address(how: Options, url: str, token: str) -> Options:
+    return msgspec.structs.replace(how, command=(), url=url, token=token)
+
+
+@contextmanager
+def _bridge(subject: Subject, home: str) -> Generator[tuple[str, str]]:
+    """Serve an agent, and give its address for WebSockets and the token."""
+    command = commands.dragoman_with_models("serve", "--json", "--port", "0", "--", *subject.command())
+    environment = {**os.environ, "HOME": home, "DRAGOMAN_HOME": home}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as process:
+        assert process.stdout is not None
+        try:
+            said = json.loads(process.stdout.readline())
+            yield said["acp"].replace("http://", "ws://", 1), said["token"]
+        finally:
+            process.terminate()
+            process.wait(STOP_S)
+
+
+@contextmanager
+def _at(home: Path) -> Generator[None]:
+    """Work in a directory of its own, for some agents leave files where they are started."""
+    before = os.environ.get("HOME")
+    with chdir(home):
+        os.environ["HOME"] = str(home)
+        try:
+            yield
+        finally:
+            if before is not None:
+                os.environ["HOME"] = before
