@@ -85,6 +85,24 @@ async def test_a_link_lets_one_browser_in_once(served, http):
         assert "link" in again.json()["error"]
 
 
+async def test_a_person_with_a_used_link_is_led_to_the_page_that_says_so(served):
+    code = served.guard.new_link_code()
+    served.guard.exchange(code)
+    async with httpx2.AsyncClient(base_url=served.url, headers={"accept": "text/html,*/*;q=0.8"}) as browser:
+        answer = await browser.get("/login", params={"code": code})
+        assert answer.status_code == 303
+        assert answer.headers["location"] == "./"
+        assert "set-cookie" not in answer.headers
+        assert (await browser.get("/config.json")).status_code == 401
+
+
+async def test_somebody_who_tries_links_is_counted_also_as_a_browser(served):
+    async with httpx2.AsyncClient(base_url=served.url, headers={"accept": "text/html"}) as browser:
+        answers = [await browser.get("/login", params={"code": f"guess-{number}"}) for number in range(50)]
+    assert answers[0].status_code == 303
+    assert answers[-1].status_code == 429
+
+
 async def test_the_token_can_be_typed_in_and_the_browser_can_leave(served, http):
     origin = {"origin": served.url}
     wrong = await http.post("/login", json={"token": "w" * 43}, headers=origin)

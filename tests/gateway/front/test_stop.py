@@ -7,6 +7,7 @@ import httpx2
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from dragoman.gateway.front import render
 from tests.gateway.front.http2 import connect_http2, open_session, open_viewer, prompt
 from tests.gateway.front.serving import serving
 from tests.gateway.front.test_websocket import INITIALIZE, call, dial
@@ -50,3 +51,11 @@ async def test_one_that_reads_nothing_does_not_hold_the_server_up(tmp_path):
         while await stuck.reader.read(65536):
             pass
     stuck.writer.close()
+
+
+async def test_what_renders_ends_with_the_server(tmp_path):
+    async with serving(tmp_path) as served, httpx2.AsyncClient(base_url=served.url, headers=served.headers) as client:
+        assert (await client.post("/render", json={"markdown": "*the end*"})).status_code == 200
+        worker = render._shared._worker
+        assert worker.poll() is None
+    assert worker.poll() is not None

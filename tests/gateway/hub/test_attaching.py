@@ -327,6 +327,32 @@ async def test_a_closed_session_is_woken_by_the_next_prompt(tmp_path):
     assert log.read_text().count('"session/load"') == 1
 
 
+async def test_a_closed_session_takes_prompts_only_after_it_was_opened_again(tmp_path):
+    store = tmp_path / "store"
+    store.mkdir()
+    async with hub_of(tmp_path / "home", agent(capabilities=LOADING, store=str(store))) as hub:
+        one = await seer(hub)
+        session = await one.new()
+        await one.prompt(session, {"say": "before"})
+        await one.ask("session/close", {"sessionId": session})
+        refused = await one.ask("session/prompt", {"sessionId": session, "prompt": []})
+        assert "open it again" in refused["error"]["data"]
+        await one.load(session)
+        await one.prompt(session, {"say": "after"})
+        assert one.said()[-1] == "after"
+
+
+@pytest.mark.parametrize("version", ['"1"', "null", "1.0", "-1", "[]"])
+async def test_a_version_that_is_no_number_is_refused(version, tmp_path):
+    async with hub_of(tmp_path) as hub:
+        viewer = hub.open()
+        answer = await viewer.greet(
+            b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":%b}}' % version.encode()
+        )
+        assert b"-32602" in answer
+        assert b"params.protocolVersion" in answer
+
+
 async def test_a_viewer_that_leaves_with_a_prompt_under_way_takes_nothing_with_it(tmp_path):
     gate = tmp_path / "gate"
     async with hub_of(tmp_path / "home") as hub:

@@ -90,6 +90,20 @@ async def test_over_http_each_message_is_on_the_stream_where_it_belongs(tmp_path
         assert len(await read_until(connection, answers(echo))) == 1
 
 
+async def test_over_http_a_refusal_is_on_the_stream_of_its_session(tmp_path):
+    async with hub_of(tmp_path, max_requests=1) as hub:
+        one = HttpSeer(hub)
+        await one.initialize()
+        session = await one.open_session(one.viewer.connection_outlet(None))
+        stream = one.viewer.session_outlet(session, None)
+        first, second = one.prompt(session, {"cancel": True}), one.prompt(session)
+        (refusal,) = await read_until(stream, answers(second))
+        assert "1 requests" in json.loads(refusal.data)["error"]["data"]
+        cancel = {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}}
+        one.viewer.receive(json.dumps(cancel).encode())
+        await read_until(stream, answers(first))
+
+
 async def test_a_stream_that_broke_goes_on_after_the_last_event_that_arrived(tmp_path):
     async with hub_of(tmp_path) as hub:
         one = HttpSeer(hub)
@@ -150,7 +164,9 @@ async def test_a_stream_may_be_opened_before_its_session_is_loaded(tmp_path):
         answer = asyncio.create_task(read_until(connection, answers(load)))
         events = await read_until(stream, lambda message: "2" in texts([_as_event(message)]))
         assert texts(events)[1:] == ["0", "1", "2"]
+        reading_on = asyncio.create_task(stream.take())
         await answer
+        reading_on.cancel()
 
 
 def _as_event(message):
@@ -188,7 +204,9 @@ async def test_a_new_connection_goes_on_where_the_last_one_was_by_event_id(tmp_p
         load = two.request("session/load", {"sessionId": session, "cwd": "/work", "mcpServers": []})
         seen = await read_until(stream, lambda message: "4" in texts([_as_event(message)]))
         assert texts(seen) == texts(events[3:])
+        reading_on = asyncio.create_task(stream.take())
         await read_until(two.viewer.connection_outlet(None), answers(load))
+        reading_on.cancel()
 
 
 async def test_a_stream_of_a_session_that_cannot_be_is_refused(tmp_path):

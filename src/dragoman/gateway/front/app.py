@@ -63,9 +63,10 @@ class Application:
             await self._live(receive, send)
 
     async def stop(self) -> None:
-        """End all streams, and let go of whoever came by HTTP."""
+        """End all streams, and let go of whoever came by HTTP and of what the page needed."""
         self.stopping.set()
         await self._connections.close_all()
+        await self._pages.close()
 
     async def _serve_http(self, exchange: Exchange) -> None:
         try:

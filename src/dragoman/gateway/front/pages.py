@@ -1,5 +1,6 @@
 """The page's own addresses: its files, the way in and out, and what it needs to know."""
 
+import asyncio
 from typing import Literal, NoReturn, TypeVar
 from urllib.parse import parse_qs
 
@@ -12,6 +13,8 @@ from dragoman.gateway.front.limits import Limits
 from dragoman.gateway.front.static import File, StaticFiles
 from dragoman.gateway.guard import Grant, Guard
 from dragoman.gateway.settings import Settings
+
+UNAUTHORIZED = 401
 
 _REVALIDATE = (b"cache-control", b"no-cache")
 """Files may be kept, but are asked for again: a page of one version must not meet scripts of another."""
@@ -70,7 +73,8 @@ class Pages:
         codes = parse_qs(exchange.scope["query_string"].decode("latin-1")).get("code", [])
         cookie = self._guard.exchange(codes[0]) if len(codes) == 1 else None
         if cookie is None:
-            self._refuse_login(exchange)
+            await self._refuse_link(exchange)
+            return
         await exchange.reply(303, headers=[NO_STORE, (b"location", b"./"), *_set_cookie(cookie)])
 
     async def log_out(self, exchange: Exchange) -> None:
@@ -108,6 +112,12 @@ class Pages:
         body = await exchange.read_json(self._limits.max_render_bytes, self._limits.body_timeout_s)
         await exchange.reply_json(200, {"html": await render(_decode(body, _Text).markdown)})
 
+    async def close(self) -> None:
+        """Let go of what rendering needs; a later text has it started again."""
+        from dragoman.gateway.front.render import close
+
+        await asyncio.to_thread(close)
+
     async def _read_form(self, exchange: Exchange) -> bytes:
         return await exchange.read_json(self._limits.max_form_bytes, self._limits.body_timeout_s)
 
@@ -115,6 +125,13 @@ class Pages:
         if form.code is not None:
             return self._guard.exchange(form.code)
         return None if form.token is None else self._guard.exchange_token(form.token)
+
+    async def _refuse_link(self, exchange: Exchange) -> None:
+        """Lead a person to the page, which says in words why they are not let in; tell a program so."""
+        refusal = self._guard.refuse_login(exchange.scope)
+        if refusal.status != UNAUTHORIZED or not _is_navigation(exchange):
+            raise Refused(refusal.status, refusal.reason, list(refusal.headers))
+        await exchange.reply(303, headers=[NO_STORE, (b"location", b"./")])
 
     def _refuse_login(self, exchange: Exchange) -> NoReturn:
         refusal = self._guard.refuse_login(exchange.scope)
@@ -129,6 +146,12 @@ def _has_it(exchange: Exchange, file: File) -> bool:
 def _is_prefetch(exchange: Exchange) -> bool:
     purpose = exchange.header(b"sec-purpose") or exchange.header(b"purpose") or exchange.header(b"x-moz") or ""
     return "prefetch" in purpose.lower()
+
+
+def _is_navigation(exchange: Exchange) -> bool:
+    """Tell whether a browser asks for something to show."""
+    kinds = [kind.partition(";")[0].strip().lower() for kind in (exchange.header(b"accept") or "").split(",")]
+    return "text/html" in kinds
 
 
 def _set_cookie(cookie: str | None) -> Headers:

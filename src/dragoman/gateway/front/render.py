@@ -56,7 +56,9 @@ class Renderer:
         return html
 
     def close(self) -> None:
-        """End the worker; a later text starts it again."""
+        """End the worker, if there is one; a later text starts it again."""
+        if self._worker is None:
+            return
         self._thread.submit(self._end).result()
 
     def _make(self, text: str) -> str:
@@ -121,3 +123,8 @@ _shared = Renderer()
 async def render(markdown: str) -> str:
     """Return safe HTML for a text, from the renderer that all pages share."""
     return await _shared.render(markdown)
+
+
+def close() -> None:
+    """End the worker of the shared renderer; waits for a text that is being rendered."""
+    _shared.close()

@@ -69,13 +69,8 @@ class Asks:
                 continue
             del viewer.asked[id_]
             ask.asked.pop(viewer, None)
-            ask.refused_by.discard(viewer)
-            if ask.settled:
-                continue
-            if not ask.is_question:
+            if not ask.is_question and not ask.settled:
                 self._ask_next(ask)
-            else:
-                self._settle_if_refused(ask)
         for ask in list(self._open):
             if ask.is_question:
                 self._watch(ask)
@@ -92,7 +87,7 @@ class Asks:
                 problem = "the agent took its request back"
                 self._settle(ask, make_error(agent_id, ErrorCode.REQUEST_CANCELLED, problem), "agent")
                 continue
-            for viewer, id_ in ask.asked.items():
+            for viewer, id_ in list(ask.asked.items()):
                 viewer.send(_cancel_request(id_), self._attachment(ask, viewer))
 
     def forget_all(self) -> None:
@@ -102,8 +97,10 @@ class Asks:
 
     def forget_session(self, session: "Session") -> None:
         """Settle everything of a session that is gone."""
+        problem = "its session was put away before anybody answered"
         for ask in [ask for ask in self._open if ask.session is session]:
-            self._settle(ask, ask.cancellation() if ask.is_question else None, "agent")
+            refusal = make_error(ask.agent_id, ErrorCode.REQUEST_CANCELLED, problem)
+            self._settle(ask, ask.cancellation() if ask.is_question else refusal, "agent")
 
     def _able(self, ask: Ask) -> "list[Viewer]":
         if ask.only is not None:
@@ -113,7 +110,7 @@ class Asks:
         else:
             latest = sorted(ask.session.attachments.values(), key=_activity, reverse=True)
             viewers = [attachment.viewer for attachment in latest]
-        return [viewer for viewer in viewers if self._may_answer(ask, viewer)]
+        return [viewer for viewer in viewers if viewer not in ask.refused_by and self._may_answer(ask, viewer)]
 
     def _may_answer(self, ask: Ask, viewer: "Viewer") -> bool:
         abilities = viewer.abilities
@@ -162,7 +159,7 @@ class Asks:
         if answer is not None:
             self._hub.keeper.write(answer)
         if viewer is not None and not ask.is_question:
-            self._hub.holdings.note_answer(ask.method, answer or b"", viewer)
+            self._hub.holdings.note_answer(ask.method, ask.params, answer or b"", viewer)
         result = None if answer is None else outcome_of(answer)
         if viewer is not None and viewer.marked and ask.is_question:
             self._tell(ask, viewer, viewer_id, result, "you")
@@ -181,7 +178,7 @@ class Asks:
             return
         self._note(ask, {"event": "settled", "by": by, "result": result})
         self._hub.changed(session)
-        self._hub.spawn(session.journal.sync())
+        self._hub.syncer.want(session.journal)
 
     def _note(self, ask: Ask, record: dict[str, object]) -> None:
         if ask.session is not None and ask.method == PERMISSION:

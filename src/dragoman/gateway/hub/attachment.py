@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from dragoman.gateway.hub.event import Event
+from dragoman.gateway.hub.history import Block
 from dragoman.gateway.hub.lane import Direct, Lane
 
 if TYPE_CHECKING:
-    from dragoman.gateway.hub.history import Block
     from dragoman.gateway.hub.session import Session
     from dragoman.gateway.hub.viewer import Viewer
 
@@ -29,6 +29,8 @@ class Attachment:
         self.session: Session | None = None
         self.cursor = 0
         """The last record that was taken, or was none of its business."""
+        self.arrived = 0
+        """The last record that was taken and sent: whoever takes has come for more since."""
         self.last_active = 0
         """Grows with each prompt: of several viewers the latest is asked first."""
         self.resume_from: tuple[str, int] | None = None
@@ -41,9 +43,11 @@ class Attachment:
         self._fetching = False
 
     def bind(self, session: "Session", cursor: int) -> None:
-        """Begin at a record of a session's journal."""
+        """Begin at a record of a session's journal; whoever begins further back wants to see what it said itself."""
+        if cursor < self.cursor:
+            self._skips.clear()
         self.session = session
-        self.cursor = cursor
+        self.cursor = self.arrived = cursor
         self._block = None
 
     def take_resume_from(self) -> tuple[str, int] | None:
@@ -64,7 +68,7 @@ class Attachment:
 
     def move_to(self, seq: int, number: int) -> None:
         """Go back to a place that was named by a viewer."""
-        self.cursor = seq
+        self.cursor = self.arrived = seq
         self._block = None
         self.lane.rewind(number)
 
@@ -156,19 +160,22 @@ class Attachment:
         self.viewer.spawn(self._read(until))
 
     async def _read(self, until: int) -> None:
-        session = self.session
+        session, after = self.session, self.cursor
         if session is None:
             return
         read: Callable[..., Awaitable[Block]] = session.shelf.read
         try:
-            block = await read(session.journal, self.cursor, until, marked=self.viewer.marked)
+            block = await read(session.journal, after, until, marked=self.viewer.marked)
+        except FileNotFoundError as error:
+            session.journal.fail(error, "read")
+            block = Block([], [], until)  # what somebody took away is no reason to be without the rest
         except OSError as error:
             self.viewer.drop(f"the journal of session {self.session_id} cannot be read: {error.strerror}")
             return
         finally:
             self._fetching = False
-        if self.session is session:
+        if self.session is session and self.cursor == after:  # else it went elsewhere meanwhile
             self._block = block
             if not block.events:
                 self.cursor = max(self.cursor, block.reached)
-            self.viewer.wake(self)
+        self.viewer.wake(self)

@@ -52,13 +52,14 @@ class Catalogue:
         self._desk.forward(request, then=answered)
 
     def close(self, request: Request) -> None:
-        """Have the agent put a session away; the next prompt wakes it."""
+        """Have the agent put a session away, until it is opened again."""
         session = self._hub.sessions.get(request.session_id or "")
 
         def answered(message: Message, line: bytes) -> None:
             request.pass_on(line)
             if message.error is UNSET and session is not None:
                 session.live = False
+                session.put_away = True
                 self._hub.asks.forget_session(session)
                 self._hub.changed(session)
 

@@ -12,7 +12,7 @@ from dragoman.gateway.hub.abilities import read_abilities
 from dragoman.gateway.hub.calls import Call
 from dragoman.gateway.hub.catalogue import Catalogue
 from dragoman.gateway.hub.envelope import fields_of, make_error, make_notification, make_result, session_of, with_id
-from dragoman.gateway.hub.greeting import answer_initialize, describe_gateway
+from dragoman.gateway.hub.greeting import answer_initialize, describe_gateway, reader_params
 from dragoman.gateway.hub.inspecting import Inspecting
 from dragoman.gateway.hub.opening import Opening
 from dragoman.gateway.hub.request import Request
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from dragoman.gateway.hub.viewer import Viewer
 
 _FOR_READERS = frozenset({"session/list", "session/load", "session/resume", "_dragoman/sessions"})
+
+NO_VERSION = {"path": "params.protocolVersion", "problem": "this is no version", "expected": "an integer, such as 1"}
 
 
 class Desk:
@@ -118,6 +120,9 @@ class Desk:
         """Do something now if the agent has the session, else once it has it again."""
         if session.gone is not None:
             request.refuse(ErrorCode.RESOURCE_NOT_FOUND, session.gone)
+        elif session.put_away and not request.viewer.marked:
+            problem = f"session {session.id} was closed; open it again with session/load or session/resume"
+            request.refuse(ErrorCode.RESOURCE_NOT_FOUND, problem)
         elif session.live and not session.parked and self._hub.keeper.state == "ready":
             go_on()
         else:
@@ -131,9 +136,18 @@ class Desk:
 
     def _initialize(self, viewer: "Viewer", id_: bytes, message: Message, answer: Callable[[bytes], None]) -> None:
         keeper = self._hub.keeper
+        if not bytes(fields_of(message.params).get("protocolVersion", b"")).isdigit():
+            problem = {
+                "path": "params.protocolVersion",
+                "problem": "not a version",
+                "expected": "an integer, such as 1",
+            }
+            answer(make_error(id_, ErrorCode.INVALID_PARAMS, problem))
+            return
         abilities = read_abilities(message.params)
 
         def succeed() -> None:
+            viewer.is_greeting = False
             if keeper.answer is None or keeper.answer.result is UNSET:
                 return
             viewer.read_only = viewer.read_only or abilities.read_only
@@ -146,20 +160,29 @@ class Desk:
             self._hub.news.welcome(viewer)
 
         def fail(trouble: Trouble) -> None:
+            viewer.is_greeting = False
             answer(make_error(id_, ErrorCode.INTERNAL_ERROR, trouble.data(), message=trouble.reason))
 
+        is_reader = viewer.read_only or abilities.read_only
+        if keeper.params is None or (keeper.begun_by_reader and not is_reader):
+            keeper.params = reader_params(message.params) if is_reader else msgspec.Raw(bytes(message.params))
+            keeper.begun_by_reader = is_reader
         if keeper.answer is not None:
             succeed()
             return
-        if keeper.params is None:
-            keeper.params = msgspec.Raw(bytes(message.params))
+        if viewer.is_greeting:
+            problem = "initialize is still under way; wait for its answer"
+            answer(make_error(id_, ErrorCode.INVALID_REQUEST, problem))
+            return
+        viewer.is_greeting = True
         keeper.when_ready(succeed, fail)
 
     def _request(self, request: Request) -> None:
         viewer = request.viewer
         problem = self._objection(request)
         if problem is not None:
-            viewer.refuse(request.id, ErrorCode.INVALID_REQUEST, problem)
+            place = viewer.attachments.get(request.session_id or "")
+            viewer.refuse(request.id, ErrorCode.INVALID_REQUEST, problem, place)
             return
         request.begin()
         handle = self._requests.get(request.method)
@@ -191,7 +214,7 @@ class Desk:
         session = self._hub.sessions.get(session_of(message.params) or "")
         if method == "session/cancel" and session is not None:
             self._turns.cancel(session)
-        if self._hub.keeper.state == "ready":
+        if self._hub.keeper.state == "ready" and not self._hub.keeper.is_clogged():
             self._hub.keeper.write(line)
         if method == "session/cancel" and session is not None:
             self._hub.asks.cancel_session(session)

@@ -52,6 +52,12 @@ def answer_initialize(result: Raw, own: dict[str, Any] | None, **extra: Any) -> 
     return {**answer, **extra}
 
 
+def reader_params(params: Raw) -> Raw:
+    """Say to an agent that somebody is there who only looks: what else that one says is not for the agent."""
+    version = fields_of(params).get("protocolVersion", Raw(b"1"))
+    return Raw(encode({"protocolVersion": version, "clientCapabilities": {}}))
+
+
 def describe_gateway(settings: Settings, spec: AgentSpec, *, read_only: bool) -> dict[str, Any]:
     """Say what a viewer that knows our extensions wants to know."""
     return {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Raw
 
-from dragoman.gateway.hub.envelope import fields_of, parse_list, string_of
+from dragoman.gateway.hub.envelope import fields_of, parse_list, session_of, string_of
 
 if TYPE_CHECKING:
     from dragoman.gateway.hub.viewer import Viewer
@@ -23,7 +23,7 @@ class Holdings:
     """Knows who has what."""
 
     def __init__(self) -> None:
-        self._holders: dict[tuple[str, str], Viewer] = {}
+        self._holders: dict[tuple[str, str, str], Viewer] = {}
 
     def note_servers(self, viewer: "Viewer", params: Raw) -> None:
         """Remember the servers that a viewer gives to a session and that it answers itself."""
@@ -33,15 +33,15 @@ class Holdings:
         for server in map(fields_of, parse_list(servers)):
             server_id = string_of(server.get("serverId")) or string_of(server.get("id"))
             if string_of(server.get("type")) == "acp" and server_id is not None:
-                self._holders["serverId", server_id] = viewer
+                self._holders["", "serverId", server_id] = viewer
 
-    def note_answer(self, method: str, answer: bytes, viewer: "Viewer") -> None:
+    def note_answer(self, method: str, params: Raw, answer: bytes, viewer: "Viewer") -> None:
         """Remember what a viewer has made for the agent."""
         key = _MADE_BY.get(method)
         if key is not None:
             made = string_of(fields_of(fields_of(Raw(answer)).get("result", UNSET)).get(key))
             if made is not None:
-                self._holders[key, made] = viewer
+                self._holders[_scope(method, params), key, made] = viewer
 
     def holder(self, method: str, params: Raw) -> "Viewer | None":
         """Say who has what a message is about, if it is about such a thing."""
@@ -49,10 +49,16 @@ class Holdings:
             if method.startswith(beginning):
                 fields = fields_of(params)
                 named = ((key, string_of(fields.get(key))) for key in keys)
-                found = (self._holders.get((key, name)) for key, name in named if name is not None)
+                scope = _scope(method, params)
+                found = (self._holders.get((scope, key, name)) for key, name in named if name is not None)
                 return next((viewer for viewer in found if viewer is not None), None)
         return None
 
     def forget(self, viewer: "Viewer") -> None:
         """Forget a viewer that is gone."""
         self._holders = {key: holder for key, holder in self._holders.items() if holder is not viewer}
+
+
+def _scope(method: str, params: Raw) -> str:
+    """Clients name terminals as they like, each for itself: an id says whose only together with its session."""
+    return (session_of(params) or "") if method.startswith("terminal/") else ""

@@ -21,6 +21,7 @@ from dragoman.gateway.hub.reader import AgentReader
 from dragoman.gateway.hub.session import Session
 from dragoman.gateway.hub.shelf import Shelf
 from dragoman.gateway.hub.sweeper import Sweeper
+from dragoman.gateway.hub.syncer import Syncer
 from dragoman.gateway.hub.tail import TailBudget
 from dragoman.gateway.hub.trouble import Trouble
 from dragoman.gateway.hub.viewer import TooManyViewers, Viewer
@@ -50,6 +51,7 @@ class Hub:
         self.keeper.is_wanted = lambda: bool(self.viewers)
         self.keeper.on_ready = self._on_ready
         self.keeper.on_death = self._on_death
+        self.syncer = Syncer(self.spawn)
         self.asks = Asks(self)
         self.waker = Waker(self)
         self.news = News(self)
@@ -108,9 +110,10 @@ class Hub:
             asyncio.get_running_loop().call_soon(self._flush)
 
     def changed(self, session: Session) -> None:
-        """Take note that a session is not as it was."""
-        self.news.changed(session)
-        self.touch(session)
+        """Take note that a session is not as it was; what still happens to one that is no more is no news."""
+        if self.sessions.get(session.id) is session:
+            self.news.changed(session)
+            self.touch(session)
 
     def could_open(self, session_id: str) -> bool:
         """Tell whether a session is here, or might be at the agent."""
@@ -131,21 +134,22 @@ class Hub:
         self.shelf.settle(session.journal)
 
     def drop_session(self, session: Session) -> None:
-        """Forget a session that could not be opened."""
+        """Forget a session that could not be opened, or was deleted."""
         self.sessions.pop(session.id, None)
+        self.asks.forget_session(session)
         self._dirty.pop(session, None)
         for viewer in list(session.attachments):
             self._detach(viewer, session)
         session.journal.delete()
+        if session.id not in self.shelf.known:
+            self.news.deleted(session)
 
     def delete_session(self, session_id: str) -> None:
         """Forget a session for good."""
         self.shelf.forget(session_id)
         session = self.sessions.get(session_id)
         if session is not None:
-            self.asks.forget_session(session)
             self.drop_session(session)
-            self.news.deleted(session)
 
     def let_go(self, viewer: Viewer) -> None:
         """Detach a viewer everywhere; what it asked for goes on."""
@@ -155,8 +159,8 @@ class Hub:
             if attachment.session is not None:
                 attachment.session.detach(viewer)
         viewer.end()
+        self.holdings.forget(viewer)  # first: what waits for it is not to be asked of it again
         self.asks.left(viewer)
-        self.holdings.forget(viewer)
         self.desk.inspecting.left(viewer)
         viewer.attachments.clear()
 
@@ -193,7 +197,7 @@ class Hub:
             if session.live:
                 session.live = session.muted = False
                 self.changed(session)
-                self.spawn(session.journal.sync())
+                self.syncer.want(session.journal)
 
     async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
         try:

@@ -116,11 +116,18 @@ class Journal:
 
     async def sync(self) -> None:
         """See to it that what was added survives a power cut."""
+        work = self.begin_sync()
+        if work is not None:
+            await finish(work)
+
+    def begin_sync(self) -> Callable[[], None] | None:
+        """Write what was added, and give what a thread has to do so that it survives a power cut, if anything."""
         self.flush()
-        if self.failure is None and self._unsynced:
-            self._unsynced = False
-            self.close()
-            await finish(self._sync)
+        if self.failure is not None or not self._unsynced:
+            return None
+        self._unsynced = False
+        self.close()
+        return self._sync
 
     def place_before(self, seq: int) -> Place:
         """Give the last remembered place that is not after a record."""

@@ -46,7 +46,9 @@ class Keeper:
         self.trouble: Trouble | None = None
         self.retry_in_s: float | None = None
         self.params: Raw | None = None
-        """What the agent is initialized with: what the first viewer said."""
+        """What the agent is initialized with: what the first viewer said that may do more than read."""
+        self.begun_by_reader = False
+        """Whether there was none yet; its next life begins with what such a viewer said since."""
         self.answer: Message | None = None
         """What it answered."""
         self.offers = Offers()
@@ -103,6 +105,8 @@ class Keeper:
     async def stop(self) -> None:
         """Stop the agent; it is started again when it is needed."""
         self._stopping = True
+        if self.state == "ready":
+            self.state = "stopped"  # at once: whatever it is asked for from now on is for the next
         if self._process is not None:
             await self._process.stop()
 
@@ -137,8 +141,8 @@ class Keeper:
         except StartError as error:
             return Trouble(str(error))
         try:
-            trouble = await self._introduce(process)
-            if trouble is None:
+            trouble = None if self._stopping else await self._introduce(process)
+            if trouble is None and not self._stopping:
                 self._become_ready()
                 await process.ended.wait()
                 if not self._stopping:

@@ -92,7 +92,7 @@ class Opening:
         session.keep_setup(result)
         request.end()
         if not request.viewer.closed.is_set():
-            cursor = session.journal.next_end if history else 0
+            cursor = len(history)
             attachment = session.attach(request.viewer, cursor)
             self._hub.news.attached(session, request.viewer, after=cursor)
             request.viewer.open_session(with_id(line, request.id), attachment, cursor)
@@ -104,6 +104,9 @@ class Opening:
         parent.journal.flush()
         history = await self._hub.shelf.copy_for(parent.journal, session_id)
         self._add_new(request, session_id, result, line, history)
+        fork = self._hub.sessions[session_id]
+        fork.title = fork.title or parent.title
+        self._hub.changed(fork)
 
     def _is_full(self, request: Request) -> bool:
         limit = self._hub.settings.max_sessions
@@ -129,12 +132,10 @@ class Opening:
         if has_journal and (request.viewer.read_only or not offers.load or (request.method == RESUME)):
             journal = await self._hub.shelf.reopen(session_id)
             if journal is not None:
-                session = self._hub.add_session(session_id, fields_of(request.params), journal)
+                session = self._hub.add_session(session_id, {}, journal)
                 session.title = session.title or await self._hub.shelf.title_of(journal)
-                session.live = False
-                session.shelved = request.viewer.read_only
-                if not request.viewer.read_only and not self._refused(request, session):
-                    self._hub.waker.wake(session)
+                session.live, session.shelved = False, True
+                self._revive(session, request)
                 self._serve(request, session)
                 self._finish(session_id)
                 return
@@ -194,8 +195,10 @@ class Opening:
 
     def _revive(self, session: Session, request: Request) -> None:
         """Let the agent have a session again of which only the journal was open."""
-        if session.shelved and not request.viewer.read_only and not self._refused(request, session):
-            session.shelved = False
+        if request.viewer.read_only or self._refused(request, session):
+            return
+        session.put_away = False
+        if session.shelved:
             session.params = fields_of(request.params)
             self._hub.waker.wake(session)
 
@@ -211,7 +214,10 @@ class Opening:
         wanted = self._wanted(request, session)
         end = session.journal.next_end
         fits = wanted is not None and session.has_place(*wanted)
-        cursor = 0 if request.method == LOAD or wanted is not None else end
+        here = session.attachments.get(viewer)
+        cursor = 0
+        if request.method == RESUME and wanted is None:
+            cursor = end if here is None else here.cursor
         if wanted is not None and fits:
             cursor = wanted[1]
         attachment = session.attach(viewer, cursor)

@@ -13,8 +13,9 @@ Pull = Callable[[int], list[Event]]
 class Outlet:
     """A stream of messages for one viewer, taken batch after batch."""
 
-    def __init__(self, pull: Pull, has_more: Callable[[], bool]) -> None:
+    def __init__(self, pull: Pull, has_more: Callable[[], bool], on_end: Callable[[], None] = lambda: None) -> None:
         self.ended = False
+        self._on_end = on_end
         self._pull = pull
         self._has_more = has_more
         self._waiter: asyncio.Future[None] | None = None
@@ -41,10 +42,16 @@ class Outlet:
                 self._free_since = time.monotonic()
         return []
 
+    @property
+    def is_hungry(self) -> bool:
+        """Whether somebody waits in `take`, and will have what comes now."""
+        return self._waiter is not None
+
     def end(self) -> None:
         """Give nothing more; to be called by whoever takes, when its stream is closed."""
         self.ended = True
         self.wake()
+        self._on_end()
 
     def wake(self) -> None:
         """Look again."""

@@ -1,5 +1,6 @@
 """A request of a viewer."""
 
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,6 +15,8 @@ from dragoman.wire.message import NULL_ID
 if TYPE_CHECKING:
     from dragoman.gateway.hub.viewer import Viewer
 
+_unnamed = count(1)
+
 
 class Request(msgspec.Struct):
     """A request, as it came and taken apart; answered exactly once."""
@@ -23,6 +26,8 @@ class Request(msgspec.Struct):
     method: str
     params: Raw
     line: bytes
+    key: bytes = b""
+    """What it is counted as: its id, or something of ours for one that has none of its own."""
 
     @property
     def session_id(self) -> str | None:
@@ -31,13 +36,13 @@ class Request(msgspec.Struct):
 
     def begin(self) -> None:
         """Count it as under way."""
-        if self.id != NULL_ID:
-            self.viewer.calls[self.id] = b""
+        self.key = self.id if self.id != NULL_ID else b"null %d" % next(_unnamed)
+        self.viewer.calls[self.key] = b""
 
     def sent_as(self, agent_id: bytes) -> None:
         """Remember which id it has at the agent, in case it is cancelled."""
-        if self.id in self.viewer.calls:
-            self.viewer.calls[self.id] = agent_id
+        if self.key in self.viewer.calls:
+            self.viewer.calls[self.key] = agent_id
 
     def answer(self, result: Any) -> None:
         """Answer it."""
@@ -62,7 +67,7 @@ class Request(msgspec.Struct):
 
     def end(self) -> None:
         """Count it as answered."""
-        self.viewer.calls.pop(self.id, None)
+        self.viewer.calls.pop(self.key, None)
 
     def _send(self, line: bytes) -> None:
         self.end()

@@ -51,6 +51,8 @@ class Session:
         self.asks: dict[Ask, None] = {}
         self.parked: list[Parked] = []
         self.title: str | None = None
+        self.put_away = False
+        """Whether it was closed, and nobody has opened it since."""
         self.setup: dict[str, Raw] = {}
         """The agent's last answer to the request that opened it, kept up to date."""
         self.turns = 0
@@ -61,7 +63,7 @@ class Session:
         self.gone: str | None = None
         """Why the agent cannot have it any more, in words."""
         self.shelved = False
-        """Whether only its journal was opened, for somebody who may only read."""
+        """Whether only its journal was opened: whoever wanted it may only read, or named it wrongly."""
         self.muted = False
         """Whether the agent is replaying what the journal has."""
         self.stop_reason: str | None = None

@@ -32,6 +32,7 @@ class Turns:
         viewer = request.viewer
         if viewer not in session.attachments:
             session.attach(viewer, session.journal.next_end)
+            self._hub.asks.attached(session, viewer)
         self._prompts += 1
         session.attachments[viewer].last_active = self._prompts
         self._desk.with_session(request, session, lambda: self._begin(request, session))
@@ -66,4 +67,4 @@ class Turns:
         else:
             session.end_turn(string_of(fields_of(message.result).get("stopReason")))
         self._hub.touch(session)
-        self._hub.spawn(session.journal.sync())
+        self._hub.syncer.want(session.journal)

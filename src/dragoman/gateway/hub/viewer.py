@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dragoman.errors import ErrorCode
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from dragoman.gateway.hub.abilities import Abilities
     from dragoman.gateway.hub.ask import Ask
     from dragoman.gateway.hub.hub import Hub
+
+_MAX_BURST = 16
+"""Windows of answers, for one that waits for them: it takes them as soon as all that it said just now is answered."""
 
 _MAX_EXPECTED = 1_000
 """Streams that a viewer opens for sessions before it opens those."""
@@ -51,6 +55,8 @@ class Viewer:
         """Requests to it that it has not answered, by id."""
         self.calls: dict[bytes, bytes] = {}
         """Requests of it that are under way, by its id, with the id at the agent once they are there."""
+        self.is_greeting = False
+        """Whether its `initialize` waits for the agent."""
         self._hub = hub
         self.backlog = Backlog()
         self._lane = Lane(self.backlog)
@@ -92,7 +98,8 @@ class Viewer:
         if attachment is None:
             return None
         self._go_back(attachment, _read_event_id(last_event_id))
-        outlet = Outlet(lambda max_bytes: self._pull_session(attachment, max_bytes), attachment.has_more)
+        pull = partial(self._pull_session, attachment)
+        outlet = Outlet(pull, attachment.has_more, self._wake_connection)
         if older := self._session_outlets.get(session_id):
             older.end()
         self._session_outlets[session_id] = outlet
@@ -126,11 +133,11 @@ class Viewer:
 
     def send(self, data: bytes, attachment: Attachment | None = None, after: int | None = None) -> None:
         """Queue a message, in the stream of a session if there is one and behind what that has so far."""
-        if self.closed.is_set():
+        if attachment is not None and attachment.session is None:
+            attachment = None
+        if not self._takes_more(attachment):
             return
-        if self.backlog.bytes > self.settings.viewer_window_bytes:
-            self.drop(f"it left more than {self.settings.viewer_window_bytes} bytes of answers untaken")
-        elif attachment is None or attachment.session is None:
+        if attachment is None or attachment.session is None:
             self._lane.put(Direct(data))
             self._wake_connection()
         else:
@@ -142,8 +149,9 @@ class Viewer:
         if not self.over_http:
             self.send(data, attachment, after)
             return
-        self._lane.put(Direct(data, after, gate=attachment))
-        self._wake_connection()
+        if self._takes_more(None):
+            self._lane.put(Direct(data, after, gate=attachment))
+            self._wake_connection()
 
     def send_news(self, session_id: str, data: bytes) -> None:
         """Queue how a session is now, in place of older news of it that still waits."""
@@ -210,6 +218,19 @@ class Viewer:
             return f"it took nothing for {stall_s:g} s although something waited for it"
         return None
 
+    def _takes_more(self, attachment: Attachment | None) -> bool:
+        """Tell whether it may be sent more; one that lets answers pile up is let go."""
+        window = self.settings.viewer_window_bytes
+        if self.closed.is_set() or self.backlog.bytes <= window:
+            return not self.closed.is_set()
+        outlet = self._outlet
+        if attachment is not None and self.over_http:
+            outlet = self._session_outlets.get(attachment.session_id)
+        if outlet is not None and outlet.is_hungry and self.backlog.bytes <= _MAX_BURST * window:
+            return True
+        self.drop(f"it left more than {window} bytes of answers untaken")
+        return False
+
     def _attachment(self, session_id: str) -> Attachment | None:
         known = self.attachments.get(session_id)
         if known is not None:
@@ -239,7 +260,7 @@ class Viewer:
             self._outlet.wake()
 
     def _is_ready(self, direct: Direct) -> bool:
-        if direct.gate is None or direct.gate.cursor >= direct.after:
+        if direct.gate is None or direct.gate.arrived >= direct.after:
             return True
         # Without a stream for the session nobody would ever take what the answer waits for.
         outlet = self._session_outlets.get(direct.gate.session_id)
@@ -265,7 +286,10 @@ class Viewer:
         return taken
 
     def _pull_session(self, attachment: Attachment, max_bytes: int) -> list[Event]:
+        attachment.arrived = attachment.cursor
         events, _ = attachment.pull(max_bytes, numbered=True)
+        if not events:
+            attachment.arrived = attachment.cursor
         if self._lane.waiting:
             self._wake_connection()
         return events

@@ -4,6 +4,7 @@ By `session/resume` where it can, else by `session/load`, whose replay is droppe
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
@@ -21,6 +22,23 @@ if TYPE_CHECKING:
     from dragoman.gateway.hub.viewer import Viewer
 
 
+class Alarm:
+    """Rings again and again until it is stopped."""
+
+    def __init__(self, every_s: float, ring: Callable[[], None]) -> None:
+        self._every_s = every_s
+        self._ring = ring
+        self._timer = asyncio.get_running_loop().call_later(every_s, self._go_off)
+
+    def stop(self) -> None:
+        """Ring no more."""
+        self._timer.cancel()
+
+    def _go_off(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(self._every_s, self._go_off)
+        self._ring()
+
+
 class Waker:
     """Brings sessions back, and then does what waited for them."""
 
@@ -32,6 +50,7 @@ class Waker:
         if session.waking or session.gone is not None:
             return
         session.waking = True
+        session.shelved = False
         self._hub.keeper.when_ready(lambda: self._ask(session), lambda trouble: self._fail(session, trouble))
 
     def withdraw(self, viewer: "Viewer", id_: bytes) -> None:
@@ -53,17 +72,15 @@ class Waker:
         method = "session/resume" if offers.resume else "session/load"
         session.muted = not offers.resume
         session.live = True  # what it says from now on counts
-        timer = asyncio.get_running_loop().call_later(
-            self._hub.settings.reload_timeout_s, self._time_out, session, self._hub.settings.reload_timeout_s
-        )
+        alarm = Alarm(self._hub.settings.reload_timeout_s, lambda: self._time_out(session))
 
         def answered(message: Message, line: bytes) -> None:
             del line
-            timer.cancel()
+            alarm.stop()
             self._answered(session, message)
 
         def failed(trouble: Trouble) -> None:
-            timer.cancel()
+            alarm.stop()
             self._fail(session, trouble)
 
         params: dict[str, Any] = {"cwd": session.cwd, "mcpServers": [], **session.params, "sessionId": session.id}
@@ -77,6 +94,7 @@ class Waker:
             self._give_up(session, f"the agent could not take it up again: {said}")
             return
         session.live = True
+        session.put_away = False
         session.keep_setup(fields_of(message.result))
         parked, session.parked = session.parked, []
         for waiting in parked:
@@ -94,11 +112,16 @@ class Waker:
     def _fail(self, session: Session, trouble: Trouble) -> None:
         """Refuse what waited; the session may still come back."""
         session.live = session.waking = session.muted = False
+        self._refuse(session, trouble)
+
+    def _refuse(self, session: Session, trouble: Trouble) -> None:
         parked, session.parked = session.parked, []
         for waiting in parked:
             waiting.request.fail(trouble)
         self._hub.changed(session)
 
-    def _time_out(self, session: Session, timeout_s: float) -> None:
-        if session.waking:
-            self._fail(session, Trouble(f"the agent did not take session {session.id} up again within {timeout_s:g} s"))
+    def _time_out(self, session: Session) -> None:
+        """Refuse what waited; the agent may still answer, and is not asked twice: its replay would be, too."""
+        timeout_s = self._hub.settings.reload_timeout_s
+        session.live = False
+        self._refuse(session, Trouble(f"the agent did not take session {session.id} up again within {timeout_s:g} s"))

@@ -36,9 +36,18 @@ def write_line(line):
 def read():
     line = sys.stdin.readline()
     if not line:
+        linger()
         os._exit(0)
     log(line)
     return json.loads(line)
+
+
+def linger():
+    """Take its time to end: until a file is there, once another says that it was asked to."""
+    if "lingers" in SETTINGS:
+        Path(SETTINGS["lingers"] + ".asked").touch()
+        while not os.path.exists(SETTINGS["lingers"]):
+            time.sleep(0.002)
 
 
 def log(line):
@@ -157,6 +166,8 @@ def load(message):
     if path is None or not path.exists():
         write({"id": message["id"], "error": {"code": -32002, "message": "no such session here", "data": session}})
         return
+    if "load_waits" in SETTINGS:
+        do(session, {"until": SETTINGS["load_waits"]})
     if message["method"] == "session/load":
         for line in path.read_text().splitlines():
             write_line(line)
