@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dragoman.check.catalogue import AREAS, RULES
-    from dragoman.check.conclude import conclude, report, show
+    from dragoman.check.conclude import report, show
     from dragoman.check.conversation import Conversation, Entry, Side
     from dragoman.check.finding import Evidence, Fault, Finding, Report, Result, Summary, Verdict, summarize
     from dragoman.check.judge import INVENTED, Judge, Memory
@@ -33,7 +33,6 @@ __all__ = [
     "Side",
     "Summary",
     "Verdict",
-    "conclude",
     "report",
     "show",
     "summarize",

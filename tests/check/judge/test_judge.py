@@ -6,7 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dragoman.check import RULES, Conversation, Judge, conclude, report
+from dragoman.check import RULES, Conversation, Judge, report
+from dragoman.check.conclude import conclude
 from dragoman.check.judge.judge import MAX_PER_RULE
 from dragoman.check.judge.message import Message
 from dragoman.check.judge.observer import watch
@@ -168,5 +169,6 @@ def test_whatever_a_peer_sends_the_checker_does_not_stumble(case: Case, data: st
 def test_any_bytes_are_noise_at_worst(lines: list[bytes]):
     court = judge([*initialize(), *new(), *(raw("agent", line) for line in lines), *turn(chunk())], "agent")
     assert court.faults == []
-    known = {"ACP-WIRE-001", "ACP-WIRE-002", "ACP-WIRE-003", "ACP-WIRE-004"}
+    # Any bytes may be an answer to nobody.
+    known = {"ACP-WIRE-001", "ACP-WIRE-002", "ACP-WIRE-003", "ACP-WIRE-004", "ACP-WIRE-006"}
     assert {each.rule for each in court.findings} <= known

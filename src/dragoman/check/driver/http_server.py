@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import msgspec
 
@@ -46,7 +47,7 @@ def _respond(head: str, body: bytes) -> bytes:
     if not head.startswith("POST "):
         return _response("405 Method Not Allowed")
     try:
-        message = msgspec.json.decode(body, type=dict)
+        message = msgspec.json.decode(body, type=dict[str, Any])
     except msgspec.DecodeError:
         return _response("400 Bad Request")
     reply = answer(message)

@@ -98,7 +98,8 @@ class Link:
             return None
         if call.done():
             return call.result()
-        await self.see_end(DEATH_S)
+        if self.way.has_process:
+            await self.see_end(DEATH_S)
         raise Gone
 
     async def request(

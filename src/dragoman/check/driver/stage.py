@@ -42,7 +42,7 @@ class Stage:
 
     def offers(self, path: str) -> bool:
         """Tell whether the agent has advertised a capability, given by its path below `agentCapabilities`."""
-        return offered(part(self.greeting, "agentCapabilities"), path)
+        return offered(part(self.greeting or {}, "agentCapabilities"), path)
 
     def directory(self, name: str) -> Path:
         """Make a directory for a session, with a file in it."""
@@ -59,7 +59,7 @@ class Stage:
         async with self._way() as way, asyncio.TaskGroup() as tasks:
             link = Link(way, Judge(conversation, memory=self._memory), desk, tasks)
             self.judges.append(link.judge)
-            link.note_event(f"started in {Path.cwd()}")
+            link.note_event(f"started in {Path.cwd()}" if self.has_process else "started")
             try:
                 yield link
             finally:
@@ -76,11 +76,11 @@ class Stage:
             await self.authenticate(link)
             yield link
 
-    async def initialize(self, link: Link) -> Reply | None:
-        """Say hello as every client does."""
+    async def initialize(self, link: Link, more: Object | None = None) -> Reply | None:
+        """Say hello as every client does, with more capabilities if there are any."""
         params = {
             "protocolVersion": PROTOCOL_VERSION,
-            "clientCapabilities": link.desk.capabilities,
+            "clientCapabilities": {**link.desk.capabilities, **(more or {})},
             "clientInfo": {"name": "dragoman-check", "title": "dragoman check", "version": __version__},
         }
         return await link.request("initialize", params, self.options.start_timeout_s)

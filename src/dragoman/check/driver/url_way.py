@@ -12,6 +12,8 @@ from dragoman.wire.url import open_url as open_transport
 class UrlWay:
     """A transport, read line by line."""
 
+    has_process = False
+
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()

@@ -12,6 +12,9 @@ from dragoman.wire.framing import MAX_LINE_BYTES
 class Way(Protocol):
     """Carries lines; what they say is not its business."""
 
+    has_process: bool
+    """Whether the agent is a process of ours, whose end can be seen."""
+
     def send(self, data: bytes) -> None:
         """Send bytes as they are."""
         ...
@@ -31,6 +34,8 @@ class Way(Protocol):
 
 class PipeWay:
     """The pipes of a child."""
+
+    has_process = True
 
     def __init__(self, child: Child) -> None:
         self.child = child

@@ -77,13 +77,14 @@ class InitObserver(Observer):
         self.saw("ACP-INIT-001")
         if _has_strange_capability(request):
             self.saw("ACP-INIT-009")
-        info = part(message.params, "agentInfo")
-        self.judge(
-            "ACP-INIT-005",
-            bool(text(info, "name")) and bool(text(info, "version")),
-            "the answer to initialize has no agentInfo with name and version",
-            message.entry,
-        )
+        if given == 1:  # version 2 has another place for it
+            info = part(message.params, "agentInfo")
+            self.judge(
+                "ACP-INIT-005",
+                bool(text(info, "name")) and bool(text(info, "version")),
+                "the answer to initialize has no agentInfo with name and version",
+                message.entry,
+            )
         if isinstance(asked, int) and isinstance(given, int):
             self._judge_version(asked, given, request.entry, message)
 

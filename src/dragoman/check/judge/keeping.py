@@ -81,9 +81,12 @@ class ListObserver(Observer):
         if cursor is None:
             self._pages.clear()
         ids = [each for session in parts(message.params, "sessions") if (each := text(session, "sessionId"))]
-        twice = sorted({each for each in ids if ids.count(each) > 1 or each in self._pages})
+        twice = sorted({each for each in ids if ids.count(each) > 1})
+        again = sorted({each for each in ids if each in self._pages})
         if ids:
             self.judge("ACP-LIST-005", not twice, f"listed twice: {twice}", request.entry, message.entry)
+        if again:  # a session that was used meanwhile may have moved from one page to the next
+            self.warn("ACP-LIST-005", f"listed again on a later page: {again}", request.entry, message.entry)
         self._pages.update(ids)
 
     def _judge_session(self, session: Object, message: Message, request: Message) -> None:
@@ -156,6 +159,8 @@ class CloseObserver(Observer):
         """Turns that were running when their session was closed, by session."""
         self._done: dict[str, Entry] = {}
         """Answers to session/close, by session."""
+        self._woken: set[str] = set()
+        """Closed sessions that were prompted: whether that is taken is a question of its own."""
 
     @watch("request session/close")
     def see_close(self, message: Message) -> None:
@@ -226,7 +231,8 @@ class CloseObserver(Observer):
             return
         session_id = text(message.params, "sessionId") or ""
         closed = self._done.get(session_id)
-        if closed is None or session_id in self.state.opening or self._cut.get(session_id):
+        is_open = session_id in self.state.opening or session_id in self._woken
+        if closed is None or is_open or self._cut.get(session_id):
             return
         kind = message.update.get("sessionUpdate")
         if kind in CONTENT:
@@ -234,9 +240,11 @@ class CloseObserver(Observer):
 
     @watch("request session/prompt", "request session/list")
     def see_next(self, message: Message) -> None:
-        del message
         if self._done:
             self.saw("ACP-CLOSE-004")
+        session_id = text(message.params, "sessionId")
+        if message.method == "session/prompt" and session_id in self._done:
+            self._woken.add(session_id)
 
     @watch("answer session/load", "answer session/resume")
     def see_reopened(self, message: Message) -> None:
@@ -259,6 +267,7 @@ class CloseObserver(Observer):
                 )
         if message.kind == "result":
             self._done.pop(session_id, None)
+            self._woken.discard(session_id)
 
     @watch("result session/list")
     def see_listed(self, message: Message) -> None:

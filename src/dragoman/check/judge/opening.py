@@ -86,7 +86,9 @@ class NewObserver(Observer):
         known = self.state.memory.sessions.get(session_id)
         # Who forgets its sessions when it ends may well count from 1 again.
         remembers = any(offered(self.state.capabilities["agent"], each) for each in KEEPERS)
-        taken = session_id in self.state.sessions or (known is not None and not known.deleted and remembers)
+        # On another connection, a list may show it before the answer to session/new is seen on this one.
+        issued = known is not None and known.cwd is not None and not known.deleted
+        taken = session_id in self.state.sessions or (issued and remembers)
         before = self._issued.get(session_id)
         self.judge(
             "ACP-NEW-001",

@@ -53,6 +53,12 @@ class RpcObserver(Observer):
         """The first notification of a side that the other one has not yet been seen to leave unanswered."""
         self._death: Entry | None = None
         """The end of the agent, if a prompt was running then."""
+        self._has_refused = False
+        """Whether the agent has answered `initialize` with an error: it may leave then, for it has said why."""
+
+    @watch("answer initialize")
+    def see_hello(self, message: Message) -> None:
+        self._has_refused = message.kind == "error"
 
     def see_noise(self, noise: Noise) -> None:
         self._garbage[noise.entry.sender] += 1
@@ -263,7 +269,7 @@ class RpcObserver(Observer):
                 strange,
                 message.entry,
             )
-        elif side == "agent":
+        elif side == "agent" and not self._has_refused:
             self._tell_exit(message)
 
     def _see_orderly_exit(self, side: Side, closed: Entry) -> None:

@@ -53,6 +53,8 @@ PLACES: tuple[tuple[str, str, str], ...] = (
 )
 """Kinds of messages, paths in them, and the rule for what is wrong there; the first that matches is taken."""
 
+VERSION = 1
+
 OWN = ("ACP-INIT", "ACP-PROMPT", "ACP-PERM-1", "ACP-MCP", "ACP-MODE-004", "ACP-ELICIT-1")
 """Rules that are about one mistake, however it is made: casing and discriminators are not told apart there."""
 
@@ -69,6 +71,8 @@ class ShapeObserver(Observer):
         self._fitting: Counter[tuple[Side, str, str]] = Counter()
         self._misfits: dict[tuple[Side, Json], Flaw] = {}
         """What is wrong with requests that are open, by the side that asked and by id."""
+        self._is_ours = True
+        """False once the agent has answered with a version whose types are not those that we have."""
 
     def count(self) -> None:
         for (side, kind, name), times in self._fitting.items():
@@ -79,6 +83,10 @@ class ShapeObserver(Observer):
     @watch("message")
     def see(self, message: Message) -> None:
         kind, name = _key(message)
+        if (kind, name) == ("result", "initialize"):
+            self._is_ours = not _is_later(message.params.get("protocolVersion"))
+        if not self._is_ours:
+            return
         flaws = () if message.fits else self._fitter.find_flaws(message)
         message.fits = not any(flaw.misfit is not None for flaw in flaws)
         if not flaws:
@@ -126,6 +134,10 @@ class ShapeObserver(Observer):
         if _is_extension(message, flaw):
             return
         self.fail(_find_rule(message, flaw, key), f"{flaw.path}: {_explain(flaw)}", message.entry)
+
+
+def _is_later(version: Json) -> bool:
+    return isinstance(version, int) and version > VERSION
 
 
 def _explain(flaw: Flaw) -> str:

@@ -72,7 +72,7 @@ class PromptObserver(Observer):
         if session_id not in self.state.sessions:
             self.judge(
                 "ACP-PROMPT-002",
-                message.kind == "error",
+                message.kind == "error" or text(message.params, "stopReason") == "refusal",
                 f"{request.method} for {session_id!r}, which was never opened, succeeded; expected an error",
                 request.entry,
                 message.entry,

@@ -21,7 +21,9 @@ MESSAGE_NAMES = ("message", "msg", "data", "payload", "line", "raw", "json", "bo
 TIME_NAMES = ("time", "ts", "timestamp", "at", "t", "at_s", "date")
 
 _BY_NAME: dict[str, Side] = {
-    **dict.fromkeys(("client", "editor", "ide", "c2a", "clienttoagent", "client>agent", "c>a", "stdin", "toagent"), "client"),
+    **dict.fromkeys(
+        ("client", "editor", "ide", "c2a", "clienttoagent", "client>agent", "c>a", "stdin", "toagent"), "client"
+    ),
     **dict.fromkeys(("agent", "server", "a2c", "agenttoclient", "agent>client", "a>c", "stdout", "fromagent"), "agent"),
 }
 _BY_VIEW: dict[str, Side] = {

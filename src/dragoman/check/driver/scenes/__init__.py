@@ -23,7 +23,6 @@ SCENES: tuple[Scene, ...] = (
     lines.strange_lines,
     lines.long_line,
     greeting.unknown_version,
-    greeting.unknown_capability,
     greeting.misshapen,
     greeting.log_in,
     sessions.bad_parameters,

@@ -2,7 +2,7 @@
 
 from dragoman.check.driver.desk import Object
 from dragoman.check.driver.scenes.sessions import tidy
-from dragoman.check.driver.stage import PROTOCOL_VERSION, Stage
+from dragoman.check.driver.stage import Stage
 from dragoman.check.judge import INVENTED
 
 FUTURE_VERSION = 65_535
@@ -34,20 +34,10 @@ async def unknown_version(stage: Stage) -> None:
         await link.request("initialize", params, stage.options.start_timeout_s)
 
 
-async def unknown_capability(stage: Stage) -> None:
-    """Say hello as a client of a later version does, with a capability that this one has not."""
-    async with stage.open("unknown capability") as link:
-        params: Object = {
-            "protocolVersion": PROTOCOL_VERSION,
-            "clientCapabilities": {**link.desk.capabilities, f"{INVENTED}capability": {"level": 3}},
-        }
-        await link.request("initialize", params, stage.options.start_timeout_s)
-
-
 async def log_in(stage: Stage) -> None:
-    """Ask for a session before the login and after it, where a way to log in was named."""
+    """Say hello with a capability that nobody knows, and ask for a session before the login and after it."""
     async with stage.open("login") as link:
-        reply = await stage.initialize(link)
+        reply = await stage.initialize(link, {f"{INVENTED}capability": {"level": 3}})
         if reply is None or not reply.ok:
             return
         session_ids = [await stage.new_session(link, "before-login")]
@@ -59,8 +49,10 @@ async def log_in(stage: Stage) -> None:
 
 
 async def misshapen(stage: Stage) -> None:
-    """Say hello with parameters that do not fit."""
-    wrong: dict[str, Object] = {"a version that is a string": {"protocolVersion": "1"}, "no version": {}}
-    for name, params in wrong.items():
-        async with stage.open(name) as link:
-            await link.request("initialize", params, stage.options.start_timeout_s)
+    """Say hello with parameters that do not fit, until the agent takes them."""
+    wrong: tuple[Object, ...] = ({"protocolVersion": "1"}, {})
+    async with stage.open("hello with wrong parameters") as link:
+        for params in wrong:
+            reply = await link.request("initialize", params, stage.options.start_timeout_s)
+            if reply is None or reply.ok:
+                return

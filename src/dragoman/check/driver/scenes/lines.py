@@ -10,8 +10,8 @@ STRANGE = (
     b"[]",
     b'{"jsonrpc":"2.0"}',
     b'{"jsonrpc":"2.0","id":987654,"result":{}}',
-    b'{"jsonrpc":"2.0","method":"_dragoman.check/\xff"}',
 )
+NOT_TEXT = b'{"jsonrpc":"2.0","method":"_dragoman.check/\xff"}'
 
 LONG_BYTES = 1_000_000
 
@@ -19,7 +19,8 @@ LONG_BYTES = 1_000_000
 async def strange_lines(stage: Stage) -> None:
     """Send lines that are no messages, each followed by a request that is one."""
     async with stage.greeted("strange lines") as link:
-        for line in STRANGE:
+        # In a WebSocket, what is not UTF-8 ends the connection before anybody reads the line.
+        for line in (*STRANGE, *([NOT_TEXT] if stage.has_process else [])):
             link.send(line)
             if await link.request(f"_{INVENTED}method", {}, stage.options.timeout_s) is None:
                 return

@@ -20,8 +20,8 @@ async def come_back(stage: Stage) -> None:
         for turn in stage.options.turns[:2]:
             link.desk.permission = turn.permission
             await link.finish(prompt(link, session_id, turn.prompt), stage.options.turn_timeout_s)
-        if stage.offers("sessionCapabilities.list"):
-            await link.request("session/list", {}, stage.options.timeout_s)
+        await _list(stage, link)
+        await _list(stage, link, cwd=str(stage.directory(NAME)))
         if stage.has_process:
             await link.leave(stage.options.exit_timeout_s)
     await _load(stage, session_id)
@@ -56,6 +56,6 @@ async def _resume(stage: Stage, session_id: str) -> None:
             await link.request("session/delete", {"sessionId": session_id}, stage.options.timeout_s)
 
 
-async def _list(stage: Stage, link: Link) -> None:
+async def _list(stage: Stage, link: Link, **params: str) -> None:
     if stage.offers("sessionCapabilities.list"):
-        await link.request("session/list", {}, stage.options.timeout_s)
+        await link.request("session/list", params, stage.options.timeout_s)

@@ -1,0 +1,108 @@
+"""Agents that cannot be talked with, and what the checker says of them."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragoman.check.driver import BadScript, Options, Turn, check_agent, read_script
+from dragoman.check.finding import Report
+from dragoman.errors import StartError
+
+ROOT = Path(__file__).parents[3]
+
+
+def program(text: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", text)
+
+
+def clean_agent(home: Path) -> tuple[str, ...]:
+    return (sys.executable, "-m", "tests.check.mutants.agent", str(home))
+
+
+def spoken_for(report: Report) -> dict[str, tuple[str, str]]:
+    return {each.id: (each.verdict, each.detail) for each in report.results if each.verdict != "not_exercised"}
+
+
+async def test_an_agent_that_is_slow_to_start_is_waited_for(tmp_path: Path):
+    text = f"import time; time.sleep(1); from tests.check.mutants.agent import main; main({str(tmp_path)!r})"
+    options = Options(
+        command=program(text), env={"PYTHONPATH": str(ROOT)}, timeout_s=0.5, scenes=frozenset({"lists"}), auth="key"
+    )
+    report = await check_agent(options)
+    assert {verdict for verdict, _ in spoken_for(report).values()} == {"pass"}
+    assert spoken_for(report)["ACP-LIST-003"] == ("pass", "")
+
+
+async def test_an_agent_that_dies_at_its_start_is_blamed_for_that_alone():
+    report = await check_agent(Options(command=program("raise SystemExit(3)")))
+    assert spoken_for(report) == {
+        "ACP-WIRE-019": ("fail", "the agent exited 3 though its stdin was open; expected it to stay")
+    }
+    assert report.exit_code() == 1
+
+
+async def test_an_agent_that_never_answers_is_blamed_for_that_alone():
+    options = Options(command=program("import sys; sys.stdin.read()"), start_timeout_s=0.5)
+    assert spoken_for(await check_agent(options)) == {
+        "ACP-WIRE-011": ("fail", "initialize got no answer from the agent")
+    }
+
+
+async def test_a_command_that_is_not_there_is_told_as_such():
+    with pytest.raises(StartError, match="no-such-agent"):
+        await check_agent(Options(command=("no-such-agent",)))
+
+
+async def test_without_prompts_the_agent_is_asked_nothing(tmp_path: Path):
+    options = Options(command=clean_agent(tmp_path), env={"PYTHONPATH": str(ROOT)}, auth="key", prompt=False)
+    report = await check_agent(options)
+    verdicts = spoken_for(report)
+    assert {verdict for verdict, _ in verdicts.values()} == {"pass"}
+    assert not any("-CANCEL-" in each or "-TOOL-" in each or "-LOAD-001" in each for each in verdicts)
+    assert "ACP-LIST-003" in verdicts
+
+
+async def test_what_a_client_does_not_offer_is_not_asked_of_it(tmp_path: Path):
+    options = Options(
+        command=clean_agent(tmp_path),
+        env={"PYTHONPATH": str(ROOT)},
+        auth="key",
+        scenes=frozenset({"converse"}),
+        turns=(Turn("work"),),
+        without=frozenset({"terminal"}),
+    )
+    verdicts = spoken_for(await check_agent(options))
+    assert {verdict for verdict, _ in verdicts.values()} == {"pass"}
+    assert "ACP-FS-001" in verdicts
+    assert not any("-TERM-" in each for each in verdicts)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("prompt: hello", "Expected `array`"),
+        ("- promt: hello", "promt"),
+        ("- prompt: hello\n  permission: maybe", "maybe"),
+        ("- prompt: [", "is no script"),
+        ("[]", "has no turns in it"),
+        ("\xff", "is no script"),
+    ],
+)
+def test_a_script_that_cannot_be_used_says_what_is_wrong_with_it(text: str, problem: str, tmp_path: Path):
+    path = tmp_path / "turns.yaml"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(BadScript, match=r"turns\.yaml") as caught:
+        read_script(path)
+    assert problem in str(caught.value)
+
+
+def test_a_script_that_is_not_there_is_told_as_such(tmp_path: Path):
+    with pytest.raises(BadScript, match="cannot be read: No such file"):
+        read_script(tmp_path / "none.yaml")
+
+
+def test_a_script_has_prompts_with_answers_and_cancels(tmp_path: Path):
+    path = tmp_path / "turns.yaml"
+    path.write_text("- prompt: one\n- prompt: two\n  permission: reject\n- prompt: three\n  cancel: permission\n")
+    assert read_script(path) == (Turn("one"), Turn("two", "reject"), Turn("three", "allow", "permission"))

@@ -1,0 +1,94 @@
+"""Our own agent, judged as a stranger's: no finding, and nothing that was exercised before is lost unseen."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragoman.check.driver import Options, Turn, check_agent
+from dragoman.check.finding import Report
+from tests.gateway.guard.serving import serving
+
+AGENT = (sys.executable, "-m", "dragoman", "agent")
+
+SCRIPT = """
+- - thought: They want a note.
+  - text: "I will write it. "
+  - tool: {name: update_plan, arguments: {entries: [{content: Write it, priority: high, status: in_progress}]}}
+  - tool: {name: read_file, arguments: {path: notes.txt, start_line: 2}}
+  - tool: {name: write_file, arguments: {path: made.txt, content: "made\\n"}}
+- - tool: {name: run_command, arguments: {command: "echo done"}}
+- - text: "Done. "
+  - usage: {input: 12, output: 4}
+"""
+
+LOGINS = {f"ACP-AUTH-00{number}" for number in range(1, 6)}
+FORMS = {f"ACP-ELICIT-00{number}" for number in range(1, 10)}
+NEVER_DONE = {
+    *LOGINS,  # neither the guide nor a script needs a key
+    *FORMS,  # it puts none before its user by itself
+    "ACP-CONTENT-002",  # it says nothing but text
+    "ACP-CONTENT-003",
+    "ACP-EXT-002",  # it has no methods of its own
+    "ACP-EXT-005",  # nor does it send traces
+    "ACP-FS-004",  # it reads files whole, and takes the lines out itself
+    "ACP-LIST-007",  # its pages are longer than what we make
+    "ACP-PROMPT-007",  # a script costs nothing
+    "ACP-TOOL-004",  # it has no more to say of a tool call that has ended
+    "ACP-WIRE-007",  # it asks one thing at a time
+}
+"""What the agent never does, however it is driven here."""
+
+
+def silent(report: Report) -> set[str]:
+    return {each.id for each in report.results if each.verdict == "not_exercised"}
+
+
+def blamed(report: Report) -> dict[str, str]:
+    return {each.id: each.detail for each in report.results if each.verdict in ("fail", "warn", "error")}
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "script.yaml"
+    path.write_text(SCRIPT)
+    return path
+
+
+async def test_our_agent_keeps_every_rule_when_it_uses_tools(script: Path):
+    command = (*AGENT, "--model", f"script:{script}")
+    report = await check_agent(Options(command=command, turns=(Turn("one"), Turn("two"))))
+    assert blamed(report) == {}
+    assert silent(report) == NEVER_DONE
+
+
+async def test_our_agent_keeps_every_rule_when_it_only_talks():
+    report = await check_agent(Options(command=AGENT))
+    assert blamed(report) == {}
+    assert report.exit_code() == 0
+    needs_tools = {"FS", "NEW", "PERM", "PLAN", "TERM", "TOOL"}
+    rest = {each for each in silent(report) - NEVER_DONE if each.split("-")[1] not in needs_tools}
+    assert rest == {"ACP-LOAD-005", "ACP-WIRE-023", "ACP-WIRE-024", "ACP-WIRE-026"}
+
+
+async def test_our_agent_keeps_the_rules_on_logins_when_it_has_no_key(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    options = Options(command=(*AGENT, "--model", "anthropic:claude-x"), scenes=frozenset({"log_in"}))
+    report = await check_agent(options)
+    assert blamed(report) == {}
+    assert LOGINS - silent(report) == {"ACP-AUTH-001", "ACP-AUTH-003", "ACP-AUTH-005"}
+
+
+async def test_our_bridge_passes_on_what_keeps_every_rule(tmp_path: Path, script: Path):
+    with serving(tmp_path, "--model", f"script:{script}", agent=()) as served:
+        report = await check_agent(Options(url=served.acp, token=served.token, turns=(Turn("one"), Turn("two"))))
+    assert blamed(report) == {}
+    assert silent(report) - NEVER_DONE == {
+        "ACP-WIRE-017",  # what ends a process is not to be seen at an address
+        "ACP-WIRE-018",
+        "ACP-WIRE-019",
+        "ACP-MCP-001",  # nor what it starts
+        "ACP-MCP-002",
+        "ACP-MCP-003",
+        "ACP-NEW-005",  # nor where it was started
+    }

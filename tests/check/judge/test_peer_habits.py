@@ -1,0 +1,52 @@
+"""What agents of others do that looked like a breach until somebody read it: each was a false alarm of the matrix."""
+
+import pytest
+
+from tests.check.judge.talking import (
+    Row,
+    ask,
+    cancel,
+    chunk,
+    end,
+    event,
+    give,
+    initialize,
+    judge,
+    prompt,
+    refuse,
+    session,
+)
+
+HEARD = [ask("heard", "_heard"), refuse("heard", -32601)]
+
+
+def found(rows: list[Row]) -> list[str]:
+    return [each.rule for each in judge(rows, "agent").findings]
+
+
+def test_a_queued_prompt_may_run_after_the_turn_before_it_was_cancelled():
+    queued = [*session(), prompt(2), prompt(3), cancel(), *HEARD, end(2, "cancelled"), chunk(), end(3)]
+    assert found(queued) == []
+
+
+def test_a_prompt_that_is_alone_ends_as_cancelled():
+    assert found([*session(), prompt(2), cancel(), *HEARD, end(2)]) == ["ACP-CANCEL-001"]
+
+
+@pytest.mark.parametrize(("reason", "rules"), [("refusal", []), ("end_turn", ["ACP-PROMPT-002"])])
+def test_a_prompt_for_an_unknown_session_may_be_refused_by_its_stop_reason(reason: str, rules: list[str]):
+    assert found([*initialize(), prompt(2, "nobody"), end(2, reason)]) == rules
+
+
+def test_an_agent_that_answers_with_version_2_says_its_name_as_that_has_it():
+    hello = [ask(1, "initialize", {"protocolVersion": 65_535, "clientCapabilities": {}})]
+    assert found([*hello, give(1, {"protocolVersion": 2, "info": {"name": "a", "version": "1"}})]) == []
+
+
+def test_an_agent_that_has_refused_hello_may_leave():
+    hello = [ask(1, "initialize", {"protocolVersion": "1"})]
+    assert found([event("agent", "started"), *hello, refuse(1, -32602), event("agent", "exited 0")]) == []
+
+
+def test_an_agent_that_has_agreed_on_a_version_stays():
+    assert found([event("agent", "started"), *initialize(), event("agent", "exited 0")]) == ["ACP-WIRE-019"]

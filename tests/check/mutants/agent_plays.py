@@ -1,0 +1,116 @@
+"""How each breach of the agent is brought to light: the scenes to play, and what it breaks besides."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dragoman.check.driver import Turn
+
+WORK = Turn("work")
+CANCELLED = Turn("work", cancel="permission")
+
+
+@dataclass(frozen=True)
+class Play:
+    """The scenes after the greeting, and the options of the check.
+
+    `implied` has rules that the breach cannot help breaking too, with the reason.
+    """
+
+    scenes: tuple[str, ...] = ("converse",)
+    turns: tuple[Turn, ...] = (WORK,)
+    options: dict[str, Any] = field(default_factory=dict)
+    implied: dict[str, str] = field(default_factory=dict)
+
+
+GREETING = Play(scenes=())
+CONVERSATION = Play()
+CANCEL = Play(turns=(CANCELLED,))
+BARE = Play(("bare_client",))
+LISTS = Play(("lists",))
+OPTIONS = Play(("options",))
+BAD = Play(("bad_parameters",))
+BACK = Play(("come_back",))
+STRANGERS = Play(("unknown_sessions",))
+
+AREAS: dict[str, Play] = {
+    "AUTH": GREETING,
+    "LIST": LISTS,
+    "LOAD": BACK,
+    "RESUME": BACK,
+    "CLOSE": Play(("close",)),
+    "MODE": LISTS,
+    "CONFIG": LISTS,
+    "CANCEL": CANCEL,
+    "MCP": Play(("give_server",)),
+}
+"""Where most rules of an area show; elsewhere it is the conversation."""
+
+PLAYS: dict[str, Play] = {
+    **dict.fromkeys(
+        (f"ACP-WIRE-{number:03d}" for number in (1, 2, 3, 4, 6, 8, 10)),
+        GREETING,
+    ),
+    "ACP-WIRE-005": replace(GREETING, options={"timeout_s": 0.5}),
+    "ACP-WIRE-009": OPTIONS,
+    "ACP-WIRE-011": replace(LISTS, options={"timeout_s": 0.5}),
+    "ACP-WIRE-012": Play(("strange_lines",)),
+    "ACP-WIRE-013": Play(("strange_lines",)),
+    "ACP-WIRE-014": Play(("long_line",)),
+    "ACP-WIRE-015": BAD,
+    "ACP-WIRE-016": BAD,
+    "ACP-WIRE-017": Play(("close_input",), options={"exit_timeout_s": 0.5}),
+    "ACP-WIRE-018": Play(("give_server",)),
+    "ACP-WIRE-019": LISTS,
+    "ACP-WIRE-020": LISTS,
+    "ACP-WIRE-024": LISTS,
+    "ACP-WIRE-025": Play(("cancel_request",), options={"turn_timeout_s": 0.5}),
+    **dict.fromkeys(("ACP-INIT-001", "ACP-INIT-002", "ACP-INIT-005"), GREETING),
+    "ACP-INIT-003": Play(("unknown_version",)),
+    "ACP-INIT-004": BARE,
+    "ACP-INIT-006": LISTS,
+    "ACP-INIT-008": Play(("unadvertised",)),
+    "ACP-INIT-009": Play(("log_in",)),
+    "ACP-AUTH-002": Play(("log_in",)),
+    "ACP-AUTH-004": Play(("log_in",), options={"auth": None}),
+    "ACP-NEW-001": Play(("two_sessions",)),
+    "ACP-NEW-002": LISTS,
+    "ACP-NEW-003": LISTS,
+    "ACP-NEW-004": BAD,
+    "ACP-LOAD-003": STRANGERS,
+    "ACP-LOAD-005": replace(BACK, turns=(WORK, Turn("and then rest"))),
+    "ACP-RESUME-002": STRANGERS,
+    "ACP-CLOSE-002": BACK,
+    "ACP-DELETE-001": BACK,
+    "ACP-DELETE-002": STRANGERS,
+    "ACP-MODE-003": OPTIONS,
+    "ACP-MODE-004": CONVERSATION,
+    "ACP-MODE-005": CONVERSATION,
+    "ACP-CONFIG-002": replace(
+        OPTIONS,
+        implied={"ACP-CONFIG-009": "an option that is left out is one that is no longer offered, and is set again"},
+    ),
+    "ACP-CONFIG-003": OPTIONS,
+    "ACP-CONFIG-009": OPTIONS,
+    "ACP-PROMPT-002": STRANGERS,
+    "ACP-PROMPT-005": Play(("two_prompts",)),
+    "ACP-CANCEL-004": replace(CANCEL, options={"turn_timeout_s": 0.5}),
+    "ACP-TOOL-006": Play(turns=(Turn("work", permission="reject"),)),
+    "ACP-PERM-004": CANCEL,
+    "ACP-FS-001": BARE,
+    "ACP-FS-002": BARE,
+    "ACP-TERM-001": BARE,
+    "ACP-ELICIT-001": BARE,
+    "ACP-EXT-003": GREETING,
+    "ACP-EXT-004": GREETING,
+    "ACP-MCP-002": Play(("give_server",), options={"timeout_s": 0.5}),
+    "ACP-MCP-004": Play(("give_http_server",)),
+}
+"""By rule, where the play is not that of its area."""
+
+WARNED = frozenset({"ACP-ELICIT-002"})
+"""Rules that are a must, but whose breach can only be guessed at: whether a field is for a secret."""
+
+
+def play_of(rule: str) -> Play:
+    """Return how the breach of a rule is brought to light."""
+    return PLAYS.get(rule) or AREAS.get(rule.split("-")[1], CONVERSATION)

@@ -1,0 +1,150 @@
+"""What the clean agent and the clean client share: lines in, lines out, and the breach that is made on purpose.
+
+The standard library alone: they are strangers to what judges them, and start in a moment.
+"""
+
+import json
+import os
+import queue
+import re
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+Object = dict[str, Any]
+Edit = Callable[[Object], Any]
+
+ANSWER_TIMEOUT_S = 20.0
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+
+
+class Refused(Exception):
+    """The answer is an error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+class Lines(NamedTuple):
+    """A breach in what is sent: `edit` changes a message, or returns what is sent instead, a list of it if many.
+
+    `about` is a pattern for the kind of message and its method: `result session/new`, `update tool_call`.
+    """
+
+    about: str
+    edit: Edit
+
+
+class Deeds(NamedTuple):
+    """A breach in what is done: methods of the peer that are replaced, by name."""
+
+    methods: dict[str, Callable[..., Any]]
+
+
+Breach = Lines | Deeds
+
+
+def deed(**methods: Callable[..., Any]) -> Deeds:
+    """Replace methods of the peer."""
+    return Deeds(methods)
+
+
+class Peer:
+    """One side of a conversation."""
+
+    def __init__(self, write_fd: int, breach: Breach | None) -> None:
+        self._write_fd = write_fd
+        self._lines = breach if isinstance(breach, Lines) else None
+        self._waiting: dict[Any, queue.Queue[Object]] = {}
+        self._ids = 0
+        self.lock = threading.RLock()
+        if isinstance(breach, Deeds):
+            for name, method in breach.methods.items():
+                if not hasattr(self, name):
+                    raise AttributeError(f"there is no method {name} to break")
+                setattr(self, name, method.__get__(self))
+
+    # ── sending ─────────────────────────────────────────────────────────────────────────────────
+
+    def send(self, about: str, message: Object) -> None:
+        """Send a message, or what the breach makes of it."""
+        sent: Any = message
+        if self._lines is not None and re.fullmatch(self._lines.about, about):
+            changed = self._lines.edit(message)
+            sent = message if changed is None else changed
+        written = b"".join(_line(each) for each in (sent if isinstance(sent, list) else [sent]))
+        with self.lock:
+            while written:
+                written = written[os.write(self._write_fd, written) :]
+
+    def notify(self, method: str, params: Object) -> None:
+        self.send(f"notification {method}", {"jsonrpc": "2.0", "method": method, "params": params})
+
+    def next_id(self) -> Any:
+        self._ids += 1
+        return self._ids
+
+    def begin(self, method: str, params: Object) -> "queue.Queue[Object]":
+        request_id = self.next_id()
+        answer = self._waiting.setdefault(request_id, queue.Queue())
+        self.send(f"request {method}", {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+        return answer
+
+    def ask(self, method: str, params: Object) -> Object:
+        """Send a request and return the result, empty when it is an error."""
+        return _result(self.begin(method, params).get(timeout=ANSWER_TIMEOUT_S))
+
+    def ask_at_once(self, requests: list[tuple[str, Object]]) -> list[Object]:
+        """Send requests without waiting for the answers in between."""
+        answers = [self.begin(*each) for each in requests]
+        return [_result(each.get(timeout=ANSWER_TIMEOUT_S)) for each in answers]
+
+    def result(self, request_id: Any, method: str, result: Any) -> None:
+        self.send(f"result {method}", {"jsonrpc": "2.0", "id": request_id, "result": result})
+
+    def error(self, request_id: Any, method: str, code: int, message: str) -> None:
+        error = {"code": code, "message": message}
+        self.send(f"error {method}", {"jsonrpc": "2.0", "id": request_id, "error": error})
+
+    # ── what came ───────────────────────────────────────────────────────────────────────────────
+
+    def take(self, line: bytes) -> None:
+        """Take one line from the other side."""
+        try:
+            message = json.loads(line)
+        except ValueError:
+            self.take_garbage(line)
+            return
+        if not isinstance(message, dict) or ("method" not in message and not {"result", "error"} & message.keys()):
+            self.take_garbage(line)
+        elif "method" not in message:
+            self.take_answer(message)
+        elif "id" in message:
+            self.take_request(message["id"], message["method"], message.get("params"))
+        else:
+            self.take_notification(message["method"], message.get("params") or {})
+
+    def take_answer(self, message: Object) -> None:
+        waiting = self._waiting.get(message.get("id"))
+        if waiting is not None:
+            waiting.put(message)
+
+    def take_garbage(self, line: bytes) -> None:
+        raise NotImplementedError
+
+    def take_request(self, request_id: Any, method: str, params: Any) -> None:
+        raise NotImplementedError
+
+    def take_notification(self, method: str, params: Object) -> None:
+        raise NotImplementedError
+
+
+def _result(message: Object) -> Object:
+    result = message.get("result")
+    return result if isinstance(result, dict) else {}
+
+
+def _line(message: Object | bytes) -> bytes:
+    return message if isinstance(message, bytes) else json.dumps(message, ensure_ascii=False).encode() + b"\n"
