@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 JOBS   ?= auto
 
-.PHONY: install run test check format bench soak lock clean
+.PHONY: install run test check format bench matrix soak lock clean
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -77,6 +77,13 @@ BENCH_PEERS := $(patsubst requirements/bench-%.txt,.cache/peers/%/.made,$(wildca
 
 bench: $(VENV)/.dev $(VENV)/.peers .cache/bench/.made $(BENCH_PEERS) ## Measure against the peers, in one table
 	@$(BIN)/python -m bench
+
+.cache/peers/.matrix: bench/matrix/install bench/matrix/package.json bench/matrix/package-lock.json $(VENV)/.dev
+	@bench/matrix/install
+	@touch $@
+
+matrix: $(VENV)/.peers $(BENCH_PEERS) .cache/peers/.matrix ## Check every agent that installs here
+	@$(BIN)/python -m bench.matrix
 
 soak: $(VENV)/.dev $(VENV)/.peers $(VENV)/.browser ## The long fuzz and kill loops
 	@DRAGOMAN_SOAK=1 $(BIN)/pytest -n 0 -m soak --timeout 3600
