@@ -248,6 +248,7 @@ def test_at_every_address_the_machines_own_names_are_served():
     ("arguments", "words"),
     [
         (["--"], "there is no command after --"),
+        (["--", "no-such-agent"], "there is no command no-such-agent"),
         (["--model", "x", "--", "agent"], "for dragoman's own agent"),
         (["--agents", "x.json", "--", "agent"], "leave out -- CMD"),
         (["--agents", "x.json", "--name", "x"], "--name is for one agent"),

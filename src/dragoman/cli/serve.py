@@ -5,6 +5,7 @@ import asyncio
 import logging
 import os
 import re
+import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -50,6 +51,8 @@ def main(argv: Sequence[str]) -> int:
     if not command:
         parser.error("there is no command after --; name an agent, or leave -- out to use dragoman's own")
     _check(parser, options, is_own="--" not in argv)
+    if shutil.which(command[0]) is None:
+        parser.error(f"there is no command {command[0]}; give its full path, or install it and see that it is on PATH")
     _start_log()
     try:
         plan = _make_plan(options, command, argv)

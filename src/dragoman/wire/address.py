@@ -117,7 +117,7 @@ _REDIRECTED = "it redirects, which is not followed, for it would get the token; 
 _STEPS = {
     200: "where an event stream was expected; see that the path is that of an ACP endpoint, such as /acp",
     400: "it does not understand the request; see that it speaks ACP, and which version of the proposal",
-    401: "it wants a token, or another one; give the token that its operator has",
+    401: "it wants a token, or another one; give the token that its operator has (a command: --token-file)",
     403: "it does not let us in; see that the token, the host name and the origin are what it expects",
     404: "it knows no such endpoint, connection or session; see that the path is right, such as /acp, or connect again",
     405: "there is no ACP endpoint at this path; see that the path is right, such as /acp",
