@@ -18,6 +18,9 @@ import acp
 from acp.schema import AllowedOutcome, DeniedOutcome, Implementation, PermissionOption, ToolCallUpdate
 from pydantic import BaseModel
 
+QUIET_S = 0.2
+FIRST_UPDATE_LOOKS = 25
+"""Over HTTP the SDK opens the stream of a loaded session only once it has the answer."""
 TIMEOUT_S = 30
 OPTION_KIND = {"yes": "allow_", "no": "reject_"}
 
@@ -101,10 +104,14 @@ async def converse(agent: acp.Agent, client: RecordingClient, options: argparse.
 
 async def settled(updates: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Wait until no more updates come: the SDK gives the answer to a load before it has handled the replay."""
+    for _ in range(FIRST_UPDATE_LOOKS):
+        if updates:
+            break
+        await asyncio.sleep(QUIET_S)
     count = -1
     while count != len(updates):
         count = len(updates)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(QUIET_S)
     return updates
 
 

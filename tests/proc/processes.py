@@ -15,6 +15,9 @@ TREE_SIZE = 5
 
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
+STRANGERS: set[int] = set()
+"""Children of ours that have nothing to do with a test."""
+
 PATIENCE_S = 30.0
 """For what takes milliseconds, on a machine that does much else."""
 
@@ -37,6 +40,17 @@ def alive(pid: int) -> bool:
 
 
 def children_of(pid: int) -> list[int]:
+    """The children of a process; of our own, those that the test has to do with."""
+    return [child for child in _children_of(pid) if child not in STRANGERS]
+
+
+def note_strangers() -> None:
+    """Take note of children that are there before a test: the browser that other tests of this worker share."""
+    STRANGERS.clear()
+    STRANGERS.update(_children_of(os.getpid()))
+
+
+def _children_of(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 

@@ -156,7 +156,7 @@ class StoreContract:
 
     async def test_an_unknown_kind_is_refused(self, store):
         log = await store.create(new_header())
-        with pytest.raises(ValueError, match="only one of config, model"):
+        with pytest.raises(ValueError, match="only one of config, message, model"):
             log.append("mcp", b"{}")
         await log.close()
 

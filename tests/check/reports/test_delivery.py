@@ -97,7 +97,7 @@ def test_what_passes_again_is_to_leave_the_baseline(trace, tidy, tmp_path):
         (["trace", "{trace}", "--write-baseline"], "say --baseline FILE too"),
         (["trace", "{trace}", "--output", "no/such/place"], "cannot be written"),
         (["matrix", "report.json"], "say NAME=FILE"),
-        (["agent"], "which agent?"),
+        (["agent", "--url", "http://127.0.0.1:1/acp", "--", "agent"], "leave one of them out"),
         (["client"], "which client?"),
         ([], "ACTION"),
         (["agent", "--", "/no/such/agent"], "/no/such/agent"),

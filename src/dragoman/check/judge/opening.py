@@ -192,7 +192,7 @@ class LoadObserver(Observer):
             return
         session_id = text(message.params, "sessionId") or ""
         update = message.update
-        kind = update.get("sessionUpdate")
+        kind = text(update, "sessionUpdate")
         replay = self._replays.get(session_id)
         if replay is not None and kind in CONTENT:
             replay.first = replay.first or message.entry
@@ -289,7 +289,7 @@ class ResumeObserver(Observer):
         session_id = text(message.params, "sessionId") or ""
         session = self.state.sessions.get(session_id)
         is_running = session is not None and session.turn is not None
-        is_content = message.update.get("sessionUpdate") in CONTENT
+        is_content = text(message.update, "sessionUpdate") in CONTENT
         if is_content and not is_running and self._replayed.get(session_id, message.entry) is None:
             self._replayed[session_id] = message.entry
 

@@ -21,6 +21,7 @@ export class MarkdownText {
   #scanner = new BlockScanner();
   #shown = 0;
   #block = null;
+  #last = null;
 
   constructor(element) {
     this.#element = element;
@@ -29,15 +30,26 @@ export class MarkdownText {
 
   /** Show the text; `live` says that it may still grow. */
   update(text, live) {
+    if (text.length > this.#shown) this.#reopen();
     if (this.#shown > 0 || live || text.length > WHOLE_CHARS) this.#growByBlocks(text);
     if (live) return;
     this.#grow(text, text.length);
+    this.#last = this.#block;
     this.#finish();
+  }
+
+  /** Go on with the last block: what was said to be all may not have been. */
+  #reopen() {
+    if (this.#last === null) return;
+    this.#block = this.#last;
+    this.#block.reopen();
+    this.#last = null;
   }
 
   #growByBlocks(text) {
     if (text.length === this.#shown) return;
     for (const end of this.#scanner.read(text)) {
+      if (end < this.#shown) continue;
       this.#grow(text, end);
       this.#finish();
     }
@@ -73,6 +85,10 @@ class Block {
     this.#text += more;
     this.#sink.append(more);
     this.#renderSoon();
+  }
+
+  reopen() {
+    this.#finished = false;
   }
 
   finish() {

@@ -1,0 +1,10 @@
+"""What every test of `proc` needs."""
+
+import pytest
+
+from tests.proc.processes import note_strangers
+
+
+@pytest.fixture(autouse=True)
+def strangers_are_known():
+    note_strangers()
