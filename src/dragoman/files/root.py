@@ -51,7 +51,7 @@ class Place(msgspec.Struct, frozen=True):
     @property
     def path(self) -> str:
         """The whole path."""
-        return os.path.join(self.root.path, *self.parts)  # noqa: PTH118 a Path would lose the final dot
+        return os.path.join(self.root.path, *self.parts)  # noqa: PTH118 -- a Path would lose the final dot
 
 
 def locate(roots: Sequence[Root], parts: Parts) -> Place | None:

@@ -79,7 +79,7 @@ class Stderr:
             return
         try:
             self._listener(data)
-        except Exception as error:  # noqa: BLE001  a caller's function: its fault must not stop the draining
+        except Exception as error:  # noqa: BLE001 -- a caller's function: its fault must not stop the draining
             self._listener = None
             message = "on_stderr raised, and will not be called again"
             self._loop.call_exception_handler({"message": message, "exception": error})

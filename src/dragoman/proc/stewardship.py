@@ -58,7 +58,7 @@ class Stewardship:
         self._lose()
         try:
             async with asyncio.timeout(END_TIMEOUT_S):
-                while self._reap():  # noqa: ASYNC110  no event tells of its end on every system
+                while self._reap():  # noqa: ASYNC110 -- no event tells of its end on every system
                     await asyncio.sleep(RETRY_S)
         except TimeoutError:
             return

@@ -122,6 +122,6 @@ async def _finish(task: asyncio.Task[None]) -> None:
 
 def _absolute(cwd: str | None, command: Sequence[str]) -> str:
     try:
-        return os.path.abspath(cwd or ".")  # noqa: PTH100  symlinks stay in it, as a shell has it
+        return os.path.abspath(cwd or ".")  # noqa: PTH100 -- symlinks stay in it, as a shell has it
     except FileNotFoundError:
         raise StartError("".join(command[:1]), "our own working directory is gone; name one for it") from None

@@ -27,7 +27,7 @@ class UnknownVariant:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UnknownVariant) and (self.tag, self.data) == (other.tag, other.data)
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType]  # mutable, as every struct is
+    __hash__ = None  # pyright: ignore[reportAssignmentType] -- mutable, as every struct is
 
     def __repr__(self) -> str:
         return f"UnknownVariant(tag={self.tag!r}, data={self.data!r})"

@@ -35,7 +35,7 @@ def list_projects(home: Path) -> dict[str, int]:
 def list_sessions(home: Path, project: str) -> set[str]:
     """Give the ids of the sessions whose logs are in a project directory."""
     try:
-        names = os.listdir(projects_path(home) / project)  # noqa: PTH208, as Path.iterdir makes ten thousand Paths
+        names = os.listdir(projects_path(home) / project)  # noqa: PTH208 -- Path.iterdir makes ten thousand Paths
     except (FileNotFoundError, NotADirectoryError):
         return set()
     return {found for found in map(session_id_of, names) if found is not None}
@@ -46,7 +46,7 @@ def find_log(home: Path, session_id: str) -> Path | None:
     projects = projects_path(home)
     name = log_name(session_id)
     try:
-        names = os.listdir(projects)  # noqa: PTH208, for the same reason
+        names = os.listdir(projects)  # noqa: PTH208 -- for the same reason
     except FileNotFoundError:
         return None
     for project in names:

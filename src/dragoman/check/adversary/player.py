@@ -3,14 +3,14 @@
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import msgspec
 
 from dragoman import __version__
 from dragoman.check.adversary.keeper import AUTH_METHODS, CAPABILITIES, Keeper, Refused
 from dragoman.check.judge import INVENTED
-from dragoman.check.judge.field import offered, part, text
+from dragoman.check.judge.field import decode_object, offered, part, text
 from dragoman.check.judge.message import Object
 from dragoman.errors import ErrorCode
 
@@ -133,13 +133,9 @@ class Player:
     # ── what the client asks ────────────────────────────────────────────────────────────────────
 
     def _take(self, line: bytes) -> None:
-        try:
-            message = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        fields = decode_object(line)
+        if fields is None:
             return
-        if not isinstance(message, dict):
-            return
-        fields = cast("Object", message)
         method = fields.get("method")
         if not isinstance(method, str):
             self._take_answer(fields)

@@ -11,6 +11,7 @@ from dragoman.check.conversation import Side
 from dragoman.check.driver.desk import Desk, Object
 from dragoman.check.driver.way import Way
 from dragoman.check.judge import Judge
+from dragoman.check.judge.field import decode_object
 
 DEATH_S = 1.0
 """Between the end of an agent's stdout and the end of its process, if that is what it means."""
@@ -167,13 +168,9 @@ class Link:
         self._news.set()
 
     def _dispatch(self, line: bytes) -> None:
-        try:
-            message = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        fields = decode_object(line)
+        if fields is None:
             return
-        if not isinstance(message, dict):
-            return
-        fields = cast("Object", message)
         method = fields.get("method")
         if not isinstance(method, str):
             self._take_reply(fields)

@@ -2,6 +2,8 @@
 
 from typing import cast
 
+import msgspec
+
 from dragoman.check.judge.message import Json, Object
 
 EMPTY: Object = {}
@@ -53,3 +55,12 @@ def offered(capabilities: Object, path: str) -> bool:
 def is_absolute(path: str) -> bool:
     """Tell whether a path is absolute on any system."""
     return path.startswith(("/", "\\\\")) or (path[1:2] == ":" and path[2:3] in ("/", "\\") and path[0].isalpha())
+
+
+def decode_object(line: bytes) -> Object | None:
+    """Return what a line holds, if it is a JSON object."""
+    try:
+        value = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+    return cast("Object", value) if isinstance(value, dict) else None

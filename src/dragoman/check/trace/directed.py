@@ -102,7 +102,7 @@ def _method(message: Any) -> object:
             message = msgspec.json.decode(message)
         except BAD_JSON:
             return None
-    return message.get("method") if isinstance(message, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # any JSON
+    return message.get("method") if isinstance(message, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] -- any JSON
 
 
 def _is_turned(lines: list[_Line]) -> bool:

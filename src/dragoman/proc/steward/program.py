@@ -84,13 +84,13 @@ def execute(arguments: list[bytes], environment: dict[bytes, bytes]) -> None:
     failure = StartFailure(b"missing", 0)
     for path in candidates(arguments[0], environment):
         try:
-            os.execve(path, arguments, environment)  # noqa: S606  no shell: that is the point
+            os.execve(path, arguments, environment)  # noqa: S606 -- no shell: that is the point
         except (FileNotFoundError, NotADirectoryError) as error:
-            if os.path.isfile(path):  # noqa: PTH113  pathlib costs 8 ms
+            if os.path.isfile(path):  # noqa: PTH113 -- pathlib costs 8 ms
                 raise StartFailure(b"interpreter", error.errno or 0) from None
         except PermissionError as error:
             # A folder of the PATH that may not be searched says nothing about the command.
-            if path == arguments[0] or os.path.exists(path):  # noqa: PTH110  as above
+            if path == arguments[0] or os.path.exists(path):  # noqa: PTH110 -- as above
                 failure = StartFailure(b"exec", error.errno or 0)
         except OSError as error:
             raise StartFailure(b"exec", error.errno or 0) from None
