@@ -1,6 +1,9 @@
 """Prompts: answered, cancelled, refused a permission, and crossing each other."""
 
-from dragoman.check.driver.link import Call, Link
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from dragoman.check.driver.link import Call, Gone, Link
 from dragoman.check.driver.scenes.sessions import tidy
 from dragoman.check.driver.script import Turn
 from dragoman.check.driver.stage import Stage
@@ -23,6 +26,19 @@ async def listen(link: Link) -> None:
     await link.until(lambda: False, LATE_S)
 
 
+@asynccontextmanager
+async def _session(
+    stage: Stage, name: str, *, without: frozenset[str] | None = None
+) -> AsyncGenerator[tuple[Link, str]]:
+    """Open a session in a conversation of its own, and leave nothing of it behind; raises Gone when there is none."""
+    async with stage.greeted(name, without=without) as link:
+        session_id = await stage.new_session(link, name.replace(" ", "-"))
+        if session_id is None:
+            raise Gone
+        yield link, session_id
+        await tidy(stage, link, session_id)
+
+
 async def converse(stage: Stage) -> None:
     """Say what the script says, in one session."""
     try:
@@ -33,16 +49,12 @@ async def converse(stage: Stage) -> None:
 
 
 async def _converse(stage: Stage) -> None:
-    async with stage.greeted("a conversation") as link:
-        session_id = await stage.new_session(link, "conversation")
-        if session_id is None:
-            return
+    async with _session(stage, "a conversation") as (link, session_id):
         for turn in stage.options.turns:
             asked = link.desk.asked
             await _play(stage, link, session_id, turn)
             if link.desk.asked > asked and stage.permission_prompt is None:
                 stage.permission_prompt = turn.prompt
-        await tidy(stage, link, session_id)
 
 
 async def _play(stage: Stage, link: Link, session_id: str, turn: Turn) -> None:
@@ -95,14 +107,10 @@ async def cancel_permission(stage: Stage) -> None:
 async def _once(stage: Stage, name: str, turn: Turn) -> None:
     if not stage.options.prompt:
         return
-    async with stage.greeted(name) as link:
-        session_id = await stage.new_session(link, name.replace(" ", "-"))
-        if session_id is None:
-            return
+    async with _session(stage, name) as (link, session_id):
         await _play(stage, link, session_id, turn)
         # What a cancel or a denial has left behind shows in the next turn.
         await _play(stage, link, session_id, Turn(turn.prompt, permission="reject"))
-        await tidy(stage, link, session_id)
 
 
 async def _permission_prompt(stage: Stage) -> str:
@@ -116,10 +124,7 @@ async def cancel_request(stage: Stage) -> None:
     """Cancel a prompt by its id."""
     if not stage.options.prompt:
         return
-    async with stage.greeted("cancelled by its id") as link:
-        session_id = await stage.new_session(link, "cancel-request")
-        if session_id is None:
-            return
+    async with _session(stage, "cancelled by its id") as (link, session_id):
         link.desk.permission = "hold"
         call = prompt(link, session_id, await _permission_prompt(stage))
         request_id = link.last_id
@@ -129,17 +134,13 @@ async def cancel_request(stage: Stage) -> None:
         link.desk.permission = "reject"  # it may not heed the cancel, and ask only now
         await link.finish(call, stage.options.turn_timeout_s)
         await listen(link)
-        await tidy(stage, link, session_id)
 
 
 async def close(stage: Stage) -> None:
     """Close a session whose turn is running, and prompt it once more."""
     if not stage.options.prompt or not stage.offers("sessionCapabilities.close"):
         return
-    async with stage.greeted("closed while it works") as link:
-        session_id = await stage.new_session(link, "closed-at-work")
-        if session_id is None:
-            return
+    async with _session(stage, "closed while it works") as (link, session_id):
         text = await _permission_prompt(stage)
         link.desk.permission = "hold"
         call = prompt(link, session_id, text)
@@ -151,17 +152,13 @@ async def close(stage: Stage) -> None:
         await link.finish(call, stage.options.turn_timeout_s)
         await listen(link)
         await link.finish(prompt(link, session_id, text), stage.options.turn_timeout_s)
-        await tidy(stage, link, session_id)
 
 
 async def two_prompts(stage: Stage) -> None:
     """Send a prompt while another one runs."""
     if not stage.options.prompt:
         return
-    async with stage.greeted("two prompts at once") as link:
-        session_id = await stage.new_session(link, "two-prompts")
-        if session_id is None:
-            return
+    async with _session(stage, "two prompts at once") as (link, session_id):
         text = await _permission_prompt(stage)
         link.desk.permission = "hold"
         first = prompt(link, session_id, text)
@@ -172,7 +169,6 @@ async def two_prompts(stage: Stage) -> None:
         await _cancel(link, session_id)
         await link.finish(first, stage.options.turn_timeout_s)
         await link.finish(second, stage.options.turn_timeout_s)
-        await tidy(stage, link, session_id)
 
 
 async def two_sessions(stage: Stage) -> None:
@@ -200,9 +196,5 @@ async def bare_client(stage: Stage) -> None:
         return
     text = await _permission_prompt(stage)
     nothing = frozenset({"fs", "terminal", "elicitation"})
-    async with stage.greeted("a client that offers nothing", without=nothing) as link:
-        session_id = await stage.new_session(link, "bare")
-        if session_id is None:
-            return
+    async with _session(stage, "a client that offers nothing", without=nothing) as (link, session_id):
         await _play(stage, link, session_id, Turn(text))
-        await tidy(stage, link, session_id)
