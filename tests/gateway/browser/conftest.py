@@ -23,7 +23,7 @@ from tests.gateway.guard.serving import serving
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 DESK = {"width": 1280, "height": 800}
 
-expect.set_options(timeout=10_000)
+expect.set_options(timeout=30_000)
 
 
 def pytest_collection_modifyitems(items):
