@@ -5,7 +5,6 @@ import asyncio
 import logging
 import os
 import re
-import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -51,8 +50,6 @@ def main(argv: Sequence[str]) -> int:
     if not command:
         parser.error("there is no command after --; name an agent, or leave -- out to use dragoman's own")
     _check(parser, options, is_own="--" not in argv)
-    if shutil.which(command[0]) is None:
-        parser.error(f"there is no command {command[0]}; give its full path, or install it and see that it is on PATH")
     _start_log()
     try:
         plan = _make_plan(options, command, argv)
@@ -95,6 +92,7 @@ def _start_log() -> None:
 
 def _make_plan(options: argparse.Namespace, command: list[str], argv: Sequence[str]) -> Plan:
     from dragoman.cli.serve_address import check_exposure, check_tls, resolve
+    from dragoman.cli.serve_checks import check_commands, check_own_agent
     from dragoman.gateway import Settings
     from dragoman.gateway.front.server import Tls
     from dragoman.gateway.guard import make_policy, new_token
@@ -106,9 +104,17 @@ def _make_plan(options: argparse.Namespace, command: list[str], argv: Sequence[s
     check_exposure(address, tls, insecure=options.insecure_network)
     lists = {"allow_hosts": options.allow_host, "allow_origins": options.allow_origin, "public_url": options.public_url}
     make_policy(new_token(), names=(), port=1, **lists)  # what is wrong with them is to be said now
-    times = {"permission_timeout_s": options.permission_timeout, "idle_stop_s": options.idle_stop}
+    times = {
+        "permission_timeout_s": options.permission_timeout,
+        "idle_stop_s": options.idle_stop,
+        "open_timeout_s": options.open_timeout,
+    }
+    agents = _agents(options, command, argv)
+    check_commands(agents)
+    if not options.agents and "--" not in argv:
+        check_own_agent(options.model, Path(options.agent) if options.agent else None)
     settings = Settings(
-        agents=_agents(options, command, argv),
+        agents=agents,
         home=home(),
         cwd=str(Path(options.cwd).resolve()),
         **{name: value for name, value in times.items() if value is not None},

@@ -88,6 +88,12 @@ def _add_times(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         help="stop an agent that nobody has used for S seconds; it starts again when needed (default: 900)",
     )
+    group.add_argument(
+        "--open-timeout",
+        metavar="S",
+        type=_seconds,
+        help="give up waiting for an agent that is to open a session and says nothing for S seconds (default: 120)",
+    )
 
 
 def _port(given: str) -> int:

@@ -44,8 +44,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """An agent that nobody looks at and that does nothing is stopped after this; it comes back when needed."""
     initialize_timeout_s: float = 60.0
     """A cold `npx` agent takes tens of seconds to its first answer; one that takes longer than this never will."""
-    reload_timeout_s: float = 60.0
-    """For a restarted agent to load one session again; its prompts wait for that."""
+    open_timeout_s: float = 120.0
+    """An agent that is to open a session and neither answers nor says anything for this long will hardly do so."""
     stop_timeout_s: float = 2.0
     """For an agent to end by itself once its stdin is closed."""
     backoff_min_s: float = 0.5

@@ -205,6 +205,54 @@ async def test_a_terminal_stays_with_the_viewer_that_made_it(tmp_path):
         assert not any(message.get("method", "").startswith("terminal") for message in two.seen)
 
 
+def terminal_call(terminal):
+    content = [{"type": "terminal", "terminalId": terminal}]
+    return {"update": {"sessionUpdate": "tool_call_update", "toolCallId": "c", "content": content}}
+
+
+def terminals_shown(viewer):
+    return [update["content"][0]["terminalId"] for update in viewer.updates() if "toolCallId" in update]
+
+
+async def test_terminals_of_two_viewers_with_the_same_id_are_two_terminals(tmp_path):
+    async with hub_of(tmp_path) as hub:
+        session, (one, two) = await on_session(hub, 2, terminal=True)
+        for viewer in (one, two):
+            prompt = viewer.start_prompt(session, {"request": ["terminal/create", {"command": "ls"}]})
+            viewer.reply(await viewer.asked("terminal/create"), {"terminalId": "t1"})
+            await viewer.answer(prompt)
+        first, second = (json.loads(text)["result"]["terminalId"] for text in two.said())
+        assert first == "t1"
+        assert second != "t1"
+        for terminal, viewer, other in ((first, one, two), (second, two, one)):
+            one.forget()
+            two.forget()
+            asking = {"request": ["terminal/output", {"terminalId": terminal}]}
+            prompt = other.start_prompt(session, asking, terminal_call(terminal))
+            asked = await viewer.asked("terminal/output")
+            assert asked["params"]["terminalId"] == "t1"
+            viewer.reply(asked, {"output": terminal, "truncated": False})
+            await other.answer(prompt)
+            assert outcome(other) == {"result": {"output": terminal, "truncated": False}}
+            await viewer.until(lambda _, viewer=viewer: terminals_shown(viewer))
+            assert terminals_shown(viewer) == ["t1"]
+            assert terminals_shown(other) == [second]
+            assert not any(message.get("method") == "terminal/output" for message in other.seen)
+
+
+async def test_a_terminal_whose_viewer_has_left_is_nobodys(tmp_path):
+    async with hub_of(tmp_path) as hub:
+        session, (one, two) = await on_session(hub, 2, terminal=True)
+        for viewer in (one, two):
+            prompt = viewer.start_prompt(session, {"request": ["terminal/create", {"command": "ls"}]})
+            viewer.reply(await viewer.asked("terminal/create"), {"terminalId": "t1"})
+            await viewer.answer(prompt)
+        await one.viewer.close()
+        two.forget()
+        await two.prompt(session, {"request": ["terminal/output", {"terminalId": "t1"}]})
+        assert "no viewer of this session is there that has that terminal" in outcome(two)["error"]["data"]
+
+
 async def test_a_request_goes_to_the_next_viewer_when_the_first_leaves_and_to_nobody_in_words(tmp_path):
     files = {"fs": {"readTextFile": True}}
     async with hub_of(tmp_path) as hub:

@@ -195,6 +195,29 @@ async def test_the_latest_mode_and_options_are_in_the_answer(tmp_path):
         assert (await three.load(session))["result"]["modes"]["currentModeId"] == "ask"
 
 
+@pytest.mark.parametrize("capabilities", [{}, RESUMING])
+async def test_the_latest_mode_and_options_are_in_the_answer_after_a_restart_of_the_gateway(tmp_path, capabilities):
+    store = tmp_path / "store"
+    store.mkdir()
+    spec = agent(capabilities=capabilities, store=str(store))
+    async with hub_of(tmp_path, spec) as hub:
+        one = await seer(hub)
+        session = await one.new()
+        options = {"sessionUpdate": "config_option_update", "configOptions": [{"id": "o"}]}
+        await one.prompt(session, {"update": {"sessionUpdate": "current_mode_update", "currentModeId": "code"}})
+        await one.prompt(session, {"update": options})
+    async with hub_of(tmp_path, spec) as hub:
+        two = await seer(hub)
+        resumed = (await two.load(session, "session/resume"))["result"]
+        assert resumed["modes"]["currentModeId"] == "code"
+        assert len(resumed["modes"]["availableModes"]) == 2
+        assert resumed["configOptions"] == [{"id": "o"}]
+        if capabilities:  # an agent that comes back with another mode: viewers are told
+            await two.prompt(session)
+            (update,) = two.updates()
+            assert update == {"sessionUpdate": "current_mode_update", "currentModeId": "ask"}
+
+
 async def test_marks_are_merged_with_what_is_there(tmp_path):
     note = {"sessionId": "?", "update": {"sessionUpdate": "x"}, "_meta": {"mine": 1, "dragoman": 2}}
     async with hub_of(tmp_path) as hub:

@@ -140,6 +140,36 @@ async def test_a_session_that_the_agent_has_lost_can_only_be_read(tmp_path):
         assert "no such session here" in error["data"]
 
 
+@pytest.mark.parametrize("capabilities", [LOADING, RESUMING])
+async def test_a_session_that_needs_a_login_after_a_crash_comes_back_once_somebody_has_logged_in(
+    tmp_path, capabilities
+):
+    store, login = tmp_path / "store", tmp_path / "login"
+    store.mkdir()
+    spec = agent(capabilities=capabilities, store=str(store), login=str(login))
+    async with hub_of(tmp_path, spec, backoff_min_s=0.01) as hub:
+        one, page = await seer(hub), await seer(hub, marked=True)
+        session = await one.new()
+        await page.load(session)
+        await one.prompt(session, {"exit": 1})
+        for _ in range(2):
+            error = (await one.prompt(session, {"say": "never"}))["error"]
+            assert error["code"] == -32000
+            assert "the token is too old" in error["data"]
+            assert "authenticate" in error["data"]
+        await page.news(session, lambda news: news["state"] == "asleep" and news["error"]["code"] == -32000)
+        assert "result" in await one.ask("authenticate", {"methodId": "x"})
+        page.forget()
+        await page.news(session, lambda news: news["state"] == "idle" and news["error"]["code"] != -32000)
+        assert (await one.prompt(session, {"say": "again"}))["result"]["stopReason"] == "end_turn"
+        assert one.said()[-1:] == ["again"]
+        login.unlink()
+        await one.prompt(session, {"exit": 1})
+        assert (await one.prompt(session, {"say": "never"}))["error"]["code"] == -32000
+        login.touch()  # somebody logged in elsewhere: the next prompt finds out
+        assert "result" in await one.prompt(session, {"say": "at last"})
+
+
 async def test_questions_of_a_dead_agent_are_withdrawn(tmp_path):
     async with hub_of(tmp_path / "home") as hub:
         one, two = await seer(hub), await seer(hub, marked=True)

@@ -7,6 +7,7 @@ import os
 import pytest
 
 from dragoman.gateway import Gateway, Settings
+from dragoman.gateway.hub import epoch, journal
 from dragoman.gateway.problem import GatewayBusy
 from dragoman.store.disk import Disk
 from tests.gateway.hub.seeing import LOADING, OPTIONS, agent, eventually, gateway_of, hub_of, seer
@@ -54,12 +55,12 @@ async def test_a_journal_has_every_notification_as_it_came_and_the_turns_and_the
     assert header["session"]["id"] == session
     assert header["session"]["cwd"] == "/work/here"
     kinds = [next(key for key in record if key not in ("seq", "time", "crc")) for record in records(path)]
-    assert kinds == ["message", "turn", "message", "permission", "permission", "message", "turn"]
+    assert kinds == ["config", "message", "turn", "message", "permission", "permission", "message", "turn"]
     for line in seen:
         assert b'"message":' + line in path.read_bytes()
     last = records(path)[-1]["turn"]
     assert (last["event"], last["stopReason"]) == ("end", "max_tokens")
-    settled = records(path)[4]["permission"]
+    settled = records(path)[5]["permission"]
     assert (settled["event"], settled["by"], settled["toolCallId"]) == ("settled", "viewer", "c1")
     assert path.stat().st_mode & 0o777 == 0o600
 
@@ -87,9 +88,9 @@ async def test_a_flood_is_written_in_few_writes_and_synced_at_the_end_of_the_tur
         await eventually(lambda: disk.syncs == 1)
 
 
-async def test_a_full_disk_stops_no_session_and_viewers_are_told(tmp_path):
+async def test_a_full_disk_stops_no_turn_viewers_are_told_and_all_is_written_once_there_is_space(tmp_path):
     disk = FullDisk()
-    async with hub_of(tmp_path, disk=disk) as hub:
+    async with hub_of(tmp_path, disk=disk, tail_bytes=100) as hub:
         one, two = await seer(hub), await seer(hub, marked=True)
         session = await one.new()
         await two.load(session)
@@ -97,15 +98,113 @@ async def test_a_full_disk_stops_no_session_and_viewers_are_told(tmp_path):
         await two.until(lambda message: two.said() == ["before"])
         cursor = [message for message in two.seen if message.get("method") == "session/update"][-1]
         disk.full = True
-        await one.prompt(session, {"say": "after"})
-        assert one.said() == ["before", "after"]
+        await one.prompt(session, {"flood": 50})
+        assert one.said() == ["before", *map(str, range(50))]
         news = await two.news(session, lambda news: "error" in news)
         assert "free some space" in news["error"]["data"]
+        error = (await one.prompt(session, {"say": "never"}))["error"]
+        assert "cannot be written down" in error["data"]
+        assert "free some space" in error["data"]
         three = await seer(hub, marked=True)
-        await three.load(session, after=cursor["params"]["_meta"]["dragoman"]["cursor"])
-        assert any(params.get("reset") for params in three.told("_dragoman/session"))
-        assert three.said() == ["before", "after"]
-        assert await one.new() != session
+        await three.load(session, after=place_of(cursor))
+        assert three.said() == list(map(str, range(50)))
+        interim = place_of([message for message in three.seen if message.get("method") == "session/update"][-3])
+        other = await one.new()
+        assert "free some space" in (await one.prompt(other, {"say": "never"}))["error"]["data"]
+        disk.full = False
+        for name in (session, other):
+            assert "result" in await one.prompt(name, {"say": "after"})
+        two.forget()
+        await two.news(session, lambda news: "error" not in news)
+        four = await seer(hub, marked=True)
+        await four.load(session, after=interim)
+        assert four.said() == ["48", "49", "after"]
+        paths = [hub.sessions[name].journal.path for name in (session, other)]
+    async with hub_of(tmp_path) as hub:
+        back = await seer(hub, marked=True)
+        await back.load(session, after=place_of(cursor))
+        assert back.said() == [*map(str, range(50)), "after"]
+        await back.load(session, after=interim)
+        assert any(params.get("reset") for params in back.told("_dragoman/session"))
+        assert all(b'"message"' in path.read_bytes() for path in paths)
+
+
+async def test_a_journal_that_finds_no_space_takes_the_place_of_an_older_one_only_once_it_is_there(tmp_path):
+    disk, store = FullDisk(), tmp_path / "store"
+    store.mkdir()
+    spec = agent(capabilities=LOADING, store=str(store))
+    async with hub_of(tmp_path, spec) as hub:
+        one = await seer(hub)
+        session = await one.new()
+        await one.prompt(session, {"say": "kept"})
+        path = hub.sessions[session].journal.path
+    before = path.read_bytes()
+    async with hub_of(tmp_path, spec, disk=disk) as hub:
+        two = await seer(hub)
+        disk.full = True
+        await two.load(session)
+        assert "error" in await two.prompt(session, {"say": "never"})
+        assert path.read_bytes() == before
+        disk.full = False
+        await two.prompt(session, {"say": "new"})
+        assert two.said() == ["kept", "new"]
+        assert hub.sessions[session].journal.path == path
+    assert path.read_bytes().count(b'"new"') == 1
+    assert path.read_bytes() != before
+
+
+async def test_a_disk_that_stays_full_loses_only_what_is_too_much_to_hold(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "MAX_UNWRITTEN_BYTES", 10_000)
+    disk = FullDisk()
+    async with hub_of(tmp_path, disk=disk) as hub:
+        one = await seer(hub)
+        session = await one.new()
+        disk.full = True
+        await one.prompt(session, {"large": 20_000}, {"say": "on"})
+        assert one.said()[1:] == ["on"]
+        assert hub.sessions[session].journal.is_lost
+
+
+def place_of(message):
+    return message["params"]["_meta"]["dragoman"]["cursor"]
+
+
+@pytest.mark.parametrize("cut", [b"torn", b"damaged"])
+async def test_a_journal_of_which_something_was_lost_fits_no_cursor_from_before(tmp_path, cut):
+    async with hub_of(tmp_path) as hub:
+        one = await seer(hub, marked=True)
+        session = await one.new()
+        await one.prompt(session, {"say": "kept"}, {"say": "lost"})
+        path = hub.sessions[session].journal.path
+        told = {
+            message["params"]["update"]["content"]["text"]: place_of(message)
+            for message in one.seen[-6:]
+            if message.get("method") == "session/update"
+        }
+    data = path.read_bytes()
+    at = data.index(b'"lost"')
+    path.write_bytes(data[:at] if cut == b"torn" else data[:at] + b"#" + data[at + 1 :])
+    for _ in range(2):
+        async with hub_of(tmp_path) as hub:
+            two = await seer(hub, marked=True)
+            await two.load(session, after=told["kept"])
+            assert any(params.get("reset") for params in two.told("_dragoman/session"))
+            assert "lost" not in two.said()
+
+
+async def test_a_journal_fits_no_cursor_from_before_the_machine_was_started_again(tmp_path, monkeypatch):
+    async with hub_of(tmp_path) as hub:
+        one = await seer(hub, marked=True)
+        session = await one.new()
+        await one.prompt(session, {"say": "kept"})
+        cursor = place_of([message for message in one.seen if message.get("method") == "session/update"][-1])
+    for boot, is_reset in ((epoch.boot_id(), False), (b"another", True)):
+        monkeypatch.setattr(epoch, "boot_id", lambda boot=boot: boot)
+        async with hub_of(tmp_path) as hub:
+            two = await seer(hub, marked=True)
+            await two.load(session, after=cursor)
+            assert any(params.get("reset") for params in two.told("_dragoman/session")) == is_reset
+            assert two.said() == (["kept"] if is_reset else [])
 
 
 async def test_a_journal_that_a_crash_has_torn_is_mended_and_read(tmp_path):

@@ -195,7 +195,7 @@ async def test_updates_that_come_before_and_after_the_answer_to_session_new_reac
     async with hub_of(tmp_path, agent(early=True, late=True)) as hub:
         one = await seer(hub)
         session = await one.new()
-        await eventually(lambda: hub.sessions[session].journal.end == 2)
+        await eventually(lambda: hub.sessions[session].journal.end == 3)
         await one.until(lambda message: message.get("method") == "session/update")
         while len(one.said()) < 2:
             await one.more()

@@ -65,9 +65,33 @@ async def test_what_a_reader_can_do_is_not_what_the_agent_begins_with(tmp_path):
     log = tmp_path / "log"
     async with hub_of(tmp_path, agent(log=str(log)), backoff_min_s=0.01) as hub:
         await seer(hub, read_only=True, terminal=True)
-        owner = await seer(hub, fs={"readTextFile": True})
-        await owner.prompt(await owner.new(), {"exit": 1})
-        await owner.new()
+        await seer(hub, fs={"readTextFile": True})
     sent = [json.loads(line) for line in log.read_text().splitlines()]
     begun = [message["params"]["clientCapabilities"] for message in sent if message["method"] == "initialize"]
     assert begun == [{}, {"fs": {"readTextFile": True}}]
+
+
+async def test_the_agent_is_told_what_those_can_do_who_are_there_when_it_starts(tmp_path):
+    log = tmp_path / "log"
+    async with hub_of(tmp_path, agent(log=str(log), login=str(tmp_path / "login")), backoff_min_s=0.01) as hub:
+        page = await seer(hub, elicitation={"form": {}}, _meta={"mine": 1})
+        editor = await seer(hub, fs={"readTextFile": True, "writeTextFile": False}, elicitation={"url": {}})
+        await seer(hub, fs={"readTextFile": True})
+        session = await page.new()
+        await seer(hub, terminal=True)  # not told: a life of the agent with a session is not ended for it
+        await editor.viewer.close()
+        await page.prompt(session, {"exit": 1})
+        await page.new()
+        await page.prompt(await page.new(), {"exit": 1})
+        await page.ask("authenticate", {"methodId": "x"})
+        await seer(hub, fs={"writeTextFile": True})  # nor one with which somebody has logged in
+    sent = [json.loads(line) for line in log.read_text().splitlines()]
+    begun = [message["params"]["clientCapabilities"] for message in sent if message["method"] == "initialize"]
+    both = {"form": {}, "url": {}}
+    later = {"elicitation": {"form": {}}, "fs": {"readTextFile": True}, "terminal": True, "_meta": {"mine": 1}}
+    assert begun == [
+        {"elicitation": {"form": {}}, "_meta": {"mine": 1}},
+        {"elicitation": both, "fs": {"readTextFile": True, "writeTextFile": False}, "_meta": {"mine": 1}},
+        later,
+        later,
+    ]

@@ -25,14 +25,14 @@ async def test_what_a_slow_agent_replays_after_all_is_not_history_twice(tmp_path
     store, gate = tmp_path / "store", tmp_path / "gate"
     store.mkdir()
     spec = agent(capabilities=LOADING, store=str(store), load_waits=str(gate))
-    async with hub_of(tmp_path, spec, backoff_min_s=0.01, reload_timeout_s=0.05) as hub:
+    async with hub_of(tmp_path, spec, backoff_min_s=0.01, open_timeout_s=0.05) as hub:
         one = await seer(hub, marked=True)
         session = await one.new()
         await one.prompt(session, {"say": "once"})
         await one.prompt(session, {"exit": 1})
         for _ in range(2):
             refused = await one.prompt(session, {"say": "never"})
-            assert "did not take session" in refused["error"]["message"]
+            assert "has not answered session/load" in refused["error"]["message"]
         gate.touch()
         await eventually(lambda: hub.sessions[session].live and not hub.sessions[session].waking)
         await one.prompt(session, {"say": "twice"})

@@ -4,7 +4,8 @@ import asyncio
 import os
 import threading
 
-from dragoman.gateway.hub.journal import Journal, make_header
+from dragoman.gateway.hub.epoch import make_header
+from dragoman.gateway.hub.journal import Journal
 from dragoman.gateway.hub.syncer import Syncer
 from dragoman.gateway.hub.tail import TailBudget
 from dragoman.store.disk import Disk

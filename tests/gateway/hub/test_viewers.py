@@ -135,6 +135,70 @@ async def test_answers_on_a_broken_connection_stream_are_sent_again(tmp_path):
         assert [event.data for event in seen] == [event.data for event in events[2:]]
 
 
+async def test_a_stream_that_broke_before_its_first_event_loses_no_answer_though_no_id_is_named(tmp_path):
+    async with hub_of(tmp_path) as hub:
+        one = HttpSeer(hub)
+        await one.initialize()
+        lost = one.viewer.connection_outlet(None)
+        created = one.request("session/new", {"cwd": "/work", "mcpServers": []})
+        await read_until(lost, answers(created))
+        reading_on = asyncio.create_task(lost.take())  # all was sent, into a network that was gone
+        await asyncio.sleep(0)
+        connection = one.viewer.connection_outlet(None)
+        assert await reading_on == []
+        (answer,) = await read_until(connection, answers(created))
+        session = json.loads(answer.data)["result"]["sessionId"]
+        lost = one.viewer.session_outlet(session, None)
+        prompt = one.prompt(session, {"say": "x"}, {"ask": OPTIONS})
+        (*_, ask) = await read_until(lost, lambda message: message.get("method") == "session/request_permission")
+        ask_id = json.loads(ask.data)["id"]
+        await read_until(one.viewer.session_outlet(session, None), lambda message: message.get("id") == ask_id)
+        one.viewer.receive(json.dumps({"jsonrpc": "2.0", "id": ask_id, "result": {}}).encode())
+        await read_until(one.viewer.session_outlet(session, None), answers(prompt))
+
+
+async def test_a_client_that_never_names_an_event_is_not_told_again_what_it_has_shown_to_have(tmp_path):
+    async with hub_of(tmp_path) as hub:
+        one = HttpSeer(hub)
+        await one.initialize()
+        session = await one.open_session(one.viewer.connection_outlet(None))
+        stream = one.viewer.session_outlet(session, None)
+        await read_until(stream, answers(one.prompt(session, {"say": "first"})))
+        second = one.prompt(session, {"say": "second"}, {"ask": OPTIONS})
+        events = await read_until(stream, lambda message: message.get("method") == "session/request_permission")
+        asked = json.loads(events[-1].data)
+        one.viewer.receive(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": {}}}).encode())
+        await read_until(stream, answers(second))
+        reading_on = asyncio.create_task(stream.take())
+        await asyncio.sleep(0)
+        stream = one.viewer.session_outlet(session, None)
+        assert await reading_on == []
+        third = one.prompt(session, {"say": "third"})
+        events = await read_until(stream, answers(third))
+        assert texts(events) == ["third"]
+        assert len(events) == 2
+        echo = one.request("_echo", {})
+        assert len(await read_until(one.viewer.connection_outlet(None), answers(echo))) == 1
+
+
+async def test_a_client_that_names_events_and_now_names_none_has_seen_nothing_of_the_stream(tmp_path):
+    async with hub_of(tmp_path) as hub:
+        one = HttpSeer(hub)
+        await one.initialize()
+        connection = one.viewer.connection_outlet(None)
+        session = await one.open_session(connection)
+        (last,) = await read_until(connection, answers(one.request("_echo", {})))
+        one.viewer.connection_outlet(last.id.decode())
+        lost = one.viewer.session_outlet(session, None)
+        prompt = one.prompt(session, {"flood": 3})
+        everything = await read_until(lost, answers(prompt))
+        reading_on = asyncio.create_task(lost.take())
+        await asyncio.sleep(0)
+        again = await read_until(one.viewer.session_outlet(session, None), answers(prompt))
+        assert await reading_on == []
+        assert again == everything
+
+
 async def test_asking_for_a_stream_again_ends_the_older_one(tmp_path):
     async with hub_of(tmp_path) as hub:
         one = HttpSeer(hub)

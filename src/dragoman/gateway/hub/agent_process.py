@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from dragoman.errors import ConnectionClosed
 from dragoman.gateway.hub.inspector import FROM_AGENT, TO_AGENT, Inspector
+from dragoman.gateway.hub.overlong import AgentTransport
 from dragoman.gateway.settings import AgentSpec, Settings
 from dragoman.proc import EVERYTHING, Child, Supervisor
-from dragoman.wire import Oversized, Receiver, StdioTransport
+from dragoman.wire import Oversized, Receiver
 
 
 class AgentProcess:
@@ -20,9 +21,7 @@ class AgentProcess:
         self._stop_timeout_s = settings.stop_timeout_s
         self._receiver = receiver
         self._inspector = inspector
-        self._transport = StdioTransport(
-            *child.take_stdio(), explain_end=child.death, max_line_bytes=settings.max_line_bytes
-        )
+        self._transport = AgentTransport(*child.take_stdio(), max_line_bytes=settings.max_line_bytes)
 
     @property
     def unsent_bytes(self) -> int:
@@ -55,7 +54,7 @@ class AgentProcess:
 
     async def explain(self) -> ConnectionClosed:
         """Say how it ended."""
-        return await self._transport.explain_end()
+        return await self._child.death()
 
     async def stop(self) -> None:
         """End it, and all it has started."""

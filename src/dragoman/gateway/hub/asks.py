@@ -9,6 +9,7 @@ from dragoman.errors import ErrorCode
 from dragoman.gateway.hub.ask import PERMISSION, Ask, By, outcome_of
 from dragoman.gateway.hub.attachment import Attachment
 from dragoman.gateway.hub.envelope import encode, fields_of, make_error, make_notification, with_id
+from dragoman.gateway.hub.terminals import MAKES, translate
 from dragoman.wire import Message
 
 if TYPE_CHECKING:
@@ -51,16 +52,18 @@ class Asks:
 
     def answered(self, viewer: "Viewer", message: Message, line: bytes) -> None:
         """Take a viewer's answer; one that comes too late is dropped."""
-        ask = viewer.asked.pop(bytes(message.id), None) if message.id is not UNSET else None
+        id_ = b"" if message.id is UNSET else bytes(message.id)
+        ask = viewer.asked.pop(id_, None)
         if ask is None or ask.asked.pop(viewer, None) is None:
             return
+        viewer.note_answer(id_, self._attachment(ask, viewer))
         answer = with_id(line, ask.agent_id)
         if message.error is not UNSET and ask.is_question:
             ask.refused_by.add(viewer)
             ask.last_error = answer
             self._settle_if_refused(ask)
         else:
-            self._settle(ask, answer, "viewer", viewer, bytes(message.id) if message.id is not UNSET else b"")
+            self._settle(ask, answer, "viewer", viewer, id_)
 
     def left(self, viewer: "Viewer", session: "Session | None" = None) -> None:
         """Go on without a viewer, on one session or on all."""
@@ -74,6 +77,10 @@ class Asks:
         for ask in list(self._open):
             if ask.is_question:
                 self._watch(ask)
+
+    def concern(self, viewer: "Viewer", session: "Session | None") -> bool:
+        """Tell whether the agent waits for a person: one on this session, or this viewer about its own request."""
+        return any(ask.only is viewer or (session is not None and ask.session is session) for ask in self._open)
 
     def cancel_session(self, session: "Session") -> None:
         """Settle all questions of a session whose turn was cancelled."""
@@ -121,15 +128,20 @@ class Asks:
         id_ = b"%d" % self._last_id
         ask.asked[viewer] = id_
         viewer.asked[id_] = ask
-        viewer.send(with_id(ask.line, id_), self._attachment(ask, viewer))
+        names = viewer.terminal_names.get(ask.session.id) if ask.session else None
+        line = translate(ask.line, names) if names else ask.line
+        viewer.send(with_id(line, id_), self._attachment(ask, viewer), ask_id=id_)
 
     def _ask_next(self, ask: Ask) -> None:
-        holder = self._hub.holdings.holder(ask.method, ask.params)
-        able = [holder] if holder is not None else self._able(ask)
-        if able:
+        if ask.method.startswith("terminal/") and ask.method != MAKES:
+            able, lacks = [self._hub.terminals.holder(ask.params)], "has that terminal"
+        else:
+            holder = self._hub.holdings.holder(ask.method, ask.params)
+            able, lacks = [holder] if holder else self._able(ask), "could answer"
+        if able and able[0] is not None:
             self._put(ask, able[0])
             return
-        problem = f"no viewer of this session is there that could answer {ask.method}"
+        problem = f"{ask.method}: no viewer of this session is there that {lacks}"
         self._settle(ask, make_error(ask.agent_id, ErrorCode.METHOD_NOT_FOUND, problem), "timeout")
 
     def _settle_if_refused(self, ask: Ask) -> None:
@@ -156,10 +168,10 @@ class Asks:
         ask.settled = True
         ask.stop_timer()
         self._open.pop(ask, None)
+        if answer is not None and viewer is not None and not ask.is_question:
+            answer = self._note_made(ask, answer, viewer)
         if answer is not None:
             self._hub.keeper.write(answer)
-        if viewer is not None and not ask.is_question:
-            self._hub.holdings.note_answer(ask.method, ask.params, answer or b"", viewer)
         result = None if answer is None else outcome_of(answer)
         if viewer is not None and viewer.marked and ask.is_question:
             self._tell(ask, viewer, viewer_id, result, "you")
@@ -171,6 +183,11 @@ class Asks:
                 other.send(_cancel_request(id_), self._attachment(ask, other))
         ask.asked.clear()
         self._close(ask, by, result)
+
+    def _note_made(self, ask: Ask, answer: bytes, viewer: "Viewer") -> bytes:
+        """Remember what a viewer has made for the agent, and give its answer as the agent is to have it."""
+        self._hub.holdings.note_answer(ask.method, answer, viewer)
+        return self._hub.terminals.note_made(ask.params, answer, viewer) if ask.method == MAKES else answer
 
     def _close(self, ask: Ask, by: By, result: Raw | None) -> None:
         session = ask.session

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dragoman.gateway.hub.event import Event
 from dragoman.gateway.hub.history import Block
 from dragoman.gateway.hub.lane import Direct, Lane
+from dragoman.gateway.hub.terminals import translate
 
 if TYPE_CHECKING:
     from dragoman.gateway.hub.session import Session
@@ -31,6 +32,8 @@ class Attachment:
         """The last record that was taken, or was none of its business."""
         self.arrived = 0
         """The last record that was taken and sent: whoever takes has come for more since."""
+        self._shown = 0
+        """The last record that the viewer has shown to have."""
         self.last_active = 0
         """Grows with each prompt: of several viewers the latest is asked first."""
         self.resume_from: tuple[str, int] | None = None
@@ -47,7 +50,7 @@ class Attachment:
         if cursor < self.cursor:
             self._skips.clear()
         self.session = session
-        self.cursor = self.arrived = cursor
+        self.cursor = self.arrived = self._shown = cursor
         self._block = None
 
     def take_resume_from(self) -> tuple[str, int] | None:
@@ -62,15 +65,35 @@ class Attachment:
         if len(self._skips) > _MAX_SKIPS:
             del self._skips[next(iter(self._skips))]
 
-    def put(self, data: bytes, after: int) -> None:
+    def put(self, data: bytes, after: int, ask_id: bytes | None = None) -> None:
         """Queue a direct message."""
-        self.lane.put(Direct(data, after))
+        self.lane.put(Direct(data, after, ask_id=ask_id))
+
+    def confirm(self, is_it: Callable[[Direct], bool]) -> None:
+        """Take note that the viewer has shown to have a direct message, and so all that came before it."""
+        direct = self.lane.confirm(is_it)
+        if direct is not None:
+            self._shown = max(self._shown, min(direct.after, self.arrived))
+
+    def note_sent(self) -> None:
+        """Take note that whoever takes has sent what it took."""
+        self.arrived = self.cursor
+        self.lane.sent = self.lane.number
 
     def move_to(self, seq: int, number: int) -> None:
         """Go back to a place that was named by a viewer."""
+        self._go_to(seq)
+        self._shown = seq
+        self.lane.rewind(number)
+
+    def reopen(self, *, keeps_ids: bool) -> None:
+        """Go back for a viewer that names no place: one that keeps ids has seen nothing of the last stream."""
+        self._go_to(self._shown if keeps_ids else self.arrived)
+        self.lane.reopen(keeps_ids=keeps_ids)
+
+    def _go_to(self, seq: int) -> None:
         self.cursor = self.arrived = seq
         self._block = None
-        self.lane.rewind(number)
 
     def has_more(self) -> bool:
         """Tell whether a pull would give something now."""
@@ -98,6 +121,8 @@ class Attachment:
             more, more_bytes = self._messages(until, max_bytes - size, numbered=numbered)
             if not more and self._fetching:
                 break
+            if names := self.viewer.terminal_names.get(self.session_id):
+                more = [Event(translate(event.data, names), event.id) for event in more]
             events = events + more if events else more
             size += more_bytes
         return events, size

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from dragoman.gateway.hub.trouble import Trouble
+from dragoman.gateway.hub.watch import Watch
 from dragoman.wire import Message
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ class Call:
         self.failed = failed
         self.request = request
         """The viewer's request that it passes on, if it does."""
+        self.watch: Watch | None = None
+        """Looks for signs of life until it is answered, if there is one."""
+        self.is_awaited = True
+        """Whether anybody still waits for its answer; one that comes late counts all the same."""
 
 
 class Calls:
@@ -44,7 +49,7 @@ class Calls:
         self._waiting: dict[bytes, Call] = {}
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return sum(call.is_awaited for call in self._waiting.values())
 
     def add(self, call: Call) -> bytes:
         """Give a request its id."""
@@ -57,22 +62,34 @@ class Calls:
         """Pass an answer on; tells whether anybody waited for it."""
         if message.id is UNSET:
             return False
-        call = self._waiting.pop(bytes(message.id), None)
+        call = self._take(bytes(message.id))
         if call is None:
             return False
         call.answered(message, line)
         return True
 
+    def fail(self, id_: bytes, trouble: Trouble) -> bool:
+        """Tell whoever waits for one answer that it will not come; tells whether anybody waited for it."""
+        call = self._take(id_)
+        if call is not None:
+            call.failed(trouble)
+        return call is not None
+
     def fail_all(self, trouble: Trouble) -> None:
         """Tell everybody that no answer will come."""
-        waiting, self._waiting = self._waiting, {}
-        for call in waiting.values():
-            call.failed(trouble)
+        for id_ in list(self._waiting):
+            self.fail(id_, trouble)
 
     def request_of(self, id_: bytes) -> "Request | None":
         """Give the viewer's request that is under way as this one."""
         call = self._waiting.get(id_)
         return None if call is None else call.request
+
+    def _take(self, id_: bytes) -> Call | None:
+        call = self._waiting.pop(id_, None)
+        if call is not None and call.watch is not None:
+            call.watch.stop()
+        return call
 
 
 class AgentTrouble(Exception):

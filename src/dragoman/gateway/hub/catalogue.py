@@ -54,6 +54,7 @@ class Catalogue:
     def close(self, request: Request) -> None:
         """Have the agent put a session away, until it is opened again."""
         session = self._hub.sessions.get(request.session_id or "")
+        request.viewer.note_step(request.session_id or "")
 
         def answered(message: Message, line: bytes) -> None:
             request.pass_on(line)

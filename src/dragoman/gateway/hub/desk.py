@@ -12,13 +12,14 @@ from dragoman.gateway.hub.abilities import read_abilities
 from dragoman.gateway.hub.calls import Call
 from dragoman.gateway.hub.catalogue import Catalogue
 from dragoman.gateway.hub.envelope import fields_of, make_error, make_notification, make_result, session_of, with_id
-from dragoman.gateway.hub.greeting import answer_initialize, describe_gateway, reader_params
+from dragoman.gateway.hub.greeting import answer_initialize, describe_gateway, offers_more, reader_params
 from dragoman.gateway.hub.inspecting import Inspecting
 from dragoman.gateway.hub.opening import Opening
 from dragoman.gateway.hub.request import Request
 from dragoman.gateway.hub.session import Parked, Session
 from dragoman.gateway.hub.trouble import Trouble
 from dragoman.gateway.hub.turns import Turns
+from dragoman.gateway.hub.watch import Watch
 from dragoman.wire import Malformed, Message, Oversized, parse
 from dragoman.wire.message import NULL_ID
 from dragoman.wire.surrogates import without_halves
@@ -48,6 +49,7 @@ class Desk:
             "session/list": catalogue.list,
             "session/delete": catalogue.delete,
             "session/close": catalogue.close,
+            "authenticate": self._authenticate,
             "_dragoman/sessions": catalogue.describe,
             "_dragoman/inspect": self.inspecting.answer,
         }
@@ -95,6 +97,7 @@ class Desk:
         session: Session | None = None,
         then: Callable[[Message, bytes], None] | None = None,
         failed: Callable[[Trouble], None] | None = None,
+        watch: Callable[[Call], Watch] | None = None,
     ) -> None:
         """Pass a request to the agent, and its answer back, once the agent is there and has the session."""
 
@@ -109,6 +112,7 @@ class Desk:
                 fail(Trouble("the agent does not read what it is sent; try again later"))
                 return
             call = Call(request.method, then or answered, fail, request=request)
+            call.watch = None if watch is None else watch(call)
             request.sent_as(self._hub.keeper.call(call, lambda id_: with_id(request.line, id_)))
 
         if session is None:
@@ -163,19 +167,26 @@ class Desk:
             viewer.is_greeting = False
             answer(make_error(id_, ErrorCode.INTERNAL_ERROR, trouble.data(), message=trouble.reason))
 
-        is_reader = viewer.read_only or abilities.read_only
-        if keeper.params is None or (keeper.begun_by_reader and not is_reader):
-            keeper.params = reader_params(message.params) if is_reader else msgspec.Raw(bytes(message.params))
-            keeper.begun_by_reader = is_reader
-        if keeper.answer is not None:
-            succeed()
-            return
+        self._note_greeting(viewer, message.params, is_reader=viewer.read_only or abilities.read_only)
         if viewer.is_greeting:
             problem = "initialize is still under way; wait for its answer"
             answer(make_error(id_, ErrorCode.INVALID_REQUEST, problem))
-            return
-        viewer.is_greeting = True
-        keeper.when_ready(succeed, fail)
+        elif viewer.greeting and offers_more(viewer.greeting, keeper.told) and self._hub.is_agent_blank():
+            viewer.is_greeting = True
+            keeper.begin_again(succeed, fail)
+        elif keeper.answer is not None:
+            succeed()
+        else:
+            viewer.is_greeting = True
+            keeper.when_ready(succeed, fail)
+
+    def _note_greeting(self, viewer: "Viewer", params: msgspec.Raw, *, is_reader: bool) -> None:
+        keeper = self._hub.keeper
+        if not is_reader:
+            viewer.greeting = msgspec.Raw(bytes(params))
+        if keeper.params is None or (keeper.begun_by_reader and not is_reader):
+            keeper.params = viewer.greeting or reader_params(params)
+            keeper.begun_by_reader = is_reader
 
     def _request(self, request: Request) -> None:
         viewer = request.viewer
@@ -184,6 +195,8 @@ class Desk:
             place = viewer.attachments.get(request.session_id or "")
             viewer.refuse(request.id, ErrorCode.INVALID_REQUEST, problem, place)
             return
+        if request.session_id is not None:
+            viewer.note_use(request.session_id)
         request.begin()
         handle = self._requests.get(request.method)
         if handle is not None:
@@ -191,6 +204,17 @@ class Desk:
             return
         session = self._hub.sessions.get(request.session_id or "")
         self.forward(request, session=session)
+
+    def _authenticate(self, request: Request) -> None:
+        """Have somebody log in, and then try what the agent would not do before."""
+
+        def answered(message: Message, line: bytes) -> None:
+            request.pass_on(line)
+            if message.error is UNSET:
+                self._hub.keeper.has_login = True
+                self._hub.waker.logged_in()
+
+        self.forward(request, then=answered)
 
     def _objection(self, request: Request) -> str | None:
         viewer = request.viewer

@@ -1,7 +1,8 @@
 """The answer to `initialize`: what the agent said, and what the gateway can do for it."""
 
 from collections.abc import Sequence
-from typing import Any
+from functools import reduce
+from typing import Any, cast
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -56,6 +57,38 @@ def reader_params(params: Raw) -> Raw:
     """Say to an agent that somebody is there who only looks: what else that one says is not for the agent."""
     version = fields_of(params).get("protocolVersion", Raw(b"1"))
     return Raw(encode({"protocolVersion": version, "clientCapabilities": {}}))
+
+
+def join_params(params: Raw, greetings: Sequence[Raw]) -> Raw:
+    """Say to an agent what those who are there can do between them; without anybody, what was said last."""
+    own = _capabilities_of(params)
+    joined = own if not greetings else reduce(_join, map(_capabilities_of, greetings))
+    if joined == own:
+        return params
+    fields = fields_of(params)
+    meta = fields_of(fields.get("clientCapabilities", UNSET)).get("_meta")
+    capabilities = joined if meta is None else {**joined, "_meta": meta}
+    return Raw(encode({**fields, "clientCapabilities": capabilities}))
+
+
+def offers_more(greeting: Raw, params: Raw) -> bool:
+    """Tell whether a viewer can do something that the agent was not told of."""
+    told = _capabilities_of(params)
+    return _join(told, _capabilities_of(greeting)) != told
+
+
+def _capabilities_of(params: Raw) -> dict[str, Any]:
+    fields = fields_of(fields_of(params).get("clientCapabilities", UNSET))
+    return {key: msgspec.json.decode(value) for key, value in fields.items() if key != "_meta"}
+
+
+def _join(one: Any, other: Any) -> Any:
+    """Join what two can do: either is enough, down to the last detail."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        ours, theirs = cast("dict[str, Any]", one), cast("dict[str, Any]", other)
+        return {key: _join(ours.get(key), theirs.get(key)) for key in {**ours, **theirs}}
+    is_other = one is None or (one is False and other is not None)
+    return cast("Any", other if is_other else one)
 
 
 def describe_gateway(settings: Settings, spec: AgentSpec, *, read_only: bool) -> dict[str, Any]:

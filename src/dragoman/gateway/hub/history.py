@@ -1,18 +1,20 @@
 """The part of a journal that is not in memory, read from its file; all of this is for threads."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from dragoman.gateway.hub.envelope import mark, rename_session
+from dragoman.gateway.hub.epoch import renew_header
 from dragoman.gateway.hub.event import Event
 from dragoman.gateway.hub.journal import INDEX_BYTES, Journal, Place
 from dragoman.gateway.hub.tail import TailBudget
 from dragoman.store.disk import READ, Disk
 from dragoman.store.reader import Reader, read_header
-from dragoman.store.record import Header
-from dragoman.store.repair import mend_torn, set_aside
+from dragoman.store.record import Header, encode_header
+from dragoman.store.repair import copy_file, mend_torn, set_aside
 from dragoman.store.tail import read_tail
 
 
@@ -94,21 +96,47 @@ def reopen(disk: Disk, known: Known, budget: TailBudget) -> Journal:
         os.close(fd)
     start = found[1] if found else 0
     places = [Place(0, start)]
+    config: bytes | None = None
     reader = Reader(disk, known.path, start, None)
     try:
         while True:
             seq, offset = reader.seq, reader.trusted
-            if not reader.read():
+            records = reader.read()
+            if not records:
                 break
+            config = next((bytes(record.data) for record in reversed(records) if record.kind == "config"), config)
             if offset - places[-1].offset >= INDEX_BYTES:
                 places.append(Place(seq, offset))
     finally:
         reader.close()
-    size = reader.trusted
-    if reader.damage is not None and reader.damage.torn:
-        size = mend_torn(disk, known.path, size, reader.unsealed)
-    elif reader.damage is not None:
-        set_aside(disk, known.path, size)
-    journal = Journal(disk, known.path, known.header, budget, places=places, end=reader.seq, size=size)
+    journal = Journal(disk, known.path, known.header, budget, places=places, end=reader.seq, size=reader.trusted)
+    if reader.damage is not None:
+        try:
+            header, size = _mend(disk, known, start, reader)
+        except OSError as error:
+            journal.fail(error, "mend")
+        else:
+            grown = len(encode_header(header)) - start
+            places = [Place(place.seq, place.offset + grown) for place in places]
+            journal = Journal(disk, known.path, header, budget, places=places, end=reader.seq, size=size)
     journal.updated_ms = known.updated_ms
+    journal.config = config
     return journal
+
+
+def _mend(disk: Disk, known: Known, start: int, reader: Reader) -> tuple[Header, int]:
+    """Keep what can be trusted under a new header, because cursors may point at what is lost; raises OSError."""
+    header = renew_header(known.header)
+    line = encode_header(header)
+    fresh = known.path.with_suffix(".new")
+    with suppress(FileNotFoundError):
+        fresh.unlink()
+    copy_file(disk, known.path, fresh, start, reader.trusted, before=line)
+    size = len(line) + reader.trusted - start
+    if reader.damage is not None and reader.damage.torn:
+        size = mend_torn(disk, fresh, size, reader.unsealed)
+    else:
+        set_aside(disk, known.path, reader.trusted)
+    fresh.replace(known.path)
+    disk.sync_directory(known.path.parent)
+    return header, size

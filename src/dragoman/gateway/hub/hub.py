@@ -1,6 +1,7 @@
 """The gateway's side of one agent."""
 
 import asyncio
+import logging
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from dragoman.gateway.hub.asks import Asks
 from dragoman.gateway.hub.calls import Calls
 from dragoman.gateway.hub.desk import Desk
 from dragoman.gateway.hub.early import Early
+from dragoman.gateway.hub.greeting import join_params
 from dragoman.gateway.hub.holdings import Holdings
 from dragoman.gateway.hub.inspector import Inspector
 from dragoman.gateway.hub.journal import Journal
@@ -23,12 +25,15 @@ from dragoman.gateway.hub.shelf import Shelf
 from dragoman.gateway.hub.sweeper import Sweeper
 from dragoman.gateway.hub.syncer import Syncer
 from dragoman.gateway.hub.tail import TailBudget
+from dragoman.gateway.hub.terminals import Terminals
 from dragoman.gateway.hub.trouble import Trouble
 from dragoman.gateway.hub.viewer import TooManyViewers, Viewer
 from dragoman.gateway.hub.waker import Waker
 from dragoman.gateway.settings import AgentSpec, Settings
 from dragoman.proc import Supervisor
 from dragoman.store.disk import Disk
+
+_log = logging.getLogger("dragoman.gateway")
 
 
 class Hub:
@@ -44,11 +49,13 @@ class Hub:
         self.calls = Calls()
         self.early = Early()
         self.holdings = Holdings()
+        self.terminals = Terminals()
         self.inspector = Inspector(settings.inspect_messages, settings.inspect_bytes)
         budget = TailBudget(settings.tail_bytes, settings.all_tails_bytes)
         self.shelf = Shelf(disk, Path(settings.home) / "gateway" / spec.name, budget)
         self.keeper = Keeper(settings, self.calls, self._start, self.spawn)
         self.keeper.is_wanted = lambda: bool(self.viewers)
+        self.keeper.join_params = self._join_params
         self.keeper.on_ready = self._on_ready
         self.keeper.on_death = self._on_death
         self.syncer = Syncer(self.spawn)
@@ -59,7 +66,7 @@ class Hub:
         self.desk = Desk(self)
         self._supervisor = supervisor
         self._tasks = tasks
-        self._reader = AgentReader(self)
+        self.reader = AgentReader(self)
         self._running: set[asyncio.Task[None]] = set()
         self._dirty: dict[Session, None] = {}
         self._flush_due = False
@@ -93,6 +100,14 @@ class Hub:
         for session in self.sessions.values():
             await session.journal.sync()
             session.journal.close()
+            if session.journal.is_waiting:
+                _log.warning("%s: the disk is full: the end of %s is lost", self.spec.name, session.journal.path)
+
+    def is_agent_blank(self) -> bool:
+        """Tell whether the agent that runs has nothing that another life of it would not have."""
+        if self.keeper.state != "ready" or self.keeper.has_login or len(self.calls) or len(self.asks):
+            return False
+        return not any(session.live or session.waking or session.parked for session in self.sessions.values())
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run something beside; what goes wrong in it is reported, and stops nothing else."""
@@ -122,7 +137,7 @@ class Hub:
     def add_session(self, session_id: str, params: dict[str, Raw], journal: Journal) -> Session:
         """Make a session known, with what was said of it before it was."""
         session = Session(session_id, params, journal, self.shelf, self.changed)
-        journal.on_failure = lambda _: self.changed(session)
+        journal.on_failure = lambda: self.changed(session)
         self.sessions[session_id] = session
         for line in self.early.take(session_id):
             session.take(line)
@@ -139,7 +154,7 @@ class Hub:
         self.asks.forget_session(session)
         self._dirty.pop(session, None)
         for viewer in list(session.attachments):
-            self._detach(viewer, session)
+            self.detach(viewer, session)
         session.journal.delete()
         if session.id not in self.shelf.known:
             self.news.deleted(session)
@@ -160,11 +175,13 @@ class Hub:
                 attachment.session.detach(viewer)
         viewer.end()
         self.holdings.forget(viewer)  # first: what waits for it is not to be asked of it again
+        self.terminals.forget(viewer)
         self.asks.left(viewer)
         self.desk.inspecting.left(viewer)
         viewer.attachments.clear()
 
-    def _detach(self, viewer: Viewer, session: Session) -> None:
+    def detach(self, viewer: Viewer, session: Session) -> None:
+        """Take a viewer off a session; others are asked what it was asked there."""
         session.detach(viewer)
         viewer.detach(session.id)
         self.asks.left(viewer, session)
@@ -180,9 +197,12 @@ class Hub:
         self.news.flush()
 
     async def _start(self) -> AgentProcess:
-        process = await start_agent(self._supervisor, self.spec, self.settings, self._reader, self.inspector)
+        process = await start_agent(self._supervisor, self.spec, self.settings, self.reader, self.inspector)
         process.start(self._tasks)
         return process
+
+    def _join_params(self, params: Raw) -> Raw:
+        return join_params(params, [viewer.greeting for viewer in self.viewers.values() if viewer.greeting is not None])
 
     def _on_ready(self) -> None:
         for session in self.sessions.values():
@@ -193,6 +213,9 @@ class Hub:
         del trouble
         self.asks.forget_all()
         self.early.clear()
+        self.terminals.clear()
+        for viewer in self.viewers.values():
+            viewer.terminal_names.clear()
         for session in self.sessions.values():
             if session.live:
                 session.live = session.muted = False

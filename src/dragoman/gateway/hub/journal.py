@@ -1,21 +1,23 @@
 """The journal of a session: every notification as it came, numbered, in a file in the format of the session log.
 
 What the agent says of a session is added line by line, and written once for each tick of the event loop; only what was
-written is shown to viewers. A journal that cannot be written any more goes on in memory alone: whoever is at its end
-notices nothing, but no cursor into it can be promised to hold.
+written is shown to viewers. While the disk is full it goes on in memory, and all of that is written once there is space
+again: until then cursors have an epoch of their own, for they would mean something else if the gateway were to end. A
+journal that cannot be written for another reason goes on in memory alone: whoever is at its end notices nothing, but no
+cursor into it can be promised to hold.
 """
 
 import errno
-import hashlib
 import os
 import time
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 from dragoman.errors import LogFailed
+from dragoman.gateway.hub.epoch import make_epoch, make_interim_epoch
 from dragoman.gateway.hub.tail import Tail, TailBudget
 from dragoman.store.disk import APPEND, CREATE, Disk, write_all
 from dragoman.store.record import KEYS, Header, encode_header, encode_write
@@ -24,7 +26,11 @@ from dragoman.store.thread import finish
 INDEX_BYTES = 256 * 1024
 """Between two places of a file that are remembered: half of what is read at a time."""
 
+MAX_UNWRITTEN_BYTES = 64 * 1024 * 1024
+"""What a journal holds back for a full disk: the rest of a long turn, for no other begins meanwhile."""
+
 _MESSAGE = KEYS["message"]
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Place:
@@ -45,7 +51,8 @@ class Journal:
     ) -> None:
         self.path = path
         self.header = header
-        self.epoch = make_epoch(header)
+        self._epoch = make_epoch(header)
+        self._interim_epoch: str | None = None
         self.end = end
         """The last record that viewers may see."""
         self.size = size
@@ -54,11 +61,18 @@ class Journal:
         self.failure: LogFailed | None = None
         self.durable_end = end
         """The last record that is in the file."""
-        self.tail = Tail(budget, self.epoch.encode(), end)
-        self.on_failure: Callable[[LogFailed], None] | None = None
+        self.tail = Tail(budget, self._epoch.encode(), end)
+        self.on_failure: Callable[[], None] | None = None
+        """Is called when it fails, and when it has recovered."""
+        self.config: bytes | None = None
+        """The last settings that were noted in it by an earlier run."""
         self._disk = disk
         self._places = places
         self._fd = -1
+        self._unwritten: deque[tuple[bytes | bytearray, int]] = deque()
+        """What waits to be written: the bytes, and their last record."""
+        self._unwritten_bytes = 0
+        self._path_to_be: Path | None = None
         self._unsynced = True
         self._is_named = False
         self._lines: list[bytes] = []
@@ -69,18 +83,30 @@ class Journal:
     def create(cls, disk: Disk, path: Path, header: Header, budget: TailBudget) -> "Journal":
         """Begin a journal; one that cannot even begin goes on in memory."""
         line = encode_header(header)
-        journal = cls(disk, path, header, budget, places=[Place(0, len(line))], end=0, size=len(line))
-        try:
-            with suppress(FileNotFoundError):
-                path.unlink()
-            fd = disk.open(path, CREATE)
-            try:
-                write_all(disk, fd, line)
-            finally:
-                os.close(fd)
-        except OSError as error:
-            journal.fail(error, "create")
+        journal = cls(disk, path, header, budget, places=[Place(0, len(line))], end=0, size=0)
+        journal._put(line, 0)
+        journal._write("create")
+        journal.close()
         return journal
+
+    @property
+    def epoch(self) -> str:
+        """What cursors into it begin with now."""
+        return self._epoch if self._interim_epoch is None or not self.is_waiting else self._interim_epoch
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether part of it waits for space on the disk."""
+        return bool(self._unwritten)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it will never be written again."""
+        return self.failure is not None and not self.is_waiting
+
+    def knows(self, epoch: str) -> bool:
+        """Tell whether a cursor that begins with this is one into it."""
+        return epoch in (self._epoch, self._interim_epoch)
 
     @property
     def next_end(self) -> int:
@@ -105,14 +131,22 @@ class Journal:
         self._close_group()
         groups, self._groups, added, self._added = self._groups, [], self._added, 0
         self.updated_ms = now_ms()
-        if self.failure is None:
-            self._write(groups)
+        if not self.is_lost:
+            last = self.end + added
+            self._put(encode_write(groups, self.end, self.updated_ms), last)
+            self._write("write to")
         seq = self.end
         for key, payloads in groups:
             if key is _MESSAGE:
                 self.tail.extend(seq + 1, payloads, self.updated_ms)
             seq += len(payloads)
         self.end += added
+
+    def recover(self) -> bool:
+        """Write what waits for space on the disk, if there is any now; tells whether nothing waits any more."""
+        if self._unwritten:
+            self._write("write to")
+        return not self._unwritten
 
     async def sync(self) -> None:
         """See to it that what was added survives a power cut."""
@@ -123,6 +157,7 @@ class Journal:
     def begin_sync(self) -> Callable[[], None] | None:
         """Write what was added, and give what a thread has to do so that it survives a power cut, if anything."""
         self.flush()
+        self.recover()
         if self.failure is not None or not self._unsynced:
             return None
         self._unsynced = False
@@ -135,10 +170,10 @@ class Journal:
 
     def fail(self, error: OSError, action: str) -> None:
         """Go on in memory alone."""
+        self._forget_unwritten()
         self.failure = LogFailed(str(self.path), error.errno or errno.EIO, action)
         self.close()
-        if self.on_failure is not None:
-            self.on_failure(self.failure)
+        self._tell()
 
     def close(self) -> None:
         """Let go of the file."""
@@ -148,7 +183,10 @@ class Journal:
 
     def move(self, path: Path) -> None:
         """Give the file another name, in place of whatever has it."""
-        if self.failure is None:
+        if self.is_waiting and not self.size:
+            self._path_to_be = path  # what has that name is worth more than a file with nothing in it
+            return
+        if not self.is_lost:
             try:
                 self.path.replace(path)
             except OSError as error:
@@ -157,6 +195,7 @@ class Journal:
 
     def delete(self) -> None:
         """Remove the file."""
+        self._forget_unwritten()
         self.close()
         self.tail.drop()
         with suppress(OSError):
@@ -167,25 +206,72 @@ class Journal:
             self._groups.append((_MESSAGE, self._lines))
             self._lines = []
 
-    def _write(self, groups: list[tuple[bytes, list[bytes]]]) -> None:
+    def _put(self, data: bytes | bytearray, last: int) -> None:
+        self._unwritten.append((data, last))
+        self._unwritten_bytes += len(data)
+
+    def _write(self, action: str) -> None:
         try:
-            data = encode_write(groups, self.end, self.updated_ms)
             if self._fd < 0:
                 self._fd = self._open()
-            write_all(self._disk, self._fd, data)
+            while self._unwritten:
+                data, last = self._unwritten[0]
+                write_all(self._disk, self._fd, data)
+                self._note_written(len(data), last)
         except OSError as error:
             if self._fd >= 0:
                 with suppress(OSError):
                     self._disk.truncate(self._fd, self.size)
-            self.fail(error, "write to")
+            if error.errno in _FULL and self._unwritten_bytes <= MAX_UNWRITTEN_BYTES:
+                self._wait(error, action)
+            else:
+                self.fail(error, action)
             return
+        if self.failure is not None:
+            self.failure = None
+            self._let_tail_go()
+            self._tell()
+
+    def _note_written(self, size: int, last: int) -> None:
         if self.size - self._places[-1].offset >= INDEX_BYTES:
-            self._places.append(Place(self.end, self.size))
-        self.size += len(data)
+            self._places.append(Place(self.durable_end, self.size))
+        self._unwritten.popleft()
+        self._unwritten_bytes -= size
+        self.size += size
         self._unsynced = True
-        self.durable_end = self.end + sum(len(payloads) for _, payloads in groups)
+        self.durable_end = last
+        if self._path_to_be is not None:
+            self.path.replace(self._path_to_be)
+            self.path, self._path_to_be = self._path_to_be, None
+
+    def _wait(self, error: OSError, action: str) -> None:
+        """Hold in memory what finds no space."""
+        self.close()
+        was_waiting = self.failure is not None
+        self.failure = LogFailed(str(self.path), error.errno or errno.ENOSPC, action)
+        if not was_waiting:
+            self._interim_epoch = self._interim_epoch or make_interim_epoch()
+            self.tail.hold(self._interim_epoch.encode())
+            self._tell()
+
+    def _forget_unwritten(self) -> None:
+        if self._unwritten:
+            self._unwritten.clear()
+            self._unwritten_bytes = 0
+            self._let_tail_go()
+
+    def _let_tail_go(self) -> None:
+        self.tail.let_go(self._epoch.encode())
+
+    def _tell(self) -> None:
+        if self.on_failure is not None:
+            self.on_failure()
 
     def _open(self) -> int:
+        if not self.size:
+            with suppress(FileNotFoundError):
+                self.path.unlink()
+            return self._disk.open(self.path, CREATE)
         fd = self._disk.open(self.path, APPEND)
         if os.fstat(fd).st_size != self.size:
             os.close(fd)
@@ -207,17 +293,6 @@ class Journal:
             return  # it was deleted meanwhile; the next write would say so
         except OSError as error:
             self.failure = LogFailed(str(self.path), error.errno or errno.EIO, "sync")
-
-
-def make_header(session_id: str, cwd: str, directories: list[str]) -> Header:
-    """Say whose journal this is; the time tells it from others of the same session."""
-    created = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    return Header(session_id, cwd, directories, created)
-
-
-def make_epoch(header: Header) -> str:
-    """Name a journal, so that a cursor into one does not fit another."""
-    return hashlib.sha256(encode_header(header)).hexdigest()[:12]
 
 
 def now_ms() -> int:

@@ -46,9 +46,15 @@ class Keeper:
         self.trouble: Trouble | None = None
         self.retry_in_s: float | None = None
         self.params: Raw | None = None
-        """What the agent is initialized with: what the first viewer said that may do more than read."""
+        """What the agent is introduced to: what the first viewer said that may do more than read."""
         self.begun_by_reader = False
         """Whether there was none yet; its next life begins with what such a viewer said since."""
+        self.told = Raw(b"{}")
+        """What the agent that runs now was initialized with."""
+        self.join_params: Callable[[Raw], Raw] = lambda params: params
+        """Adds to that what all can do who are there when it starts."""
+        self.has_login = False
+        """Whether somebody has logged in with the agent that runs now, which it may not remember."""
         self.answer: Message | None = None
         """What it answered."""
         self.offers = Offers()
@@ -76,6 +82,13 @@ class Keeper:
             return
         self._waiting.append((go_on, failed))
         self.ensure()
+
+    def begin_again(self, go_on: Callable[[], None], failed: Callable[[Trouble], None]) -> None:
+        """Have another life of a ready agent, and then do something."""
+        self._waiting.append((go_on, failed))
+        self._spawn(self.stop())
+        self._stopping = True
+        self.state = "stopped"
 
     def ensure(self) -> None:
         """Start the agent unless it runs or is about to."""
@@ -157,7 +170,9 @@ class Keeper:
         self.printed = []
         call, answer = own_call("initialize")
         ended = asyncio.ensure_future(process.ended.wait())
-        self.call(call, lambda id_: make_request(id_, "initialize", self.params))
+        self.told = self.join_params(self.params or self.told)
+        self.has_login = False
+        self.call(call, lambda id_: make_request(id_, "initialize", self.told))
         timeout_s = self._settings.initialize_timeout_s
         done, _ = await asyncio.wait({answer, ended}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()

@@ -1,8 +1,11 @@
 """What is meant for one viewer alone: answers to its requests, and requests to it.
 
 Each says which record of the session's journal it must follow. They are numbered as they are taken. Over HTTP, what was
-taken is kept until a later `Last-Event-ID` says that it arrived: a stream may break after it was taken and before it
-was read.
+taken is kept until the viewer shows that it arrived, by a later `Last-Event-ID` or by what it does (it answers what it
+was asked, it uses the session that it was told of): a stream may break after something was taken and before it was
+read. Who opens a stream again without an id has seen none of its events, or does not keep ids. Whoever has shown that
+it reads, and still names none, does not: it gets again only what was not even sent. Anybody else gets again all that
+it did not show to have.
 """
 
 from collections import deque
@@ -16,10 +19,17 @@ if TYPE_CHECKING:
 class Direct:
     """One message for one viewer."""
 
-    __slots__ = ("after", "data", "gate", "key", "number")
+    __slots__ = ("after", "ask_id", "data", "gate", "key", "number", "reveals")
 
     def __init__(
-        self, data: bytes, after: int = 0, *, gate: "Attachment | None" = None, key: str | None = None
+        self,
+        data: bytes,
+        after: int = 0,
+        *,
+        gate: "Attachment | None" = None,
+        key: str | None = None,
+        ask_id: bytes | None = None,
+        reveals: str | None = None,
     ) -> None:
         self.data = data
         self.after = after
@@ -28,6 +38,10 @@ class Direct:
         """In the stream of a connection: the session whose records those are."""
         self.key = key
         """What it is news of, if newer news may replace it."""
+        self.ask_id = ask_id
+        """Which request to the viewer it is, if it is one."""
+        self.reveals = reveals
+        """The session of which a viewer knows by this alone."""
         self.number = 0
 
 
@@ -48,6 +62,10 @@ class Lane:
         self._backlog = backlog
         self.number = 0
         """The last one that was taken."""
+        self.sent = 0
+        """The last one that was taken and sent: whoever takes has come for more since."""
+        self._arrived = 0
+        self._was_shown = False
         self._keep_bytes = keep_bytes
         self._kept: deque[Direct] = deque()
         self._kept_bytes = 0
@@ -88,12 +106,26 @@ class Lane:
         self.waiting.extendleft(reversed(passed))
         return taken
 
+    def confirm(self, is_it: Callable[[Direct], bool]) -> Direct | None:
+        """Take note that the viewer has shown to have a message, and so all before it; gives the last such one."""
+        shown = next((direct for direct in reversed(self._kept) if is_it(direct)), None)
+        if shown is not None:
+            self._was_shown = True
+            self._arrived = shown.number
+            while self._kept and self._kept[0].number <= shown.number:
+                self._kept_bytes -= len(self._kept.popleft().data)
+        return shown
+
+    def reopen(self, *, keeps_ids: bool) -> None:
+        """Have that taken again which a viewer may not have, that names no event as the last that it has."""
+        self.rewind(self.sent if self._was_shown and not keeps_ids else self._arrived)
+
     def rewind(self, number: int) -> None:
         """Forget what arrived, up to this number, and have the rest taken again."""
         again = [direct for direct in self._kept if direct.number > number]
         self._kept.clear()
         self._kept_bytes = 0
-        self.number = min(self.number, number)
+        self.number = self.sent = self._arrived = min(self.number, number)
         self._backlog.bytes += sum(len(direct.data) for direct in again)
         self.waiting.extendleft(reversed(again))
 

@@ -1,5 +1,6 @@
 """News for viewers that know our extensions: how each session is, and how the agent is."""
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from dragoman.gateway.hub.envelope import make_notification
@@ -8,6 +9,8 @@ from dragoman.gateway.hub.session import Session
 if TYPE_CHECKING:
     from dragoman.gateway.hub.hub import Hub
     from dragoman.gateway.hub.viewer import Viewer
+
+_log = logging.getLogger("dragoman.gateway")
 
 
 class News:
@@ -49,6 +52,13 @@ class News:
     def agent_changed(self) -> None:
         """Tell how the agent is."""
         data = make_notification("_dragoman/agent", self._describe_agent())
+        for viewer in self._readers():
+            viewer.send(data)
+
+    def agent_notice(self, words: str) -> None:
+        """Tell of something that the agent did and that goes no further; the log has it for all others."""
+        _log.warning("%s: %s", self._hub.spec.name, words)
+        data = make_notification("_dragoman/agent", {**self._describe_agent(), "reason": words})
         for viewer in self._readers():
             viewer.send(data)
 

@@ -14,7 +14,8 @@ from dragoman.gateway.hub.calls import Call
 from dragoman.gateway.hub.envelope import fields_of, make_request, parse_list, string_of, with_id
 from dragoman.gateway.hub.request import Request
 from dragoman.gateway.hub.session import Session
-from dragoman.gateway.hub.trouble import Trouble
+from dragoman.gateway.hub.trouble import Trouble, silence
+from dragoman.gateway.hub.watch import Watch
 from dragoman.store import is_same_directory
 from dragoman.wire import Message
 
@@ -53,7 +54,7 @@ class Opening:
             else:
                 self._add_new(request, session_id, result, line)
 
-        self._desk.forward(request, then=answered)
+        self._desk.forward(request, then=answered, watch=lambda call: self._watch(call, request))
 
     def load(self, request: Request) -> None:
         """Open a session that there was before: `session/load` and `session/resume`."""
@@ -90,12 +91,11 @@ class Opening:
         self._hub.settle(session)
         session.live = True
         session.keep_setup(result)
-        request.end()
-        if not request.viewer.closed.is_set():
+        if request.end() and not request.viewer.closed.is_set():
             cursor = len(history)
             attachment = session.attach(request.viewer, cursor)
             self._hub.news.attached(session, request.viewer, after=cursor)
-            request.viewer.open_session(with_id(line, request.id), attachment, cursor)
+            request.viewer.open_session(with_id(line, request.id), attachment, cursor, is_new=True)
 
     async def _add_fork(
         self, request: Request, session_id: str, parent: Session, result: dict[str, Raw], line: bytes
@@ -175,10 +175,37 @@ class Opening:
         def make_line(id_: bytes) -> bytes:
             return with_id(request.line, id_) if method == request.method else make_request(id_, method, request.params)
 
-        request.sent_as(self._hub.keeper.call(Call(method, answered, failed, request=request), make_line))
+        call = Call(method, answered, failed, request=request)
+        call.watch = self._watch(call, request, session)
+        request.sent_as(self._hub.keeper.call(call, make_line))
+
+    def _watch(self, call: Call, request: Request, session: Session | None = None) -> Watch:
+        """See that the agent gives signs; of a session that is not known yet, whatever it says is one."""
+
+        def signs() -> object:
+            if self._hub.asks.concern(request.viewer, session):
+                return object()  # it waits for a person, and people take their time
+            return self._hub.reader.heard if session is None else session.heard
+
+        return Watch(self._hub.settings.open_timeout_s, signs, lambda: self._fall_silent(call, request, session))
+
+    def _fall_silent(self, call: Call, request: Request, session: Session | None) -> None:
+        """Refuse those who wait. An answer that comes late opens the session, and nobody asks for it twice."""
+        call.is_awaited = False
+        trouble = silence(call.method, session.id if session else None, self._hub.settings.open_timeout_s)
+        waiting = [request]
+        if session is not None:
+            waiting += self._under_way[session.id]
+            self._under_way[session.id] = []
+            if request.viewer in session.attachments and not request.is_over:
+                self._hub.detach(request.viewer, session)
+        for refused in waiting:
+            refused.fail(trouble)
 
     def _complete(self, request: Request, session: Session) -> None:
         """Answer the viewer for which the agent was asked."""
+        if request.is_over:
+            return
         attachment = session.attachments.get(request.viewer)
         if attachment is None:
             self._serve(request, session)

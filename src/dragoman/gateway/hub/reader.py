@@ -5,9 +5,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
+from dragoman.errors import ErrorCode
 from dragoman.gateway.hub.abilities import ELICIT
 from dragoman.gateway.hub.ask import Ask
 from dragoman.gateway.hub.envelope import UPDATE, fields_of, make_error, rename_request, session_of, session_of_update
+from dragoman.gateway.hub.overlong import Overlong, glimpse
+from dragoman.gateway.hub.trouble import Trouble
 from dragoman.wire import Malformed, Message, Oversized, parse
 from dragoman.wire.message import NULL_ID, is_sound
 from dragoman.wire.surrogates import without_halves
@@ -20,10 +23,13 @@ class AgentReader:
     """Takes the lines of the agent."""
 
     def __init__(self, hub: "Hub") -> None:
+        self.heard = 0
+        """How often the agent has said something."""
         self._hub = hub
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
         """Take the next lines; the payload of an update is not decoded on its way."""
+        self.heard += 1
         sessions = self._hub.sessions
         for line in lines:
             if isinstance(line, bytes) and UPDATE in line and is_sound(line):
@@ -42,6 +48,9 @@ class AgentReader:
         """Do nothing: the process itself says that it ended."""
 
     def _take(self, line: bytes | Oversized) -> None:
+        if isinstance(line, Overlong):
+            self._take_ends(line)
+            return
         message = parse(line)
         if isinstance(message, Malformed):
             mended = without_halves(line) if isinstance(line, bytes) else None
@@ -56,6 +65,17 @@ class AgentReader:
                 self._notification(message.method, message, line)
             else:
                 self._request(message.method, bytes(message.id), message, line)
+
+    def _take_ends(self, line: Overlong) -> None:
+        """Tell whoever waits for a message that was too long, on either side; else say that there was one."""
+        seen = glimpse(line)
+        problem = f"is longer than {line.max_bytes} bytes, the limit of the gateway"
+        if seen.kind == "request" and seen.id is not None:
+            self._hub.keeper.write(make_error(seen.id, ErrorCode.INVALID_REQUEST, f"the request {problem}"))
+            return
+        lost = Trouble(f"the agent has answered, and its answer {problem}; it was dropped: ask for less at a time")
+        if seen.kind != "response" or seen.id is None or not self._hub.calls.fail(seen.id, lost):
+            self._hub.news.agent_notice(f"a message of the agent {problem}; it was dropped")
 
     def _refuse(self, malformed: Malformed, line: bytes | Oversized) -> None:
         if isinstance(line, bytes):

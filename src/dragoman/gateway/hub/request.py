@@ -28,6 +28,8 @@ class Request(msgspec.Struct):
     line: bytes
     key: bytes = b""
     """What it is counted as: its id, or something of ours for one that has none of its own."""
+    is_over: bool = False
+    """Whether it was answered; what else would answer it comes too late."""
 
     @property
     def session_id(self) -> str | None:
@@ -62,13 +64,15 @@ class Request(msgspec.Struct):
 
     def open_session(self, result: Any, attachment: Attachment, after: int) -> None:
         """Answer a request that opened a session."""
-        self.end()
-        self.viewer.open_session(make_result(self.id, result), attachment, after)
+        if self.end():
+            self.viewer.open_session(make_result(self.id, result), attachment, after)
 
-    def end(self) -> None:
-        """Count it as answered."""
+    def end(self) -> bool:
+        """Count it as answered, and tell whether it was not before."""
+        was_over, self.is_over = self.is_over, True
         self.viewer.calls.pop(self.key, None)
+        return not was_over
 
     def _send(self, line: bytes) -> None:
-        self.end()
-        self.viewer.send(line, self.viewer.attachments.get(self.session_id or ""))
+        if self.end():
+            self.viewer.send(line, self.viewer.attachments.get(self.session_id or ""))

@@ -1,6 +1,6 @@
 """A session of the agent: its journal, who is on it, and what is known of it without asking."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +21,8 @@ State = Literal["idle", "running", "asleep", "gone"]
 
 _CHANGES = (b'"current_mode_update"', b'"config_option_update"', b'"session_info_update"')
 _NOT_KEPT = frozenset({"sessionId", "_meta"})
+_SETTINGS = frozenset({"modes", "models", "configOptions"})
+_NO_SETTINGS = b"{}"
 
 
 class Parked(msgspec.Struct, eq=False):
@@ -53,8 +55,11 @@ class Session:
         self.title: str | None = None
         self.put_away = False
         """Whether it was closed, and nobody has opened it since."""
-        self.setup: dict[str, Raw] = {}
+        self.setup = fields_of(UNSET if journal.config is None else Raw(journal.config))
         """The agent's last answer to the request that opened it, kept up to date."""
+        self._noted = journal.config
+        self.heard = 0
+        """What the agent has said of it, counted."""
         self.turns = 0
         """Prompts under way."""
         self.live = True
@@ -62,6 +67,8 @@ class Session:
         self.waking = False
         self.gone: str | None = None
         """Why the agent cannot have it any more, in words."""
+        self.wants_login: str | None = None
+        """What the agent said when it wanted somebody to log in before it takes the session up again."""
         self.shelved = False
         """Whether only its journal was opened: whoever wanted it may only read, or named it wrongly."""
         self.muted = False
@@ -69,7 +76,6 @@ class Session:
         self.stop_reason: str | None = None
         self.error: Any = None
         self.on_change = on_change
-        self._grew = False
 
     @property
     def state(self) -> State:
@@ -82,6 +88,7 @@ class Session:
 
     def take(self, line: bytes) -> None:
         """Take a notification of the agent."""
+        self.heard += 1
         if b'_update"' in line and any(change in line for change in _CHANGES):
             self._follow(line)
         if not self.muted:
@@ -107,7 +114,7 @@ class Session:
 
     def has_place(self, epoch: str, seq: int) -> bool:
         """Tell whether a cursor names a place of this journal."""
-        return epoch == self.journal.epoch and 0 <= seq <= self.journal.end and self.journal.failure is None
+        return self.journal.knows(epoch) and 0 <= seq <= self.journal.end and not self.journal.is_lost
 
     def cursor(self, seq: int) -> str:
         """Name a place of this journal."""
@@ -135,15 +142,19 @@ class Session:
         self.on_change(self)
 
     def keep_setup(self, result: dict[str, Raw]) -> None:
-        """Remember the agent's answer to the request that opened it."""
-        self.setup = {key: value for key, value in result.items() if key not in _NOT_KEPT}
+        """Remember the agent's answer to the request that opened it; viewers that were told otherwise are told."""
+        before = self.setup
+        self.setup = {key: _copy(value) for key, value in result.items() if key not in _NOT_KEPT}
+        for update in _differences(before, self.setup):
+            self.journal.add(make_notification("session/update", {"sessionId": self.id, "update": update}))
+        self._note_setup()
 
     def follow_answer(self, method: str, params: Raw, result: Raw) -> None:
         """Keep up with a change that a viewer asked for and the agent made."""
         if method == "session/set_mode" and (mode := fields_of(params).get("modeId")) is not None:
             self._set_mode(mode)
         elif method == "session/set_config_option" and (options := fields_of(result).get("configOptions")) is not None:
-            self.setup["configOptions"] = _copy(options)
+            self._set_options(options)
 
     def describe(self) -> dict[str, Any]:
         """Say how it is, as `_dragoman/session` does."""
@@ -158,7 +169,9 @@ class Session:
         }
         if self.stop_reason is not None:
             described["stopReason"] = self.stop_reason
-        if self.error is not None:
+        if self.wants_login is not None:
+            described["error"] = {"code": -32000, "message": "Authentication required", "data": self.wants_login}
+        elif self.error is not None:
             described["error"] = self.error
         elif self.journal.failure is not None:
             described["error"] = {"code": -32603, "message": "Internal error", "data": str(self.journal.failure)}
@@ -170,7 +183,7 @@ class Session:
             case "current_mode_update" if (mode := update.get("currentModeId")) is not None:
                 self._set_mode(mode)
             case "config_option_update" if (options := update.get("configOptions")) is not None:
-                self.setup["configOptions"] = _copy(options)
+                self._set_options(options)
             case "session_info_update" if (title := update.get("title")) is not None:
                 self.title = string_of(title)
                 self.journal.note("title", encode({"title": self.title}))
@@ -182,11 +195,34 @@ class Session:
         modes = fields_of(self.setup.get("modes", UNSET))
         if modes:
             self.setup["modes"] = Raw(encode({**modes, "currentModeId": mode}))
+            self._note_setup()
+
+    def _set_options(self, options: Raw) -> None:
+        self.setup["configOptions"] = _copy(options)
+        self._note_setup()
+
+    def _note_setup(self) -> None:
+        """Journal the settings, so that whoever comes after a restart is told of them."""
+        config = encode({key: value for key, value in self.setup.items() if key in _SETTINGS})
+        if config != (self._noted or _NO_SETTINGS):
+            self._noted = config
+            self.journal.note("config", config)
+            self.on_change(self)
 
 
 def to_iso(time_ms: int) -> str:
     """Write a time as ACP has it."""
     return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _differences(before: dict[str, Raw], now: dict[str, Raw]) -> Iterator[dict[str, Any]]:
+    """Make the updates for which viewers look who were told other settings."""
+    mode_before, mode = (fields_of(setup.get("modes", UNSET)).get("currentModeId") for setup in (before, now))
+    if mode_before is not None and mode is not None and bytes(mode) != bytes(mode_before):
+        yield {"sessionUpdate": "current_mode_update", "currentModeId": mode}
+    options_before, options = before.get("configOptions"), now.get("configOptions")
+    if options_before is not None and options is not None and bytes(options) != bytes(options_before):
+        yield {"sessionUpdate": "config_option_update", "configOptions": options}
 
 
 def _copy(raw: Raw) -> Raw:

@@ -9,8 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from dragoman.errors import SessionUnreadable
+from dragoman.gateway.hub.epoch import make_header
 from dragoman.gateway.hub.history import Block, Known, copy_lines, look_at, read_block, reopen
-from dragoman.gateway.hub.journal import Journal, make_header
+from dragoman.gateway.hub.journal import Journal
 from dragoman.gateway.hub.tail import TailBudget
 from dragoman.store.disk import Disk, make_directories
 

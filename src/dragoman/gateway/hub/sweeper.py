@@ -1,4 +1,4 @@
-"""Looks, now and then, for viewers that do not read and for an agent that nobody needs."""
+"""Looks, now and then, for viewers that do not read, for space on a full disk, and for an agent that nobody needs."""
 
 import asyncio
 import time
@@ -30,6 +30,9 @@ class Sweeper:
                 fault = viewer.fault(settings.viewer_stall_s)
                 if fault is not None:
                     viewer.drop(fault)
+            for session in self._hub.sessions.values():
+                if session.journal.is_waiting:
+                    session.journal.recover()
             await self._stop_if_idle()
 
     async def _stop_if_idle(self) -> None:

@@ -25,14 +25,20 @@ class TailBudget:
         self._total += size
         self._tails.pop(tail, None)
         self._tails[tail] = None
-        while self._total > self._all_bytes and len(self._tails) > 1:
-            next(iter(self._tails)).drop()
+        if self._total > self._all_bytes:
+            self._let_oldest_go(tail)
 
     def shrank(self, tail: "Tail", size: int, *, empty: bool) -> None:
         """Count what a tail let go."""
         self._total -= size
         if empty:
             self._tails.pop(tail, None)
+
+    def _let_oldest_go(self, but: "Tail") -> None:
+        for tail in [tail for tail in self._tails if tail is not but and not tail.is_held]:
+            if self._total <= self._all_bytes:
+                return
+            tail.drop()
 
 
 class Tail:
@@ -41,6 +47,8 @@ class Tail:
     def __init__(self, budget: TailBudget, epoch: bytes, start: int) -> None:
         self.start = start
         """Every message after this one is in here."""
+        self.is_held = False
+        """Whether it is the only place where some of it is, so that nothing may be let go."""
         self._budget = budget
         self._epoch = epoch
         self._seqs: list[int] = []
@@ -80,6 +88,18 @@ class Tail:
         """Give the sequence numbers of the messages between two places."""
         return self._seqs[bisect_right(self._seqs, after) : bisect_right(self._seqs, reached)]
 
+    def hold(self, epoch: bytes) -> None:
+        """Keep everything, and mark what comes with another epoch."""
+        self.is_held = True
+        self._epoch = epoch
+
+    def let_go(self, epoch: bytes) -> None:
+        """Keep no more than usual again."""
+        self.is_held = False
+        self._epoch = epoch
+        if self._seqs:
+            self._trim()
+
     def drop(self) -> None:
         """Let all of it go."""
         if self._seqs:
@@ -97,7 +117,7 @@ class Tail:
 
     def _trim(self) -> None:
         over = self._ends[-1] - self._let_go - self._budget.tail_bytes
-        if over > self._budget.tail_bytes // 4:  # seldom, because each time moves what stays
+        if over > self._budget.tail_bytes // 4 and not self.is_held:  # seldom, because each time moves what stays
             self._cut(min(bisect_right(self._ends, self._let_go + over) + 1, len(self._seqs)))
 
     def _cut(self, count: int) -> None:

@@ -27,6 +27,15 @@ class Trouble(msgspec.Struct, frozen=True):
         return told
 
 
+def silence(method: str, session_id: str | None, silence_s: float) -> Trouble:
+    """Tell of an agent that gives no sign while it should open a session."""
+    about = f" of session {session_id}" if session_id else ""
+    return Trouble(
+        f"the agent has not answered {method}{about} and has sent nothing for {silence_s:g} s; "
+        "if it answers after all, the session can be opened then; else start the agent again"
+    )
+
+
 def death(died: ConnectionClosed, *, during: str = "") -> Trouble:
     """Tell of an agent whose output ended."""
     if not isinstance(died, ProcessDied):

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Raw
 
+from dragoman.errors import ErrorCode
 from dragoman.gateway.hub.envelope import fields_of, parse_list, string_of
 from dragoman.gateway.hub.request import Request
 from dragoman.gateway.hub.session import Session
@@ -33,6 +34,12 @@ class Turns:
         if viewer not in session.attachments:
             session.attach(viewer, session.journal.next_end)
             self._hub.asks.attached(session, viewer)
+        if not session.journal.recover():
+            problem = f"the conversation cannot be written down: there is no space for {session.journal.path}"
+            request.refuse(ErrorCode.INTERNAL_ERROR, f"{problem}; free some space on that disk, then send this again")
+            return
+        if not session.turns:
+            viewer.note_step(session.id)
         self._prompts += 1
         session.attachments[viewer].last_active = self._prompts
         self._desk.with_session(request, session, lambda: self._begin(request, session))

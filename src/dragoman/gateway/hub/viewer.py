@@ -6,6 +6,8 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Raw
+
 from dragoman.errors import ErrorCode
 from dragoman.gateway.hub.attachment import Attachment
 from dragoman.gateway.hub.envelope import make_error, make_result
@@ -48,13 +50,19 @@ class Viewer:
         self.read_only = read_only
         self.settings = hub.settings
         self.over_http = False
+        self.keeps_ids = False
+        """Whether it has named an event as the last that it has, and would do so again."""
         self.abilities: Abilities | None = None
         """What it said that it can do; None before `initialize`."""
+        self.greeting: Raw | None = None
+        """How it said so, unless it may only read: the agent is told what can be done by those who are there."""
         self.attachments: dict[str, Attachment] = {}
         self.asked: dict[bytes, Ask] = {}
         """Requests to it that it has not answered, by id."""
         self.calls: dict[bytes, bytes] = {}
         """Requests of it that are under way, by its id, with the id at the agent once they are there."""
+        self.terminal_names: dict[str, dict[str, str]] = {}
+        """By session: what it calls terminals that the agent calls otherwise."""
         self.is_greeting = False
         """Whether its `initialize` waits for the agent."""
         self._hub = hub
@@ -87,9 +95,11 @@ class Viewer:
 
     def connection_outlet(self, last_event_id: str | None) -> Outlet:
         """What belongs to no session, or answers the request that opens one."""
-        place = _read_event_id(last_event_id)
+        place = self._read_place(last_event_id)
         if place is not None and place[0] == self.id:
             self._lane.rewind(place[2])
+        else:
+            self._lane.reopen(keeps_ids=self.keeps_ids)
         return self._replace(Outlet(self._pull_connection, self._has_direct))
 
     def session_outlet(self, session_id: str, last_event_id: str | None) -> Outlet | None:
@@ -97,7 +107,8 @@ class Viewer:
         attachment = self._attachment(session_id)
         if attachment is None:
             return None
-        self._go_back(attachment, _read_event_id(last_event_id))
+        self.note_use(session_id)
+        self._go_back(attachment, self._read_place(last_event_id))
         pull = partial(self._pull_session, attachment)
         outlet = Outlet(pull, attachment.has_more, self._wake_connection)
         if older := self._session_outlets.get(session_id):
@@ -131,26 +142,33 @@ class Viewer:
         """Run something beside."""
         self._hub.spawn(work)
 
-    def send(self, data: bytes, attachment: Attachment | None = None, after: int | None = None) -> None:
+    def send(
+        self,
+        data: bytes,
+        attachment: Attachment | None = None,
+        after: int | None = None,
+        *,
+        ask_id: bytes | None = None,
+    ) -> None:
         """Queue a message, in the stream of a session if there is one and behind what that has so far."""
         if attachment is not None and attachment.session is None:
             attachment = None
         if not self._takes_more(attachment):
             return
         if attachment is None or attachment.session is None:
-            self._lane.put(Direct(data))
+            self._lane.put(Direct(data, ask_id=ask_id))
             self._wake_connection()
         else:
-            attachment.put(data, attachment.session.journal.next_end if after is None else after)
+            attachment.put(data, attachment.session.journal.next_end if after is None else after, ask_id)
             self.wake(attachment)
 
-    def open_session(self, data: bytes, attachment: Attachment, after: int) -> None:
+    def open_session(self, data: bytes, attachment: Attachment, after: int, *, is_new: bool = False) -> None:
         """Queue the answer to a request that opened a session: over HTTP it belongs to the connection."""
         if not self.over_http:
             self.send(data, attachment, after)
             return
         if self._takes_more(None):
-            self._lane.put(Direct(data, after, gate=attachment))
+            self._lane.put(Direct(data, after, gate=attachment, reveals=attachment.session_id if is_new else None))
             self._wake_connection()
 
     def send_news(self, session_id: str, data: bytes) -> None:
@@ -178,6 +196,20 @@ class Viewer:
     ) -> None:
         """Answer a request of it with an error in words."""
         self.send(make_error(id_, code, problem, message=message), attachment)
+
+    def note_answer(self, ask_id: bytes, attachment: Attachment | None) -> None:
+        """Take note that it has the request that it answers."""
+        lane = self._lane if attachment is None else attachment
+        lane.confirm(lambda direct: direct.ask_id == ask_id)
+
+    def note_use(self, session_id: str) -> None:
+        """Take note that it has the answer that told it of a session."""
+        self._lane.confirm(lambda direct: direct.reveals == session_id)
+
+    def note_step(self, session_id: str) -> None:
+        """Take note that it goes on in a session, or is done with it: it has the end of its last turn there."""
+        if attachment := self.attachments.get(session_id):
+            attachment.confirm(lambda _: True)
 
     def has_room(self) -> bool:
         """Tell whether it takes what it is sent, so that it may be sent what it could do without."""
@@ -240,14 +272,19 @@ class Viewer:
             return None
         return self.attach(session_id)
 
+    def _read_place(self, last_event_id: str | None) -> tuple[str, int, int] | None:
+        place = _read_event_id(last_event_id)
+        self.keeps_ids = self.keeps_ids or place is not None
+        return place
+
     def _go_back(self, attachment: Attachment, place: tuple[str, int, int] | None) -> None:
-        if place is None:
-            return
-        epoch, seq, number = place
         if attachment.session is None:
-            attachment.resume_from = epoch, seq
-        elif attachment.session.has_place(epoch, seq):
-            attachment.move_to(seq, number)
+            if place is not None:
+                attachment.resume_from = place[:2]
+        elif place is not None and attachment.session.has_place(*place[:2]):
+            attachment.move_to(*place[1:])
+        else:
+            attachment.reopen(keeps_ids=self.keeps_ids)
 
     def _replace(self, outlet: Outlet) -> Outlet:
         if self._outlet is not None:
@@ -274,6 +311,7 @@ class Viewer:
 
     def _pull_connection(self, max_bytes: int) -> list[Event]:
         own = self.id.encode()
+        self._lane.sent = self._lane.number
         return [Event(direct.data, b"%b.0.%d" % (own, direct.number)) for direct in self._take_direct(max_bytes)]
 
     def _take_direct(self, max_bytes: int) -> list[Direct]:
@@ -286,10 +324,10 @@ class Viewer:
         return taken
 
     def _pull_session(self, attachment: Attachment, max_bytes: int) -> list[Event]:
-        attachment.arrived = attachment.cursor
+        attachment.note_sent()
         events, _ = attachment.pull(max_bytes, numbered=True)
         if not events:
-            attachment.arrived = attachment.cursor
+            attachment.note_sent()
         if self._lane.waiting:
             self._wake_connection()
         return events

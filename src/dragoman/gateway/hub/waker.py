@@ -3,8 +3,6 @@
 By `session/resume` where it can, else by `session/load`, whose replay is dropped because the journal has it.
 """
 
-import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
@@ -13,30 +11,14 @@ from dragoman.errors import ErrorCode
 from dragoman.gateway.hub.calls import Call
 from dragoman.gateway.hub.envelope import fields_of, make_request
 from dragoman.gateway.hub.session import Session
-from dragoman.gateway.hub.trouble import Trouble
+from dragoman.gateway.hub.trouble import Trouble, silence
+from dragoman.gateway.hub.watch import Watch
 from dragoman.wire import Message
-from dragoman.wire.message import parse_error
+from dragoman.wire.message import ErrorObject, parse_error
 
 if TYPE_CHECKING:
     from dragoman.gateway.hub.hub import Hub
     from dragoman.gateway.hub.viewer import Viewer
-
-
-class Alarm:
-    """Rings again and again until it is stopped."""
-
-    def __init__(self, every_s: float, ring: Callable[[], None]) -> None:
-        self._every_s = every_s
-        self._ring = ring
-        self._timer = asyncio.get_running_loop().call_later(every_s, self._go_off)
-
-    def stop(self) -> None:
-        """Ring no more."""
-        self._timer.cancel()
-
-    def _go_off(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(self._every_s, self._go_off)
-        self._ring()
 
 
 class Waker:
@@ -52,6 +34,12 @@ class Waker:
         session.waking = True
         session.shelved = False
         self._hub.keeper.when_ready(lambda: self._ask(session), lambda trouble: self._fail(session, trouble))
+
+    def logged_in(self) -> None:
+        """Bring those sessions back for which somebody had to log in."""
+        for session in self._hub.sessions.values():
+            if session.wants_login is not None and session.attachments:
+                self.wake(session)
 
     def withdraw(self, viewer: "Viewer", id_: bytes) -> None:
         """Answer a request that was cancelled before the agent saw it."""
@@ -72,33 +60,44 @@ class Waker:
         method = "session/resume" if offers.resume else "session/load"
         session.muted = not offers.resume
         session.live = True  # what it says from now on counts
-        alarm = Alarm(self._hub.settings.reload_timeout_s, lambda: self._time_out(session))
 
         def answered(message: Message, line: bytes) -> None:
             del line
-            alarm.stop()
             self._answered(session, message)
 
-        def failed(trouble: Trouble) -> None:
-            alarm.stop()
-            self._fail(session, trouble)
-
+        call = Call(method, answered, lambda trouble: self._fail(session, trouble))
+        silence_s = self._hub.settings.open_timeout_s
+        call.watch = Watch(silence_s, lambda: session.heard, lambda: self._fall_silent(session, call))
         params: dict[str, Any] = {"cwd": session.cwd, "mcpServers": [], **session.params, "sessionId": session.id}
-        self._hub.keeper.call(Call(method, answered, failed), lambda id_: make_request(id_, method, params))
+        self._hub.keeper.call(call, lambda id_: make_request(id_, method, params))
 
     def _answered(self, session: Session, message: Message) -> None:
         session.muted = session.waking = False
         if message.error is not UNSET:
-            error = parse_error(message.error)
-            said = f"{error.message}: {error.data}" if isinstance(error.data, str) else error.message
-            self._give_up(session, f"the agent could not take it up again: {said}")
+            self._refused(session, parse_error(message.error))
             return
         session.live = True
+        session.wants_login = None
         session.put_away = False
         session.keep_setup(fields_of(message.result))
         parked, session.parked = session.parked, []
         for waiting in parked:
             waiting.go_on()
+        self._hub.changed(session)
+
+    def _refused(self, session: Session, error: ErrorObject) -> None:
+        said = f"{error.message}: {error.data}" if isinstance(error.data, str) else error.message
+        if error.code != ErrorCode.AUTH_REQUIRED:
+            self._give_up(session, f"the agent could not take it up again: {said}")
+            return
+        session.live = False
+        session.wants_login = (
+            f"the agent wants somebody to log in before it takes session {session.id} up again ({said}); "
+            "send authenticate, then try again"
+        )
+        parked, session.parked = session.parked, []
+        for waiting in parked:
+            waiting.request.refuse(ErrorCode.AUTH_REQUIRED, session.wants_login)
         self._hub.changed(session)
 
     def _give_up(self, session: Session, reason: str) -> None:
@@ -120,8 +119,7 @@ class Waker:
             waiting.request.fail(trouble)
         self._hub.changed(session)
 
-    def _time_out(self, session: Session) -> None:
+    def _fall_silent(self, session: Session, call: Call) -> None:
         """Refuse what waited; the agent may still answer, and is not asked twice: its replay would be, too."""
-        timeout_s = self._hub.settings.reload_timeout_s
-        session.live = False
-        self._refuse(session, Trouble(f"the agent did not take session {session.id} up again within {timeout_s:g} s"))
+        call.is_awaited = session.live = False
+        self._refuse(session, silence(call.method, session.id, self._hub.settings.open_timeout_s))

@@ -149,6 +149,10 @@ MODES = {"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}
 
 
 def new(message):
+    if "new_waits" in SETTINGS:
+        do(None, {"until": SETTINGS["new_waits"]})
+    if "new_elicits" in SETTINGS:
+        request("elicitation/create", {"requestId": message["id"], "mode": "form", "message": "Who?"})
     COUNTER["session"] += 1
     session = f"s{os.getpid()}-{COUNTER['session']}"
     if STORE is not None:
@@ -165,6 +169,10 @@ def load(message):
     path = STORE / session if STORE else None
     if path is None or not path.exists():
         write({"id": message["id"], "error": {"code": -32002, "message": "no such session here", "data": session}})
+        return
+    if "login" in SETTINGS and not os.path.exists(SETTINGS["login"]):
+        error = {"code": -32000, "message": "Authentication required", "data": "the token is too old"}
+        write({"id": message["id"], "error": error})
         return
     if "load_waits" in SETTINGS:
         do(session, {"until": SETTINGS["load_waits"]})
@@ -187,6 +195,9 @@ def handle(message):  # noqa: C901 -- a list of methods
         case "session/delete":
             if STORE is not None:
                 (STORE / message["params"]["sessionId"]).unlink(missing_ok=True)
+            write({"id": message["id"], "result": {}})
+        case "authenticate":
+            Path(SETTINGS["login"]).touch()
             write({"id": message["id"], "result": {}})
         case "_elicit":
             params = {"requestId": message["id"], "mode": "form", "message": "Who?", "requestedSchema": {}}

@@ -1,0 +1,63 @@
+"""What `dragoman serve` finds out before anybody connects: it ends with 2, and says what to do."""
+
+import json
+
+import pytest
+
+from dragoman.cli import serve
+
+
+@pytest.fixture
+def refused(tmp_path, monkeypatch, capsys):
+    """Start it with these arguments, and give what it said against them."""
+    monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+    def start(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            serve.main(["--port", "0", *arguments])
+        assert ended.value.code == 2
+        assert not (tmp_path / "home").exists()
+        return capsys.readouterr().err
+
+    return start
+
+
+def test_a_model_that_does_not_exist(refused):
+    said = refused("--model", "nope")
+    assert "there is no model 'nope'" in said
+    assert "expected guide" in said
+
+
+def test_a_default_model_that_does_not_exist(refused, monkeypatch):
+    monkeypatch.setenv("DRAGOMAN_MODEL", "nope")
+    assert "there is no model 'nope'" in refused()
+
+
+def test_an_agent_file_that_is_not_there(refused, tmp_path):
+    assert "there is no such file" in refused("--agent", str(tmp_path / "none.yaml"))
+
+
+def test_an_agent_file_that_is_wrong(refused, tmp_path):
+    (tmp_path / "agent.yaml").write_text("model: nope\n")
+    assert "nope" in refused("--agent", "agent.yaml")
+    (tmp_path / "agent.yaml").write_text("[")
+    assert "agent.yaml" in refused("--agent", "agent.yaml")
+
+
+def test_a_command_that_is_not_there_or_may_not_be_executed(refused, tmp_path):
+    assert "there is no command no-such-agent; give its full path" in refused("--", "no-such-agent", "--acp")
+    assert "there is no command nowhere/agent" in refused("--", "nowhere/agent", "--acp")
+    (tmp_path / "plain").write_text("")
+    assert "chmod +x" in refused("--", str(tmp_path / "plain"))
+
+
+def test_any_agent_of_a_file(refused, tmp_path):
+    path = tmp_path / "agents.json"
+    good = {"command": "sh"}
+    path.write_text(json.dumps({"agents": {"good": good, "bad": {"command": "no-such-agent"}}}))
+    assert "agent bad: there is no command no-such-agent" in refused("--agents", str(path))
+    path.write_text(json.dumps({"agents": {"good": good, "bad": {"command": "sh", "cwd": "nowhere"}}}))
+    said = refused("--agents", str(path))
+    assert "agent bad: its cwd" in said
+    assert "is no directory" in said
