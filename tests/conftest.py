@@ -1,7 +1,34 @@
+import itertools
+import os
+import signal
+import sys
+
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The suite starts the program well over a thousand times: it is compiled once, whatever the shell that runs it says.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# A shell that runs the suite in the background has it ignore SIGINT, and the programs that it starts would as well.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long an example takes, or is made, says only what else the machine does.
+settings.register_profile("dragoman", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("dragoman")
+
+
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory):
+    """Names of homes: pytest's own numbering looks through all that were before, and every test takes one."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in itertools.count())
 
 
 @pytest.fixture(autouse=True)
-def a_home_of_its_own(tmp_path_factory, monkeypatch):
+def a_home_of_its_own(homes, monkeypatch):
     """No test, and no child of one, touches the sessions of whoever runs the tests."""
-    monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path_factory.mktemp("home")))
+    home = next(homes)
+    home.mkdir(mode=0o700)
+    monkeypatch.setenv("DRAGOMAN_HOME", str(home))

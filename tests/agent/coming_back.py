@@ -115,7 +115,7 @@ async def raw_client(home, script):
     """Our agent with nothing but lines on its other side."""
     near, far = memory_pair()
     model = parse_script(script, "f")
-    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(50), asyncio.TaskGroup() as tasks:
         tasks.create_task(Agent(far, lambda: FileStore(home), lambda: Setup(home, model=model)).serve())
         async with raw_end(near) as end:
             await end.ask({"id": 0, "method": "initialize", "params": {"protocolVersion": 1}})

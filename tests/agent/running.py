@@ -15,7 +15,7 @@ from dragoman.wire import memory_pair
 async def running_agent(home, script="- - text: hello\n", *, model=None, store=None, **options):
     near, far = memory_pair()
     model = model or parse_script(script, "test.yaml")
-    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(50), asyncio.TaskGroup() as tasks:
         tasks.create_task(Agent(far, lambda: store or FileStore(home), lambda: Setup(home, model=model)).serve())
         async with ScriptedClient(near, **options) as client:
             yield client

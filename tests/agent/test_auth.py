@@ -44,7 +44,7 @@ async def agent_with(home, name=MODEL, **options):
     near, far = memory_pair()
     model = provider_model(name, ProviderOptions(retry=AT_ONCE))
     agent = Agent(far, lambda: FileStore(home), lambda: Setup(home, model=model), lambda: find_auth(name, str(home)))
-    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(50), asyncio.TaskGroup() as tasks:
         tasks.create_task(agent.serve())
         async with ScriptedClient(near, **options) as client:
             yield client, await client.initialize()

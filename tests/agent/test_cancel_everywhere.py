@@ -330,6 +330,7 @@ def nothing_goes_wrong_unseen(caplog):
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
+@pytest.mark.timeout(180)  # dozens of turns, each with an agent of its own
 @pytest.mark.parametrize("kind", CHEAP)
 async def test_a_turn_can_be_cancelled_wherever_it_waits(kind, tmp_path):
     await at_every_point(tmp_path, kind, Steps, cancel)

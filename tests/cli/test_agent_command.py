@@ -49,7 +49,7 @@ def test_a_session_can_be_held_over_a_pipe(tmp_path):
         agent.stdin.write(lines({"id": 2, "method": "session/prompt", "params": prompt}))
         agent.stdin.close()
         title, *updates, answer = map(json.loads, agent.stdout)
-        assert agent.wait(10) == 0
+        assert agent.wait(30) == 0
     assert title["params"]["update"]["title"] == "go"
     assert [update["params"]["update"]["content"]["text"] for update in updates] == ["hi"] * 3
     assert answer["result"] == {"stopReason": "end_turn"}
@@ -64,7 +64,7 @@ def test_a_signal_ends_it_quietly(number):
         agent.stdin.flush()
         agent.stdout.readline()
         os.kill(agent.pid, number)
-        assert agent.wait(10) == 128 + number
+        assert agent.wait(30) == 128 + number
         assert agent.stderr.read() == ""
 
 

@@ -20,7 +20,7 @@ import pytest
 from dragoman.cli.chatting.view import MARK
 from dragoman.testing import dump_turns, steps
 
-DEADLINE_S = 20
+DEADLINE_S = 30
 CTRL_C, CTRL_D, ALT_ENTER, TAB, UP = "\x03", "\x04", "\x1b\r", "\t", "\x1b[A"
 _OURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(8)

@@ -63,7 +63,7 @@ class Terminal:
         while self._read():
             pass
         os.close(self._ours)
-        return self.process.wait(10)
+        return self.process.wait(30)
 
     def _read(self):
         try:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from dragoman.errors import ErrorCode, RemoteError
 from dragoman.proc import EVERYTHING, Supervisor
@@ -19,9 +20,14 @@ KEY = "sk-canary-19ab44f0"
 AT_ONCE = {"retry-after-ms": "1"}
 
 
+VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "DRAGOMAN_MODEL")
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch):
-    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "DRAGOMAN_MODEL"):
+    for variable in VARIABLES:
         monkeypatch.delenv(variable, raising=False)
 
 
@@ -33,23 +39,79 @@ def write_agent_file(name, url=None, *more):
 
 
 @asynccontextmanager
-async def session_with_agent(cwd, *options, decide=lambda _: "allow"):
-    async with asyncio.timeout(50), Supervisor() as supervisor:
-        child = await supervisor.start([*DRAGOMAN, "agent", *options], inherit=EVERYTHING)
+async def running_agent(decide=lambda _: "allow"):
+    async with Supervisor() as supervisor:
+        child = await supervisor.start([*DRAGOMAN, "agent"], inherit=EVERYTHING)
         transport = StdioTransport(*child.take_stdio(), explain_end=child.death)
         async with ScriptedClient(transport, decide=decide) as client:
             await client.initialize()
-            yield client, await client.new_session(str(cwd))
+            yield client
 
 
 @asynccontextmanager
-async def session(cwd, *answers, wire=None, more=(f"  api_key: {KEY}",), **options):
+async def session_with_agent(cwd):
+    async with asyncio.timeout(50), running_agent() as client:
+        yield client, await client.new_session(str(cwd))
+
+
+@asynccontextmanager
+async def session(cwd, *answers, wire=None, more=(f"  api_key: {KEY}",)):
     """A session with an agent whose file leads to a provider with these answers."""
     wire = wire or Chat()
     async with loopback(*answers) as provider:
         write_agent_file(wire.model, provider.url + wire.base_path, *more)
-        async with session_with_agent(cwd, **options) as (client, session_id):
+        async with session_with_agent(cwd) as (client, session_id):
             yield provider, client, session_id
+
+
+class SharedAgent:
+    """An agent and its provider for the tests that need none of their own; each has a session to itself."""
+
+    def __init__(self, home, provider):
+        self.home = home
+        self._provider = provider
+        self._decide = None
+
+    @asynccontextmanager
+    async def running(self):
+        async with running_agent(lambda asked: self._decide(asked)) as self._client:
+            yield self
+
+    async def session(self, cwd, *answers, decide=lambda _: "allow"):
+        self._decide = decide
+        self._provider.begin_anew(*answers)
+        self._client.updates.clear()
+        self._client.permissions.clear()
+        return self._provider, self._client, await self._client.new_session(str(cwd))
+
+
+@asynccontextmanager
+async def shared_agent(home):
+    with pytest.MonkeyPatch.context() as patch:
+        for variable in VARIABLES:
+            patch.delenv(variable, raising=False)
+        patch.setenv("DRAGOMAN_HOME", str(home))
+        async with loopback() as provider:
+            write_agent_file(Chat.model, provider.url + Chat.base_path, f"  api_key: {KEY}")
+            async with SharedAgent(home, provider).running() as shared:
+                yield shared
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def agent(tmp_path_factory):
+    started, leave = asyncio.get_running_loop().create_future(), asyncio.Event()
+
+    async def keep():
+        """In a task of its own: the setup of a fixture and its teardown are two."""
+        async with shared_agent(tmp_path_factory.mktemp("home")) as shared:
+            started.set_result(shared)
+            await leave.wait()
+
+    keeping = asyncio.create_task(keep())
+    await asyncio.wait([started, keeping], return_when=asyncio.FIRST_COMPLETED)
+    yield started.result() if started.done() else keeping.result()
+    leave.set()
+    await keeping
 
 
 def of(kind, client):
@@ -60,20 +122,17 @@ def thoughts_of(client):
     return "".join(update.content.text for update in of(v1.AgentThoughtChunk, client))
 
 
-async def test_a_prompt_is_answered_as_the_words_come(tmp_path):
+async def test_a_prompt_is_answered_as_the_words_come(agent, tmp_path):
     wire = Chat()
-    async with session(tmp_path, wire.reply(("thought", "Hm."), ("text", "Hel", "lo ", "you"), usage=(120, 45))) as (
-        provider,
-        client,
-        session_id,
-    ):
-        answer = await client.prompt(session_id, "hi")
-        assert answer.stop_reason == "end_turn"
-        assert answer.usage == v1.Usage(total_tokens=165, input_tokens=120, output_tokens=45)
-        assert [chunk.content.text for chunk in of(v1.AgentMessageChunk, client)] == ["Hel", "lo ", "you"]
-        assert thoughts_of(client) == "Hm."
-        [usage] = of(v1.UsageUpdate, client)
-        assert (usage.used, usage.size, usage.cost) == (165, 32_768, None)
+    reply = wire.reply(("thought", "Hm."), ("text", "Hel", "lo ", "you"), usage=(120, 45))
+    provider, client, session_id = await agent.session(tmp_path, reply)
+    answer = await client.prompt(session_id, "hi")
+    assert answer.stop_reason == "end_turn"
+    assert answer.usage == v1.Usage(total_tokens=165, input_tokens=120, output_tokens=45)
+    assert [chunk.content.text for chunk in of(v1.AgentMessageChunk, client)] == ["Hel", "lo ", "you"]
+    assert thoughts_of(client) == "Hm."
+    [usage] = of(v1.UsageUpdate, client)
+    assert (usage.used, usage.size, usage.cost) == (165, 32_768, None)
     [request] = provider.requests
     assert request.path == wire.path
     assert request.headers["authorization"] == f"Bearer {KEY}"
@@ -81,94 +140,106 @@ async def test_a_prompt_is_answered_as_the_words_come(tmp_path):
     assert "You are dragoman" in request.body["messages"][0]["content"]
 
 
-async def test_the_cost_is_told_where_it_is_known(tmp_path):
-    wire = Anthropic()
-    async with session(tmp_path, wire.reply(("text", "Hi"), usage=(1_000, 100)), wire=wire) as (_, client, session_id):
-        await client.prompt(session_id, "hi")
-        [usage] = of(v1.UsageUpdate, client)
-        assert (usage.used, usage.size) == (1_100, 1_000_000)
+def file_writing(wire):
+    call = ("call", "c1", "write_file", '{"path": "notes.txt", ', '"content": "buy milk\\n"}')
+    return [
+        wire.reply(("text", "I write it."), call, finish="tools", usage=(500, 50)),
+        wire.reply(("text", "Done."), usage=(1_000, 100)),
+    ]
+
+
+async def check_file_writing(provider, client, session_id, cwd):
+    """Prompt, and look at all that comes of the answers above."""
+    assert (await client.prompt(session_id, "write it")).stop_reason == "end_turn"
+    assert client.text() == "I write it.Done."
+    [permission] = client.permissions
+    [diff] = permission.tool_call.content
+    assert (diff.path, diff.new_text) == (str(cwd / "notes.txt"), "buy milk\n")
+    [announced] = of(v1.ToolCall, client)
+    assert announced.status == "pending"
+    assert of(v1.ToolCallProgress, client)[-1].status == "completed"
+    assert (cwd / "notes.txt").read_text() == "buy milk\n"
+    assert len(provider.requests) == 2
+
+
+async def test_a_file_is_written_once_the_person_allows_it(agent, tmp_path):
+    await check_file_writing(*await agent.session(tmp_path, *file_writing(Chat())), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("wire", "size"),
+    [pytest.param(Anthropic(), 1_000_000, id="Anthropic"), pytest.param(Google(), 32_768, id="Google")],
+)
+async def test_other_providers_write_a_file_too_and_the_cost_is_told_where_it_is_known(wire, size, tmp_path):
+    async with session(tmp_path, *file_writing(wire), wire=wire) as (provider, client, session_id):
+        await check_file_writing(provider, client, session_id, tmp_path)
+        usage = of(v1.UsageUpdate, client)[-1]
+        assert (usage.used, usage.size) == (1_100, size)
         assert usage.cost.currency == "USD"
         assert usage.cost.amount > 0
 
 
-@pytest.mark.parametrize("wire", [Chat(), Anthropic(), Google()], ids=lambda wire: type(wire).__name__)
-async def test_a_file_is_written_once_the_person_allows_it(wire, tmp_path):
-    call = ("call", "c1", "write_file", '{"path": "notes.txt", ', '"content": "buy milk\\n"}')
-    answers = [wire.reply(("text", "I write it."), call, finish="tools"), wire.reply(("text", "Done."))]
-    async with session(tmp_path, *answers, wire=wire) as (provider, client, session_id):
-        assert (await client.prompt(session_id, "write it")).stop_reason == "end_turn"
-        assert client.text() == "I write it.Done."
-        [permission] = client.permissions
-        [diff] = permission.tool_call.content
-        assert (diff.path, diff.new_text) == (str(tmp_path / "notes.txt"), "buy milk\n")
-        [announced] = of(v1.ToolCall, client)
-        assert announced.status == "pending"
-        assert of(v1.ToolCallProgress, client)[-1].status == "completed"
-    assert (tmp_path / "notes.txt").read_text() == "buy milk\n"
-    assert len(provider.requests) == 2
-
-
-async def test_a_denial_is_told_to_the_model(tmp_path):
+async def test_a_denial_is_told_to_the_model(agent, tmp_path):
     wire = Chat()
     call = ("call", "c1", "write_file", '{"path": "notes.txt", "content": "x"}')
     answers = [wire.reply(call, finish="tools"), wire.reply(("text", "Then not."))]
-    async with session(tmp_path, *answers, decide=lambda _: "reject") as (provider, client, session_id):
-        assert (await client.prompt(session_id, "write it")).stop_reason == "end_turn"
-        assert client.text() == "Then not."
+    provider, client, session_id = await agent.session(tmp_path, *answers, decide=lambda _: "reject")
+    assert (await client.prompt(session_id, "write it")).stop_reason == "end_turn"
+    assert client.text() == "Then not."
     assert not (tmp_path / "notes.txt").exists()
     result = provider.requests[1].body["messages"][-1]
     assert (result["role"], result["tool_call_id"]) == ("tool", "c1")
 
 
-async def test_a_linked_file_goes_with_the_prompt(tmp_path):
+async def test_a_linked_file_goes_with_the_prompt(agent, tmp_path):
     (tmp_path / "a b.txt").write_text("one\ntwo\n")
     wire = Chat()
-    async with session(tmp_path, wire.reply(("text", "I see."))) as (provider, client, session_id):
-        uri = f"{(tmp_path / 'a b.txt').as_uri()}#L2"
-        blocks = [{"type": "text", "text": "explain"}, {"type": "resource_link", "name": "a", "uri": uri}]
-        await client.connection.call_extension("session/prompt", {"sessionId": session_id, "prompt": blocks})
+    provider, client, session_id = await agent.session(tmp_path, wire.reply(("text", "I see.")))
+    uri = f"{(tmp_path / 'a b.txt').as_uri()}#L2"
+    blocks = [{"type": "text", "text": "explain"}, {"type": "resource_link", "name": "a", "uri": uri}]
+    await client.connection.call_extension("session/prompt", {"sessionId": session_id, "prompt": blocks})
     said = provider.requests[0].body["messages"][-1]["content"]
     assert said[-1]["text"] == f'<resource uri="{uri}">\ntwo\n\n</resource>'
 
 
-async def test_a_rate_limit_is_shown_and_waited_out(tmp_path):
+async def test_a_rate_limit_is_shown_and_waited_out(agent, tmp_path):
     limited = Refusal(429, "slow down", AT_ONCE)
-    async with session(tmp_path, limited, Chat().reply(("text", "Hi"))) as (provider, client, session_id):
-        assert (await client.prompt(session_id, "hi")).stop_reason == "end_turn"
-        assert "limits the rate of requests: slow down; trying again" in thoughts_of(client)
-        assert client.text() == "Hi"
+    provider, client, session_id = await agent.session(tmp_path, limited, Chat().reply(("text", "Hi")))
+    assert (await client.prompt(session_id, "hi")).stop_reason == "end_turn"
+    assert "limits the rate of requests: slow down; trying again" in thoughts_of(client)
+    assert client.text() == "Hi"
     assert len(provider.requests) == 2
 
 
 @pytest.mark.parametrize("before", [[], ["Half of "]], ids=["at once", "half-way"])
-async def test_a_dropped_connection_is_shown_and_asked_again(before, tmp_path):
+async def test_a_dropped_connection_is_shown_and_asked_again(agent, before, tmp_path):
     wire = Chat()
     dropped = wire.reply(("text", *before), end="drop") if before else Stream([], "drop")
-    async with session(tmp_path, dropped, wire.reply(("text", "All of it"))) as (_, client, session_id):
-        assert (await client.prompt(session_id, "hi")).stop_reason == "end_turn"
-        assert "was lost; trying again" in thoughts_of(client)
-        assert client.text() == "".join(before) + "All of it"
+    _, client, session_id = await agent.session(tmp_path, dropped, wire.reply(("text", "All of it")))
+    assert (await client.prompt(session_id, "hi")).stop_reason == "end_turn"
+    assert "was lost; trying again" in thoughts_of(client)
+    assert client.text() == "".join(before) + "All of it"
 
 
-async def test_the_next_request_does_not_hold_what_a_dropped_reply_said(tmp_path):
+async def test_the_next_request_does_not_hold_what_a_dropped_reply_said(agent, tmp_path):
     wire = Chat()
     answers = [wire.reply(("text", "Half of "), end="drop"), wire.reply(("text", "All of it"))]
-    async with session(tmp_path, *answers) as (provider, client, session_id):
-        await client.prompt(session_id, "hi")
-        await client.prompt(session_id, "and now?")
+    provider, client, session_id = await agent.session(tmp_path, *answers)
+    await client.prompt(session_id, "hi")
+    await client.prompt(session_id, "and now?")
     assert "Half of " not in str(provider.requests[-1].body["messages"])
 
 
-async def test_a_cancel_while_it_streams_hangs_up_and_the_session_goes_on(tmp_path):
+async def test_a_cancel_while_it_streams_hangs_up_and_the_session_goes_on(agent, tmp_path):
     wire = Chat()
     answers = [wire.reply(("text", "Once upon "), end="hang"), wire.reply(("text", "Hi"))]
-    async with session(tmp_path, *answers) as (provider, client, session_id):
-        turn = asyncio.create_task(client.prompt(session_id, "tell"))
-        await client.wait_for(lambda c: "Once" in c.text())
-        await client.cancel(session_id)
-        assert (await turn).stop_reason == "cancelled"
-        await provider.hung_up.wait()
-        assert (await client.prompt(session_id, "hi")).stop_reason == "end_turn"
+    provider, client, session_id = await agent.session(tmp_path, *answers)
+    turn = asyncio.create_task(client.prompt(session_id, "tell"))
+    await client.wait_for(lambda c: "Once" in c.text())
+    await client.cancel(session_id)
+    assert (await turn).stop_reason == "cancelled"
+    await provider.hung_up.wait()
+    assert (await client.prompt(session_id, "hi")).stop_reason == "end_turn"
 
 
 async def test_a_missing_key_asks_for_authentication(tmp_path):
@@ -180,18 +251,18 @@ async def test_a_missing_key_asks_for_authentication(tmp_path):
     assert "set OPENAI_API_KEY" in f"{caught.value.message} {caught.value.data}"
 
 
-async def test_a_wrong_key_says_what_to_do_and_does_not_show_it(tmp_path):
+async def test_a_wrong_key_says_what_to_do_and_does_not_show_it(agent, tmp_path):
     refusal = Refusal(401, f"Incorrect API key provided: {KEY}")
-    async with session(tmp_path, refusal) as (provider, client, session_id):
-        with pytest.raises(RemoteError) as caught:
-            await client.prompt(session_id, "hi")
-        said = f"{caught.value.message} {caught.value.data} {client.text()}"
+    provider, client, session_id = await agent.session(tmp_path, refusal)
+    with pytest.raises(RemoteError) as caught:
+        await client.prompt(session_id, "hi")
+    said = f"{caught.value.message} {caught.value.data} {client.text()}"
     assert caught.value.code == ErrorCode.AUTH_REQUIRED
     assert "did not accept the key: Incorrect API key provided" in said
     assert "set the model's api_key in the agent file" in said
     assert KEY not in said
     assert len(provider.requests) == 1
-    assert not any(KEY in log.read_text() for log in Path(os.environ["DRAGOMAN_HOME"]).rglob("*.jsonl"))
+    assert not any(KEY in log.read_text() for log in agent.home.rglob("*.jsonl"))
 
 
 async def test_a_key_may_come_from_the_environment(tmp_path, monkeypatch):

@@ -57,7 +57,7 @@ def test_the_answer_streams_as_it_comes():
         assert process.stdout.readline() == "first\n"
         assert process.poll() is None
         os.kill(process.pid, signal.SIGTERM)
-        assert process.wait(10) == 128 + signal.SIGTERM
+        assert process.wait(30) == 128 + signal.SIGTERM
 
 
 def test_a_dash_reads_the_prompt_from_stdin(tmp_path):
@@ -159,7 +159,7 @@ def test_when_the_time_is_up_the_turn_is_cancelled_and_the_code_is_124():
 
 
 def test_an_agent_that_says_nothing_is_out_of_time_as_well():
-    done = dragoman_run("hi", "--timeout", "0.5", "--", "sleep", "60")
+    done = dragoman_run("hi", "--timeout", "0.5", "--", "sh", "-c", "while read -r line; do :; done")
     assert done.returncode == 124
     assert "within 0.5 s" in done.stderr
 

@@ -54,7 +54,7 @@ class Terminal:
             pass
         assert self._modes() == self._modes_before
         os.close(self._ours)
-        return self.process.wait(10)
+        return self.process.wait(30)
 
     def _modes(self):
         return termios.tcgetattr(self._ours)[3] & (termios.ICANON | termios.ECHO)

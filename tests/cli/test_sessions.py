@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -33,21 +34,35 @@ def run(*arguments, command=None, **options):
     return subprocess.run(line, text=True, timeout=30, check=False, **options)
 
 
-@pytest.fixture
-def session_id(tmp_path):
-    """Let our own agent have a session with two turns."""
-    (tmp_path / "script.yaml").write_text(SCRIPT)
-    (tmp_path / "notes.txt").write_text("A note.\n")
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Where the session of our own agent works."""
+    return tmp_path_factory.mktemp("place")
+
+
+@pytest.fixture(scope="module")
+def made(place, tmp_path_factory):
+    """Let our own agent have a session with two turns, in a home from which each test has its copy."""
+    (place / "script.yaml").write_text(SCRIPT)
+    (place / "notes.txt").write_text("A note.\n")
+    home = tmp_path_factory.mktemp("home")
 
     async def talk():
-        agent_command = [sys.executable, "-m", "dragoman", "agent", "--model", f"script:{tmp_path}/script.yaml"]
-        async with connect(agent_command) as agent:
-            session = await agent.new_session(tmp_path)
+        agent_command = [sys.executable, "-m", "dragoman", "agent", "--model", f"script:{place}/script.yaml"]
+        async with connect(agent_command, env={"DRAGOMAN_HOME": str(home)}) as agent:
+            session = await agent.new_session(place)
             await session.ask("hello")
             await session.ask("read the notes")
             return session.id
 
-    return asyncio.run(talk())
+    return asyncio.run(talk()), home
+
+
+@pytest.fixture
+def session_id(made):
+    found, home = made
+    shutil.copytree(home, os.environ["DRAGOMAN_HOME"], dirs_exist_ok=True)
+    return found
 
 
 def listing(*pages):
@@ -79,12 +94,12 @@ def said(text, kind="agent_message_chunk"):
 # ── list ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_list_is_a_table_with_short_ids(session_id, tmp_path):
+def test_the_list_is_a_table_with_short_ids(session_id, place):
     done = run()
     head, row = done.stdout.splitlines()
     assert head.split() == ["ID", "TITLE", "UPDATED", "DIRECTORY"]
     assert row.startswith(f"{session_id[:8]}  hello  ")
-    assert row.endswith(str(tmp_path))
+    assert row.endswith(str(place))
     assert (done.stderr, done.returncode) == ("", 0)
 
 
@@ -94,17 +109,17 @@ def test_all_pages_are_listed_and_ids_are_as_long_as_tells_them_apart():
     assert [row.split()[0] for row in rows] == ["session-aa1", "session-aa2", "session-b"]
 
 
-def test_the_list_of_a_directory_has_no_others(session_id, tmp_path):
-    (tmp_path / "empty").mkdir()
-    assert session_id in run("list", "--cwd", ".", "--json", cwd=tmp_path).stdout
-    done = run("--cwd", "empty", cwd=tmp_path)
+def test_the_list_of_a_directory_has_no_others(session_id, place):
+    (place / "empty").mkdir(exist_ok=True)
+    assert session_id in run("list", "--cwd", ".", "--json", cwd=place).stdout
+    done = run("--cwd", "empty", cwd=place)
     assert (done.stdout, done.returncode) == ("", 0)
-    assert f"has no sessions in {tmp_path}/empty" in done.stderr
+    assert f"has no sessions in {place}/empty" in done.stderr
 
 
-def test_a_list_for_programs_is_json(session_id, tmp_path):
+def test_a_list_for_programs_is_json(session_id, place):
     [session] = json.loads(run("list", "--json").stdout)
-    assert (session["sessionId"], session["cwd"], session["title"]) == (session_id, str(tmp_path), "hello")
+    assert (session["sessionId"], session["cwd"], session["title"]) == (session_id, str(place), "hello")
 
 
 def test_a_title_cannot_move_the_cursor_or_break_the_table():
@@ -163,9 +178,9 @@ def test_show_does_nothing_to_the_terminal():
     assert "\x1b" not in shown
 
 
-def test_load_tells_what_is_there(session_id, tmp_path):
+def test_load_tells_what_is_there(session_id, place):
     loaded = json.loads(run("load", session_id, "--json").stdout)
-    assert (loaded["title"], loaded["cwd"], loaded["toolCalls"]) == ("hello", str(tmp_path), 1)
+    assert (loaded["title"], loaded["cwd"], loaded["toolCalls"]) == ("hello", str(place), 1)
     assert "toolCalls: 1" in run("load", session_id).stdout
 
 

@@ -15,6 +15,9 @@ from dragoman.testing import steps
 from dragoman.wire.peer import MAX_WARNINGS
 from tests.client.driving import END, agent_of, chunk, raw, scripted, session_with
 
+LISTEN = "while read -r line; do :; done"
+"""Takes whatever is said to it, says nothing, and ends with its stdin."""
+
 LOGIN = {
     "initialize": [
         [
@@ -128,7 +131,7 @@ async def test_a_program_that_prints_something_else_and_ends_is_no_agent():
 
 
 async def test_a_program_that_only_chats_is_no_agent():
-    error = await failure_of(["sh", "-c", "echo Welcome!; exec sleep 600"], NotAnAgent, start_timeout_s=1)
+    error = await failure_of(["sh", "-c", f"echo Welcome!; {LISTEN}"], NotAnAgent, start_timeout_s=2)
     assert "Welcome!" in str(error)
 
 
@@ -141,7 +144,7 @@ async def test_a_program_that_prints_without_end_is_warned_of_a_few_times(caplog
 
 
 async def test_a_program_that_says_nothing_is_given_up():
-    error = await failure_of(["sh", "-c", "echo loading >&2; exec sleep 600"], StartTimeout, start_timeout_s=1)
+    error = await failure_of(["sh", "-c", f"echo loading >&2; {LISTEN}"], StartTimeout, start_timeout_s=2)
     assert "start_timeout_s" in str(error)
     assert error.stderr_tail == "loading\n"
 

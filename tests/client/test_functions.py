@@ -159,7 +159,7 @@ async def asking(*servers):
     agent_routes.on_notification(MCP_NOTIFICATION, heard.append)
     inside.register(client_routes)
     capabilities = v1.AgentCapabilities(mcp_capabilities=WAYS["acp"])
-    async with asyncio.timeout(20), Connection(far, client_routes) as client, Connection(near, agent_routes) as agent:
+    async with asyncio.timeout(50), Connection(far, client_routes) as client, Connection(near, agent_routes) as agent:
         inside.attach(client)
         async with serve_functions(servers, capabilities, inside) as served:
             yield Bare(agent, heard), served.definition.server_id
@@ -321,7 +321,7 @@ async def answers(definition):
 
 
 async def until_silent(definition):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(50):
         while await answers(definition):
             pass
 

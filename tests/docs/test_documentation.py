@@ -56,9 +56,12 @@ def test_the_scripted_peers_in_the_docs_run():
         assert run(["sh", "-c", command]) == "Hello.\n"
 
 
-def test_the_programs_of_the_client_tutorial_run():
-    for program in blocks("docs/client.md", "python"):
-        run([sys.executable, "-W", "error", "-c", program])
+TUTORIAL = blocks("docs/client.md", "python")
+
+
+@pytest.mark.parametrize("number", range(len(TUTORIAL)))
+def test_the_programs_of_the_client_tutorial_run(number):
+    run([sys.executable, "-W", "error", "-c", TUTORIAL[number]])
 
 
 def test_three_tasks_are_evaluated_as_the_docs_show():

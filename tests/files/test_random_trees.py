@@ -4,6 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,9 @@ from dragoman.files import Boundary, PathError
 from dragoman.files.kernel import is_available
 from dragoman.files.opener import KernelOpener, WalkingOpener
 
+pytestmark = pytest.mark.soak
+
+SOAK = bool(os.environ.get("DRAGOMAN_SOAK"))
 NAMES = ["a", "b", "c"]
 TOPS = ["root", "root_evil", "second", "outside"]
 INSIDE = ("root", "second")
@@ -67,7 +71,7 @@ def leaves_by_words(path):
     return False
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=2000 if SOAK else 100)
 @given(trees, st.lists(paths, min_size=1, max_size=12))
 def test_what_is_read_is_beneath_a_root_and_what_the_path_means(tree, tried):
     with tempfile.TemporaryDirectory() as directory:
@@ -95,7 +99,7 @@ inner_trees = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=1000 if SOAK else 60)
 @given(inner_trees, inner_paths, st.sampled_from(["", "{top}/root/"]))
 def test_what_stays_inside_is_not_refused(tree, path, prefix):
     with tempfile.TemporaryDirectory() as directory:

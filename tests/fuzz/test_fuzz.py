@@ -9,7 +9,7 @@ import pytest
 from tests.fuzz import campaign
 from tests.fuzz.targets import TARGETS
 
-SECONDS = 3
+SECONDS = 2
 MIN_INPUTS = 30
 """A few seconds make thousands, on a machine that is busy with other tests hundreds; fewer means nothing was fuzzed."""
 

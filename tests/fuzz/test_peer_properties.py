@@ -2,11 +2,12 @@
 
 import asyncio
 import json
+import os
 import warnings
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.json import decode
@@ -41,7 +42,7 @@ ALLOWED_CODES = {
     "crash": {ErrorCode.INTERNAL_ERROR},
 }
 
-every_schedule = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+every_schedule = settings(max_examples=2000 if os.environ.get("DRAGOMAN_SOAK") else 120)
 
 
 class Tap:
@@ -217,6 +218,7 @@ def _quiet(caplog):
     caplog.set_level("CRITICAL", "dragoman")
 
 
+@pytest.mark.soak
 @every_schedule
 @given(SCHEDULES)
 @example([("call", 0, "tell"), ("notify", 1, "torn"), ("notify", 1, "slow"), ("call", 0, "tell")])
@@ -241,6 +243,7 @@ def test_every_call_is_answered_once_and_behind_the_notifications_before_it(sche
     run(scenario)
 
 
+@pytest.mark.soak
 @every_schedule
 @given(SCHEDULES, SIDES, st.booleans())
 @example([("call", 1, "wait"), ("call", 0, "wait"), ("deaf", 0, True)], 1, True)
@@ -265,6 +268,7 @@ def test_closing_at_any_moment_ends_every_call_and_leaves_nothing_behind(schedul
     run(scenario)
 
 
+@pytest.mark.soak
 @every_schedule
 @given(st.lists(st.tuples(SIDES, st.integers(1, 200_000), st.sampled_from(("quick", "slow"))), max_size=12), SIDES)
 def test_a_peer_that_is_not_read_waits_and_loses_nothing(messages, deaf):

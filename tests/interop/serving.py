@@ -2,7 +2,9 @@
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
+import os
+import subprocess
+from contextlib import asynccontextmanager, contextmanager
 
 from dragoman.proc import EVERYTHING, Supervisor
 
@@ -16,3 +18,14 @@ async def served(command, **options):
         with open(read_fd, "rb") as output, open(write_fd, "wb"):
             yield json.loads(await asyncio.to_thread(output.readline))
             await child.stop(grace_s=0)
+
+
+@contextmanager
+def standing(command, home):
+    """Start one that several tests share, with a home of its own."""
+    environment = {**os.environ, "DRAGOMAN_HOME": str(home)}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as server:
+        try:
+            yield json.loads(server.stdout.readline())
+        finally:
+            server.terminate()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import subprocess
 import sys
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from dragoman.testing import steps
 from tests.interop.bridge import bridge, scripted_bridge
 from tests.interop.peers import PEERS, node_peer, python_peer
-from tests.interop.serving import served
+from tests.interop.serving import standing
 
 pytestmark = [
     pytest.mark.parametrize("client", [python_peer("python_url_client.py"), node_peer("typescript_url_client.mjs")]),
@@ -26,11 +27,32 @@ SCRIPT = """
 """
 
 
-@pytest.fixture
-def ours(tmp_path):
-    script = tmp_path / "script.yaml"
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ours")
+    script = folder / "script.yaml"
     script.write_text(SCRIPT)
-    return bridge(sys.executable, "-m", "dragoman", "agent", "--model", f"script:{script}")
+    command = bridge(sys.executable, "-m", "dragoman", "agent", "--model", f"script:{script}")
+    with standing(command, folder) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def asking(tmp_path_factory):
+    """In front of an agent that asks for permission in each turn."""
+    with standing(scripted_bridge([steps.AskPermission()]), tmp_path_factory.mktemp("asking")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def made(ours, tmp_path_factory):
+    """A session that the Python SDK has made over WebSocket."""
+    cwd = str(tmp_path_factory.mktemp("made"))
+    options = ["--cwd", cwd, "--prompt", "hi", "--", "websocket", ours["acp"], ours["token"]]
+    done = subprocess.run(
+        [sys.executable, PEERS / "python_url_client.py", *options], stdout=subprocess.PIPE, check=True
+    )
+    return {**json.loads(done.stdout), "cwd": cwd}
 
 
 async def converse(client, way, server, cwd, *options):
@@ -54,59 +76,40 @@ def texts(updates):
     return [update["content"]["text"] for update in updates]
 
 
-async def test_a_prompt_arrives_whole_and_in_order(client, way, ours, tmp_path):
-    async with served(ours) as server:
-        report = await converse(client, way, server, tmp_path, "--prompt", "hi")
-        [prompt] = report["prompts"]
-        assert report["initialize"]["agentInfo"]["name"] == "dragoman"
-        assert texts(prompt["updates"]) == ["hm", "one ", "two"]
-        assert prompt["stopReason"] == "end_turn"
+async def test_a_prompt_arrives_whole_and_in_order_and_a_load_replays_it_and_goes_on(client, way, ours, tmp_path):
+    first = await converse(client, way, ours, tmp_path, "--prompt", "hi")
+    [prompt] = first["prompts"]
+    assert first["initialize"]["agentInfo"]["name"] == "dragoman"
+    assert texts(prompt["updates"]) == ["hm", "one ", "two"]
+    assert prompt["stopReason"] == "end_turn"
+    options = ("--load", first["sessionId"], "--prompt", "wait", "--cancel-after", "1")
+    second = await converse(client, way, ours, tmp_path, *options)
+    assert texts(second["loaded"]) == ["hi", "hm", "one ", "two"]
+    assert second["prompts"][0]["stopReason"] == "cancelled"
 
 
-async def test_a_running_turn_is_cancelled_and_the_session_goes_on(client, way, tmp_path):
-    agent = scripted_bridge([steps.Say("waiting"), steps.WaitForCancel()])
-    async with served(agent) as server:
-        report = await converse(client, way, server, tmp_path, "--prompt", "wait", "--cancel-after", "1")
-        assert report["prompts"][0]["stopReason"] == "cancelled"
+async def test_a_permission_request_is_answered(client, way, asking, tmp_path):
+    expected = {
+        "yes": ("end_turn", "outcome: selected yes"),
+        "no": ("end_turn", "outcome: selected no"),
+        "cancel": ("cancelled", "outcome: cancelled"),
+    }
+    options = [("--prompt", "go", "--answer", answer) for answer in expected]
+    reports = await asyncio.gather(*(converse(client, way, asking, tmp_path, *each) for each in options))
+    prompts = [prompt for report in reports for prompt in report["prompts"]]
+    said_last = [(prompt["stopReason"], prompt["updates"][-1]["content"]["text"]) for prompt in prompts]
+    assert said_last == list(expected.values())
+    assert [len(prompt["permissions"]) for prompt in prompts] == [1, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("answer", "outcome", "reason"),
-    [
-        ("yes", "outcome: selected yes", "end_turn"),
-        ("no", "outcome: selected no", "end_turn"),
-        ("cancel", "outcome: cancelled", "cancelled"),
-    ],
-)
-async def test_a_permission_request_is_answered(client, way, answer, outcome, reason, tmp_path):
-    async with served(scripted_bridge([steps.AskPermission()])) as server:
-        options = ("--prompt", "go", "--answer", answer)
-        [prompt] = (await converse(client, way, server, tmp_path, *options))["prompts"]
-        assert (prompt["stopReason"], prompt["updates"][-1]["content"]["text"]) == (reason, outcome)
-        assert len(prompt["permissions"]) == 1
+async def test_a_session_of_one_sdk_is_loaded_by_the_other(client, way, ours, made):
+    report = await converse(client, way, ours, made["cwd"], "--load", made["sessionId"])
+    assert texts(report["loaded"]) == ["hi", "hm", "one ", "two"]
 
 
-async def test_a_load_replays_the_conversation_and_goes_on(client, way, ours, tmp_path):
-    async with served(ours) as server:
-        first = await converse(client, way, server, tmp_path, "--prompt", "hi")
-        options = ("--load", first["sessionId"], "--prompt", "wait", "--cancel-after", "1")
-        second = await converse(client, way, server, tmp_path, *options)
-        assert texts(second["loaded"]) == ["hi", "hm", "one ", "two"]
-        assert second["prompts"][0]["stopReason"] == "cancelled"
-
-
-async def test_a_session_of_one_sdk_is_loaded_by_the_other(client, way, ours, tmp_path):
-    async with served(ours) as server:
-        maker = [sys.executable, str(PEERS / "python_url_client.py")]
-        first = await converse(maker, "websocket", server, tmp_path, "--prompt", "hi")
-        second = await converse(client, way, server, tmp_path, "--load", first["sessionId"])
-        assert texts(second["loaded"]) == ["hi", "hm", "one ", "two"]
-
-
-async def test_nobody_gets_in_without_the_token(client, way, tmp_path):
-    async with served(scripted_bridge([steps.Say("a")])) as server:
-        command = [*client, "--cwd", str(tmp_path), "--", way, server["acp"], "wrong"]
-        process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-        output, _ = await process.communicate()
-        assert process.returncode == 1
-        assert "401" in json.loads(output)["error"] or way == "websocket"
+async def test_nobody_gets_in_without_the_token(client, way, asking, tmp_path):
+    command = [*client, "--cwd", str(tmp_path), "--", way, asking["acp"], "wrong"]
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    output, _ = await process.communicate()
+    assert process.returncode == 1
+    assert "401" in json.loads(output)["error"] or way == "websocket"

@@ -55,28 +55,21 @@ def kinds(prompt):
     return [update["sessionUpdate"] for update in prompt["updates"]]
 
 
-def test_initialize_and_new_are_understood(client, our_agent, tmp_path):
-    report = converse(client, tmp_path, our_agent)
+def test_prompts_arrive_whole_and_in_order_and_a_running_turn_can_be_cancelled(client, our_agent, tmp_path):
+    options = ("--prompt", "hi", "--prompt", "wait", "--cancel-after", "1")
+    report = converse(client, tmp_path, our_agent, *options)
     assert report["initialize"]["protocolVersion"] == 1
     assert report["initialize"]["agentInfo"]["name"] == "dragoman"
     assert report["sessionId"]
-
-
-def test_a_prompt_with_updates_arrives_whole_and_in_order(client, our_agent, tmp_path):
-    [prompt] = converse(client, tmp_path, our_agent, "--prompt", "hi")["prompts"]
-    assert prompt["stopReason"] == "end_turn"
-    title, *chunks, usage = prompt["updates"]
+    told, cancelled = report["prompts"]
+    assert told["stopReason"] == "end_turn"
+    title, *chunks, usage = told["updates"]
     assert (title["sessionUpdate"], title["title"]) == ("session_info_update", "hi")
-    assert kinds(prompt)[1:4] == ["agent_thought_chunk", "agent_message_chunk", "agent_message_chunk"]
+    assert kinds(told)[1:4] == ["agent_thought_chunk", "agent_message_chunk", "agent_message_chunk"]
     assert [chunk["content"]["text"] for chunk in chunks] == ["hm", "one ", "two"]
     assert (usage["sessionUpdate"], usage["used"]) == ("usage_update", 11)
-
-
-def test_a_running_turn_can_be_cancelled(client, our_agent, tmp_path):
-    options = ("--prompt", "hi", "--prompt", "wait", "--cancel-after", "1")
-    _, prompt = converse(client, tmp_path, our_agent, *options)["prompts"]
-    assert prompt["stopReason"] == "cancelled"
-    assert prompt["updates"][-1]["content"]["text"] == "waiting"
+    assert cancelled["stopReason"] == "cancelled"
+    assert cancelled["updates"][-1]["content"]["text"] == "waiting"
 
 
 def test_a_load_replays_the_conversation_in_a_new_process(client, our_agent, tmp_path):

@@ -8,22 +8,25 @@ import pytest
 from dragoman.client import Done, Text, allow_all, connect_url, deny_all
 from dragoman.errors import RemoteError
 from tests.interop.peers import node_peer, python_peer
-from tests.interop.serving import served
+from tests.interop.serving import standing
 
-pytestmark = [
-    pytest.mark.parametrize("command", [python_peer("python_server.py"), node_peer("typescript_server.mjs")]),
-    pytest.mark.parametrize("transport", ["websocket", "http"]),
-]
+pytestmark = pytest.mark.parametrize("transport", ["websocket", "http"])
+
+
+@pytest.fixture(scope="module", params=[python_peer("python_server.py"), node_peer("typescript_server.mjs")])
+def server(request, tmp_path_factory):
+    with standing(request.param, tmp_path_factory.mktemp("home")) as started:
+        yield started
 
 
 @asynccontextmanager
-async def agent_at(command, transport, **options):
-    async with served(command) as server, connect_url(server["url"], transport=transport, **options) as agent:
+async def agent_at(server, transport, **options):
+    async with asyncio.timeout(50), connect_url(server["url"], transport=transport, **options) as agent:
         yield agent
 
 
-async def test_a_prompt_streams_in_order_before_its_answer(command, transport, tmp_path):
-    async with agent_at(command, transport) as agent:
+async def test_a_prompt_streams_in_order_before_its_answer(server, transport, tmp_path):
+    async with agent_at(server, transport) as agent:
         session = await agent.new_session(tmp_path)
         for _ in range(3):
             *chunks, done = [event async for event in session.prompt("hello")]
@@ -31,15 +34,15 @@ async def test_a_prompt_streams_in_order_before_its_answer(command, transport, t
             assert isinstance(done, Done)
 
 
-async def test_a_permission_request_is_answered(command, transport, tmp_path):
+async def test_a_permission_request_is_answered(server, transport, tmp_path):
     for policy, outcome in ((allow_all(), "outcome: selected yes"), (deny_all(), "outcome: selected no")):
-        async with agent_at(command, transport, policy=policy) as agent:
+        async with agent_at(server, transport, policy=policy) as agent:
             session = await agent.new_session(tmp_path)
             assert await session.ask("permission") == outcome
 
 
-async def test_a_running_turn_is_cancelled_and_the_session_goes_on(command, transport, tmp_path):
-    async with agent_at(command, transport) as agent:
+async def test_a_running_turn_is_cancelled_and_the_session_goes_on(server, transport, tmp_path):
+    async with agent_at(server, transport) as agent:
         session = await agent.new_session(tmp_path)
         async for event in session.prompt("wait"):
             if isinstance(event, Text):
@@ -48,22 +51,22 @@ async def test_a_running_turn_is_cancelled_and_the_session_goes_on(command, tran
         assert await session.ask("hello") == "one two three"
 
 
-async def test_sessions_side_by_side_do_not_mix(command, transport, tmp_path):
-    async with agent_at(command, transport) as agent:
+async def test_sessions_side_by_side_do_not_mix(server, transport, tmp_path):
+    async with agent_at(server, transport) as agent:
         sessions = [await agent.new_session(tmp_path) for _ in range(5)]
         answers = await asyncio.gather(*(session.ask("hello") for session in sessions))
         assert answers == ["one two three"] * 5
 
 
-async def test_a_load_is_whole_when_it_is_answered(command, transport, tmp_path):
-    async with agent_at(command, transport) as agent:
+async def test_a_load_is_whole_when_it_is_answered(server, transport, tmp_path):
+    async with agent_at(server, transport) as agent:
         for number in range(5):
             loaded = await agent.load_session(f"old-{number}", tmp_path)
             assert [event.text for event in loaded.history] == [f"{number} " for number in range(200)]
 
 
-async def test_a_loaded_session_goes_on(command, transport, tmp_path):
-    async with agent_at(command, transport) as agent:
+async def test_a_loaded_session_goes_on(server, transport, tmp_path):
+    async with agent_at(server, transport) as agent:
         loaded = await agent.load_session("old", tmp_path)
         if transport == "http" and agent.info.name == "python-sdk-agent":
             # It opens no stream for a session that it has not made itself, and takes no prompt without one.
@@ -73,8 +76,8 @@ async def test_a_loaded_session_goes_on(command, transport, tmp_path):
             assert await loaded.ask("hello") == "one two three"
 
 
-async def test_an_error_of_the_agent_reaches_us(command, transport, tmp_path):
-    async with agent_at(command, transport) as agent:
+async def test_an_error_of_the_agent_reaches_us(server, transport, tmp_path):
+    async with agent_at(server, transport) as agent:
         session = await agent.new_session(tmp_path)
         with pytest.raises(RemoteError) as caught:
             await session.ask("no such turn")

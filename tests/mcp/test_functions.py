@@ -306,7 +306,7 @@ async def test_what_wraps_a_coroutine_is_awaited():
 async def test_functions_run_side_by_side():
     together = threading.Barrier(2)
     threads = Threads()
-    tool = FunctionTool(lambda_named(lambda: together.wait(10) * 0))
+    tool = FunctionTool(lambda_named(lambda: together.wait(30) * 0))
     results = await asyncio.gather(*(tool.call({}, Progress(None), threads) for _ in range(2)))
     assert [result["content"][0]["text"] for result in results] == ["0", "0"]
 
@@ -318,7 +318,7 @@ async def test_only_so_many_plain_functions_run_at_a_time_and_a_cancelled_one_ke
 
     def hold():
         loop.call_soon_threadsafe(begun.set)
-        held.wait(10)
+        held.wait(30)
 
     first = asyncio.create_task(threads.run(hold))
     await begun.wait()

@@ -193,7 +193,7 @@ def post(definition, message, *, method="POST", path=None, body=None, **headers)
     address = urlsplit(definition.url)
     named = {**dict(definition.headers), **{name.replace("_", "-"): value for name, value in headers.items()}}
     given = {name: value for name, value in named.items() if value is not None}
-    with closing(http.client.HTTPConnection(address.netloc, timeout=20)) as connection:
+    with closing(http.client.HTTPConnection(address.netloc, timeout=30)) as connection:
         connection.request(method, path or address.path, body or (json.dumps(message) if message else None), given)
         response = connection.getresponse()
         return response.status, response.headers, response.read()

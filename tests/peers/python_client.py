@@ -19,7 +19,7 @@ from acp.schema import AllowedOutcome, DeniedOutcome, Implementation, Permission
 from pydantic import BaseModel
 
 QUIET_S = 0.2
-FIRST_UPDATE_LOOKS = 25
+FIRST_UPDATE_LOOKS = 100
 """Over HTTP the SDK opens the stream of a loaded session only once it has the answer."""
 TIMEOUT_S = 30
 OPTION_KIND = {"yes": "allow_", "no": "reject_"}

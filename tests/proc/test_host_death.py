@@ -4,13 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-
-import pytest
+from contextlib import ExitStack, contextmanager
 
 from tests.proc.processes import HERE, LOOPS, TREE_SIZE, alive, children_of, pids_in, wait_until, wait_until_gone
 
 
-def start_host(loop, file, end):
+def start_host(loop, end, file):
     command = [sys.executable, str(HERE / "host.py"), loop, str(file), end]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
@@ -25,35 +24,43 @@ def is_steward(pid):
         return b"import steward" in file.read()
 
 
-@pytest.mark.parametrize("end", ["exception", "cancellation", "sys.exit", "os._exit"])
-def test_nobody_stays_when_the_host_ends_by_its_own_doing(tmp_path, end):
-    with start_host("uvloop", tmp_path / "pids", end) as host:
-        pids = pids_in(tmp_path / "pids", count=TREE_SIZE) + steward_and_wardens(host)
-        host.stdin.write(b"now\n")
-        host.stdin.flush()
-        wait_until_gone(pids)
+@contextmanager
+def hosts(folder, *ways):
+    """Hosts side by side, for each takes seconds to end its tree; each with all whom it is to take along."""
+    with ExitStack() as stack:
+        files = [folder / f"pids-{number}" for number in range(len(ways))]
+        started = [stack.enter_context(start_host(*way, file)) for way, file in zip(ways, files, strict=True)]
+        yield [
+            (host, pids_in(file, count=TREE_SIZE) + steward_and_wardens(host))
+            for host, file in zip(started, files, strict=True)
+        ]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_nobody_stays_when_the_host_ends_normally_with_its_stdin(tmp_path, loop):
-    with start_host(loop, tmp_path / "pids", "normal") as host:
-        pids = pids_in(tmp_path / "pids", count=TREE_SIZE) + steward_and_wardens(host)
-        host.stdin.close()
-        wait_until_gone(pids)
-        assert host.wait() == 0
-        assert host.stderr.read() == b""
+def test_nobody_stays_when_the_host_ends_by_its_own_doing(tmp_path):
+    normal = [(loop, "normal") for loop in LOOPS]
+    others = [("uvloop", end) for end in ("exception", "cancellation", "sys.exit", "os._exit")]
+    with hosts(tmp_path, *normal, *others) as started:
+        for host, _ in started:
+            host.stdin.close()
+        for _, pids in started:
+            wait_until_gone(pids)
+        for host, _ in started[: len(normal)]:
+            assert host.wait() == 0
+            assert host.stderr.read() == b""
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGABRT])
-def test_nobody_stays_when_the_host_is_ended_by_a_signal(tmp_path, number):
-    with start_host("asyncio", tmp_path / "pids", "signal") as host:
-        pids = pids_in(tmp_path / "pids", count=TREE_SIZE) + steward_and_wardens(host)
-        host.send_signal(number)
-        wait_until_gone(pids)
+def test_nobody_stays_when_the_host_is_ended_by_a_signal_and_none_of_the_terminal_reaches_them(tmp_path):
+    numbers = [signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGABRT]
+    with hosts(tmp_path, *[("asyncio", "signal")] * len(numbers)) as started:
+        for (host, pids), number in zip(started, numbers, strict=True):
+            assert os.getpgid(host.pid) not in {os.getpgid(pid) for pid in pids}
+            host.send_signal(number)
+        for _, pids in started:
+            wait_until_gone(pids)
 
 
 def test_nobody_stays_when_a_fork_of_the_killed_host_still_holds_its_descriptors(tmp_path):
-    with start_host("asyncio", tmp_path / "pids", "forked") as host:
+    with start_host("asyncio", "forked", tmp_path / "pids") as host:
         fork = int(host.stdout.readline())
         pids = pids_in(tmp_path / "pids", count=TREE_SIZE) + steward_and_wardens(host)
         host.kill()
@@ -65,7 +72,7 @@ def test_nobody_stays_when_a_fork_of_the_killed_host_still_holds_its_descriptors
 
 
 def test_nobody_stays_when_host_and_steward_and_wardens_are_all_killed_but_for_whom_the_warden_had_adopted(tmp_path):
-    with start_host("asyncio", tmp_path / "pids", "signal") as host:
+    with start_host("asyncio", "signal", tmp_path / "pids") as host:
         pids = pids_in(tmp_path / "pids", count=TREE_SIZE)
         (program,) = [pid for pid in pids if os.getpgid(pid) == pid == os.getsid(pid) and stdin_is_a_pipe(pid)]
         for pid in [*steward_and_wardens(host), host.pid]:
@@ -80,12 +87,3 @@ def test_nobody_stays_when_host_and_steward_and_wardens_are_all_killed_but_for_w
 
 def stdin_is_a_pipe(pid):
     return os.readlink(f"/proc/{pid}/fd/0").startswith("pipe:")
-
-
-def test_keyboard_interrupt_of_the_terminal_does_not_reach_children_or_steward(tmp_path):
-    with start_host("asyncio", tmp_path / "pids", "signal") as host:
-        pids = pids_in(tmp_path / "pids", count=TREE_SIZE)
-        groups = {os.getpgid(pid) for pid in (*pids, *steward_and_wardens(host))}
-        assert os.getpgid(host.pid) not in groups
-        host.kill()
-        wait_until_gone(pids)

@@ -25,7 +25,13 @@ def validator(name):
 
 def is_valid(name, value):
     """Tell whether the schema takes a value as that definition."""
-    return validator(name).is_valid(value)
+    return _is_valid(name, json.dumps(value))
+
+
+@cache
+def _is_valid(name, text):
+    """Judge once: several tests ask about the same values, and each judgement takes a millisecond."""
+    return validator(name).is_valid(json.loads(text))
 
 
 def minimal(node):

@@ -23,7 +23,7 @@ from dragoman.wire import memory_pair
 async def connected(agent_routes=None, client_routes=None):
     near, far = memory_pair()
     async with (
-        asyncio.timeout(10),
+        asyncio.timeout(30),
         Connection(near, client_routes or Routes("client")) as to_agent,
         Connection(far, agent_routes or Routes("agent")) as to_client,
     ):

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import ErrorCode, InvalidParams, InvalidResult
@@ -293,7 +293,6 @@ def _mutations(name):
     return _known[name]
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(nearly_valid(), st.booleans())
 def test_anything_inside_a_message_is_taken_or_refused(case, lenient):
     method, raw = case
@@ -305,7 +304,6 @@ def test_anything_inside_a_message_is_taken_or_refused(case, lenient):
         assert is_valid(definition(method.params), json.loads(encode(decoded))) or lenient
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(METHODS), st.binary(max_size=40) | json_values.map(as_json), st.booleans())
 def test_any_bytes_are_taken_or_refused(method, raw, lenient):
     try:

@@ -35,7 +35,7 @@ async def give_up(call):
 
 async def until_free(call):
     """Call again and again while somebody else still lets go."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while True:
             try:
                 return await call()

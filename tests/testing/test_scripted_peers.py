@@ -12,7 +12,7 @@ from dragoman.wire import memory_pair
 @asynccontextmanager
 async def scripted_pair(*turns, **options):
     near, far = memory_pair()
-    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(50), asyncio.TaskGroup() as tasks:
         agent = ScriptedAgent(far, list(turns))
         tasks.create_task(agent.serve())
         async with ScriptedClient(near, **options) as client:

@@ -24,7 +24,7 @@ class RawEnd:
         self.transport.write(data + b"\n")
 
     async def receive(self):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             return json.loads(await self.lines.get())
 
     async def ask(self, data):

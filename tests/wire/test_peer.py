@@ -226,7 +226,7 @@ async def test_a_call_from_a_notification_handler_is_refused_instead_of_waiting_
 
     async with peer_and_raw_end(Calls()) as (peer, end, _):
         end.send({"method": "n"})
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             assert "start a task" in str(await raised.get())
 
 
@@ -240,7 +240,7 @@ async def test_a_task_started_by_a_notification_handler_may_call():
         async def call(self):
             results.put_nowait(await peer.call("echo", {"x": 1}))
 
-    async with two_peers(Spawns()) as (peer, opposite), asyncio.TaskGroup() as tasks, asyncio.timeout(10):
+    async with two_peers(Spawns()) as (peer, opposite), asyncio.TaskGroup() as tasks, asyncio.timeout(30):
         await opposite.notify("slow", {})
         assert decode(await results.get()) == {"x": 1}
 
@@ -311,7 +311,7 @@ async def test_a_notification_behind_a_request_finds_it_begun():
         def notification(self, method, params):
             begun.append(method)
 
-    async with peer_and_raw_end(Begins()) as (_, end, _), asyncio.timeout(10):
+    async with peer_and_raw_end(Begins()) as (_, end, _), asyncio.timeout(30):
         pair = b'{"jsonrpc":"2.0","id":%d,"method":"r%d"}\n{"jsonrpc":"2.0","method":"n%d"}\n'
         end.send(b"".join(pair % (n, n, n) for n in range(3)).rstrip())
         while len(begun) < 6:

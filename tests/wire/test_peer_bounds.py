@@ -85,7 +85,7 @@ async def test_every_pending_call_fails_when_the_other_side_goes():
         calls = [asyncio.ensure_future(catch(peer.call("m"))) for _ in range(10)]
         await end.receive()
         await end.transport.close()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             results = await asyncio.gather(*calls)
         assert all(isinstance(result, ConnectionClosed) for result in results)
         with pytest.raises(ConnectionClosed):
@@ -103,7 +103,7 @@ async def test_a_sender_that_waits_is_let_go_when_we_close():
         flooding = asyncio.ensure_future(catch(flood()))
         for _ in range(50):
             await asyncio.sleep(0)
-    assert isinstance(await asyncio.wait_for(flooding, 10), ConnectionClosed)
+    assert isinstance(await asyncio.wait_for(flooding, 30), ConnectionClosed)
 
 
 async def test_an_answer_that_came_before_the_end_is_delivered():
@@ -133,7 +133,7 @@ async def raw_end_and_peer(handler):
     async with raw_end(far) as end:
         async with Peer(near, handler) as peer:
             yield peer, end
-        await asyncio.wait_for(end.ended.wait(), 10)
+        await asyncio.wait_for(end.ended.wait(), 30)
 
 
 async def test_requests_that_came_before_the_end_are_answered():
@@ -146,7 +146,7 @@ async def test_requests_that_came_before_the_end_are_answered():
 
 async def test_a_wait_that_is_cancelled_from_outside_ends_the_peer_cleanly(caplog):
     caplog.set_level(logging.ERROR)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01), peer_and_raw_end() as (peer, _, _):
                 await peer.call("never answered")

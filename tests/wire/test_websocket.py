@@ -30,7 +30,7 @@ async def connected(handler=None, accept=None):
             await peer.wait_ended()
 
     async with (
-        asyncio.timeout(20),
+        asyncio.timeout(50),
         serve(accept or answer, "127.0.0.1", 0, max_size=MAX_FRAME_BYTES, compression=None) as server,
     ):
         port = server.sockets[0].getsockname()[1]

@@ -1,9 +1,11 @@
 """Whatever is said, and whatever tools there are: the guide answers, and what it calls fits the schema."""
 
 import asyncio
+import os
 
 import jsonschema
-from hypothesis import HealthCheck, given, settings
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.agent.models.message import ToolUse
@@ -14,6 +16,9 @@ from tests.agent.guide.test_foreign import PHRASES as FOREIGN_PHRASES
 from tests.agent.guide.test_phrases import PHRASES, TALK
 from tests.agent.guide.toolbox import BUILT_IN, FOREIGN
 
+pytestmark = pytest.mark.soak
+
+SOAK = bool(os.environ.get("DRAGOMAN_SOAK"))
 TOOLS = BUILT_IN + FOREIGN
 SAID = [row[0] for row in (*PHRASES, *FOREIGN_PHRASES, *STEPS)] + TALK
 WORDS = sorted(
@@ -117,19 +122,19 @@ def check(parts, tools):
             jsonschema.validate(use.arguments, schema)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=2000 if SOAK else 100)
 @given(PROMPTS)
 def test_any_text_gets_an_answer_or_a_call_that_fits(text):
     check(asyncio.run(reply([prompt(text)], TOOLS)), TOOLS)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=1000 if SOAK else 100)
 @given(PROMPTS, STRANGERS)
 def test_any_tools_are_called_as_their_schemas_say(text, tools):
     check(asyncio.run(reply([prompt(text)], tools)), tools)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=500 if SOAK else 30)
 @given(
     st.lists(PROMPTS, min_size=1, max_size=4),
     st.lists(st.text(max_size=60) | st.text(max_size=60).map(Exception), max_size=6),

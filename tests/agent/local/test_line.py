@@ -59,7 +59,7 @@ async def test_items_come_in_order_and_then_the_error():
     assert [await anext(items) for _ in range(200)] == list(range(200))
     with pytest.raises(ValueError, match="enough"):
         await anext(items)
-    assert stream.join(5)
+    assert stream.join(30)
 
 
 async def test_the_thread_is_never_far_ahead_and_stops_when_left():
@@ -75,7 +75,7 @@ async def test_the_thread_is_never_far_ahead_and_stops_when_left():
     assert await anext(items) == 0
     assert len(given) <= MAX_AHEAD + 2
     await items.aclose()
-    assert stream.join(5)
+    assert stream.join(30)
     assert len(given) <= MAX_AHEAD + 2
 
 
@@ -87,4 +87,4 @@ def test_a_closed_loop_ends_the_thread():
 
     stream = asyncio.run(leave())
     stream.stop()
-    assert stream.join(5)
+    assert stream.join(30)

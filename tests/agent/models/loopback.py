@@ -45,12 +45,16 @@ class Loopback:
     """The server; answers in the order that they were given, the last one again and again."""
 
     def __init__(self, answers):
-        self._answers = list(answers)
         self._connections = {}
+        self.url = ""
+        self.begin_anew(*answers)
+
+    def begin_anew(self, *answers):
+        """Forget what was asked, and have other answers from now on."""
+        self._answers = list(answers)
         self.requests: list[Request] = []
         self.arrived = asyncio.Event()
         self.hung_up = asyncio.Event()
-        self.url = ""
 
     @property
     def connection_count(self):

@@ -167,7 +167,7 @@ async def test_the_interval_of_thread_switches_is_as_before_after_an_import():
 
 async def test_waiting_for_an_import_can_be_cancelled_without_harm_to_the_others():
     gate = threading.Event()
-    loading = load_in_background(lambda: gate.wait(10))
+    loading = load_in_background(lambda: gate.wait(30))
     first, second = (asyncio.ensure_future(asyncio.wrap_future(loading)) for _ in range(2))
     first.cancel()
     gate.set()

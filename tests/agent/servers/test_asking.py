@@ -195,12 +195,12 @@ class Slow(Person):
     """Thinks for longer than a call may take."""
 
     async def _take(self, params, request):
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(1.1)
         return await super()._take(params, request)
 
 
 async def test_the_time_in_which_a_person_thinks_is_not_the_servers(place):
-    write_agent_file(place[1], limits={"mcp_call_timeout_s": 0.5})
+    write_agent_file(place[1], limits={"mcp_call_timeout_s": 1.0})
     server = stdio(elicit=QUESTION)
     async with talking(place, call("one__echo"), text(), servers=[server], capabilities=FORM) as (talk, _):
         Slow(talk.client, v1.ElicitationAcceptAction(content={"colour": "blue"}))

@@ -6,14 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-
-import pytest
+from contextlib import ExitStack
 
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_DELETE
 from tests.agent.servers.talking import begin, call, connected, in_file, stdio, talking, write_agent_file
 from tests.mcp.servers.commands import scripted, scripted_http
-from tests.proc.processes import alive, announced, eventually, pids_in, wait_until_gone
+from tests.proc.processes import PATIENCE_S, alive, announced, eventually, pids_in, wait_until_gone
 
 NASTY = {"ignore_sigterm": True, "ignore_eof": True, "fork": ["child", "session", "daemon"]}
 FAMILY = 4
@@ -30,19 +29,20 @@ async def families(files):
     return [pid for file in files for pid in await announced(file, FAMILY)]
 
 
-@pytest.mark.parametrize("way", ["close", "delete"])
-async def test_many_nasty_servers_are_gone_when_their_session_is(place, tmp_path, way):
+async def test_many_nasty_servers_are_gone_when_their_session_is_closed_or_deleted(place, tmp_path):
+    (tmp_path / "deleted").mkdir()
     files, servers = nasty(tmp_path, MANY)
-    async with talking(place, servers=servers) as (talk, _):
-        other = await begin(talk.client, place[0], stdio(pid_file=str(tmp_path / "other")))
-        await other.until()
-        pids = await families(files)
-        if way == "close":
-            await talk.close()
-        else:
-            await talk.client.connection.call(SESSION_DELETE, v1.DeleteSessionRequest(session_id=talk.id))
+    more_files, more_servers = nasty(tmp_path / "deleted", MANY)
+    async with talking(place, servers=servers) as (closed, _):
+        client = closed.client
+        deleted = await begin(client, place[0], *more_servers)
+        other = await begin(client, place[0], stdio(pid_file=str(tmp_path / "other")))
+        pids = await families([*files, *more_files])
+        deletion = client.connection.call(SESSION_DELETE, v1.DeleteSessionRequest(session_id=deleted.id))
+        await asyncio.gather(closed.close(), deletion)
         assert not any(alive(pid) for pid in pids)
         assert all(alive(pid) for pid in await announced(tmp_path / "other", 1))
+        await other.until()
 
 
 async def test_they_are_gone_when_the_connection_ends(place, tmp_path):
@@ -91,26 +91,32 @@ async def test_a_call_that_runs_when_the_session_is_closed_ends_with_it(place, t
         assert not any(alive(pid) for pid in await announced(tmp_path / "pids", 1))
 
 
-@pytest.mark.parametrize(
-    ("end", "code"),
-    [("eof", 0), (signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)],
-)
-def test_nobody_stays_when_the_agent_ends(place, tmp_path, end, code):
-    write_agent_file(place[1], {"own": in_file(scripted(pid_file=str(tmp_path / "own"), **NASTY))})
-    files, servers = nasty(tmp_path, 3)
-    command = [sys.executable, "-m", "dragoman", "agent"]
-    environment = {**os.environ, "DRAGOMAN_HOME": str(place[1])}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as agent:
-        given = [{"name": each.name, "command": each.command, "args": each.args, "env": []} for each in servers]
-        ask(agent, 1, "initialize", {"protocolVersion": 1})
-        ask(agent, 2, "session/new", {"cwd": str(place[0]), "mcpServers": given})
-        pids = [pid for file in [*files, tmp_path / "own"] for pid in pids_in(file, count=FAMILY)]
-        if end == "eof":
-            agent.stdin.close()
-        else:
-            agent.send_signal(end)
+def test_nobody_stays_when_the_agent_ends(tmp_path):
+    with ExitStack() as stack:
+        started = [started_agent(stack, tmp_path / name) for name in ("eof", "sigterm", "sigkill")]
+        pids = [pid for _, files in started for file in files for pid in pids_in(file, count=FAMILY)]
+        by_eof, by_sigterm, by_sigkill = agents = [agent for agent, _ in started]
+        by_eof.stdin.close()
+        by_sigterm.terminate()
+        by_sigkill.kill()
         wait_until_gone(pids)
-        assert agent.wait(30) == code
+        codes = [agent.wait(PATIENCE_S) for agent in agents]
+        assert codes == [0, 128 + signal.SIGTERM, -signal.SIGKILL]
+
+
+def started_agent(stack, folder):
+    """An agent with nasty servers of its client and of its file, and the files where they announce themselves."""
+    folder.mkdir()
+    write_agent_file(folder / "home", {"own": in_file(scripted(pid_file=str(folder / "own"), **NASTY))})
+    files, servers = nasty(folder, 3)
+    command = [sys.executable, "-m", "dragoman", "agent"]
+    environment = {**os.environ, "DRAGOMAN_HOME": str(folder / "home")}
+    agent = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+    stack.enter_context(agent)
+    given = [{"name": each.name, "command": each.command, "args": each.args, "env": []} for each in servers]
+    ask(agent, 1, "initialize", {"protocolVersion": 1})
+    ask(agent, 2, "session/new", {"cwd": str(folder), "mcpServers": given})
+    return agent, [*files, folder / "own"]
 
 
 def ask(agent, request_id, method, params):

@@ -94,15 +94,21 @@ def hostile_origin():
         thread.join()
 
 
-@pytest.fixture
-def context():
+@pytest.fixture(scope="module")
+def browser():
     path = next((found for name in BROWSERS if name and (found := shutil.which(name))), None)
     if path is None:
         pytest.skip("no Chromium is here; `scripts/browser` installs it or says what to do")
     with sync_playwright() as playwright:
         options = ["--no-sandbox"] if os.geteuid() == 0 else []
-        with playwright.chromium.launch(executable_path=path, args=options) as browser:
-            yield browser.new_context()
+        with playwright.chromium.launch(executable_path=path, args=options) as launched:
+            yield launched
+
+
+@pytest.fixture
+def context(browser):
+    with browser.new_context() as made:
+        yield made
 
 
 def test_a_page_of_another_port_gets_nothing_though_the_browser_is_logged_in(tmp_path, context, hostile_origin):
