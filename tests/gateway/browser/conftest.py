@@ -15,13 +15,12 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import async_playwright, expect
 
-from tests.gateway.browser.line import Line
+from tests.gateway.browser.ground import Ground
 from tests.gateway.browser.pages import SCREENSHOTS, composer
-from tests.gateway.browser.stage import Stage
-from tests.gateway.guard.serving import serving
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 DESK = {"width": 1280, "height": 800}
+THERE = re.compile("Connected|Working")
 
 expect.set_options(timeout=30_000)
 
@@ -50,33 +49,46 @@ async def browser():
         await launched.close()
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def stage():
-    """The agent, played by the test."""
-    made = Stage()
-    await made.open()
-    yield made
-    await made.close()
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def line():
-    """What the browser reaches the gateway by; the test can cut it."""
-    made = Line()
-    await made.open()
-    yield made
-    await made.close()
+@pytest_asyncio.fixture(loop_scope="session", scope="session")
+async def spare_grounds():
+    """Gateways that stand as if nobody had used them."""
+    spare = []
+    yield spare
+    for ground in spare:
+        await ground.close()
 
 
 @pytest.fixture
-def served(stage, line, tmp_path):
-    """A gateway before that agent."""
-    work = tmp_path / "work"
-    work.mkdir()
-    names = ["--allow-host", line.host, "--allow-origin", line.origin]
-    with serving(tmp_path / "home", "--cwd", str(work), *names, agent=stage.command) as running:
-        line.port_beyond = running.port
-        yield running
+def own_gateway():
+    """For tests that count what passed from the start, change the agent, or break it."""
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def ground(request, spare_grounds, tmp_path_factory):
+    """A gateway, the agent before it and the line to it."""
+    is_shared = "own_gateway" not in request.fixturenames
+    if is_shared and spare_grounds:
+        made = spare_grounds.pop()
+    else:
+        made = Ground()
+        await made.open(tmp_path_factory.mktemp("ground"))
+    yield made
+    if is_shared and made.is_as_it_was:
+        spare_grounds.append(made)
+    else:
+        await made.close()
+
+
+@pytest.fixture
+def stage(ground):
+    """The agent, played by the test."""
+    return ground.stage
+
+
+@pytest.fixture
+def line(ground):
+    """What the browser reaches the gateway by; the test can cut it."""
+    return ground.line
 
 
 class Faults(list):
@@ -124,22 +136,26 @@ class Visitor:
         self.faults.watch(page)
         await page.goto(self._origin + path)
         await expect(composer(page)).to_be_visible()
+        await expect(page.locator(".topbar-state")).to_contain_text(THERE)
         return page
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def visit(browser, served, line):
-    """`await visit(**options of the browser context)`: a page that the printed link let in."""
+async def visit(browser, ground):
+    """`await visit(**options of the browser context)`: a page that a link let in."""
     async with AsyncExitStack() as stack:
-        visitors = []
+        visitors, pages = [], []
 
         async def visit(path=None, **options):
             context = await browser.new_context(**{"viewport": DESK, "reduced_motion": "reduce", **options})
             stack.push_async_callback(context.close)
-            visitors.append(Visitor(context, line.origin))
-            return await visitors[-1].come(path or served.url.removeprefix(served.origin))
+            visitors.append(Visitor(context, ground.line.origin))
+            pages.append(await visitors[-1].come(path or ground.make_link()))
+            return pages[-1]
 
         yield visit
+        if pages:
+            await ground.clear(pages[0])
     assert [words for visitor in visitors for words in visitor.faults.unexpected] == []
 
 

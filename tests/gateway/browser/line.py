@@ -8,7 +8,7 @@ class Line:
 
     def __init__(self):
         self.port_beyond = None
-        self._is_cut = False
+        self.is_cut = False
         self._ends = set()
         self._passing = set()
 
@@ -24,15 +24,15 @@ class Line:
 
     def cut(self):
         """End every connection in the middle of whatever it does, and let no new one through."""
-        self._is_cut = True
+        self.is_cut = True
         for end in self._ends:
             end.transport.abort()
 
     def mend(self):
-        self._is_cut = False
+        self.is_cut = False
 
     async def _serve(self, reader, writer):
-        if self._is_cut:
+        if self.is_cut:
             writer.transport.abort()
             return
         reader_beyond, writer_beyond = await asyncio.open_connection("127.0.0.1", self.port_beyond)

@@ -10,7 +10,7 @@ PHONE = {"width": 390, "height": 844}
 
 
 def composer(page):
-    return page.get_by_label("Message", exact=True)
+    return page.get_by_role("textbox", name="Message", exact=True)
 
 
 async def say(page, text):

@@ -25,6 +25,7 @@ class Stage:
         self.starts = 0
         self.received = []
         self._prompts = asyncio.Queue()
+        self._open = set()
         self._cancels = asyncio.Queue()
         self._answers = {}
         self._asked = 0
@@ -54,7 +55,21 @@ class Stage:
         """Return the params of the last request of this method."""
         return next(message["params"] for message in reversed(self.received) if message.get("method") == method)
 
+    @property
+    def is_idle(self):
+        """Whether every prompt was answered, and every question of the agent."""
+        return not self._open and not self._answers and self._prompts.empty()
+
+    def forget(self):
+        """Begin anew, if nothing is under way; return whether it is so."""
+        self.received.clear()
+        while not self._cancels.empty():
+            self._cancels.get_nowait()
+        return self.is_idle
+
     def send(self, message):
+        if "method" not in message:
+            self._open.discard(message["id"])
         self._writer.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
     def crash(self, code=3, words="the agent fell over"):
@@ -94,6 +109,7 @@ class Stage:
         elif message["method"] == "session/cancel":
             self._cancels.put_nowait(message["params"]["sessionId"])
         elif message["method"] == "session/prompt":
+            self._open.add(message["id"])
             self._prompts.put_nowait(message)
         elif "id" in message:
             self._answer(message)
@@ -140,6 +156,10 @@ class Turn:
 
     def end(self, reason="end_turn"):
         self.stage.send({"id": self.id, "result": {"stopReason": reason}})
+
+    def refuse(self, message, **data):
+        """Answer with an error."""
+        self.stage.send({"id": self.id, "error": {"code": -32000, "message": message, "data": data}})
 
     def start_call(self, call_id="call-1", **fields):
         self.update("tool_call", toolCallId=call_id, **{"title": "Run the tests", "kind": "execute", **fields})

@@ -3,9 +3,12 @@
 import asyncio
 import re
 
+import pytest
 from playwright.async_api import expect
 
 from tests.gateway.browser.pages import agent_messages, card, say, session_path, shoot, user_messages
+
+TWO_LINES_PX = 30
 
 
 async def test_a_reload_in_the_middle_of_a_turn_shows_all_of_it_and_goes_on(page, stage):
@@ -47,7 +50,9 @@ async def test_a_second_tab_sees_the_same_and_one_answer_settles_both(page, stag
     await expect(agent_messages(other)).to_have_text("May I?")
     await expect(user_messages(other)).to_have_text("Fix it")
     await expect(page.locator(".session-viewers")).to_contain_text("2")
+    assert await page.locator(".session-meta").evaluate("meta => meta.offsetHeight") < TWO_LINES_PX
     await shoot(page, "two_viewers")
+    await card(page).hover()  # it stays in sight for whoever is at it
     await card(other).get_by_role("button", name="Reject").click()
     assert await asking == "no"
     await expect(card(page)).to_contain_text("Answered in another window: Reject")
@@ -56,6 +61,26 @@ async def test_a_second_tab_sees_the_same_and_one_answer_settles_both(page, stag
     turn.end()
     for tab in (page, other):
         await expect(agent_messages(tab).last).to_contain_text("No.")
+
+
+async def test_whoever_goes_to_another_session_is_no_longer_counted_and_misses_nothing(page, stage):
+    await say(page, "Go on")
+    turn = await stage.next_turn()
+    turn.title("The first")
+    turn.say("One. ")
+    other = await page.visitor.come(await session_path(page))
+    await expect(other.locator(".session-viewers")).to_contain_text("2")
+    await page.evaluate("dragoman.newSession()")
+    await expect(other.locator(".session-viewers")).to_have_count(0)
+    asking = asyncio.ensure_future(turn.ask())
+    await expect(card(other)).to_be_visible()
+    turn.say("Two.")
+    await expect(agent_messages(other)).to_have_text("One. Two.")
+    await page.get_by_role("button", name=re.compile("^The first")).click()
+    await expect(agent_messages(page)).to_have_text("One. Two.")
+    await card(page).get_by_role("button", name="Allow").click()
+    assert await asking == "yes"
+    turn.end()
 
 
 async def test_a_prompt_of_one_tab_is_seen_in_the_other(page, stage):
@@ -95,6 +120,7 @@ async def test_after_a_broken_network_nothing_is_lost_and_nothing_is_repeated(pa
     (await stage.next_turn()).end()
 
 
+@pytest.mark.usefixtures("own_gateway")
 async def test_a_crash_is_told_with_its_reason_and_the_conversation_goes_on(page, stage):
     await say(page, "Fall over")
     turn = await stage.next_turn()

@@ -1,6 +1,8 @@
 """A person talks with an agent: says something, reads the answer, allows, denies and stops."""
 
 import asyncio
+import base64
+import re
 import sys
 
 from playwright.async_api import expect
@@ -26,6 +28,12 @@ def read(path: str) -> list[str]:
 """
 
 CHANGE = {"type": "diff", "path": "/work/reader.py", "oldText": "one\ntwo\n", "newText": "one\nthree\n"}
+
+PICTURE = {
+    "name": "dot.gif",
+    "mimeType": "image/gif",
+    "buffer": base64.b64decode("R0lGODlhAQABAAAAACwAAAAAAQABAAACAkQBADs="),
+}
 
 
 async def test_a_first_message_begins_a_session_and_is_answered_in_markdown(page, stage):
@@ -144,6 +152,75 @@ async def test_everything_can_be_done_by_keys(page, stage):
     await page.keyboard.press("Alt+KeyS")
     for key in ("ArrowDown", "ArrowDown", "Home"):
         await page.keyboard.press(key)
+
+
+async def test_a_refused_message_is_given_back_and_its_error_stays_with_it(page, stage):
+    await page.locator("input[type=file]").set_input_files(PICTURE)
+    await say(page, "Do it")
+    (await stage.next_turn()).refuse("Not now", details="no key: set SOME_KEY")
+    await expect(page.get_by_role("alert").filter(has_text="Not now: no key: set SOME_KEY")).to_be_visible()
+    await expect(composer(page)).to_have_value("Do it")
+    await expect(page.get_by_role("list", name="Attachments").get_by_role("listitem")).to_have_text("dot.gif")
+    await shoot(page, "refused")
+    await composer(page).press("Enter")
+    turn = await stage.next_turn()
+    turn.say("Now I can.")
+    turn.end()
+    items = page.locator(".items > .item")
+    await expect(items).to_have_text(
+        [re.compile("Do it"), re.compile("no key"), re.compile("Do it"), re.compile("Now I can")]
+    )
+    await expect(composer(page)).to_have_value("")
+
+
+async def test_a_turn_that_fails_half_way_is_not_asked_for_again(page, stage):
+    await say(page, "Do it")
+    turn = await stage.next_turn()
+    turn.say("I began")
+    turn.refuse("Out of breath")
+    await expect(page.get_by_role("alert").filter(has_text="Out of breath")).to_be_visible()
+    await expect(page.get_by_role("button", name="Send")).to_be_visible()
+    await expect(composer(page)).to_have_value("")
+
+
+async def test_files_that_were_named_can_be_mentioned(page, stage):
+    await composer(page).fill("See @")
+    await expect(page.locator(".completion-foot")).to_contain_text("No file was named here yet.")
+    await say(page, "Look around")
+    turn = await stage.next_turn()
+    cwd = stage.params_of("session/new")["cwd"]
+    turn.start_call("one", kind="read", status="completed", locations=[{"path": f"{cwd}/src/reader.py"}])
+    turn.say("It is in `src/parts/writer.py`.")
+    turn.end()
+    await expect(agent_messages(page)).to_contain_text("writer.py")
+    await composer(page).fill("See @")
+    options = page.get_by_role("listbox", name="Suggestions").get_by_role("option")
+    await expect(options).to_have_text(["writer.pysrc/parts/", "reader.pysrc/"])
+    await composer(page).press_sequentially("rea")
+    await expect(options.first).to_have_text("reader.pysrc/")
+    await composer(page).press("Enter")
+    await expect(composer(page)).to_have_value("See @src/reader.py ")
+    await composer(page).press("Enter")
+    (await stage.next_turn()).end()
+    link = {"type": "resource_link", "uri": f"file://{cwd}/src/reader.py", "name": "reader.py"}
+    assert stage.params_of("session/prompt")["prompt"] == [{"type": "text", "text": "See @src/reader.py "}, link]
+
+
+async def test_whoever_reads_further_up_stays_there_and_is_told_of_news(page, stage):
+    await say(page, "Much")
+    turn = await stage.next_turn()
+    turn.say("".join(f"Line {number}.\n\n" for number in range(60)))
+    await expect(agent_messages(page).get_by_text("Line 59.")).to_be_in_viewport()
+    box = page.locator(".scroll")
+    await box.evaluate("box => { box.scrollTop = 20; }")
+    await expect(page.get_by_role("button", name="Newest")).to_be_visible()
+    turn.say("And one more.")
+    await expect(agent_messages(page)).to_contain_text("And one more.")
+    assert await box.evaluate("box => box.scrollTop") == 20
+    await page.get_by_role("button", name="New messages").click()
+    await expect(agent_messages(page).get_by_text("And one more.")).to_be_in_viewport()
+    await expect(page.get_by_role("button", name="New messages")).to_be_hidden()
+    turn.end()
 
 
 async def test_our_own_agent_is_talked_with(browser, tmp_path):

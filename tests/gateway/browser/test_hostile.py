@@ -6,6 +6,7 @@ The pages' console, errors, dialogs and requests are watched by the fixture; eac
 import asyncio
 import json
 
+import pytest
 from playwright.async_api import expect
 
 from tests.gateway.browser.pages import agent_messages, card, say, shoot
@@ -112,6 +113,7 @@ async def test_a_question_stays_harmless_and_can_be_answered(page, stage):
     turn.end()
 
 
+@pytest.mark.usefixtures("own_gateway")
 async def test_the_wire_is_shown_as_words(page, stage):
     await say(page, HOSTILE)
     turn = await stage.next_turn()

@@ -4,9 +4,12 @@ import json
 import re
 from xml.etree import ElementTree as ET
 
+import pytest
 from playwright.async_api import expect
 
 from tests.gateway.browser.pages import PHONE, agent_messages, say, shoot
+
+pytestmark = pytest.mark.usefixtures("own_gateway")
 
 
 async def talk(page, stage, answer="Hello."):
@@ -88,6 +91,7 @@ async def test_messages_are_filtered(page, stage):
 async def test_rows_are_chosen_by_keys(page, stage):
     await talk(page, stage)
     rows = await inspect(page)
+    await count_of_a_turn(rows)
     await page.get_by_role("listbox", name="Messages").focus()
     await page.keyboard.press("Home")
     await expect(rows.first).to_have_attribute("aria-selected", "true")
@@ -135,6 +139,7 @@ async def test_of_thousands_of_messages_only_those_in_sight_exist(page, stage):
         turn.say(f"word{number} ")
     turn.end()
     await expect(agent_messages(page)).to_contain_text("word3999")
+    await expect(page.get_by_role("button", name="Send")).to_be_visible()
     rows = await inspect(page)
     await expect(rows.last).to_have_attribute("aria-setsize", re.compile(r"40\d\d"))
     await expect(rows.last).to_have_attribute("aria-posinset", await rows.last.get_attribute("aria-setsize"))

@@ -44,6 +44,9 @@ async def test_a_phone_shows_everything_in_its_width(visit, stage, scheme):
     await page.get_by_role("button", name="Sessions").click()
     await expect(page.locator(".session-title")).to_be_in_viewport()
     await shoot(page, f"phone_sessions_{scheme}")
+    await page.get_by_role("button", name="New session", exact=True).click()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
     await page.locator(".session-open").click()
     await expect(page.locator(".session-title")).not_to_be_in_viewport()
 

@@ -422,3 +422,61 @@ async def test_an_error_is_explained_with_the_details_of_whoever_made_it(modules
     body = "return values.map((one) => m.explain(one));"
     errors = [{"message": "Invalid params", "data": {"details": "no such session"}}, {"message": "Gone", "data": None}]
     assert await modules.run("failure", body, *errors) == ["Invalid params: no such session", "Gone"]
+
+
+# ── files that may be mentioned ──────────────────────────────────────────────────────────────────
+
+
+async def paths_of(modules, *items, cwd="/work"):
+    """Return the paths that these items name, seen from a directory."""
+    full = [{"version": 1, "terminals": {}, **item} for item in items]
+    body = """
+        const [items, cwd] = values;
+        for (const item of items) item.terminals = new Map(Object.entries(item.terminals));
+        return m.knownPaths([{ items }], cwd);
+    """
+    return await modules.run("paths", body, full, cwd)
+
+
+def call(**fields):
+    return {"type": "tool", "call": fields}
+
+
+def text_message(role, text):
+    return {"type": "message", "role": role, "blocks": [{"type": "text", "text": text}]}
+
+
+async def test_files_are_known_from_all_that_names_them_the_newest_first(modules):
+    link = {"type": "resource_link", "uri": "file:///work/my%20notes.md", "name": "notes"}
+    found = await paths_of(
+        modules,
+        call(locations=[{"path": "/work/src/a.py"}]),
+        call(content=[{"type": "diff", "path": "/work/b.py", "newText": ""}]),
+        call(rawInput={"file_path": "/elsewhere/c.txt", "pattern": "*.py", "paths": ["d.py"]}),
+        {"type": "message", "role": "user", "blocks": [link]},
+        text_message("agent", "It is in `./src/e.js`, not in example.org or `and/or`, e.g. here."),
+        call(content=[{"type": "content", "content": {"type": "text", "text": "src/f.rs:12: error\n M src/g.rs\n"}}]),
+        {"type": "tool", "call": {}, "terminals": {"t": "lib/h.c\nhttps://example.org/i.html\n"}},
+    )
+    assert found == [
+        "lib/h.c",
+        "src/f.rs",
+        "src/g.rs",
+        "src/e.js",
+        "my notes.md",
+        "/elsewhere/c.txt",
+        "d.py",
+        "b.py",
+        "src/a.py",
+    ]
+
+
+async def test_a_name_that_begins_as_typed_comes_first(modules):
+    paths = ["docs/reader/index.md", "lib/unread.py", "src/reader.py", "other.py"]
+    found = await modules.run("paths", "return m.fittingPaths(values[0], values[1]);", paths, "READ")
+    assert found == ["src/reader.py", "lib/unread.py", "docs/reader/index.md"]
+
+
+async def test_the_directories_of_paths_are_offered_too(modules):
+    found = await modules.run("paths", "return m.directoriesOf(values[0]);", ["src/a/b.py", "/x/y.py", "c.py"])
+    assert found == ["src/", "src/a/", "/x/"]

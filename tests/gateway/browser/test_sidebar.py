@@ -3,6 +3,7 @@
 import json
 import re
 
+import pytest
 from playwright.async_api import expect
 
 from dragoman.testing import steps
@@ -115,6 +116,7 @@ async def test_a_server_that_the_agent_cannot_reach_is_refused_in_words(page, st
     await expect(dialog).to_have_count(0)
 
 
+@pytest.mark.usefixtures("own_gateway")
 async def test_a_session_is_forked_and_deleted_where_the_agent_can(stage, visit):
     stage.capabilities["sessionCapabilities"] = {"fork": {}, "delete": {}}
     page = await visit()

@@ -245,24 +245,6 @@ async def test_session_ids_may_be_anything(tmp_path):
         assert path.exists()
 
 
-async def test_a_failed_load_leaves_the_older_journal_alone(tmp_path):
-    store = tmp_path / "store"
-    store.mkdir()
-    spec = agent(capabilities=LOADING, store=str(store))
-    async with hub_of(tmp_path / "home", spec) as hub:
-        one = await seer(hub)
-        session = await one.new()
-        await one.prompt(session, {"say": "kept"})
-        path = hub.sessions[session].journal.path
-    before = path.read_bytes()
-    (store / session).unlink()
-    async with hub_of(tmp_path / "home", spec) as hub:
-        two = await seer(hub)
-        assert "error" in await two.load(session)
-        assert path.read_bytes() == before
-        assert [entry["sessionId"] for entry in (await two.ask("session/list"))["result"]["sessions"]] == [session]
-
-
 async def test_one_gateway_at_a_time_has_a_home(tmp_path):
     async with gateway_of(tmp_path):
         settings = Settings(agents=(agent(),), home=tmp_path, cwd="/")

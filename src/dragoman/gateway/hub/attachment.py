@@ -80,11 +80,14 @@ class Attachment:
         self.arrived = self.cursor
         self.lane.sent = self.lane.number
 
-    def move_to(self, seq: int, number: int) -> None:
-        """Go back to a place that was named by a viewer."""
+    def move_to(self, seq: int, number: int | None) -> None:
+        """Go back to a place that was named by a viewer; without a number, whatever it may not have comes again."""
         self._go_to(seq)
         self._shown = seq
-        self.lane.rewind(number)
+        if number is None:
+            self.lane.reopen(keeps_ids=True)
+        else:
+            self.lane.rewind(number)
 
     def reopen(self, *, keeps_ids: bool) -> None:
         """Go back for a viewer that names no place: one that keeps ids has seen nothing of the last stream."""

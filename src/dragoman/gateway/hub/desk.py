@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _FOR_READERS = frozenset({"session/list", "session/load", "session/resume", "_dragoman/sessions"})
 
+_REOPENING = frozenset({"session/load", "session/resume"})
+
 NO_VERSION = {"path": "params.protocolVersion", "problem": "this is no version", "expected": "an integer, such as 1"}
 
 
@@ -198,6 +200,8 @@ class Desk:
         if request.session_id is not None:
             viewer.note_use(request.session_id)
         request.begin()
+        if request.session_id is not None and request.method in _REOPENING:
+            viewer.note_wish(request.key, request.session_id)
         handle = self._requests.get(request.method)
         if handle is not None:
             handle(request)
@@ -230,7 +234,12 @@ class Desk:
         return None
 
     def _notification(self, viewer: "Viewer", method: str, message: Message, line: bytes) -> None:
-        if viewer.abilities is None or viewer.read_only:
+        if viewer.abilities is None:
+            return
+        if method == "_dragoman/leave":
+            self._leave(viewer, session_of(message.params) or "")
+            return
+        if viewer.read_only:
             return
         if method == "$/cancel_request":
             self._cancel_request(viewer, message)
@@ -242,6 +251,12 @@ class Desk:
             self._hub.keeper.write(line)
         if method == "session/cancel" and session is not None:
             self._hub.asks.cancel_session(session)
+
+    def _leave(self, viewer: "Viewer", session_id: str) -> None:
+        """Take a viewer off a session that it shows no more; what it asked for goes on."""
+        session = self._hub.sessions.get(session_id)
+        if session is not None and viewer in session.attachments:
+            self._hub.detach(viewer, session)
 
     def _cancel_request(self, viewer: "Viewer", message: Message) -> None:
         requested = fields_of(message.params).get("requestId")

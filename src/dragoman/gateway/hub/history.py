@@ -10,6 +10,7 @@ from dragoman.gateway.hub.envelope import mark, rename_session
 from dragoman.gateway.hub.epoch import renew_header
 from dragoman.gateway.hub.event import Event
 from dragoman.gateway.hub.journal import INDEX_BYTES, Journal, Place
+from dragoman.gateway.hub.replay import PromptCount
 from dragoman.gateway.hub.tail import TailBudget
 from dragoman.store.disk import READ, Disk
 from dragoman.store.reader import Reader, read_header
@@ -97,6 +98,7 @@ def reopen(disk: Disk, known: Known, budget: TailBudget) -> Journal:
     start = found[1] if found else 0
     places = [Place(0, start)]
     config: bytes | None = None
+    prompts = PromptCount()
     reader = Reader(disk, known.path, start, None)
     try:
         while True:
@@ -104,7 +106,11 @@ def reopen(disk: Disk, known: Known, budget: TailBudget) -> Journal:
             records = reader.read()
             if not records:
                 break
-            config = next((bytes(record.data) for record in reversed(records) if record.kind == "config"), config)
+            for record in records:
+                if record.kind == "message":
+                    prompts.see(bytes(record.data))
+                elif record.kind == "config":
+                    config = bytes(record.data)
             if offset - places[-1].offset >= INDEX_BYTES:
                 places.append(Place(seq, offset))
     finally:
@@ -121,6 +127,7 @@ def reopen(disk: Disk, known: Known, budget: TailBudget) -> Journal:
             journal = Journal(disk, known.path, header, budget, places=places, end=reader.seq, size=size)
     journal.updated_ms = known.updated_ms
     journal.config = config
+    journal.prompts = prompts.value
     return journal
 
 

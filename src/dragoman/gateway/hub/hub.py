@@ -190,9 +190,7 @@ class Hub:
         self._flush_due = False
         dirty, self._dirty = self._dirty, {}
         for session in dirty:
-            session.journal.flush()
-            if not session.turns:
-                session.journal.close()  # thousands of sessions may be open, and few of them at work
+            session.flush()
             session.wake_viewers()
         self.news.flush()
 

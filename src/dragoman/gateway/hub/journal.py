@@ -66,6 +66,8 @@ class Journal:
         """Is called when it fails, and when it has recovered."""
         self.config: bytes | None = None
         """The last settings that were noted in it by an earlier run."""
+        self.prompts = 0
+        """The user's messages that an earlier run left in it."""
         self._disk = disk
         self._places = places
         self._fd = -1
@@ -193,11 +195,15 @@ class Journal:
                 self.fail(error, "rename")
         self.path = path
 
-    def delete(self) -> None:
-        """Remove the file."""
+    def let_go(self) -> None:
+        """Hold nothing of it any more, neither in memory nor open."""
         self._forget_unwritten()
         self.close()
         self.tail.drop()
+
+    def delete(self) -> None:
+        """Remove the file."""
+        self.let_go()
         with suppress(OSError):
             self.path.unlink()
 

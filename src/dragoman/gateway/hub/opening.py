@@ -12,12 +12,15 @@ from msgspec import UNSET, Raw
 from dragoman.errors import ErrorCode
 from dragoman.gateway.hub.calls import Call
 from dragoman.gateway.hub.envelope import fields_of, make_request, parse_list, string_of, with_id
+from dragoman.gateway.hub.journal import Journal
+from dragoman.gateway.hub.replay import Replay
 from dragoman.gateway.hub.request import Request
 from dragoman.gateway.hub.session import Session
 from dragoman.gateway.hub.trouble import Trouble, silence
 from dragoman.gateway.hub.watch import Watch
 from dragoman.store import is_same_directory
 from dragoman.wire import Message
+from dragoman.wire.message import ErrorObject, parse_error
 
 if TYPE_CHECKING:
     from dragoman.gateway.hub.desk import Desk
@@ -118,59 +121,69 @@ class Opening:
 
     def _create(self, session_id: str, params: Raw, history: Sequence[bytes] = ()) -> Session:
         """Begin the journal of a session, with what the agent has said of it already."""
-        fields = fields_of(params)
-        directories = [text for raw in parse_list(fields.get("additionalDirectories")) if (text := string_of(raw))]
-        journal = self._hub.shelf.create(session_id, string_of(fields.get("cwd")) or "", directories)
+        journal = self._begin_journal(session_id, params)
         for line in history:
             journal.add(line)
-        return self._hub.add_session(session_id, fields, journal)
+        return self._hub.add_session(session_id, fields_of(params), journal)
+
+    def _begin_journal(self, session_id: str, params: Raw) -> Journal:
+        fields = fields_of(params)
+        directories = [text for raw in parse_list(fields.get("additionalDirectories")) if (text := string_of(raw))]
+        return self._hub.shelf.create(session_id, string_of(fields.get("cwd")) or "", directories)
 
     async def _open(self, session_id: str, request: Request) -> None:
-        """Open a session that is not here: the agent decides, unless there is only a journal of it."""
-        offers = self._hub.keeper.offers
-        has_journal = session_id in self._hub.shelf.known
-        if has_journal and (request.viewer.read_only or not offers.load or (request.method == RESUME)):
-            journal = await self._hub.shelf.reopen(session_id)
-            if journal is not None:
-                session = self._hub.add_session(session_id, {}, journal)
-                session.title = session.title or await self._hub.shelf.title_of(journal)
-                session.live, session.shelved = False, True
-                self._revive(session, request)
-                self._serve(request, session)
-                self._finish(session_id)
+        """Open a session that is not here: its journal has it, or the agent, or both."""
+        session = await self._take_from_shelf(session_id)
+        if session is not None:
+            if request.method == LOAD and self._hub.keeper.offers.load and self._may_wake(request, session):
+                session.replay = Replay(self._begin_journal(session_id, request.params))
+                session.waking = True
+                session.params = fields_of(request.params)
+                self._ask_agent(request, session)
                 return
-        if request.viewer.read_only:
+            self._revive(session, request)
+            self._serve(request, session)
+        elif request.viewer.read_only:
             problem = f"session {session_id} is not open here, and this viewer may not have it opened"
             request.refuse(ErrorCode.RESOURCE_NOT_FOUND, problem)
-            self._finish(session_id)
+        else:
+            session = self._create(session_id, request.params)
+            if request.method == LOAD and not request.viewer.closed.is_set():
+                session.attach(request.viewer, 0)
+                is_reset = self._wanted(request, session) is not None
+                self._hub.news.attached(session, request.viewer, after=0, reset=is_reset)
+            self._ask_agent(request, session)
             return
-        self._ask_agent(session_id, request)
+        self._finish(session_id)
 
-    def _ask_agent(self, session_id: str, request: Request) -> None:
+    async def _take_from_shelf(self, session_id: str) -> Session | None:
+        journal = await self._hub.shelf.reopen(session_id)
+        if journal is None:
+            return None
+        session = self._hub.add_session(session_id, {}, journal)
+        session.title = session.title or await self._hub.shelf.title_of(journal)
+        session.live, session.shelved = False, True
+        return session
+
+    def _ask_agent(self, request: Request, session: Session) -> None:
         offers = self._hub.keeper.offers
         method = LOAD if offers.load and (request.method == LOAD or not offers.resume) else RESUME
         if not offers.can_reopen:
             method = request.method  # its own error says best what it thinks of that
         self._hub.holdings.note_servers(request.viewer, request.params)
-        session = self._create(session_id, request.params)
-        if request.method == LOAD and not request.viewer.closed.is_set():
-            session.attach(request.viewer, 0)
-            self._hub.news.attached(session, request.viewer, after=0, reset=self._wanted(request, session) is not None)
 
         def answered(message: Message, line: bytes) -> None:
             if message.error is not UNSET:
-                self._hub.drop_session(session)
-                request.pass_on(line)
+                self._refused_by_agent(request, session, parse_error(message.error), line)
             else:
-                self._hub.settle(session)
-                session.keep_setup(fields_of(message.result))
-                self._complete(request, session)
-            self._finish(session_id)
+                self._opened(request, session, fields_of(message.result))
+            self._finish(session.id)
 
         def failed(trouble: Trouble) -> None:
-            self._hub.drop_session(session)
+            if self._keep_journal(session):
+                self._hub.waker.fail(session, trouble)
             request.fail(trouble)
-            self._finish(session_id)
+            self._finish(session.id)
 
         def make_line(id_: bytes) -> bytes:
             return with_id(request.line, id_) if method == request.method else make_request(id_, method, request.params)
@@ -178,6 +191,29 @@ class Opening:
         call = Call(method, answered, failed, request=request)
         call.watch = self._watch(call, request, session)
         request.sent_as(self._hub.keeper.call(call, make_line))
+
+    def _opened(self, request: Request, session: Session, result: dict[str, Raw]) -> None:
+        if session.end_replay() or not session.shelved:
+            self._hub.settle(session)
+        self._hub.waker.came_back(session, result)
+        self._complete(request, session)
+
+    def _refused_by_agent(self, request: Request, session: Session, error: ErrorObject, line: bytes) -> None:
+        """Serve what the journal has of a session that the agent has not."""
+        if self._keep_journal(session):
+            self._hub.waker.refused(session, error)
+        if session.gone is None:
+            request.pass_on(line)
+        else:
+            self._complete(request, session)
+
+    def _keep_journal(self, session: Session) -> bool:
+        """Forget a session that could not be opened, unless there is a journal of it; tells whether there is."""
+        if session.shelved:
+            session.drop_replay()
+        else:
+            self._hub.drop_session(session)
+        return session.shelved
 
     def _watch(self, call: Call, request: Request, session: Session | None = None) -> Watch:
         """See that the agent gives signs; of a session that is not known yet, whatever it says is one."""
@@ -222,12 +258,15 @@ class Opening:
 
     def _revive(self, session: Session, request: Request) -> None:
         """Let the agent have a session again of which only the journal was open."""
-        if request.viewer.read_only or self._refused(request, session):
+        if not self._may_wake(request, session):
             return
         session.put_away = False
         if session.shelved:
             session.params = fields_of(request.params)
             self._hub.waker.wake(session)
+
+    def _may_wake(self, request: Request, session: Session) -> bool:
+        return not request.viewer.read_only and self._refused(request, session) is None
 
     def _serve(self, request: Request, session: Session) -> None:
         """Serve a session from its journal."""
@@ -258,7 +297,7 @@ class Opening:
         own = fields_of(fields_of(fields_of(request.params).get("_meta", UNSET)).get("dragoman", UNSET))
         after = string_of(own.get("after"))
         if after is not None:
-            epoch, _, seq = after.rpartition(".")
+            epoch, seq, *_ = (*after.split("."), "", "")  # the id of an event has a third part, for its stream alone
             return epoch, int(seq) if seq.isascii() and seq.isdigit() and len(seq) < 19 else -1
         attachment = request.viewer.attachments.get(session.id)
         return None if attachment is None else attachment.take_resume_from()

@@ -10,6 +10,7 @@ from msgspec import UNSET, Raw
 from dragoman.gateway.hub.attachment import Attachment
 from dragoman.gateway.hub.envelope import encode, fields_of, make_notification, string_of
 from dragoman.gateway.hub.journal import Journal
+from dragoman.gateway.hub.replay import Replay
 
 if TYPE_CHECKING:
     from dragoman.gateway.hub.ask import Ask
@@ -73,6 +74,8 @@ class Session:
         """Whether only its journal was opened: whoever wanted it may only read, or named it wrongly."""
         self.muted = False
         """Whether the agent is replaying what the journal has."""
+        self.replay: Replay | None = None
+        """What the agent is replaying, if it may have more than the journal."""
         self.stop_reason: str | None = None
         self.error: Any = None
         self.on_change = on_change
@@ -91,8 +94,38 @@ class Session:
         self.heard += 1
         if b'_update"' in line and any(change in line for change in _CHANGES):
             self._follow(line)
-        if not self.muted:
+        if self.replay is not None:
+            self.replay.add(line)
+        elif not self.muted:
             self.journal.add(line)
+
+    def flush(self) -> None:
+        """Write what was said of it."""
+        journal = self._written
+        journal.flush()
+        if not self.turns:
+            journal.close()  # thousands of sessions may be open, and few of them at work
+
+    def end_replay(self) -> bool:
+        """Keep the journal or what the agent has replayed, whichever has more; tells whether that is the replay."""
+        replay, self.replay = self.replay, None
+        if replay is None:
+            return False
+        if not replay.has_more_than(self.journal):
+            replay.journal.delete()
+            return False
+        replay.journal.on_failure = self.journal.on_failure
+        self.journal.let_go()
+        self.journal = replay.journal
+        for viewer in list(self.attachments):
+            self.attach(viewer, self.journal.next_end)  # it has prompted, and did not ask for what was before
+        return True
+
+    def drop_replay(self) -> None:
+        """Keep the journal: the agent could not replay the session."""
+        replay, self.replay = self.replay, None
+        if replay is not None:
+            replay.journal.delete()
 
     def attach(self, viewer: "Viewer", cursor: int) -> Attachment:
         """Put a viewer on it, from this record on."""
@@ -177,6 +210,10 @@ class Session:
             described["error"] = {"code": -32603, "message": "Internal error", "data": str(self.journal.failure)}
         return described
 
+    @property
+    def _written(self) -> Journal:
+        return self.journal if self.replay is None else self.replay.journal
+
     def _follow(self, line: bytes) -> None:
         update = fields_of(fields_of(fields_of(Raw(line)).get("params", UNSET)).get("update", UNSET))
         match string_of(update.get("sessionUpdate")):
@@ -186,7 +223,7 @@ class Session:
                 self._set_options(options)
             case "session_info_update" if (title := update.get("title")) is not None:
                 self.title = string_of(title)
-                self.journal.note("title", encode({"title": self.title}))
+                self._written.note("title", encode({"title": self.title}))
                 self.on_change(self)
             case _:
                 pass
@@ -206,7 +243,7 @@ class Session:
         config = encode({key: value for key, value in self.setup.items() if key in _SETTINGS})
         if config != (self._noted or _NO_SETTINGS):
             self._noted = config
-            self.journal.note("config", config)
+            self._written.note("config", config)
             self.on_change(self)
 
 

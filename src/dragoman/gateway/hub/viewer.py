@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from dragoman.gateway.hub.envelope import make_error, make_result
 from dragoman.gateway.hub.event import Event
 from dragoman.gateway.hub.lane import Backlog, Direct, Lane
 from dragoman.gateway.hub.outlet import Outlet
+from dragoman.gateway.hub.place import Place, read_place
 from dragoman.gateway.problem import GatewayProblem
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Viewer:
         """Requests of it that are under way, by its id, with the id at the agent once they are there."""
         self.terminal_names: dict[str, dict[str, str]] = {}
         """By session: what it calls terminals that the agent calls otherwise."""
+        self._wishes: dict[bytes, str] = {}
         self.is_greeting = False
         """Whether its `initialize` waits for the agent."""
         self._hub = hub
@@ -96,8 +98,8 @@ class Viewer:
     def connection_outlet(self, last_event_id: str | None) -> Outlet:
         """What belongs to no session, or answers the request that opens one."""
         place = self._read_place(last_event_id)
-        if place is not None and place[0] == self.id:
-            self._lane.rewind(place[2])
+        if place is not None and place.epoch == self.id and place.number is not None:
+            self._lane.rewind(place.number)
         else:
             self._lane.reopen(keeps_ids=self.keeps_ids)
         return self._replace(Outlet(self._pull_connection, self._has_direct))
@@ -119,7 +121,15 @@ class Viewer:
 
     def knows(self, session_id: str) -> bool:
         """Tell whether this viewer is on a session, or has asked to be."""
-        return session_id in self.attachments
+        return session_id in self.attachments or session_id in self._wanted()
+
+    def can_use(self, session_id: str) -> bool:
+        """Tell whether it knows a session, or could have learned of it here."""
+        return self.knows(session_id) or session_id in self._hub.sessions or session_id in self._hub.shelf.known
+
+    def note_wish(self, key: bytes, session_id: str) -> None:
+        """Take note that one of its requests, which is under way, wants a session opened."""
+        self._wishes = {**self._wanted_by(), key: session_id}
 
     async def close(self) -> None:
         """Let it go: it is detached everywhere, and what it asked for goes on."""
@@ -272,17 +282,23 @@ class Viewer:
             return None
         return self.attach(session_id)
 
-    def _read_place(self, last_event_id: str | None) -> tuple[str, int, int] | None:
-        place = _read_event_id(last_event_id)
+    def _wanted_by(self) -> dict[bytes, str]:
+        return {key: session_id for key, session_id in self._wishes.items() if key in self.calls}
+
+    def _wanted(self) -> Collection[str]:
+        return self._wanted_by().values()
+
+    def _read_place(self, last_event_id: str | None) -> Place | None:
+        place = read_place(last_event_id)
         self.keeps_ids = self.keeps_ids or place is not None
         return place
 
-    def _go_back(self, attachment: Attachment, place: tuple[str, int, int] | None) -> None:
+    def _go_back(self, attachment: Attachment, place: Place | None) -> None:
         if attachment.session is None:
             if place is not None:
-                attachment.resume_from = place[:2]
-        elif place is not None and attachment.session.has_place(*place[:2]):
-            attachment.move_to(*place[1:])
+                attachment.resume_from = place.epoch, place.seq
+        elif place is not None and attachment.session.has_place(place.epoch, place.seq):
+            attachment.move_to(place.seq, place.number)
         else:
             attachment.reopen(keeps_ids=self.keeps_ids)
 
@@ -348,11 +364,3 @@ class Viewer:
             if attachment.has_more():
                 self._ready[attachment] = None  # behind the others: each gets its turn
         return events
-
-
-def _read_event_id(text: str | None) -> tuple[str, int, int] | None:
-    """Read `<epoch>.<seq>.<direct n>`; None for what is no event id of ours."""
-    parts = (text or "").split(".")
-    if len(parts) != 3 or not all(part.isascii() and part.isdigit() and len(part) < 19 for part in parts[1:]):
-        return None
-    return parts[0], int(parts[1]), int(parts[2])

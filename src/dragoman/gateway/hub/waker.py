@@ -5,7 +5,7 @@ By `session/resume` where it can, else by `session/load`, whose replay is droppe
 
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 from dragoman.errors import ErrorCode
 from dragoman.gateway.hub.calls import Call
@@ -33,7 +33,7 @@ class Waker:
             return
         session.waking = True
         session.shelved = False
-        self._hub.keeper.when_ready(lambda: self._ask(session), lambda trouble: self._fail(session, trouble))
+        self._hub.keeper.when_ready(lambda: self._ask(session), lambda trouble: self.fail(session, trouble))
 
     def logged_in(self) -> None:
         """Bring those sessions back for which somebody had to log in."""
@@ -65,32 +65,37 @@ class Waker:
             del line
             self._answered(session, message)
 
-        call = Call(method, answered, lambda trouble: self._fail(session, trouble))
+        call = Call(method, answered, lambda trouble: self.fail(session, trouble))
         silence_s = self._hub.settings.open_timeout_s
         call.watch = Watch(silence_s, lambda: session.heard, lambda: self._fall_silent(session, call))
         params: dict[str, Any] = {"cwd": session.cwd, "mcpServers": [], **session.params, "sessionId": session.id}
         self._hub.keeper.call(call, lambda id_: make_request(id_, method, params))
 
     def _answered(self, session: Session, message: Message) -> None:
-        session.muted = session.waking = False
+        session.muted = False
         if message.error is not UNSET:
-            self._refused(session, parse_error(message.error))
-            return
+            self.refused(session, parse_error(message.error))
+        else:
+            self.came_back(session, fields_of(message.result))
+
+    def came_back(self, session: Session, setup: dict[str, Raw]) -> None:
+        """Do what waited for a session that the agent has again."""
         session.live = True
+        session.waking = session.shelved = session.put_away = False
         session.wants_login = None
-        session.put_away = False
-        session.keep_setup(fields_of(message.result))
+        session.keep_setup(setup)
         parked, session.parked = session.parked, []
         for waiting in parked:
             waiting.go_on()
         self._hub.changed(session)
 
-    def _refused(self, session: Session, error: ErrorObject) -> None:
+    def refused(self, session: Session, error: ErrorObject) -> None:
+        """Take note that the agent did not take a session up again: for good, or until somebody has logged in."""
         said = f"{error.message}: {error.data}" if isinstance(error.data, str) else error.message
         if error.code != ErrorCode.AUTH_REQUIRED:
             self._give_up(session, f"the agent could not take it up again: {said}")
             return
-        session.live = False
+        session.live = session.waking = False
         session.wants_login = (
             f"the agent wants somebody to log in before it takes session {session.id} up again ({said}); "
             "send authenticate, then try again"
@@ -108,7 +113,7 @@ class Waker:
             waiting.request.refuse(ErrorCode.RESOURCE_NOT_FOUND, session.gone)
         self._hub.changed(session)
 
-    def _fail(self, session: Session, trouble: Trouble) -> None:
+    def fail(self, session: Session, trouble: Trouble) -> None:
         """Refuse what waited; the session may still come back."""
         session.live = session.waking = session.muted = False
         self._refuse(session, trouble)

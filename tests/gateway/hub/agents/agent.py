@@ -174,6 +174,10 @@ def load(message):
         error = {"code": -32000, "message": "Authentication required", "data": "the token is too old"}
         write({"id": message["id"], "error": error})
         return
+    if "load_dies" in SETTINGS and not os.path.exists(SETTINGS["load_dies"]):
+        Path(SETTINGS["load_dies"]).touch()
+        write_line(path.read_text().splitlines()[0])
+        os._exit(5)
     if "load_waits" in SETTINGS:
         do(session, {"until": SETTINGS["load_waits"]})
     if message["method"] == "session/load":

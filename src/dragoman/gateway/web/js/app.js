@@ -26,6 +26,7 @@
  */
 
 import { Connection } from "./connection.js";
+import { sentence } from "./failure.js";
 import { AppState } from "./state.js";
 import { Session } from "./session.js";
 import { readPlace, writePlace } from "./place.js";
@@ -82,7 +83,9 @@ export class App {
   async openSession(id) {
     const session = this.#known.get(id) ?? this.#remember(new Session(this, id, { cwd: this.#cwdOf(id) }));
     this.#enter(session);
-    return session.attach();
+    await session.attach();
+    // Whoever went on before the history came is not there any more.
+    if (this.state.session !== session) this.#leave(session);
   }
 
   async newSession({ cwd, mcpServers } = {}) {
@@ -116,6 +119,7 @@ export class App {
   }
 
   leaveSession() {
+    this.#leave(this.state.session);
     this.state.setSession(null);
     writePlace({ agent: this.agentName, session: null });
   }
@@ -126,17 +130,31 @@ export class App {
   }
 
   #enter(session) {
+    if (this.state.session !== session) this.#leave(this.state.session);
     this.state.setSession(session);
     this.state.setView("conversation");
     writePlace({ agent: this.agentName, session: session.id });
     this.closeDrawer();
   }
 
+  /** Tell the bridge that nobody looks at a session here any more. */
+  #leave(session) {
+    if (!session || !this.#known.has(session.id)) return;
+    session.leave();
+    this.connection.notify("_dragoman/leave", { sessionId: session.id });
+  }
+
+  /** The transcripts of the sessions in a directory, as far as they are known here; the open one first. */
+  transcriptsIn(cwd) {
+    const others = [...this.#known.values()].filter((one) => one !== this.state.session && one.cwd === cwd);
+    return [this.state.session, ...others.reverse()].filter(Boolean).map((one) => one.transcript);
+  }
+
   #cwdOf(id) {
     return this.state.sessions.get(id)?.cwd ?? this.config.cwd;
   }
 
-  /** Sessions that were shown go on receiving, so that coming back to one costs nothing. */
+  /** What was shown is kept, so that coming back costs only what was missed. */
   #remember(session) {
     this.#known.set(session.id, session);
     for (const [id, old] of this.#known) {
@@ -153,7 +171,7 @@ export class App {
       allowed: stillAllowed,
     });
     connection.addEventListener("state", () => this.#connectionMoved());
-    connection.on("_dragoman/agent", (params) => this.state.setAgent(params));
+    connection.on("_dragoman/agent", (params) => this.#agentTold(params));
     connection.on("_dragoman/session", (params) => this.#noteSession(params));
     connection.on("_dragoman/settled", (params) => this.#settled(params));
     connection.on("$/cancel_request", ({ requestId }) => this.#settled({ requestId, by: "agent" }));
@@ -192,6 +210,12 @@ export class App {
   #openPlace() {
     const { session } = readPlace();
     if (session) this.openSession(session).catch(() => {});
+  }
+
+  #agentTold(params) {
+    this.state.setAgent(params);
+    // A reason while it works is one for a message that was lost.
+    if (params.state === "ready" && params.reason) this.toast(sentence(params.reason), "error");
   }
 
   #eachKnown(fn) {

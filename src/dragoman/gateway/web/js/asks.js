@@ -65,7 +65,12 @@ export class Asks {
     const words = card.settle(ask.settled);
     this.#app.announce(words);
     const session = this.#session;
-    setTimeout(() => session.dismiss(ask), SETTLED_MS);
+    // Whoever is still at it, reads it.
+    const leave = () => {
+      if (card.element.matches(":hover, :focus-within")) setTimeout(leave, SETTLED_MS);
+      else session.dismiss(ask);
+    };
+    setTimeout(leave, SETTLED_MS);
   }
 
   #key(event) {

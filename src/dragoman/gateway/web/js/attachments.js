@@ -72,6 +72,7 @@ export class Attachments {
   }
 
   async #read(file) {
+    if (!this.#app.initialized) throw new Error("the agent is not there yet. Try again in a moment.");
     const can = this.#app.capabilities.promptCapabilities ?? {};
     if (PICTURES.has(file.type)) {
       if (!can.image) throw new Error("this agent takes no pictures.");

@@ -1,6 +1,7 @@
 /** The line above the conversation for what is wrong with the connection or the agent, and what happens next. */
 
 import { el, fill, icon } from "./dom.js";
+import { sentence } from "./failure.js";
 
 export class Banner {
   #root;
@@ -81,11 +82,4 @@ export class Banner {
       until,
     };
   }
-}
-
-function sentence(words) {
-  if (!words) return "";
-  const whole = String(words).trim();
-  const big = whole.charAt(0).toUpperCase() + whole.slice(1);
-  return /[.!?…]$/.test(big) ? big : `${big}.`;
 }

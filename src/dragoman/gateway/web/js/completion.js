@@ -1,35 +1,29 @@
 /** The list under the caret: commands after a slash, files after an at sign. */
 
-import { relativePath } from "./content.js";
 import { el, fill } from "./dom.js";
-import { mentionedPaths } from "./transcript.js";
+import { directoriesOf, fittingPaths, knownPaths } from "./paths.js";
 
 const MOST = 8;
 
 export class Completion {
   #field;
-  #session;
+  #app;
   #onmention;
   #choices = [];
   #at = 0;
   #range = null;
+  #list = el("ul", { role: "listbox", id: "completion", "aria-label": "Suggestions" });
+  #hint = el("p", { class: "completion-foot" });
 
-  /** `session()` is the open session or null, `onmention(path)` is told which file was chosen. */
-  constructor(field, session, onmention) {
+  /** `onmention(path)` is told which file was chosen. */
+  constructor(field, app, onmention) {
     this.#field = field;
-    this.#session = session;
+    this.#app = app;
     this.#onmention = onmention;
-    this.element = el("ul", {
-      class: "completion",
-      role: "listbox",
-      id: "completion",
-      "aria-label": "Suggestions",
-      hidden: true,
-    });
+    this.element = el("div", { class: "completion", hidden: true }, this.#list, this.#hint);
     for (const [name, value] of Object.entries({
-      role: "combobox",
       "aria-controls": "completion",
-      "aria-expanded": "false",
+      "aria-haspopup": "listbox",
       "aria-autocomplete": "list",
     })) {
       field.setAttribute(name, value);
@@ -46,6 +40,7 @@ export class Completion {
   /** Take a key; returns whether it meant something. */
   key(event) {
     if (!this.isOpen) return false;
+    if (this.#choices.length === 0 && event.key !== "Escape") return false;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) this.#mark((this.#at + step + this.#choices.length) % this.#choices.length);
     else if (event.key === "Tab" || (event.key === "Enter" && !event.shiftKey)) this.#take(this.#choices[this.#at]);
@@ -56,7 +51,6 @@ export class Completion {
 
   close() {
     this.element.hidden = true;
-    this.#field.setAttribute("aria-expanded", "false");
     this.#field.removeAttribute("aria-activedescendant");
   }
 
@@ -64,14 +58,16 @@ export class Completion {
     const before = this.#field.value.slice(0, this.#field.selectionStart);
     const command = /^\/(\S*)$/.exec(before);
     const mention = /(?:^|\s)@([^\s@]*)$/.exec(before);
-    if (command) this.#offer(this.#commands(command[1]), before.length - command[0].length, before.length);
+    if (command) this.#offer(this.#commands(command[1]), 0, before.length);
     else if (mention) this.#offer(this.#files(mention[1]), before.length - mention[1].length - 1, before.length);
     else this.close();
   }
 
   #commands(typed) {
+    const { session } = this.#app.state;
     const wanted = typed.toLowerCase();
-    return (this.#session()?.transcript.commands ?? [])
+    const known = session?.transcript.commands ?? [];
+    const choices = known
       .filter((one) => one.name.toLowerCase().includes(wanted))
       .sort((a, b) => Number(b.name.toLowerCase().startsWith(wanted)) - Number(a.name.toLowerCase().startsWith(wanted)))
       .map((one) => ({
@@ -80,32 +76,44 @@ export class Completion {
         hint: one.input?.hint ?? "",
         words: one.description ?? "",
       }));
+    // A path at the beginning of a message is no command, and nothing need be said about it.
+    if (known.length > 0 || typed) return { choices, hint: "" };
+    return {
+      choices,
+      hint: session ? "This agent has named no commands." : "The agent names its commands once a session has begun.",
+    };
   }
 
   #files(typed) {
-    const session = this.#session();
-    const wanted = typed.toLowerCase();
-    const known = session ? mentionedPaths(session.transcript) : [];
-    const cwd = session?.cwd ?? "";
-    const found = known.map((path) => relativePath(path, cwd)).filter((path) => path.toLowerCase().includes(wanted));
-    const choices = found.map((path) => ({ text: `@${path} `, name: path, hint: "", words: "", path }));
+    const cwd = this.#app.state.session?.cwd ?? this.#app.config.cwd ?? "";
+    const known = knownPaths(this.#app.transcriptsIn(cwd), cwd);
+    const files = fittingPaths(known, typed);
+    const directories = typed ? fittingPaths(directoriesOf(known), typed).filter((path) => path !== typed) : [];
+    const choices = [...files.map(mention), ...directories.map(directory)].slice(0, typed ? MOST - 1 : MOST);
     // The page cannot look into the directory, so a path is also taken as it was typed.
-    if (typed && !found.includes(typed))
-      choices.push({ text: `@${typed} `, name: typed, hint: "", words: "mention this path", path: typed });
-    return choices;
+    if (typed && !files.includes(typed)) choices.push({ ...mention(typed), name: typed, words: "mention this path" });
+    const hint =
+      known.length > 0
+        ? "Files that were named in this directory's sessions. Any other path can be typed."
+        : `No file was named here yet. Type a path; it counts from ${cwd}.`;
+    return { choices, hint };
   }
 
-  #offer(choices, start, end) {
+  #offer({ choices, hint }, start, end) {
     this.#choices = choices.slice(0, MOST);
     this.#range = [start, end];
-    if (this.#choices.length === 0) return this.close();
+    if (this.#choices.length === 0 && !hint) return this.close();
     fill(
-      this.element,
+      this.#list,
       this.#choices.map((choice, n) => this.#row(choice, n)),
     );
+    if (hint && (!this.isOpen || this.#hint.textContent !== hint)) this.#app.announce(hint);
+    this.#hint.textContent = hint;
+    this.#list.hidden = this.#choices.length === 0;
+    this.#hint.hidden = !hint;
     this.element.hidden = false;
-    this.#field.setAttribute("aria-expanded", "true");
-    this.#mark(0);
+    if (this.#choices.length > 0) this.#mark(0);
+    else this.#field.removeAttribute("aria-activedescendant");
   }
 
   #row(choice, n) {
@@ -124,8 +132,8 @@ export class Completion {
 
   #mark(n) {
     this.#at = n;
-    [...this.element.children].forEach((row, m) => row.setAttribute("aria-selected", String(m === n)));
-    this.element.children[n]?.scrollIntoView({ block: "nearest" });
+    [...this.#list.children].forEach((row, m) => row.setAttribute("aria-selected", String(m === n)));
+    this.#list.children[n]?.scrollIntoView({ block: "nearest" });
     this.#field.setAttribute("aria-activedescendant", `completion-${n}`);
   }
 
@@ -135,6 +143,16 @@ export class Completion {
     this.close();
     if (choice.path) this.#onmention(choice.path);
     this.#field.dispatchEvent(new Event("input", { bubbles: true }));
-    this.close();
+    if (!choice.goesOn) this.close();
   }
+}
+
+function mention(path) {
+  const at = path.lastIndexOf("/") + 1;
+  return { text: `@${path} `, name: path.slice(at), hint: "", words: path.slice(0, at), path };
+}
+
+/** Choosing a directory looks into it. */
+function directory(path) {
+  return { text: `@${path}`, name: path, hint: "", words: "directory", goesOn: true };
 }

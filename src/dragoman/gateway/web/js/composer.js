@@ -19,6 +19,8 @@ export class Composer {
   #files = el("input", { type: "file", multiple: true, hidden: true });
   #sessionId = undefined;
   #starting = false;
+  // Of the sessions that are not open; their texts are in the browser's storage, which is too small for pictures.
+  #keptAttachments = new Map();
 
   constructor(root, app) {
     this.#app = app;
@@ -32,7 +34,7 @@ export class Composer {
     this.#attachments = new Attachments(app, () => this.#draw());
     this.#completion = new Completion(
       this.#field,
-      () => app.state.session,
+      app,
       (path) => this.#mention(path),
     );
     this.#send = el(
@@ -93,12 +95,24 @@ export class Composer {
 
   #enter() {
     const id = this.#app.state.session?.id ?? "";
-    if (id !== this.#sessionId) {
-      this.#sessionId = id;
-      this.#field.value = sessionStorage.getItem(DRAFT + id) ?? "";
-      if (matchMedia("(hover: hover)").matches) this.focus();
-    }
+    if (id !== this.#sessionId) this.#moveTo(id);
     this.#draw();
+  }
+
+  #moveTo(id) {
+    const from = this.#sessionId;
+    this.#sessionId = id;
+    // What is typed while its session is started goes with it.
+    if (this.#starting && from === "") {
+      sessionStorage.removeItem(DRAFT);
+      this.#edited();
+      return;
+    }
+    if (from !== undefined) this.#keptAttachments.set(from, this.#attachments.snapshot());
+    this.#field.value = sessionStorage.getItem(DRAFT + id) ?? "";
+    this.#attachments.restore(this.#keptAttachments.get(id) ?? []);
+    this.#keptAttachments.delete(id);
+    if (matchMedia("(hover: hover)").matches) this.focus();
   }
 
   #draw() {
@@ -171,13 +185,13 @@ export class Composer {
     if (why !== null) return this.#app.toast(why, "hint");
     const kept = this.#attachments.snapshot();
     const blocks = [...(text.trim() ? [{ type: "text", text }] : []), ...this.#attachments.take()];
-    const from = this.#sessionId;
     this.#write("");
+    let session = this.#app.state.session;
     try {
-      const session = this.#app.state.session ?? (await this.#begin());
-      await session.prompt(blocks);
+      session ??= await this.#begin();
+      if (await session.prompt(blocks)) this.#giveBack(text, kept, session.id);
     } catch (error) {
-      this.#giveBack(text, kept, from);
+      this.#giveBack(text, kept, session?.id ?? "");
       this.#app.toast(explain(error), "error");
     }
   }
@@ -192,10 +206,16 @@ export class Composer {
     return this.#app.state.session;
   }
 
-  #giveBack(text, attachments, from) {
-    if (this.#field.value !== "" || (this.#sessionId !== from && from !== "")) return;
-    this.#write(text);
-    this.#attachments.restore(attachments);
+  /** Put a message back where it was written, unless another one is there by now. */
+  #giveBack(text, attachments, id) {
+    if (id !== this.#sessionId) {
+      if (sessionStorage.getItem(DRAFT + id)) return;
+      sessionStorage.setItem(DRAFT + id, text);
+      this.#keptAttachments.set(id, attachments);
+    } else if (this.#field.value === "" && this.#attachments.isEmpty) {
+      this.#attachments.restore(attachments);
+      this.#write(text);
+    }
   }
 
   #mention(path) {

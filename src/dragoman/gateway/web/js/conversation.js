@@ -3,12 +3,12 @@
  * them, and taken away again from a page that follows the newest.
  */
 
-import { el, fill, icon } from "./dom.js";
+import { el, fill } from "./dom.js";
 import { onFrame } from "./frames.js";
 import { MessageView } from "./message.js";
 import { ToolCallView } from "./tool_call.js";
 import { Scroller } from "./scroller.js";
-import { drawStage } from "./stage.js";
+import { drawStage, failureNote } from "./stage.js";
 
 const FIRST_ITEMS = 60;
 const MORE_ITEMS = 60;
@@ -32,10 +32,9 @@ export class Conversation {
   constructor(root, app) {
     this.#app = app;
     const column = el("div", { class: "column" }, this.#older, this.#list, this.#tail);
-    const newest = el("button", { type: "button", class: "button newest", hidden: true }, icon("down"), "Newest");
     const box = el("div", { class: "scroll", tabindex: "-1" }, column);
-    root.append(box, this.#stage, newest);
-    this.#scroller = new Scroller(box, column, newest);
+    this.#scroller = new Scroller(box, column);
+    root.append(box, this.#stage, this.#scroller.button);
     new IntersectionObserver(([entry]) => entry.isIntersecting && this.#addOlder(), {
       root: box,
       rootMargin: "400px",
@@ -88,6 +87,7 @@ export class Conversation {
     const items = this.#items();
     for (const item of this.#session?.takeChanged() ?? []) this.#changed.add(item);
     const before = this.#end;
+    if (before < items.length || this.#changed.size > 0) this.#scroller.noteNews();
     while (this.#end < items.length) {
       if (this.#end > before && performance.now() > deadline) return true;
       this.#append(items[this.#end]);
@@ -111,7 +111,7 @@ export class Conversation {
   }
 
   #make(item) {
-    const view = item.type === "tool" ? new ToolCallView(item, this.#session) : new MessageView(item);
+    const view = makeView(item, this.#session);
     this.#views.set(item, view);
     this.#changed.delete(item);
     view.update(this.#isLive(item));
@@ -157,4 +157,10 @@ export class Conversation {
     drawStage(this.#stage, this.#tail, this.#app);
     return false;
   };
+}
+
+function makeView(item, session) {
+  if (item.type === "tool") return new ToolCallView(item, session);
+  if (item.type === "message") return new MessageView(item);
+  return { element: el("div", { class: "item" }, failureNote(item.error)), update: () => {} };
 }

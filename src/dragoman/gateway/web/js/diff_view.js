@@ -4,6 +4,8 @@ import { changedPart, countChanges, diffLines, splitLines, toHunks, toPairs } fr
 import { el, fill } from "./dom.js";
 
 const KEY = "dragoman.diff";
+// Two columns of code need room; the style sheet takes the button away.
+const narrow = matchMedia("(max-width: 40rem)");
 // Longer texts are cut for the eye: the whole is in the file.
 const MOST_ROWS = 2_000;
 const MOST_CHARS = 2_000_000;
@@ -64,7 +66,7 @@ export class DiffView {
 }
 
 function isSplit() {
-  return localStorage.getItem(KEY) === "split";
+  return !narrow.matches && localStorage.getItem(KEY) === "split";
 }
 
 function rowsOf(oldText, newText) {

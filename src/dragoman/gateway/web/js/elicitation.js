@@ -17,21 +17,16 @@ export class ElicitationCard {
     const asker = el("p", { class: "ask-asker" }, `${info?.title || info?.name || "The agent"} asks`);
     const heading = el("h2", { class: "ask-title" }, icon("help"), el("span", {}, message ?? ""));
     const body = mode === "url" ? this.#address() : this.#fields();
-    const shape = {
-      class: "ask elicitation",
-      role: "dialog",
-      "aria-label": this.words,
-      novalidate: true,
-      tabindex: "-1",
-    };
-    this.element = el(
+    const form = el(
       "form",
-      { ...shape, onsubmit: (event) => this.#submit(event) },
+      { class: "ask-form", novalidate: true, onsubmit: (event) => this.#submit(event) },
       asker,
       heading,
       el("div", { class: "ask-detail" }, body),
       this.#actions,
     );
+    const shape = { class: "ask elicitation", role: "dialog", "aria-label": this.words, tabindex: "-1" };
+    this.element = el("section", shape, form);
     if (app.readOnly) fill(this.#actions, el("p", { class: "field-hint" }, "Waiting for somebody who may answer."));
   }
 

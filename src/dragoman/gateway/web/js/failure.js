@@ -17,3 +17,11 @@ export function explain(error) {
   if (typeof details === "string" && details && !message.includes(details)) return `${message}: ${details}`;
   return message;
 }
+
+/** Words of a peer as a sentence of ours. */
+export function sentence(words) {
+  if (!words) return "";
+  const whole = String(words).trim();
+  const big = whole.charAt(0).toUpperCase() + whole.slice(1);
+  return /[.!?…]$/.test(big) ? big : `${big}.`;
+}

@@ -114,6 +114,8 @@ function mountDrawer(app) {
   part("scrim").addEventListener("click", () => set(false));
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.defaultPrevented || !root.classList.contains("drawer-open")) return;
+    // What lies over the drawer is left first.
+    if (document.querySelector("dialog[open], :popover-open")) return;
     event.preventDefault();
     set(false);
     part("topbar").querySelector("button")?.focus();

@@ -15,6 +15,7 @@ import { renderedNodes } from "./trust.js";
 const LIVE_EVERY_MS = 300;
 const LIVE_CHARS = 8_000;
 const WHOLE_CHARS = 30_000;
+const FENCE = /^(`{3}|~{3})/;
 
 export class MarkdownText {
   #element;
@@ -82,6 +83,7 @@ class Block {
   }
 
   extend(more) {
+    if (this.#text === "") this.#element.classList.toggle("raw-code", FENCE.test(more));
     this.#text += more;
     this.#sink.append(more);
     this.#renderSoon();
@@ -111,7 +113,7 @@ class Block {
     const html = await renderMarkdown(text.trimEnd());
     this.#asking = false;
     if (html === null || (this.#finished && text !== this.#text)) return;
-    this.#element.classList.remove("raw");
+    this.#element.classList.remove("raw", "raw-code");
     this.#element.replaceChildren(renderedNodes(html));
     decorate(this.#element);
     this.#sink = new Sink(deepestEnd(this.#element));

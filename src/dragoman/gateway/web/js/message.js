@@ -32,7 +32,7 @@ export class MessageView {
 
   #article() {
     const { role } = this.#item;
-    const label = el("h3", { class: "visually-hidden" }, NAMES[role]);
+    const label = el("h2", { class: "visually-hidden" }, NAMES[role]);
     const foot = el(
       "div",
       { class: "message-foot" },

@@ -9,7 +9,8 @@ export function narrate(app) {
     const now = app.state.session;
     if (now !== session) [session, wasRunning] = [now, Boolean(now?.running)];
     const running = Boolean(now?.running);
-    if (wasRunning && !running && now.phase === "ready")
+    // A failure is read aloud where it is shown.
+    if (wasRunning && !running && now.phase === "ready" && !now.failure)
       app.announce(`The agent has answered. ${lastWords(now.transcript)}`);
     if (!wasRunning && running) app.announce("The agent is working.");
     wasRunning = running;

@@ -1,22 +1,38 @@
 /** Stays at the end of what grows, unless a person scrolls away from it. */
 
+import { el, icon } from "./dom.js";
+
 const NEAR_PX = 48;
+
+const TO_END = "Newest";
+const TO_NEWS = "New messages";
 
 export class Scroller {
   #box;
   #newest;
+  #words = el("span", {}, TO_END);
   #last = 0;
 
-  constructor(box, content, newest) {
+  constructor(box, content) {
     this.#box = box;
-    this.#newest = newest;
+    const shape = { type: "button", class: "button newest", hidden: true, onclick: () => this.follow() };
+    this.#newest = el("button", shape, icon("down"), this.#words);
     this.following = true;
     box.addEventListener("scroll", () => this.#scrolled(), { passive: true });
-    newest.addEventListener("click", () => this.follow());
     // After layout and before paint: the height is known without asking for another layout.
     const observer = new ResizeObserver(() => this.following && this.#toEnd());
     observer.observe(content);
     observer.observe(box);
+  }
+
+  /** The way back to the end, shown to whoever is elsewhere. */
+  get button() {
+    return this.#newest;
+  }
+
+  /** Something came at the end. */
+  noteNews() {
+    if (!this.following && this.#words.textContent !== TO_NEWS) this.#words.textContent = TO_NEWS;
   }
 
   follow() {
@@ -49,5 +65,6 @@ export class Scroller {
   #setFollowing(following) {
     this.following = following;
     this.#newest.hidden = following;
+    if (following) this.#words.textContent = TO_END;
   }
 }

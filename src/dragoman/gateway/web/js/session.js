@@ -14,6 +14,7 @@ export class Session extends EventTarget {
   #cursor = null;
   #changed = new Set();
   #attaching = null;
+  #failedAt = 0;
 
   constructor(app, id, { cwd }) {
     super();
@@ -28,6 +29,8 @@ export class Session extends EventTarget {
     this.sending = false;
     this.stopping = false;
     this.stale = true;
+    /** How the last turn failed, while nothing came after it. */
+    this.failure = null;
   }
 
   /** What the bridge last said about it. */
@@ -70,6 +73,7 @@ export class Session extends EventTarget {
       const result = await this.#app.connection.request("session/load", params);
       this.transcript.begin(result);
       this.stale = false;
+      this.#noteFailure(this.facts.error);
       this.#enter("ready");
     } catch (error) {
       // A broken connection is tried again by itself and shown elsewhere.
@@ -82,6 +86,7 @@ export class Session extends EventTarget {
   receive({ update, _meta }) {
     const told = _meta?.dragoman;
     if (told?.cursor) this.#cursor = told.cursor;
+    if (update?.sessionUpdate === "user_message_chunk") this.#keepFailure(told?.time ?? Infinity);
     const changed = this.transcript.apply(update ?? {}, told?.time ?? null);
     if (changed === null) return;
     if (typeof changed === "string") this.#fire("facts");
@@ -89,6 +94,18 @@ export class Session extends EventTarget {
       this.#changed.add(changed);
       this.#fire("items");
     }
+  }
+
+  /** The next message leaves it behind; news of it may come before the message that failed, which does not. */
+  #keepFailure(time) {
+    if (this.failure === null || time <= this.#failedAt) return;
+    this.#changed.add(this.transcript.fail(this.failure));
+    this.failure = null;
+  }
+
+  #noteFailure(error) {
+    this.failure = error ?? null;
+    this.#failedAt = Date.parse(this.facts.updatedAt) || 0;
   }
 
   takeChanged() {
@@ -102,7 +119,15 @@ export class Session extends EventTarget {
     if (facts.cwd) this.cwd = facts.cwd;
     if (facts.reset) this.#clear(this.phase);
     if (facts.state !== "running") this.stopping = false;
+    // What is told before a history is told of its end.
+    if (facts.state !== "running" && !this.#attaching) this.#noteFailure(facts.error);
     this.#fire("facts");
+  }
+
+  /** Nobody looks at it here any more: what comes, and what waits, must be asked for again. */
+  leave() {
+    this.stale = true;
+    this.#setAsks([]);
   }
 
   /** The connection is gone: what waits cannot be answered, what comes must be asked for again. */
@@ -154,7 +179,10 @@ export class Session extends EventTarget {
 
   // ── what a person does ────────────────────────────────────────────────────────────────────────
 
-  /** Send a prompt; resolves when it is the agent's, so that the text need not be kept. Rejects when it never was. */
+  /**
+   * Send a prompt. Resolves to whether it was refused: an error came, and nothing was done for it. Rejects when it
+   * never reached the history.
+   */
   async prompt(blocks) {
     this.sending = true;
     this.#fire("facts");
@@ -162,12 +190,14 @@ export class Session extends EventTarget {
     const before = this.transcript.items.length;
     try {
       await this.#app.connection.request("session/prompt", { sessionId: this.id, prompt: blocks });
+      return false;
     } catch (error) {
-      const isKnown = this.transcript.items.slice(before).some((item) => item.role === "user");
-      // Once it is in the journal, how it ended is told as a fact of the session.
-      if (!isKnown) throw error;
-      if (error instanceof Failure && error.code !== null && !this.facts.error)
-        this.#app.toast(explain(error), "error");
+      const since = this.transcript.items.slice(before).filter((item) => item.type !== "failure");
+      if (!since.some((item) => item.role === "user")) throw error;
+      // Without a code it is the connection that broke, and the turn goes on.
+      if (!(error instanceof Failure) || error.code === null) return false;
+      this.failure ??= { code: error.code, message: error.message, data: error.data };
+      return since.every((item) => item.role === "user");
     } finally {
       this.sending = false;
       this.stopping = false;

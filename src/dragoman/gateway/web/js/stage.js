@@ -1,7 +1,7 @@
 /** What stands where there is no conversation yet, and what stands at its end: waiting, stopped, failed. */
 
 import { el, fill, icon } from "./dom.js";
-import { explain } from "./failure.js";
+import { explain, sentence } from "./failure.js";
 
 const STOPS = {
   max_tokens: "The answer was cut: it reached the most the model may write.",
@@ -58,7 +58,7 @@ function welcome(app, cwd) {
       { class: "face" },
       icon("eye", "face-icon"),
       el("h2", {}, "You are reading along"),
-      el("p", {}, "Choose a session on the left."),
+      el("p", {}, "Choose a session from the list."),
     );
   }
   return el(
@@ -77,9 +77,8 @@ function hint() {
     el("kbd", {}, "/"),
     " for commands, ",
     el("kbd", {}, "@"),
-    " and a path to mention a file. All keys are under ",
-    el("kbd", {}, "?"),
-    " above.",
+    " and a path to mention a file.",
+    el("span", { class: "face-keys" }, " All keys are under ", el("kbd", {}, "?"), " above."),
   ];
 }
 
@@ -126,7 +125,8 @@ function end(app, session) {
       : "The agent no longer has this session; it can be read, not continued.";
     return { key: `gone ${why}`, make: () => note("warning", why, "bad") };
   }
-  if (facts.error) return { key: `error ${JSON.stringify(facts.error)}`, make: () => failure(facts.error) };
+  const { failure } = session;
+  if (failure) return { key: `error ${JSON.stringify(failure)}`, make: () => failureNote(failure, { role: "alert" }) };
   const words = STOPS[facts.stopReason];
   return words ? { key: words, make: () => note(facts.stopReason === "cancelled" ? "stop" : "warning", words) } : null;
 }
@@ -148,7 +148,8 @@ function note(drawing, words, kind = "") {
   return el("div", { class: `note ${kind}`.trim() }, icon(drawing), el("span", {}, words));
 }
 
-function failure(error) {
+/** How a turn failed. */
+export function failureNote(error, attributes = {}) {
   const stderr = error.data?.stderr;
   const more =
     typeof stderr === "string" &&
@@ -156,8 +157,8 @@ function failure(error) {
     el("details", { class: "stderr" }, el("summary", {}, "What it wrote"), el("pre", { tabindex: "0" }, stderr));
   return el(
     "div",
-    { class: "note bad", role: "alert" },
+    { class: "note bad", ...attributes },
     icon("warning"),
-    el("div", {}, el("p", {}, explain(error)), more),
+    el("div", {}, el("p", {}, sentence(explain(error))), more),
   );
 }

@@ -8,7 +8,7 @@ const MOST = 4;
 const ICONS = { info: "check", hint: "help", error: "warning" };
 
 export class Toasts {
-  #list = el("div", { class: "toasts" });
+  #list = el("section", { class: "toasts", "aria-label": "Notes" });
   #polite = el("div", { class: "visually-hidden", role: "status", "aria-live": "polite" });
   #alert = el("div", { class: "visually-hidden", role: "alert" });
 

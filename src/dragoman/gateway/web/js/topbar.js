@@ -22,7 +22,7 @@ export class Topbar {
       () => app.show(app.state.view === "inspector" ? "conversation" : "inspector"),
       { "aria-pressed": "false" },
     );
-    right.append(this.#inspector, appearanceButton(), iconButton("help", "Keys", showHelp));
+    right.append(this.#inspector, appearanceButton(), iconButton("help", "Keys", showHelp, { class: "keys-button" }));
     root.append(menu, el("div", { class: "topbar-names" }, this.#title, this.#where), right);
     for (const name of ["session", "connection", "view", "agent"]) app.state.addEventListener(name, () => this.#draw());
     this.#draw();

@@ -4,6 +4,7 @@
  * `items` are, in order:
  *   {type: "message", role: "user" | "agent" | "thought", messageId, time, blocks}
  *   {type: "tool", id, call, terminals}     call: the fields of the tool call, as last told
+ *   {type: "failure", error}                how a turn ended that ended badly, after what there is of it
  * Every item has `n`, its place, and `version`, which grows with each change. A text block's text only ever grows.
  */
 
@@ -56,6 +57,11 @@ export class Transcript {
       default:
         return null;
     }
+  }
+
+  /** Keep how a turn failed where it did: the next message comes after it. */
+  fail(error) {
+    return this.#add({ type: "failure", error });
   }
 
   /** Take in what an answer to session/new, load or resume says. */
@@ -153,16 +159,4 @@ function addTerminal(item, meta) {
     item.terminals.set(id, (item.terminals.get(id) ?? "") + output.data);
   }
   if (meta.terminal_exit) item.exit = meta.terminal_exit;
-}
-
-/** The paths a transcript has named, newest first: what a person may want to mention. */
-export function mentionedPaths(transcript, most = 200) {
-  const paths = new Set();
-  for (let n = transcript.items.length - 1; n >= 0 && paths.size < most; n -= 1) {
-    const item = transcript.items[n];
-    if (item.type !== "tool") continue;
-    for (const place of item.call.locations ?? []) paths.add(place.path);
-    for (const part of item.call.content ?? []) if (part.type === "diff") paths.add(part.path);
-  }
-  return [...paths];
 }

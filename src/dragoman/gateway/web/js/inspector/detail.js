@@ -49,7 +49,7 @@ export class MessageDetail {
     ];
     const list = el("dl", { class: "wire-facts" });
     for (const [name, value] of facts) if (value) list.append(el("div", {}, el("dt", {}, name), el("dd", {}, value)));
-    if (entry.partner) list.append(this.#partner(entry));
+    if (entry.partner) list.append(el("div", {}, el("dt", {}, "Pair"), el("dd", {}, this.#partner(entry))));
     return list;
   }
 

@@ -1,7 +1,7 @@
 /** The messages as rows; arrows, Page Up and Down, Home and End choose one. */
 
 import { el, fill } from "../dom.js";
-import { arrow, bytes, clock, duration, label, sentence } from "./format.js";
+import { DIRECTIONS, arrow, bytes, clock, duration, label } from "./format.js";
 import { RowWindow } from "./window.js";
 
 const ROW_HEIGHT = 28;
@@ -81,13 +81,14 @@ export class MessageList {
 function makeRow(entry) {
   const row = el("div", {
     class: `wire-row ${entry.direction} ${entry.kind}`, id: `wire-${entry.n}`, role: "option",
-    "aria-label": sentence(entry), dataset: { n: String(entry.n) },
+    dataset: { n: String(entry.n) },
   });
   row.classList.toggle("failed", entry.failed);
   return fill(
     row,
     el("span", { class: "wire-time" }, clock(entry.time)),
-    el("span", { class: "wire-arrow" }, arrow(entry)),
+    el("span", { class: "wire-arrow" }, el("span", { "aria-hidden": "true" }, arrow(entry)),
+      el("span", { class: "visually-hidden" }, DIRECTIONS[entry.direction] ?? "")),
     el("span", { class: "wire-method" }, label(entry)),
     el("span", { class: "wire-kind" }, entry.failed ? "error" : entry.kind),
     el("span", { class: "wire-size" }, bytes(entry.size)),

@@ -13,7 +13,8 @@ export function openMenu(anchor, items, label) {
     if (menu.contains(document.activeElement) || document.activeElement === document.body) anchor.focus();
     menu.remove();
   });
-  document.body.append(menu);
+  // Beside the list and not in it, whose keys mean something else.
+  (anchor.closest("aside") ?? document.body).append(menu);
   menu.showPopover();
   place(menu, anchor);
   menu.firstElementChild?.focus();

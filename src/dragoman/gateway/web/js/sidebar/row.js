@@ -27,6 +27,8 @@ export class SessionRow {
     const title = titleOf(facts);
     const time = ago(millis(facts.updatedAt));
     const where = showDirectory && facts.cwd ? lastName(facts.cwd) : "";
+    // A question matters more than where it comes from, and there is no room for both.
+    const place = facts.pending > 0 ? "" : where;
     const written = JSON.stringify([title, time, where, facts.state, facts.pending, facts.viewers, facts.error?.message, current, hasMenu]);
     if (written === this.#written) return;
     this.#written = written;
@@ -37,7 +39,7 @@ export class SessionRow {
     this.element.classList.toggle("current", current);
     this.more.hidden = !hasMenu;
     this.more.setAttribute("aria-label", `More for ${title}`);
-    fill(this.meta, badges(facts), where && el("span", { class: "session-where" }, where), time && el("span", { class: "session-time" }, time));
+    fill(this.meta, badges(facts), place && el("span", { class: "session-where" }, place), time && el("span", { class: "session-time" }, time));
   }
 }
 
@@ -45,7 +47,7 @@ function badges({ state, pending, viewers, error }) {
   const found = [];
   if (pending > 0) {
     const words = pending === 1 ? "1 question waits" : `${pending} questions wait`;
-    found.push(el("span", { class: "chip chip-warn session-badge", title: words }, icon("shield"), words));
+    found.push(el("span", { class: "chip chip-warn session-badge" }, icon("shield"), words));
   } else if (state === "running") {
     found.push(el("span", { class: "session-state" }, el("span", { class: "dot dot-busy" }), "Running"));
   }
