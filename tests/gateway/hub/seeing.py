@@ -152,3 +152,14 @@ async def eventually(condition):
     async with asyncio.timeout(PATIENCE_S):
         while not condition():
             await asyncio.sleep(0.002)
+
+
+def go_on_elsewhere(store, session, turns=3):
+    """Have the agent know of more turns, as if somebody else had been its client meanwhile."""
+    with (store / session).open("a") as file:
+        for turn in range(turns):
+            for who, text in (("user", f"Question {turn}"), ("agent", f"answer {turn}")):
+                content = {"sessionUpdate": f"{who}_message_chunk", "content": {"type": "text", "text": text}}
+                params = {"sessionId": session, "update": content}
+                line = json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": params})
+                file.write(f"{line}\n")

@@ -304,23 +304,6 @@ async def test_a_session_that_the_agent_can_resume_goes_on_after_a_restart_of_th
         assert two.said() == ["0", "1", "2", "more"]
 
 
-async def test_a_fresh_journal_of_a_session_has_another_epoch(tmp_path):
-    store = tmp_path / "store"
-    store.mkdir()
-    spec = agent(capabilities=LOADING, store=str(store))
-    async with hub_of(tmp_path / "home", spec) as hub:
-        one = await seer(hub, marked=True)
-        session = await one.new()
-        answer = await one.prompt(session, {"flood": 3})
-        cursor = cursor_of([message for message in one.seen if message.get("method") == "session/update"][-1])
-        assert answer["result"]
-    async with hub_of(tmp_path / "home", spec) as hub:
-        two = await seer(hub, marked=True)
-        await two.load(session, after=cursor)
-        assert any(params.get("reset") for params in two.told("_dragoman/session"))
-        assert two.said() == ["0", "1", "2"]
-
-
 async def test_a_deleted_session_is_gone_with_its_journal(tmp_path):
     async with hub_of(tmp_path) as hub:
         one = await seer(hub, marked=True)

@@ -10,7 +10,7 @@ from dragoman.gateway import Gateway, Settings
 from dragoman.gateway.hub import epoch, journal
 from dragoman.gateway.problem import GatewayBusy
 from dragoman.store.disk import Disk
-from tests.gateway.hub.seeing import LOADING, OPTIONS, agent, eventually, gateway_of, hub_of, seer
+from tests.gateway.hub.seeing import LOADING, OPTIONS, agent, eventually, gateway_of, go_on_elsewhere, hub_of, seer
 
 
 class FullDisk(Disk):
@@ -139,6 +139,7 @@ async def test_a_journal_that_finds_no_space_takes_the_place_of_an_older_one_onl
         await one.prompt(session, {"say": "kept"})
         path = hub.sessions[session].journal.path
     before = path.read_bytes()
+    go_on_elsewhere(store, session, turns=2)
     async with hub_of(tmp_path, spec, disk=disk) as hub:
         two = await seer(hub)
         disk.full = True
@@ -147,7 +148,7 @@ async def test_a_journal_that_finds_no_space_takes_the_place_of_an_older_one_onl
         assert path.read_bytes() == before
         disk.full = False
         await two.prompt(session, {"say": "new"})
-        assert two.said() == ["kept", "new"]
+        assert two.said() == ["kept", "answer 0", "answer 1", "new"]
         assert hub.sessions[session].journal.path == path
     assert path.read_bytes().count(b'"new"') == 1
     assert path.read_bytes() != before

@@ -3,13 +3,9 @@
 import json
 from contextlib import asynccontextmanager
 
-from tests.gateway.hub.seeing import LOADING, agent, hub_of, seer
+from tests.gateway.hub.seeing import LOADING, agent, go_on_elsewhere, hub_of, seer
 
-
-def update(session, kind, text):
-    content = {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
-    params = {"sessionId": session, "update": content}
-    return json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": params}, separators=(",", ":"))
+ELSEWHERE = ["answer 0", "answer 1", "answer 2"]
 
 
 class Before:
@@ -95,25 +91,17 @@ async def test_a_session_that_the_agent_has_no_more_can_be_read(tmp_path):
 
 async def test_what_was_said_elsewhere_since_is_shown(tmp_path):
     old = await before(tmp_path)
-    replay = [
-        ("user_message_chunk", "one"),
-        ("agent_message_chunk", "first and second"),
-        ("user_message_chunk", "two"),
-        ("agent_thought_chunk", "hm"),
-        ("user_message_chunk", "three"),
-        ("agent_message_chunk", "elsewhere"),
-    ]
-    old.at_agent.write_text("".join(update(old.id, *one) + "\n" for one in replay))
+    go_on_elsewhere(old.store, old.id)
     async with old.again() as hub:
         one = await seer(hub, marked=True)
         await one.load(old.id, after=old.cursor)
-        assert one.said() == ["first and second", "elsewhere"]
+        assert one.said() == ["first", "second", *ELSEWHERE]
         assert any(news.get("reset") for news in one.told("_dragoman/session"))
         await one.prompt(old.id, {"say": "on"})
     async with old.again() as hub:
         two = await seer(hub)
         await two.load(old.id)
-        assert two.said() == ["first and second", "elsewhere", "on"]
+        assert two.said() == ["first", "second", *ELSEWHERE, "on"]
 
 
 async def test_an_agent_that_wants_a_login_first_is_asked_again_after_it(tmp_path):
