@@ -4,6 +4,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from dragoman.descriptors import open_missing
+
 COMMANDS = {
     "agent": "serve ACP on stdin and stdout, for an editor to start",
     "agents": "show the agents that are known by name",
@@ -26,6 +28,7 @@ USAGE_ERROR = 2
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    open_missing()
     arguments = list(sys.argv[1:] if argv is None else argv)
     name = arguments[0] if arguments else "--help"
     if name in COMMANDS:
