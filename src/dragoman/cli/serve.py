@@ -153,7 +153,7 @@ async def _serve(plan: Plan) -> None:
 
 
 async def _open(gateway: "Gateway", plan: Plan) -> None:
-    from dragoman.cli.serve_address import link_host, listen, names_for
+    from dragoman.cli.serve_address import link_host, listen, names_for, prefix_of
     from dragoman.cli.serve_keys import EnterKey
     from dragoman.cli.serve_notice import Notice
     from dragoman.gateway.front.app import Application
@@ -175,7 +175,7 @@ async def _open(gateway: "Gateway", plan: Plan) -> None:
         guard = Guard(policy)
         base_url = plan.public_url or f"http{'s' if plan.tls else ''}://{link_host(plan.address)}:{port}/"
         notice = Notice(f"{base_url.rstrip('/')}/", guard, plan.settings, json=plan.json)
-        app = Application(gateway, guard)
+        app = Application(gateway, guard, prefix=prefix_of(plan.public_url))
         async with Server(app, listener, tls=plan.tls, stall_s=plan.settings.viewer_stall_s):
             notice.begin(token)
             EnterKey(notice.fresh_link).watch()

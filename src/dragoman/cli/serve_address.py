@@ -5,6 +5,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
 
 from dragoman.gateway.front.server import CannotListen, Tls
 from dragoman.gateway.guard import is_loopback, names_of
@@ -100,6 +101,11 @@ def link_host(address: Address) -> str:
     """Return the name that stands in the link."""
     name = next(_own_names(), "localhost") if address.is_any else address.host
     return spell_name(name) or name
+
+
+def prefix_of(public_url: str | None) -> str:
+    """Return what stands before our paths in the address that people open: nothing, or `/such/a/path`."""
+    return "" if public_url is None else unquote(urlsplit(public_url).path).rstrip("/")
 
 
 def _own_names() -> Iterator[str]:

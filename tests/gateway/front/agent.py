@@ -2,6 +2,8 @@
 
 {"chunks": 3, "bytes": 10}   three updates of ten letters each, numbered
 {"ask": true}                a permission request; the answer comes back as an update
+
+With `--load` it says that it can load sessions, though it knows none.
 """
 
 import json
@@ -48,7 +50,8 @@ def handle(message):
     if method is None:
         settle(message)
     elif method == "initialize":
-        write(id=message["id"], result={"protocolVersion": 1, "agentCapabilities": {}, "authMethods": []})
+        can = {"loadSession": "--load" in sys.argv}
+        write(id=message["id"], result={"protocolVersion": 1, "agentCapabilities": can, "authMethods": []})
     elif method == "session/new":
         write(id=message["id"], result={"sessionId": f"session-{next(_sessions)}"})
     elif method == "session/prompt":

@@ -49,13 +49,19 @@ def make_guard(port: int, **changes) -> Guard:
 
 @asynccontextmanager
 async def serving(
-    home: Path, *, limits: Limits | None = None, stall_s: float = 30, tls: Tls | None = None, **changes
+    home: Path,
+    *,
+    limits: Limits | None = None,
+    stall_s: float = 30,
+    tls: Tls | None = None,
+    prefix: str = "",
+    **changes,
 ) -> AsyncIterator[Serving]:
     settings = make_settings(home, viewer_stall_s=stall_s, **changes)
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
     async with Gateway(settings) as gateway:
         guard = make_guard(port, is_tls=tls is not None)
-        app = Application(gateway, guard, limits=limits)
+        app = Application(gateway, guard, limits=limits, prefix=prefix)
         async with Server(app, listening, tls=tls, stall_s=stall_s) as server:
             yield Serving(port, gateway, guard, app, server, "http" if tls is None else "https")

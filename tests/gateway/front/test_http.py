@@ -1,10 +1,16 @@
 """`/acp` over HTTP, as the proposal has it."""
 
 import json
+import sys
 
 import pytest
 
+from dragoman.gateway import AgentSpec
+from dragoman.gateway.front.acp_http import SESSION_METHODS
 from tests.gateway.front.client import answer_to, http_viewer, texts, until_answer
+from tests.gateway.front.serving import AGENT, serving
+from tests.gateway.front.test_websocket import dial, open_session, order
+from tests.gateway.front.test_websocket import until_answer as until_answer_by_socket
 
 
 @pytest.fixture
@@ -107,6 +113,12 @@ async def test_delete_ends_the_connection_and_its_streams(viewer):
         pytest.param(lambda v: v.post({"method": "x"}, acp_connection_id="no"), 404, "initialize", id="unknown id"),
         pytest.param(lambda v: v.http.get("/acp"), 406, "text/event-stream", id="no accept"),
         pytest.param(
+            lambda v: v.http.get("/acp", headers={"accept": "text/event-stream; q=0.0, */*"}),
+            406,
+            "text/event-stream",
+            id="not accepted",
+        ),
+        pytest.param(
             lambda v: v.http.get("/acp", headers={"accept": "text/event-stream"}), 400, "Acp-Connection-Id", id="no id"
         ),
         pytest.param(lambda v: v.http.delete("/acp"), 400, "Acp-Connection-Id", id="delete without id"),
@@ -128,10 +140,77 @@ async def test_a_message_before_initialize_is_refused(viewer):
     assert "Acp-Connection-Id" in answer.json()["error"]
 
 
+async def test_a_stream_that_breaks_before_its_first_event_is_taken_up_where_it_began(viewer):
+    await viewer.initialize()
+    async with viewer.stream() as connection:
+        session = await viewer.open_session(connection)
+        headers = {"accept": "text/event-stream", "acp-connection-id": viewer.id, "acp-session-id": session}
+        async with viewer.http.stream("GET", "/acp", headers=headers) as response:
+            lines = response.aiter_lines()
+            begun_at = (await anext(lines)).removeprefix("id: ")
+            number = await viewer.prompt(session, chunks=20)
+            while not (await anext(lines)).startswith("data: "):
+                pass
+        async with viewer.stream(session, after=begun_at) as events:
+            assert texts(await until_answer(number, events)) == [f"{one}:" for one in range(20)]
+
+
+async def test_the_cursor_of_a_websocket_is_a_last_event_id(served, viewer):
+    await viewer.initialize()
+    async with dial(served) as socket:
+        session = await open_session(socket)
+        await socket.send(order(session, chunks=10))
+        await until_answer_by_socket(socket, 2)
+    cursor = served.gateway.hub().sessions[session].cursor(5)
+    opening = {"sessionId": session, "cwd": "/", "mcpServers": []}
+    async with viewer.stream() as connection, viewer.stream(session, after=cursor) as events:
+        number = await viewer.call("session/resume", opening, acp_session_id=session)
+        await until_answer(number, connection)
+        number = await viewer.prompt(session)
+        after_resume = texts(await until_answer(number, events))
+    assert len(after_resume) == 10 - 3  # the user's message and the start of the turn come first
+    async with viewer.stream(session, after=cursor) as events:
+        number = await viewer.prompt(session)
+        assert texts(await until_answer(number, events)) == after_resume
+
+
+@pytest.mark.parametrize("params", [{"sessionId": "a", "prompt": []}, {"sessionId": 5}, [1]])
+async def test_a_message_of_a_session_has_to_name_it_in_a_header(viewer, params):
+    await viewer.initialize()
+    answer = await viewer.post({"id": 1, "method": "session/prompt", "params": params})
+    assert answer.status_code == 400
+    assert "Acp-Session-Id is missing" in answer.json()["error"]
+
+
+async def test_a_message_to_a_session_that_is_not_here_is_not_found(viewer):
+    await viewer.initialize()
+    for method in sorted(SESSION_METHODS):
+        answer = await viewer.post({"id": 1, "method": method, "params": {"sessionId": "a"}}, acp_session_id="a")
+        assert answer.status_code == 404
+        assert "create, load or resume it first" in answer.json()["error"]
+
+
+async def test_a_session_is_known_while_it_is_being_opened(served, viewer):
+    await viewer.initialize()
+    one = served.gateway.hub().find(viewer.id)
+    opening = {"sessionId": "a", "cwd": "/", "mcpServers": []}
+    one.receive(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "session/load", "params": opening}).encode())
+    assert one.can_use("a")
+    async with viewer.stream() as connection:
+        assert "error" in await answer_to(1, connection)
+    assert not one.can_use("a")
+
+
+async def test_initialize_as_a_notification_opens_no_connection(served, viewer):
+    answer = await viewer.post({"method": "initialize", "params": {"protocolVersion": 1}})
+    assert answer.status_code == 400
+    assert "no id" in answer.json()["error"]
+    assert not served.gateway.hub().viewers
+
+
 async def test_a_session_in_the_header_has_to_be_the_one_in_the_body(viewer):
     await viewer.initialize()
     message = {"id": 1, "method": "session/prompt", "params": {"sessionId": "a", "prompt": []}}
-    assert (await viewer.post(message)).status_code == 400
     other = await viewer.post(message, acp_session_id="b")
     assert other.status_code == 400
     assert "another session" in other.json()["error"]
@@ -142,6 +221,20 @@ async def test_a_stream_of_an_unknown_session_is_not_found(viewer):
     headers = {"accept": "text/event-stream", "acp-connection-id": viewer.id, "acp-session-id": ""}
     answer = await viewer.http.get("/acp", headers=headers)
     assert answer.status_code == 404
+
+
+async def test_a_stream_may_be_opened_for_whatever_could_be_loaded_and_is_forgotten_with_it(tmp_path):
+    agent = AgentSpec("one", (sys.executable, str(AGENT), "--load"))
+    async with serving(tmp_path, agents=(agent,)) as served, http_viewer(served) as viewer:
+        await viewer.initialize()
+        async with viewer.stream("a"):
+            pass
+        one = served.gateway.hub().find(viewer.id)
+        older, newer = one.session_outlet("b", None), one.session_outlet("b", None)
+        assert older.ended
+        assert one.can_use("b")
+        newer.end()
+        assert not one.can_use("b")
 
 
 async def test_a_connection_belongs_to_one_agent_and_one_role(served, viewer):

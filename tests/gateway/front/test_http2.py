@@ -141,4 +141,4 @@ async def test_streams_run_side_by_side(served):
 
 def _buffered() -> int:
     """Return what the server holds for all its HTTP/2 streams."""
-    return sum(len(one.buffer) for one in gc.get_objects() if isinstance(one, Window))
+    return sum(len(one.buffer) for one in gc.get_objects() if type(one) is Window)

@@ -25,7 +25,7 @@ async def test_open_streams_are_ended_in_order_when_the_server_stops(tmp_path):
             viewer = (await client.post("/acp", json=hello)).headers["acp-connection-id"]
             headers = {"accept": "text/event-stream", "acp-connection-id": viewer}
             stream = await client.send(client.build_request("GET", "/acp", headers=headers), stream=True)
-        assert (await stream.aread()).strip(b":\n") == b""
+        assert (await stream.aread()).strip(b"\n") == f"id: {viewer}.0.0".encode()
         with pytest.raises(ConnectionClosed):
             await socket.recv()
         assert socket.close_code == 1001

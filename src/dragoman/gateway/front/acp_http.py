@@ -1,6 +1,7 @@
 """`/acp` over HTTP: messages by POST, event streams by GET, the end by DELETE."""
 
 import asyncio
+import re
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -12,7 +13,7 @@ from dragoman.gateway.front.limits import Limits
 from dragoman.gateway.front.race import race
 from dragoman.gateway.front.stream import HEADERS, EventStream
 from dragoman.gateway.guard import Grant
-from dragoman.gateway.hub import Hub
+from dragoman.gateway.hub import Hub, Viewer
 from dragoman.wire.message import BAD_JSON, Malformed, Message, parse
 
 CONNECTION_ID = b"acp-connection-id"
@@ -22,6 +23,9 @@ SESSION_METHODS = frozenset(
     ("session/prompt", "session/cancel", "session/close", "session/set_mode", "session/set_config_option")
 )
 """These have to name their session in a header. For all others at least one official client leaves it out."""
+
+_NOTHING = re.compile(r"0(\.0*)?")
+"""The weight by which a client says that it does not want something."""
 
 _ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
 
@@ -67,10 +71,12 @@ class HttpEndpoint:
         message = _parse(body)
         line = body.translate(_ONE_LINE)  # what was read as JSON has them between its words only
         if message.method == "initialize" and not exchange.header(CONNECTION_ID):
+            if message.id is UNSET:
+                raise Refused(400, "initialize has no id, so nobody could answer it; send it as a request")
             await self._greet(exchange, hub, grant, line)
             return
         connection = self._find(exchange, hub, grant)
-        _check_session(message, exchange.header(SESSION_ID))
+        _check_session(message, exchange.header(SESSION_ID), connection.viewer)
         connection.viewer.receive(line)
         await exchange.reply(202)
 
@@ -118,20 +124,33 @@ def _parse(body: bytes) -> Message:
     return message
 
 
-def _check_session(message: Message, header: str | None) -> None:
+def _check_session(message: Message, header: str | None, viewer: Viewer) -> None:
     """See that header and body mean the same session: whoever routes by one must not be led astray by the other."""
     if message.method is None:
         return
-    try:
-        named = _decode_params(message.params).session_id
-    except BAD_JSON:
-        return  # whoever knows the method says what is wrong with its parameters
-    if header is None and message.method in SESSION_METHODS:
+    is_of_session = message.method in SESSION_METHODS
+    if header is None and is_of_session:
         raise Refused(400, f"Acp-Session-Id is missing; {message.method} belongs to a session")
-    if header is not None and named is not UNSET and header != named:
+    if header is None:
+        return
+    named = _session_of(message)
+    if named is not UNSET and header != named:
         raise Refused(400, "Acp-Session-Id names another session than the sessionId in the body")
+    if is_of_session and not viewer.can_use(header):
+        raise Refused(404, "this connection knows no such session; create, load or resume it first")
+
+
+def _session_of(message: Message) -> str | UnsetType:
+    try:
+        return _decode_params(message.params).session_id
+    except BAD_JSON:
+        return UNSET  # whoever knows the method says what is wrong with its parameters
 
 
 def _accepts_events(accept: str | None) -> bool:
-    kinds = [kind.partition(";")[0].strip().lower() for kind in (accept or "").split(",")]
-    return "text/event-stream" in kinds
+    return any(_is_wanted(*kind.lower().split(";")) for kind in (accept or "").split(","))
+
+
+def _is_wanted(kind: str, *parameters: str) -> bool:
+    weights = [value.strip() for name, _, value in (one.partition("=") for one in parameters) if name.strip() == "q"]
+    return kind.strip() == "text/event-stream" and not any(map(_NOTHING.fullmatch, weights))

@@ -12,7 +12,7 @@ Nothing is looked at, and nothing is upgraded, before the guard has let it in.
 
 import asyncio
 import logging
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from urllib.parse import quote
 
 from dragoman.errors import DragomanError
@@ -21,7 +21,7 @@ from dragoman.gateway.front.acp_socket import Socket
 from dragoman.gateway.front.affinity import Affinity
 from dragoman.gateway.front.asgi import Receive, Scope, Send, route
 from dragoman.gateway.front.connections import Connections
-from dragoman.gateway.front.exchange import Exchange, Refused, Torn
+from dragoman.gateway.front.exchange import Exchange, Refused, Torn, tearing
 from dragoman.gateway.front.limits import Limits
 from dragoman.gateway.front.pages import Pages
 from dragoman.gateway.front.upgrade import refuse_upgrade
@@ -37,16 +37,27 @@ _log = logging.getLogger("dragoman.gateway.front")
 
 
 class Application:
-    """Serves a gateway; `opens_gateway` is for servers that open and close it by the lifespan of the application."""
+    """Serves a gateway.
+
+    `prefix` is what stands before its paths for people, and what a proxy may have left on them. `opens_gateway` is for
+    servers that open and close the gateway by the lifespan of the application.
+    """
 
     def __init__(
-        self, gateway: Gateway, guard: Guard, *, limits: Limits | None = None, opens_gateway: bool = False
+        self,
+        gateway: Gateway,
+        guard: Guard,
+        *,
+        limits: Limits | None = None,
+        prefix: str = "",
+        opens_gateway: bool = False,
     ) -> None:
         limits = limits or Limits()
         self.limits = limits
         self.stopping = asyncio.Event()
         self._gateway = gateway
         self._guard = guard
+        self._prefix = prefix
         self._opens_gateway = opens_gateway
         self._affinity = Affinity()
         self._connections = Connections(limits)
@@ -55,12 +66,21 @@ class Application:
         self._pages = Pages(gateway.settings, guard, limits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            await self._serve_http(Exchange(scope, receive, send))
-        elif scope["type"] == "websocket":
-            await self._serve_socket(scope, receive, send)
-        elif scope["type"] == "lifespan":
+        if scope["type"] == "lifespan":
             await self._live(receive, send)
+            return
+        if self._is_prefixed(scope["path"]):
+            scope = {**scope, "root_path": self._prefix}
+        with suppress(Torn):
+            if scope["type"] == "http":
+                await self._serve_http(Exchange(scope, receive, tearing(send)))
+            elif scope["type"] == "websocket":
+                await self._serve_socket(scope, receive, tearing(send))
+
+    def _is_prefixed(self, path: str) -> bool:
+        """Tell whether a proxy has left the prefix on; a path that is ours as it is needs none."""
+        is_below = path == self._prefix or path.startswith(f"{self._prefix}/")
+        return bool(self._prefix) and is_below and self._find_hub(path) is None
 
     async def stop(self) -> None:
         """End all streams, and let go of whoever came by HTTP and of what the page needed."""
@@ -72,7 +92,7 @@ class Application:
         try:
             await self._route(exchange)
         except Torn:
-            return
+            raise
         except Refused as refused:
             await _answer(exchange, refused)
         except TooManyViewers as error:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from dragoman.errors import DragomanError
-from dragoman.gateway.front.asgi import Headers, Receive, Scope, Send, find_header, route
+from dragoman.gateway.front.asgi import Headers, Message, Receive, Scope, Send, find_header, route
 from dragoman.gateway.guard.security import security_headers
 
 JSON = b"application/json"
@@ -25,6 +25,18 @@ class Refused(DragomanError):
 
 class Torn(DragomanError):
     """The other side went away in the middle of its request; there is nobody to answer."""
+
+
+def tearing(send: Send) -> Send:
+    """Have whoever sends to one who is gone find that out as Torn; servers say so by an OSError."""
+
+    async def send_or_tear(message: Message) -> None:
+        try:
+            await send(message)
+        except OSError as error:
+            raise Torn(f"it is gone: {error}") from error
+
+    return send_or_tear
 
 
 class Exchange:

@@ -3,7 +3,8 @@
     id: 6f1c.42.3
     data: {"jsonrpc":"2.0","method":"session/update","params":{…}}
 
-One message an event, without a name; comments keep the stream alive.
+One message an event, without a name; comments keep the stream alive. A stream begins with an id by itself, which
+makes no event: whoever loses the stream before the first one still knows where to go on.
 """
 
 import asyncio
@@ -51,7 +52,8 @@ class EventStream:
     async def run(self, *ends: asyncio.Event) -> None:
         """Send until the outlet or the other side ends, or one of these events comes."""
         try:
-            await self._exchange.write(COMMENT)
+            place = self._outlet.place()
+            await self._exchange.write(COMMENT if place is None else b"id: %b\n\n" % place)
             is_gone, *_ = await race(
                 self._exchange.wait_gone(), self._pump(), self._keep_alive(), *(end.wait() for end in ends)
             )

@@ -98,6 +98,10 @@ class Attachment:
         self.cursor = self.arrived = seq
         self._block = None
 
+    def place(self) -> bytes | None:
+        """Name where it is, as the id of an event does; None before there is a session."""
+        return None if self.session is None else self._event_id(self.cursor)
+
     def has_more(self) -> bool:
         """Tell whether a pull would give something now."""
         if self.session is None:

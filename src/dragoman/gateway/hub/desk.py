@@ -12,7 +12,13 @@ from dragoman.gateway.hub.abilities import read_abilities
 from dragoman.gateway.hub.calls import Call
 from dragoman.gateway.hub.catalogue import Catalogue
 from dragoman.gateway.hub.envelope import fields_of, make_error, make_notification, make_result, session_of, with_id
-from dragoman.gateway.hub.greeting import answer_initialize, describe_gateway, offers_more, reader_params
+from dragoman.gateway.hub.greeting import (
+    answer_initialize,
+    describe_gateway,
+    offers_more,
+    reader_params,
+    refuse_initialize,
+)
 from dragoman.gateway.hub.inspecting import Inspecting
 from dragoman.gateway.hub.opening import Opening
 from dragoman.gateway.hub.request import Request
@@ -32,7 +38,7 @@ _FOR_READERS = frozenset({"session/list", "session/load", "session/resume", "_dr
 
 _REOPENING = frozenset({"session/load", "session/resume"})
 
-NO_VERSION = {"path": "params.protocolVersion", "problem": "this is no version", "expected": "an integer, such as 1"}
+_NO_VERSION = {"path": "params.protocolVersion", "problem": "this is no version", "expected": "an integer, such as 1"}
 
 
 class Desk:
@@ -83,6 +89,8 @@ class Desk:
         if isinstance(message, Malformed):
             if message.answerable:
                 viewer.refuse(message.id, message.code, message.problem)
+        elif viewer.is_greeting and message.method != "initialize":
+            self._hold(viewer, message, line)
         elif message.method is None:
             self._hub.asks.answered(viewer, message, line)
         elif message.id is UNSET:
@@ -143,12 +151,7 @@ class Desk:
     def _initialize(self, viewer: "Viewer", id_: bytes, message: Message, answer: Callable[[bytes], None]) -> None:
         keeper = self._hub.keeper
         if not bytes(fields_of(message.params).get("protocolVersion", b"")).isdigit():
-            problem = {
-                "path": "params.protocolVersion",
-                "problem": "not a version",
-                "expected": "an integer, such as 1",
-            }
-            answer(make_error(id_, ErrorCode.INVALID_PARAMS, problem))
+            answer(make_error(id_, ErrorCode.INVALID_PARAMS, _NO_VERSION))
             return
         abilities = read_abilities(message.params)
 
@@ -164,10 +167,12 @@ class Desk:
             extra = {"connectionId": viewer.id} if viewer.over_http else {}
             answer(make_result(id_, answer_initialize(keeper.answer.result, own, **extra)))
             self._hub.news.welcome(viewer)
+            self._let_in(viewer)
 
         def fail(trouble: Trouble) -> None:
             viewer.is_greeting = False
-            answer(make_error(id_, ErrorCode.INTERNAL_ERROR, trouble.data(), message=trouble.reason))
+            answer(refuse_initialize(id_, trouble))
+            self._let_in(viewer)
 
         self._note_greeting(viewer, message.params, is_reader=viewer.read_only or abilities.read_only)
         if viewer.is_greeting:
@@ -181,6 +186,22 @@ class Desk:
         else:
             viewer.is_greeting = True
             keeper.when_ready(succeed, fail)
+
+    def _hold(self, viewer: "Viewer", message: Message, line: bytes) -> None:
+        """Have a message wait for the answer to `initialize`, as it would at the agent; not endlessly many."""
+        settings = self._hub.settings
+        held_bytes = sum(map(len, viewer.held))
+        if len(viewer.held) < settings.max_requests and held_bytes + len(line) <= settings.viewer_window_bytes:
+            viewer.held.append(line)
+        elif message.method is not None and message.id is not UNSET:
+            problem = f"too much came before initialize was answered: {len(viewer.held)} messages wait; send it then"
+            viewer.refuse(bytes(message.id), ErrorCode.INVALID_REQUEST, problem)
+
+    def _let_in(self, viewer: "Viewer") -> None:
+        """Take what waited for the answer to `initialize`."""
+        held, viewer.held = viewer.held, []
+        for line in held:
+            viewer.receive(line)
 
     def _note_greeting(self, viewer: "Viewer", params: msgspec.Raw, *, is_reader: bool) -> None:
         keeper = self._hub.keeper

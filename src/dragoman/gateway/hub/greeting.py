@@ -8,11 +8,20 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from dragoman import __version__
-from dragoman.gateway.hub.envelope import encode, fields_of, is_given
+from dragoman.errors import ErrorCode
+from dragoman.gateway.hub.envelope import encode, fields_of, is_given, make_error
+from dragoman.gateway.hub.trouble import Trouble
 from dragoman.gateway.settings import AgentSpec, Settings
+from dragoman.wire.message import ErrorObject
 
 _YES = Raw(b"true")
 _EMPTY = Raw(b"{}")
+
+
+class Refusal(Trouble, frozen=True, kw_only=True):
+    """The agent answered `initialize` with an error."""
+
+    error: ErrorObject
 
 
 class Offers(msgspec.Struct, frozen=True):
@@ -51,6 +60,14 @@ def answer_initialize(result: Raw, own: dict[str, Any] | None, **extra: Any) -> 
     if own is not None:
         answer["_meta"] = {**fields_of(answer.get("_meta", UNSET)), "dragoman": own}
     return {**answer, **extra}
+
+
+def refuse_initialize(id_: bytes, trouble: Trouble) -> bytes:
+    """Answer that the agent is not there; if it is the agent that refused, by its own code and data."""
+    code, data = int(ErrorCode.INTERNAL_ERROR), trouble.data()
+    if isinstance(trouble, Refusal):
+        code, data = trouble.error.code, data if trouble.error.data is UNSET else trouble.error.data
+    return make_error(id_, code, data, message=trouble.reason)
 
 
 def reader_params(params: Raw) -> Raw:

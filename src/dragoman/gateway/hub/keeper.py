@@ -19,7 +19,7 @@ from dragoman.errors import StartError
 from dragoman.gateway.hub.agent_process import AgentProcess
 from dragoman.gateway.hub.calls import AgentTrouble, Call, Calls, own_call
 from dragoman.gateway.hub.envelope import make_request
-from dragoman.gateway.hub.greeting import Offers, read_offers
+from dragoman.gateway.hub.greeting import Offers, Refusal, read_offers
 from dragoman.gateway.hub.trouble import Trouble, death
 from dragoman.gateway.settings import Settings
 from dragoman.wire import Message
@@ -188,9 +188,9 @@ class Keeper:
         except AgentTrouble as failed:
             return failed.trouble
         if message.result is UNSET:
-            error = parse_error(message.error) if message.error is not UNSET else None
-            said = f": {error.message} ({error.code})" if error else ""
-            return Trouble(f"the agent refused to begin{said}", stderr=process.stderr_tail)
+            error = parse_error(message.error or Raw(b"{}"))
+            said = f"the agent refused to begin: {error.message} ({error.code})"
+            return Refusal(said, stderr=process.stderr_tail, error=error)
         self.answer = message
         self.offers = read_offers(message.result)
         return None

@@ -13,6 +13,7 @@ from dragoman.errors import ErrorCode
 from dragoman.gateway.hub.calls import Call
 from dragoman.gateway.hub.envelope import fields_of, make_request, parse_list, string_of, with_id
 from dragoman.gateway.hub.journal import Journal
+from dragoman.gateway.hub.place import read_place
 from dragoman.gateway.hub.replay import Replay
 from dragoman.gateway.hub.request import Request
 from dragoman.gateway.hub.session import Session
@@ -297,8 +298,8 @@ class Opening:
         own = fields_of(fields_of(fields_of(request.params).get("_meta", UNSET)).get("dragoman", UNSET))
         after = string_of(own.get("after"))
         if after is not None:
-            epoch, seq, *_ = (*after.split("."), "", "")  # the id of an event has a third part, for its stream alone
-            return epoch, int(seq) if seq.isascii() and seq.isdigit() and len(seq) < 19 else -1
+            place = read_place(after)
+            return (after, -1) if place is None else (place.epoch, place.seq)
         attachment = request.viewer.attachments.get(session.id)
         return None if attachment is None else attachment.take_resume_from()
 

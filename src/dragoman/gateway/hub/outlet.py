@@ -13,8 +13,16 @@ Pull = Callable[[int], list[Event]]
 class Outlet:
     """A stream of messages for one viewer, taken batch after batch."""
 
-    def __init__(self, pull: Pull, has_more: Callable[[], bool], on_end: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        pull: Pull,
+        has_more: Callable[[], bool],
+        on_end: Callable[[], None] = lambda: None,
+        place: Callable[[], bytes | None] = lambda: None,
+    ) -> None:
         self.ended = False
+        self.place = place
+        """Names where it is now, as the id of an event does; None where there is no such place."""
         self._on_end = on_end
         self._pull = pull
         self._has_more = has_more

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Collection, Coroutine
+from collections.abc import Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,8 @@ class Viewer:
         self._wishes: dict[bytes, str] = {}
         self.is_greeting = False
         """Whether its `initialize` waits for the agent."""
+        self.held: list[bytes] = []
+        """What it said meanwhile."""
         self._hub = hub
         self.backlog = Backlog()
         self._lane = Lane(self.backlog)
@@ -102,7 +104,7 @@ class Viewer:
             self._lane.rewind(place.number)
         else:
             self._lane.reopen(keeps_ids=self.keeps_ids)
-        return self._replace(Outlet(self._pull_connection, self._has_direct))
+        return self._replace(Outlet(self._pull_connection, self._has_direct, place=self._place))
 
     def session_outlet(self, session_id: str, last_event_id: str | None) -> Outlet | None:
         """What belongs to one session; None if there is none that this viewer could have or open."""
@@ -112,16 +114,22 @@ class Viewer:
         self.note_use(session_id)
         self._go_back(attachment, self._read_place(last_event_id))
         pull = partial(self._pull_session, attachment)
-        outlet = Outlet(pull, attachment.has_more, self._wake_connection)
-        if older := self._session_outlets.get(session_id):
+
+        def ended() -> None:
+            if attachment.session is None and self._session_outlets.get(session_id) is outlet:
+                self._forget(session_id)  # it was only expected, and nobody waits for it any more
+            self._wake_connection()
+
+        outlet = Outlet(pull, attachment.has_more, ended, attachment.place)
+        older, self._session_outlets[session_id] = self._session_outlets.get(session_id), outlet
+        if older is not None:
             older.end()
-        self._session_outlets[session_id] = outlet
         self._wake_connection()
         return outlet
 
     def knows(self, session_id: str) -> bool:
         """Tell whether this viewer is on a session, or has asked to be."""
-        return session_id in self.attachments or session_id in self._wanted()
+        return session_id in self.attachments or session_id in self._open_wishes().values()
 
     def can_use(self, session_id: str) -> bool:
         """Tell whether it knows a session, or could have learned of it here."""
@@ -129,7 +137,7 @@ class Viewer:
 
     def note_wish(self, key: bytes, session_id: str) -> None:
         """Take note that one of its requests, which is under way, wants a session opened."""
-        self._wishes = {**self._wanted_by(), key: session_id}
+        self._wishes = {**self._open_wishes(), key: session_id}
 
     async def close(self) -> None:
         """Let it go: it is detached everywhere, and what it asked for goes on."""
@@ -282,11 +290,12 @@ class Viewer:
             return None
         return self.attach(session_id)
 
-    def _wanted_by(self) -> dict[bytes, str]:
-        return {key: session_id for key, session_id in self._wishes.items() if key in self.calls}
+    def _forget(self, session_id: str) -> None:
+        self.attachments.pop(session_id, None)
+        self._session_outlets.pop(session_id, None)
 
-    def _wanted(self) -> Collection[str]:
-        return self._wanted_by().values()
+    def _open_wishes(self) -> dict[bytes, str]:
+        return {key: session_id for key, session_id in self._wishes.items() if key in self.calls}
 
     def _read_place(self, last_event_id: str | None) -> Place | None:
         place = read_place(last_event_id)
@@ -324,6 +333,9 @@ class Viewer:
 
     def _has_any(self) -> bool:
         return bool(self._lane.waiting) or any(attachment.has_more() for attachment in self._ready)
+
+    def _place(self) -> bytes:
+        return b"%b.0.%d" % (self.id.encode(), self._lane.number)
 
     def _pull_connection(self, max_bytes: int) -> list[Event]:
         own = self.id.encode()
