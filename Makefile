@@ -56,6 +56,7 @@ check: $(VENV)/.dev ## Format, lint, types, import direction, generated code
 	@$(BIN)/python scripts/generate_types.py --check
 	@$(BIN)/python scripts/generate_profile_schema.py --check
 	@$(BIN)/python scripts/generate_rules_page.py --check
+	@$(BIN)/python scripts/generate_later_fields.py --check
 
 format: $(VENV)/.dev ## Format the code and fix what can be fixed
 	@$(BIN)/ruff format .

@@ -168,13 +168,36 @@ def test_no_command_at_all_is_a_wrong_use():
     assert b"-- COMMAND OF THE AGENT" in done.stderr
 
 
-def test_a_recording_never_overwrites_a_file(tmp_path):
-    path = tmp_path / "there"
-    path.write_text("precious")
-    done = tap("--out", str(path))
+def test_a_recording_takes_the_next_name_and_never_overwrites_a_file(tmp_path):
+    out, findings = tmp_path / "out.jsonl", tmp_path / "findings"
+    for path in (out, tmp_path / "out-2.jsonl", findings):
+        path.write_text("precious")
+    done = tap("--out", str(out), "--findings", str(findings), agent=python("print('noise')"))
+    assert done.returncode == 0
+    assert f"{out} is there already; writing to {tmp_path / 'out-3.jsonl'}".encode() in done.stderr
+    assert {path.name for path in tmp_path.iterdir() if path.read_text() == "precious"} == {
+        "out.jsonl",
+        "out-2.jsonl",
+        "findings",
+    }
+    assert "noise" in [record.noise for record in read_trajectory(tmp_path / "out-3.jsonl")]
+    assert b"ACP-WIRE-001" in (tmp_path / "findings-2").read_bytes()
+
+
+def test_two_taps_at_once_never_share_a_file(tmp_path):
+    command = [*TAP, "--out", str(tmp_path / "out.jsonl"), "--", *ECHO]
+    both = [subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1) for _ in range(2)]
+    for number, process in enumerate(both):
+        process.communicate(b"noise %d\n" % number, timeout=DEADLINE_S)
+    recorded = [[record.noise for record in read_trajectory(path)] for path in tmp_path.iterdir()]
+    assert sorted(noise for each in recorded for noise in set(each) - {""}) == ["noise 0", "noise 1"]
+
+
+@pytest.mark.parametrize("place", ["", "/dev/null"])
+def test_what_is_no_file_is_refused(place, tmp_path):
+    done = tap("--out", place or str(tmp_path))
     assert done.returncode == 2
     assert b"name a file that is not there yet" in done.stderr
-    assert path.read_text() == "precious"
 
 
 def test_stderr_passes_through():

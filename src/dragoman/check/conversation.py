@@ -18,6 +18,22 @@ from typing import Literal
 
 import msgspec
 
+from dragoman.errors import DragomanError
+
+MAX_BYTES = 64 * 1024 * 1024
+"""What is kept of one conversation with a side under check: a thousand times what any needs."""
+
+
+class Flooded(DragomanError):
+    """A side under check has said more than can be kept to judge it."""
+
+    def __init__(self, conversation: str) -> None:
+        super().__init__(
+            f"in the conversation {conversation!r} it said more than {MAX_BYTES // 1024**2} MiB, which is more than is"
+            " judged; see that it does not repeat itself"
+        )
+
+
 Side = Literal["client", "agent"]
 
 

@@ -10,10 +10,8 @@ Pytest imports this module at its start wherever dragoman is installed, so that 
 the fixture is used.
 """
 
-import asyncio
 import shlex
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -53,6 +51,9 @@ class AcpAgent:
             pytest.fail(terminal.render(Subject(name, report, frozenset(known))), pytrace=False)
 
     def _run(self, options: dict[str, Any]) -> "Report":
+        import asyncio
+        from concurrent.futures import ThreadPoolExecutor
+
         from dragoman.check.driver import Options, check_agent
 
         chosen = Options(command=self.command, **options)

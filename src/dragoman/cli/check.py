@@ -20,9 +20,11 @@ def main(argv: Sequence[str]) -> int:
     """Judge; 0 when nothing failed, 1 when a rule did, 2 for an error of the checker, or of its use."""
     parser = make_parser()
     own, command = split_command(argv)
+    options = parser.parse_args(own)
     if "--" not in argv:
         command = []
-    options = parser.parse_args(own)
+    elif not "".join(command[:1]):
+        parser.error("there is no command after --; name one, or leave -- out")
     options.command = _from_here(command)
     try:
         return _ACTIONS[options.action](parser, options)
@@ -68,6 +70,7 @@ def _check_agent(options: argparse.Namespace, elsewhere: Elsewhere | None) -> Re
                 without=frozenset(options.without or ()),
                 timeout_s=options.timeout,
                 turn_timeout_s=options.turn_timeout,
+                start_timeout_s=options.start_timeout,
                 on_scene=_show_progress if _has_watcher(options) else None,
             )
         )

@@ -50,6 +50,9 @@ def _add_agent(add: AddParser) -> None:
         choices=["fs", "terminal", "elicitation"],
         help="do not offer fs, terminal or elicitation to it; may be given several times",
     )
+    agent.add_argument(
+        "--start-timeout", metavar="S", type=float, default=15.0, help="seconds to start and answer initialize (15)"
+    )
     agent.add_argument("--timeout", metavar="S", type=float, default=5.0, help="seconds for a plain answer (5)")
     agent.add_argument("--turn-timeout", metavar="S", type=float, default=60.0, help="seconds for a turn (60)")
     _add_report_options(agent)

@@ -30,7 +30,8 @@ def main(argv: Sequence[str]) -> int:
         print(f"dragoman tap: {error}", file=sys.stderr)
         return USAGE_ERROR
     except OSError as error:
-        print(f"dragoman tap: cannot write findings to {options.findings}: {error.strerror}", file=sys.stderr)
+        path = error.filename or options.findings or options.out
+        print(f"dragoman tap: cannot write to {path}: {error.strerror}", file=sys.stderr)
         return USAGE_ERROR
     return _pass(tap)
 
@@ -57,7 +58,9 @@ def _parser() -> argparse.ArgumentParser:
         epilog="The exit code is the agent's: 128 plus the signal if one ended it, 127 if there is no such command. "
         "`dragoman check trace FILE` judges a recording.",
     )
-    parser.add_argument("--out", metavar="FILE", help="record the conversation to a file that is not there yet")
+    parser.add_argument(
+        "--out", metavar="FILE", help="record the conversation to a file; never one that is there already"
+    )
     parser.add_argument("--live", action="store_true", help="show what breaks a rule on stderr, as it happens")
     parser.add_argument("--findings", metavar="FILE", help="write what breaks a rule to a file, a JSON object a line")
     parser.add_argument(

@@ -1,5 +1,6 @@
 """Agents that cannot be talked with, and what the checker says of them."""
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -34,12 +35,14 @@ async def test_an_agent_that_is_slow_to_start_is_waited_for(tmp_path: Path):
     assert spoken_for(report)["ACP-LIST-003"] == ("pass", "")
 
 
-async def test_an_agent_that_dies_at_its_start_is_blamed_for_that_alone():
+async def test_an_agent_that_dies_at_its_start_breaks_a_must():
     report = await check_agent(Options(command=program("raise SystemExit(3)")))
+    unanswered = "the agent exited 3 before it answered initialize; expected a version and capabilities"
     assert spoken_for(report) == {
-        "ACP-WIRE-019": ("fail", "the agent exited 3 though its stdin was open; expected it to stay")
+        "ACP-INIT-001": ("fail", unanswered),
+        "ACP-WIRE-019": ("fail", "the agent exited 3 though its stdin was open; expected it to stay"),
     }
-    assert report.exit_code() == 1
+    assert report.exit_code("must") == 1
 
 
 async def test_an_agent_that_never_answers_is_blamed_for_that_alone():
@@ -47,6 +50,55 @@ async def test_an_agent_that_never_answers_is_blamed_for_that_alone():
     assert spoken_for(await check_agent(options)) == {
         "ACP-WIRE-011": ("fail", "initialize got no answer from the agent")
     }
+
+
+async def test_of_an_agent_that_speaks_another_version_nothing_passes_that_is_of_version_1(tmp_path: Path):
+    report = await check_agent(
+        Options(command=(*clean_agent(tmp_path), "ACP-INIT-010"), env={"PYTHONPATH": str(ROOT)}, auth="key")
+    )
+    verdicts = spoken_for(report)
+    detail = "asked for version 1, the agent answered 2: by the rules of version 1 nothing more is judged"
+    assert verdicts.pop("ACP-INIT-010") == ("fail", detail)
+    assert {each.split("-")[1] for each in verdicts} == {"WIRE", "INIT", "AUTH"}
+    assert {"ACP-INIT-001", "ACP-INIT-003"} <= verdicts.keys()
+
+
+@pytest.mark.parametrize("rule", ["ACP-LOAD-001", "ACP-RESUME-001", "ACP-CLOSE-002"])
+async def test_sessions_come_back_on_the_connection_of_an_agent_that_forgets_them_at_its_end(rule: str, tmp_path: Path):
+    agent = shlex.join([sys.executable, "-m", "tests.check.mutants.agent"])
+    command = ("sh", "-c", f'home={shlex.quote(str(tmp_path))}/$$; mkdir $home; exec {agent} $home "$0"', rule)
+    options = Options(command=command, env={"PYTHONPATH": str(ROOT)}, auth="key", scenes=frozenset({"come_back"}))
+    failed = {name for name, (verdict, _) in spoken_for(await check_agent(options)).items() if verdict != "pass"}
+    assert failed == {rule}
+
+
+async def test_what_an_agent_leaves_running_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("dragoman.check.driver.link.ORPHAN_S", 0.1)
+    command = ("sh", "-c", f"sleep 20 & sleep 20 & exec {shlex.join(clean_agent(tmp_path))}")
+    scenes = frozenset({"close_input"})
+    verdicts = spoken_for(
+        await check_agent(Options(command=command, env={"PYTHONPATH": str(ROOT)}, auth="key", scenes=scenes))
+    )
+    assert verdicts["ACP-WIRE-018"] == ("fail", "2 children were left behind; expected none")
+    assert {name for name, (verdict, _) in verdicts.items() if verdict != "pass"} == {"ACP-WIRE-018"}
+
+
+async def test_an_agent_that_leaves_unknown_methods_unanswered_is_not_blamed_for_long_lines(tmp_path: Path):
+    text = (
+        "from tests.check.mutants.agent import Agent, Shelf\n"
+        "Agent.take_strange_request = lambda *_: None\n"
+        f"Agent(Shelf({str(tmp_path)!r}), None).serve()"
+    )
+    options = Options(
+        command=program(text),
+        env={"PYTHONPATH": str(ROOT)},
+        auth="key",
+        timeout_s=0.2,
+        scenes=frozenset({"long_line"}),
+    )
+    verdicts = spoken_for(await check_agent(options))
+    assert {name for name, (verdict, _) in verdicts.items() if verdict != "pass"} == {"ACP-WIRE-011"}
+    assert verdicts["ACP-WIRE-014"] == ("pass", "")
 
 
 async def test_a_command_that_is_not_there_is_told_as_such():

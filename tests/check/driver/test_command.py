@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -31,6 +33,19 @@ def test_a_whole_run_is_one_json_object(tmp_path: Path):
     assert {each["verdict"] for each in report["results"]} == {"pass"}
     assert report["summary"] == {"pass": len(report["results"]), "fail": 0, "warn": 0, "not_exercised": 0, "error": 0}
     assert {"id", "title", "level", "verdict", "clause", "detail", "evidence"} <= report["results"][0].keys()
+
+
+@pytest.mark.parametrize("command", [[], [""]])
+def test_a_command_that_is_empty_is_not_taken_for_our_own_agent(command: list[str]):
+    done = subprocess.run(
+        [sys.executable, "-m", "dragoman", "check", "agent", "--", *command],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "there is no command after --" in done.stderr
 
 
 def test_a_failure_shows_the_messages_that_prove_it(tmp_path: Path):

@@ -51,7 +51,8 @@ def test_rules_named_as_a_reason_are_there():
     assert named <= set(RULES)
 
 
-def test_the_page_is_what_the_rules_give():
-    script = ROOT / "scripts" / "generate_rules_page.py"
+@pytest.mark.parametrize("name", ["generate_rules_page", "generate_later_fields"])
+def test_what_is_generated_is_up_to_date(name):
+    script = ROOT / "scripts" / f"{name}.py"
     run = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, "")

@@ -78,6 +78,13 @@ def test_a_field_of_ones_own_is_found_deep_inside():
     assert [flaw.path for flaw in flaws] == ["params.update.content.mood"]
 
 
+def test_a_field_of_a_later_version_is_not_ones_own():
+    """A client that knows version 2 says hello in both, for it cannot know which of them the agent speaks."""
+    params = {"protocolVersion": 2, "info": {"name": "a", "version": "1"}, "capabilities": {}, "mood": "good"}
+    flaws = Fitter().find_flaws(call(REQUESTS["initialize"], params))
+    assert [flaw.path for flaw in flaws] == ["params.mood"]
+
+
 def test_a_field_of_ones_own_is_found_in_the_envelope():
     params = {"sessionId": "s"}
     flaws = Fitter().find_flaws(

@@ -12,11 +12,13 @@ from tests.check.judge.talking import (
     give,
     initialize,
     judge,
+    line,
     prompt,
     refuse,
     session,
 )
 
+FILES = {"fs": {"readTextFile": True, "writeTextFile": True}}
 HEARD = [ask("heard", "_heard"), refuse("heard", -32601)]
 
 
@@ -50,3 +52,12 @@ def test_an_agent_that_has_refused_hello_may_leave():
 
 def test_an_agent_that_has_agreed_on_a_version_stays():
     assert found([event("agent", "started"), *initialize(), event("agent", "exited 0")]) == ["ACP-WIRE-019"]
+
+
+@pytest.mark.parametrize(("words", "rules"), [("Permission denied", []), ("no such file", ["ACP-FS-101"])])
+def test_a_file_that_was_written_may_be_kept_from_the_agent_later(words: str, rules: list[str]):
+    place = {"sessionId": "s1", "path": "/work/p/a"}
+    written = [ask(71, "fs/write_text_file", {**place, "content": "x"}, "agent"), give(71, {}, "client")]
+    refused = line("client", {"id": 72, "error": {"code": -32603, "message": words}})
+    talk = [*session(client=FILES), prompt(2), *written, ask(72, "fs/read_text_file", place, "agent"), refused]
+    assert [each.rule for each in judge([*talk, end(2)], "client").findings] == rules

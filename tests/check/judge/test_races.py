@@ -17,6 +17,7 @@ from tests.check.judge.talking import (
     give,
     initialize,
     judge,
+    line,
     new,
     permit,
     progress,
@@ -172,8 +173,65 @@ def test_two_messages_on_a_line_are_one_breach_of_framing():
     assert found([*RUNNING, raw("agent", line + line)]) == ["ACP-WIRE-003"]
 
 
-def test_empty_lines_are_passed_over():
-    assert found([*RUNNING, raw("agent", ""), raw("client", "  "), chunk()]) == []
+def test_empty_lines_are_no_more_than_a_warning():
+    court = judge([*RUNNING, raw("agent", ""), raw("client", "  "), chunk()])
+    assert {(each.rule, each.verdict) for each in court.findings} == {
+        ("ACP-WIRE-001", "warn"),
+        ("ACP-WIRE-101", "warn"),
+    }
+
+
+def test_a_call_that_was_allowed_and_then_cancelled_need_not_run():
+    asked = [*session(), prompt(), call(), ask_permission()]
+    over = [progress(status="failed"), end(2, "cancelled")]
+    assert found([*asked, permit(), cancel(), *over], "agent") == []
+    assert found([*asked, cancel(), permit(), *over], "agent") == []
+
+
+def test_a_permission_request_that_cannot_be_understood_is_no_occasion_to_have_the_method():
+    odd = ask_permission(toolCall=None)
+    assert judge([*session(), prompt(), odd, refuse(90, -32602, "client")], "client").occasions["ACP-INIT-107"] == 0
+
+
+@pytest.mark.parametrize("cwd", [".", "/work/p"])
+def test_a_session_may_be_listed_with_its_relative_directory_made_absolute(cwd: str):
+    listed = [ask(9, "session/list"), give(9, {"sessions": [{"sessionId": "s1", "cwd": "/work/p"}]})]
+    assert "ACP-LIST-003" not in found([*initialize(LISTING), *new(cwd=cwd), *listed])
+
+
+@pytest.mark.parametrize("code", [-32000, -32601, -32603])
+def test_a_list_may_fail_for_reasons_of_its_own(code: int):
+    rows = [*session(LISTING), ask(9, "session/list", {"cwd": "/nothing"}), refuse(9, code)]
+    assert "ACP-LIST-009" not in found(rows)
+
+
+def test_a_client_may_refuse_to_write_a_file():
+    refusal = {"id": 71, "error": {"code": -32603, "message": "The user does not want that."}}
+    write = ask(71, "fs/write_text_file", {"sessionId": "s1", "path": "/work/p/a", "content": "x"}, "agent")
+    assert found([*session(client={"fs": {"writeTextFile": True}}), prompt(), write, line("client", refusal)]) == []
+
+
+EARLY = {
+    "ACP-FS-001": ask(70, "fs/read_text_file", {"sessionId": "s1", "path": "/work/p/a"}, "agent"),
+    "ACP-TERM-001": ask(70, "terminal/create", {"sessionId": "s1", "command": "ls"}, "agent"),
+}
+OFFERS = {"fs": {"readTextFile": True}, "terminal": True}
+
+
+@pytest.mark.parametrize("rule", EARLY)
+def test_what_the_client_offers_is_not_known_before_initialize_was_answered(rule: str):
+    asked, answered = initialize(client=OFFERS)
+    refused = refuse(70, -32603, "client")
+    started = event("agent", "started")
+    expected = [rule, "ACP-NEW-003"]
+    assert found([started, EARLY[rule], refused, asked, answered, *new()], "agent") == expected
+    assert found([asked, EARLY[rule], refused, answered, *new()], "agent") == expected
+    assert found([EARLY[rule], refused, *new()], "agent") == []
+
+
+def test_an_update_before_initialize_is_for_a_session_that_nobody_opened():
+    rows = [event("agent", "started"), update("usage_update", used=1, size=2), *session()]
+    assert found(rows, "agent") == ["ACP-NEW-003"]
 
 
 def test_an_id_may_be_any_string_and_any_whole_number():

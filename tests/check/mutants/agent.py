@@ -107,6 +107,7 @@ class Agent(Peer):
             "protocolVersion": self.agree(params["protocolVersion"]),
             "agentCapabilities": {
                 "loadSession": True,
+                "promptCapabilities": {"image": True, "audio": True, "embeddedContext": True},
                 "mcpCapabilities": {"http": True},
                 "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
             },
@@ -262,7 +263,7 @@ class Agent(Peer):
         raise Refused(BUSY, "a prompt is running")
 
     def run(self, request_id: Any, session: Session, prompt: list[Object]) -> None:
-        session.history.append({"sessionUpdate": "user_message_chunk", "content": prompt[0]})
+        session.history += [{"sessionUpdate": "user_message_chunk", "content": each} for each in prompt]
         self.play(session)
         self.shelf.save(session)
         with self.lock:  # a cancel that is read after this crosses the answer

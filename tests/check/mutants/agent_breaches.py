@@ -26,6 +26,7 @@ from tests.check.mutants.agent_deeds import (
     open_anywhere,
     pretend,
     prompt_anybody,
+    refuse_content,
     refuse_servers,
     refuse_strange,
     refuse_strangers,
@@ -70,6 +71,7 @@ from tests.check.mutants.agent_edits import (
     of_mode,
     option,
     pretty,
+    refuse_emptiness,
     relative_diff,
     result_of,
     run_before_answer,
@@ -83,7 +85,7 @@ from tests.check.mutants.agent_edits import (
     with_id,
 )
 from tests.check.mutants.edits import INTERNAL_ERROR, INVENTED, code, drop, fail, give, nothing, put, then, twice
-from tests.check.mutants.peer import INVALID_PARAMS, METHOD_NOT_FOUND, Breach, Lines, deed
+from tests.check.mutants.peer import METHOD_NOT_FOUND, Breach, Lines, deed
 from tests.check.mutants.turn import TRACE
 
 ELICIT = "request elicitation/create"
@@ -124,6 +126,7 @@ BREACHES: dict[str, Breach] = {
     "ACP-INIT-007": Lines("result session/prompt", fail(METHOD_NOT_FOUND)),
     "ACP-INIT-008": deed(take_strange_request=call_logout),
     "ACP-INIT-009": deed(initialize=refuse_strange),
+    "ACP-INIT-010": deed(agree=lambda self, version: 2),
     "ACP-AUTH-001": Lines(
         "result initialize",
         give(authMethods=[{"id": "key", "name": "A key"}, {"type": "terminal", "id": "tty", "name": "tty"}]),
@@ -143,6 +146,7 @@ BREACHES: dict[str, Breach] = {
     "ACP-LOAD-003": deed(load=take_strangers("load"), tell_commands=lambda self, params: None),
     "ACP-LOAD-004": deed(replay=replay_half("user_message_chunk")),
     "ACP-LOAD-005": deed(replay=replay_backwards),
+    "ACP-LOAD-006": deed(replay=replay_half("tool_call")),
     "ACP-RESUME-001": deed(resume=replay_on_resume),
     "ACP-RESUME-002": deed(resume=take_strangers("resume")),
     "ACP-LIST-001": Lines("result session/list", listed(cwd="listed")),
@@ -151,11 +155,12 @@ BREACHES: dict[str, Breach] = {
     "ACP-LIST-004": deed(place=take_any_cursor),
     "ACP-LIST-005": Lines(
         "result session/list",
-        lambda message: result_of(message)["sessions"].append(result_of(message)["sessions"][0]),
+        lambda message: result_of(message)["sessions"].extend(result_of(message)["sessions"][:1]),
     ),
     "ACP-LIST-006": Lines("result session/list", listed(updatedAt="yesterday")),
     "ACP-LIST-007": deed(list_sessions=repeat_cursor),
     "ACP-LIST-008": Lines("result session/list", listed(additionalDirectories=["/more"])),
+    "ACP-LIST-009": Lines("result session/list", refuse_emptiness),
     "ACP-CLOSE-001": deed(close=close_at_once, answer_prompt=end_well),
     "ACP-CLOSE-002": deed(forget=unlink),
     "ACP-CLOSE-003": deed(forget=stay_open),
@@ -185,7 +190,7 @@ BREACHES: dict[str, Breach] = {
     "ACP-CONFIG-010": Lines("result session/new", option(1, name=5)),
     "ACP-PROMPT-001": Lines("result session/prompt", give(stopReason="done")),
     "ACP-PROMPT-002": deed(set_mode=prompt_anybody),
-    "ACP-PROMPT-003": Lines("result session/prompt", fail(INVALID_PARAMS)),
+    "ACP-PROMPT-003": deed(take_prompt=refuse_content("resource_link")),
     "ACP-PROMPT-004": deed(
         answer_prompt=lambda self, request_id, session: (
             type(self).answer_prompt(self, request_id, session),
@@ -195,6 +200,7 @@ BREACHES: dict[str, Breach] = {
     "ACP-PROMPT-005": deed(take_second_prompt=make_way),
     "ACP-PROMPT-006": Lines("result session/prompt", give(stopReason="cancelled")),
     "ACP-PROMPT-007": Lines("update usage_update", tell(cost={"amount": 0.5, "currency": "euros"})),
+    "ACP-PROMPT-008": deed(take_prompt=refuse_content("image")),
     "ACP-CANCEL-001": deed(answer_prompt=end_well),
     "ACP-CANCEL-002": deed(answer_prompt=fail_when_cancelled),
     "ACP-CANCEL-003": deed(answer_prompt=speak_after_cancel),

@@ -25,9 +25,10 @@ def answer_notification(self: Any, method: str) -> None:
 
 
 def keep_server(self: Any, session: Any, server: Object) -> None:
-    """Let it outlive us for some seconds, with an open stdin."""
+    """Let it outlive us for some seconds, with an open stdin, in a session of its own."""
     inner = ["sh", "-c", 'sleep 4 | exec "$@"', "sh", server["command"], *server["args"]]
-    subprocess.Popen(inner, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    nowhere = subprocess.DEVNULL
+    subprocess.Popen(inner, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True)
 
 
 def start_everywhere(self: Any, params: Object) -> Object:
@@ -100,6 +101,15 @@ def replay_half(kind: str) -> Callable[..., None]:
                 self.update(session.id, **update)
 
     return replay
+
+
+def refuse_content(kind: str) -> Callable[..., None]:
+    def take(self: Any, request_id: Any, params: Object) -> None:
+        if any(each["type"] == kind for each in params["prompt"]):
+            raise Refused(INVALID_PARAMS, "no such content")
+        type(self).take_prompt(self, request_id, params)
+
+    return take
 
 
 def replay_backwards(self: Any, session: Any) -> None:

@@ -5,8 +5,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from tests.check.mutants.edits import fail
 from tests.check.mutants.peer import Object
 
+NOT_FOUND = -32002
 NOTE: Object = {"jsonrpc": "2.0", "method": "_clean/note", "params": {}}
 
 
@@ -44,8 +46,17 @@ def option(number: int, **fields: Any) -> Callable[[Object], None]:
 
 
 def listed(**fields: Any) -> Callable[[Object], None]:
-    """Change the first session of a list."""
-    return lambda message: result_of(message)["sessions"][0].update(fields)
+    """Change the first session of a list, if there is one."""
+
+    def edit(message: Object) -> None:
+        for each in result_of(message)["sessions"][:1]:
+            each.update(fields)
+
+    return edit
+
+
+def refuse_emptiness(message: Object) -> Any:
+    return None if result_of(message)["sessions"] else fail(NOT_FOUND)(message)
 
 
 def command(**fields: Any) -> Callable[[Object], None]:

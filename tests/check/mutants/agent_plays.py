@@ -60,7 +60,7 @@ PLAYS: dict[str, Play] = {
     "ACP-WIRE-016": BAD,
     "ACP-WIRE-017": Play(("close_input",), options={"exit_timeout_s": 0.5}),
     "ACP-WIRE-018": Play(("give_server",)),
-    "ACP-WIRE-019": LISTS,
+    "ACP-WIRE-019": replace(LISTS, implied={"ACP-WIRE-011": "what it was asked when it ended got no answer"}),
     "ACP-WIRE-020": LISTS,
     "ACP-WIRE-024": LISTS,
     "ACP-WIRE-025": Play(("cancel_request",), options={"turn_timeout_s": 0.5}),
@@ -70,6 +70,7 @@ PLAYS: dict[str, Play] = {
     "ACP-INIT-006": LISTS,
     "ACP-INIT-008": Play(("unadvertised",)),
     "ACP-INIT-009": Play(("log_in",)),
+    "ACP-INIT-010": GREETING,
     "ACP-AUTH-002": Play(("log_in",)),
     "ACP-AUTH-004": Play(("log_in",), options={"auth": None}),
     "ACP-NEW-001": Play(("two_sessions",)),
@@ -85,14 +86,13 @@ PLAYS: dict[str, Play] = {
     "ACP-MODE-003": OPTIONS,
     "ACP-MODE-004": CONVERSATION,
     "ACP-MODE-005": CONVERSATION,
-    "ACP-CONFIG-002": replace(
-        OPTIONS,
-        implied={"ACP-CONFIG-009": "an option that is left out is one that is no longer offered, and is set again"},
-    ),
+    "ACP-CONFIG-002": OPTIONS,
     "ACP-CONFIG-003": OPTIONS,
     "ACP-CONFIG-009": OPTIONS,
     "ACP-PROMPT-002": STRANGERS,
+    "ACP-PROMPT-003": Play(("contents",)),
     "ACP-PROMPT-005": Play(("two_prompts",)),
+    "ACP-PROMPT-008": Play(("contents",)),
     "ACP-CANCEL-004": replace(CANCEL, options={"turn_timeout_s": 0.5}),
     "ACP-TOOL-006": Play(turns=(Turn("work", permission="reject"),)),
     "ACP-PERM-004": CANCEL,
@@ -106,9 +106,6 @@ PLAYS: dict[str, Play] = {
     "ACP-MCP-004": Play(("give_http_server",)),
 }
 """By rule, where the play is not that of its area."""
-
-WARNED = frozenset({"ACP-ELICIT-002"})
-"""Rules that are a must, but whose breach can only be guessed at: whether a field is for a secret."""
 
 
 def play_of(rule: str) -> Play:

@@ -18,6 +18,7 @@ NOT_FOUND = -32002
 SLOW = "cancel me"
 """The id of a question over which the person takes so long that they cancel instead."""
 TAKEN_BACK = "taken back"
+"""How the ids of questions begin that the agent takes back at once."""
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 PIXEL = "iVBORw0KGgo="
 
@@ -218,7 +219,7 @@ class Client(Peer):
         self.check_permission(params)
         if self.is_cancelled:
             self.dismiss(request_id)
-        elif request_id in (SLOW, TAKEN_BACK):
+        elif str(request_id).startswith((SLOW, TAKEN_BACK)):
             self.held.append(request_id)
         else:
             self.result(request_id, "session/request_permission", self.decide())

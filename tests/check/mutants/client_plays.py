@@ -29,7 +29,7 @@ PLAYS: dict[str, Play] = {
     "ACP-WIRE-107": ALL,
     "ACP-WIRE-111": Play(options={"answer_timeout_s": 0.3}),
     "ACP-WIRE-112": STRANGE,
-    "ACP-WIRE-113": Play("dies", options={"timeout_s": 3.0}),
+    "ACP-WIRE-113": Play("dies", options={"timeout_s": 10.0}),
     "ACP-WIRE-114": STRANGE,
     "ACP-WIRE-115": STRANGE,
     "ACP-WIRE-122": ALL,

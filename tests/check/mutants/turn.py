@@ -61,6 +61,9 @@ def announce(agent: "Agent", session: Session, kind: str, **fields: Any) -> str:
 
 def progress(agent: "Agent", session: Session, call_id: str, status: str, **fields: Any) -> None:
     agent.update(session.id, "tool_call_update", toolCallId=call_id, status=status, **fields)
+    kept: Object = {"sessionUpdate": "tool_call", "toolCallId": call_id, "title": call_id, "status": "completed"}
+    if status == "completed" and kept not in session.history:
+        session.history.append(kept)
 
 
 def carry_out(agent: "Agent", session: Session, call_id: str, work: Callable[[], Object]) -> None:

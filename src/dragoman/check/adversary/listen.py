@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 from websockets.asyncio.server import Server, ServerConnection, serve
-from websockets.exceptions import ConnectionClosed as WebSocketClosed
 from websockets.http11 import Request, Response
 
 from dragoman.check.adversary.parts import TOUR
@@ -17,9 +16,10 @@ from dragoman.check.adversary.player import Player
 from dragoman.check.adversary.record import Record, read_record
 from dragoman.check.adversary.run import agent_command, judge_client
 from dragoman.check.conclude import report
-from dragoman.check.conversation import Side
+from dragoman.check.conversation import Flooded, Side
 from dragoman.check.finding import Report
-from dragoman.wire.websocket import MAX_FRAME_BYTES
+from dragoman.check.inbox import Inbox
+from dragoman.wire.websocket import MAX_FRAME_BYTES, WebSocketTransport
 
 HOST = "127.0.0.1"
 
@@ -37,7 +37,7 @@ class Listening(msgspec.Struct):
         return len(list(self.directory.glob("*.ndjson")))
 
     def report(self) -> Report:
-        """Judge all that was said so far."""
+        """Judge all that was said so far. Raises Flooded."""
         return report([judge_client(read_record(each)) for each in sorted(self.directory.glob("*.ndjson"))], "client")
 
 
@@ -47,28 +47,18 @@ class WebSocketChannel:
     def __init__(self, connection: ServerConnection, record: Record) -> None:
         self._connection = connection
         self._record = record
-        self._unsent: asyncio.Queue[bytes] = asyncio.Queue()
+        self.transport = WebSocketTransport(connection)
+        self.inbox = Inbox(self.transport)
+        self.read = self.inbox.read
 
     def send(self, data: bytes) -> None:
-        self._unsent.put_nowait(data.removesuffix(b"\n"))
-
-    async def read(self) -> bytes | None:
-        try:
-            return await self._connection.recv(decode=False)
-        except WebSocketClosed:
-            return None
+        self.transport.write(data)
 
     def note(self, sender: Side, line: bytes = b"", event: str = "") -> None:
         self._record.add(sender, line, event)
 
-    def die(self) -> None:
+    async def die(self) -> None:
         self._connection.transport.abort()
-
-    async def write(self) -> None:
-        """Send what there is to send, for ever."""
-        while True:
-            data = await self._unsent.get()
-            await self._connection.send(data, text=True)
 
 
 @asynccontextmanager
@@ -84,11 +74,14 @@ async def listen(directory: Path, port: int = 0) -> AsyncGenerator[Listening]:
     async def play(connection: ServerConnection) -> None:
         record = Record(directory / f"tour.{secrets.token_hex(4)}.ndjson")
         channel = WebSocketChannel(connection, record)
-        writing = asyncio.create_task(channel.write())
         try:
-            await Player(channel, TOUR).play()
+            async with asyncio.TaskGroup() as tasks:
+                channel.transport.start(channel.inbox, tasks)
+                await Player(channel, TOUR).play()
+                await channel.transport.close()
+        except* Flooded:
+            pass  # the report says so
         finally:
-            writing.cancel()
             record.close()
 
     async with serve(play, HOST, port, process_request=admit, max_size=MAX_FRAME_BYTES) as server:

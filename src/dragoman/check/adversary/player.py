@@ -33,7 +33,7 @@ class Channel(Protocol):
         """Write down what passed, or what happened."""
         ...
 
-    def die(self) -> None:
+    async def die(self) -> None:
         """End without another word."""
         ...
 
@@ -80,9 +80,8 @@ class Player:
         """Play until the client is gone."""
         async with asyncio.TaskGroup() as self._tasks:
             while (line := await self.channel.read()) is not None:
-                if line.strip():
-                    self.channel.note("client", line)
-                    self._take(line)
+                self.channel.note("client", line or b"\n")
+                self._take(line)
             for turn in self._turns:
                 turn.cancel()
 

@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from dragoman.check.conversation import Conversation, Side
+from dragoman.check.conversation import MAX_BYTES, Conversation, Flooded, Side
 
 
 class Line(msgspec.Struct, array_like=True):
@@ -23,13 +23,18 @@ class Record:
     """A file that every line goes into at once, for the process may be ended at any moment."""
 
     def __init__(self, path: Path) -> None:
+        self._name = path.stem
+        self._bytes = 0
         self._file: BinaryIO = path.open("xb", buffering=0)
         self._start_s = time.monotonic()
 
     def add(self, sender: Side, line: bytes = b"", event: str = "") -> None:
-        """Write down what came next."""
+        """Write down what came next. Raises Flooded."""
         written = msgspec.json.encode(Line(time.monotonic() - self._start_s, sender, line.decode("latin-1"), event))
         self._file.write(written + b"\n")
+        self._bytes += len(written)
+        if self._bytes > MAX_BYTES:
+            raise Flooded(self._name)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -37,7 +42,9 @@ class Record:
 
 
 def read_record(path: Path) -> Conversation:
-    """Read what was written so far; a last line that is not whole is left out."""
+    """Read what was written so far; a last line that is not whole is left out. Raises Flooded."""
+    if path.stat().st_size > MAX_BYTES:
+        raise Flooded(path.stem)
     conversation = Conversation(path.stem)
     for written in path.read_bytes().split(b"\n")[:-1]:
         line = msgspec.json.decode(written, type=Line)

@@ -31,10 +31,14 @@ AT_ONCE = 3
 LOOK_S = 0.02
 ASKING = b"cancel me"
 """The id of the question at which the client is interrupted."""
+CANCELLED = "is-cancelled"
+"""The part in which it is."""
+INTERRUPTED = frozenset({-signal.SIGINT, 128 + signal.SIGINT})
+"""How a client ends that does not handle Ctrl-C, be it below a shell."""
 
 
 class NeverStarted(DragomanError):
-    """The client did not start the agent that it was given."""
+    """The client did not start the agent that it was given, or said nothing to it."""
 
 
 class ClientOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,13 +57,18 @@ class ClientOptions(msgspec.Struct, frozen=True, kw_only=True):
 async def check_client(options: ClientOptions) -> Report:
     """Start the client once for each part and say, rule by rule, what was seen.
 
-    Raises StartError when it cannot be started, and NeverStarted when it never started the agent.
+    Raises StartError when it cannot be started, NeverStarted when it never started the agent or said nothing to it,
+    and Flooded.
     """
     limit = asyncio.Semaphore(AT_ONCE)
     with tempfile.TemporaryDirectory(prefix="dragoman-check-") as directory:
         async with Supervisor() as supervisor:
             plays = [_play(options, supervisor, part, Path(directory), limit) for part in _select(options)]
             judges = await _all(plays)
+    if not any(each.sender == "client" and each.line for judge in judges for each in judge.conversation.entries):
+        raise NeverStarted(
+            f"{options.command[0]} said nothing to the agent that it started, so there is nothing to judge"
+        )
     return report(judges, "client")
 
 
@@ -132,12 +141,13 @@ def _recordings(part: str, directory: Path) -> list[Path]:
 
 async def _see_end(child: Child, part: str, directory: Path, timeout_s: float) -> str:
     """Wait for the client to end, reading what it prints, and interrupt it where the part is to be cancelled."""
-    interrupting = asyncio.create_task(_interrupt(child, part, directory)) if part == "is-cancelled" else None
+    interrupting = asyncio.create_task(_interrupt(child, part, directory)) if part == CANCELLED else None
     draining = asyncio.create_task(_drain(child.stdout))
     try:
         async with asyncio.timeout(timeout_s):
             ended = await child.wait()
-            return f"exited {ended.code if ended.signal is None else -ended.signal}"
+            status = ended.code if ended.signal is None else -ended.signal
+            return "killed" if part == CANCELLED and status in INTERRUPTED else f"exited {status}"
     except TimeoutError:
         return f"waited {timeout_s:g}"
     finally:

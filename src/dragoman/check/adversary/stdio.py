@@ -7,8 +7,8 @@ from pathlib import Path
 from dragoman.check.adversary.player import Part, Player
 from dragoman.check.adversary.record import Record
 from dragoman.check.conversation import Side
-from dragoman.wire.framing import MAX_LINE_BYTES
-from dragoman.wire.stdio import take_stdio
+from dragoman.check.inbox import Inbox
+from dragoman.wire.stdio import StdioTransport, take_stdio
 
 DEAD_STATUS = 3
 
@@ -16,42 +16,34 @@ DEAD_STATUS = 3
 class StdioChannel:
     """Our stdio, with everything written down."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, transport: StdioTransport, record: Record) -> None:
+        self._transport = transport
         self._record = record
-        self._lines = asyncio.StreamReader(limit=MAX_LINE_BYTES)
-
-    async def open(self) -> None:
-        """Take stdin and stdout over."""
-        read_fd, self._write_fd = take_stdio()
-        pipe = os.fdopen(read_fd, "rb", 0)
-        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(self._lines), pipe)
+        self.inbox = Inbox(transport)
+        self.read = self.inbox.read
 
     def send(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(self._write_fd, rest) :]
-
-    async def read(self) -> bytes | None:
-        line = await self._lines.readline()
-        return line.removesuffix(b"\n") if line else None
+        self._transport.write(data)
 
     def note(self, sender: Side, line: bytes = b"", event: str = "") -> None:
         self._record.add(sender, line, event)
 
-    def die(self) -> None:
+    async def die(self) -> None:
+        await self._transport.close()
         os._exit(DEAD_STATUS)
 
 
 async def serve(part: Part, record_path: Path, answer_timeout_s: float) -> None:
     """Play a part with whoever started us."""
     record = Record(record_path)
-    channel = StdioChannel(record)
+    transport = StdioTransport(*take_stdio())
+    channel = StdioChannel(transport, record)
     channel.note("agent", event="started")
-    await channel.open()
     try:
-        await Player(channel, part, answer_timeout_s).play()
-    except BrokenPipeError:
-        pass  # the client has gone in the middle of it
+        async with asyncio.TaskGroup() as tasks:
+            transport.start(channel.inbox, tasks)
+            await Player(channel, part, answer_timeout_s).play()
+            channel.note("agent", event="stdin closed")
+            await transport.close()
     finally:
-        channel.note("agent", event="stdin closed")
         record.close()

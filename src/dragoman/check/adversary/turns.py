@@ -43,7 +43,7 @@ async def surprise(player: Player, session_id: str) -> str:
     player.update(session_id, f"_{INVENTED}update", anything={"goes": None})
     player.notify(f"_{INVENTED}notification", {"sessionId": session_id})
     player.notify(f"$/{INVENTED}notification", {})
-    await player.ask(f"_{INVENTED}method", {"sessionId": session_id}, "a string, as an id may be")
+    await player.ask(f"_{INVENTED}method", {"sessionId": session_id}, f"a string, as an id may be, {uuid.uuid4()}")
     await player.ask(f"{INVENTED}method", {})
     call_id = _announce(player, session_id, "Ask for permission")
     answer = await player.ask("session/request_permission", _permission(session_id, call_id), f"ask-{uuid.uuid4()}")
@@ -59,8 +59,9 @@ async def surprise(player: Player, session_id: str) -> str:
 async def take_back(player: Player, session_id: str) -> str:
     """Ask for a permission and take the request back."""
     call_id = _announce(player, session_id, "Ask, and think better of it")
-    call = player.begin("session/request_permission", _permission(session_id, call_id), "taken back")
-    player.notify("$/cancel_request", {"requestId": "taken back"})
+    request_id = f"taken back {uuid.uuid4()}"
+    call = player.begin("session/request_permission", _permission(session_id, call_id), request_id)
+    player.notify("$/cancel_request", {"requestId": request_id})
     await player.wait(call, SETTLE_S)
     player.update(session_id, "tool_call_update", toolCallId=call_id, status="failed")
     return "end_turn"
@@ -156,5 +157,5 @@ async def die(player: Player, session_id: str) -> str:
     player.say(session_id, "These are my last wor")
     player.channel.send(b'{"jsonrpc":"2.0","method":"session/upd')
     player.channel.note("agent", event="exited 3")
-    player.channel.die()
+    await player.channel.die()
     return "end_turn"

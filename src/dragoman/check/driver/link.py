@@ -7,7 +7,8 @@ from typing import Any, cast
 
 import msgspec
 
-from dragoman.check.conversation import Side
+from dragoman.check.catalogue import RULES
+from dragoman.check.conversation import MAX_BYTES, Flooded, Side
 from dragoman.check.driver.desk import Desk, Object
 from dragoman.check.driver.way import Way
 from dragoman.check.judge import Judge
@@ -15,6 +16,9 @@ from dragoman.check.judge.field import decode_object
 
 DEATH_S = 1.0
 """Between the end of an agent's stdout and the end of its process, if that is what it means."""
+
+ORPHAN_S = 1.0
+"""For a child of the agent to notice that it has gone."""
 
 
 class Gone(Exception):
@@ -59,9 +63,23 @@ class Link:
         self._calls: dict[Any, Call] = {}
         self.last_id = 0
         """The id of the request that was sent last, unless it was given one."""
+        self._heard_bytes = 0
+        self._has_waited = False
         self._start_s = time.monotonic()
         self._news = asyncio.Event()
         self._reader = tasks.create_task(self._read())
+
+    @property
+    def is_well(self) -> bool:
+        """Tell whether the agent is there, has kept us waiting for nothing, and has broken no rule so far."""
+        has_broken = any(RULES[each.rule].role == "agent" for each in self.judge.findings)
+        return not (self.ended or self._has_waited or self.desk.held or has_broken)
+
+    def join(self, name: str) -> None:
+        """Begin another scene."""
+        self.judge.conversation.name = name
+        self.updates.clear()
+        self.desk.permission = "allow"
 
     # ── sending ─────────────────────────────────────────────────────────────────────────────────
 
@@ -137,6 +155,7 @@ class Link:
 
     def note_event(self, event: str) -> None:
         """Write down what happened to the agent."""
+        self._has_waited = self._has_waited or event.startswith("waited")
         self._note("agent", event=event)
 
     async def see_end(self, timeout_s: float) -> bool:
@@ -154,18 +173,28 @@ class Link:
             self.note_event("killed")
         return has_ended
 
+    async def see_orphans(self, others: int = 0) -> None:
+        """Write down how many processes the agent has left behind, with others that are known to be its own."""
+        left = await self.way.orphans(0.0 if others else ORPHAN_S)
+        self.note_event(f"orphans {max(others, left)}")
+
     def _note(self, sender: Side, line: bytes = b"", event: str = "") -> None:
         at_s = time.monotonic() - self._start_s
         self.judge.see(self.judge.conversation.add(sender, line, at_s, event))
 
     async def _read(self) -> None:
         while (line := await self.way.read()) is not None:
-            if line.strip():
-                self._note("agent", line)
-                self._dispatch(line)
+            self._keep(len(line) + 1)
+            self._note("agent", line or b"\n")
+            self._dispatch(line)
             self._news.set()
         self.ended = True
         self._news.set()
+
+    def _keep(self, count: int) -> None:
+        self._heard_bytes += count
+        if self._heard_bytes > MAX_BYTES:
+            raise Flooded(self.judge.conversation.name)
 
     def _dispatch(self, line: bytes) -> None:
         fields = decode_object(line)

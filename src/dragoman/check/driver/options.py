@@ -24,7 +24,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The id of the method to authenticate with before the first session."""
     without: frozenset[str] = frozenset()
     """What we do not offer to the agent: `fs`, `terminal`, `elicitation`."""
-    start_timeout_s: float = 30.0
+    start_timeout_s: float = 15.0
     """From its start to the answer to `initialize`: the slowest agents take three seconds, on a busy machine ten."""
     timeout_s: float = 5.0
     """For an answer that no model has part in."""

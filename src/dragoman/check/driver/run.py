@@ -2,50 +2,78 @@
 
 import asyncio
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from dragoman.check.conclude import report
+from dragoman.check.driver.knowledge import Knowledge
 from dragoman.check.driver.link import Gone
 from dragoman.check.driver.options import Options
-from dragoman.check.driver.scenes import CONVERSATION, FIRST, SCENES, Scene
+from dragoman.check.driver.scenes import ANY_VERSION, CONVERSATION, FIRST, SCENES, Scene
 from dragoman.check.driver.stage import Stage
 from dragoman.check.finding import Report
+from dragoman.errors import DragomanError
 from dragoman.proc import Supervisor
 
 AT_ONCE = 4
-"""Scenes that are played at a time: most of each is waiting, and a slow agent starts some twenty times."""
+"""Rows of scenes that are played at a time: most of each is waiting, and a slow agent starts some fifteen times."""
 
 
 async def check_agent(options: Options) -> Report:
     """Play every scene with the agent and say, rule by rule, what was seen.
 
-    Raises StartError when it cannot be started, ConnectionClosed when its address does not answer.
+    Raises StartError when it cannot be started, ConnectionClosed when its address does not answer, Flooded.
     """
+    try:
+        return await _check(options)
+    except* DragomanError as failures:
+        raise _first(failures) from None
+
+
+def _first(failures: BaseExceptionGroup[DragomanError]) -> DragomanError:
+    first = failures.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+async def _check(options: Options) -> Report:
+    knowledge = Knowledge()
     with tempfile.TemporaryDirectory(prefix="dragoman-check-") as directory:
         async with Supervisor() as supervisor:
-            stage = Stage(options, supervisor, Path(directory))
-            await _play(stage, FIRST)
-            if stage.greeting is not None:
-                await _play_all(stage, _select(options))
-            return report(stage.judges, "agent")
+
+            def stage() -> Stage:
+                return Stage(options, supervisor, Path(directory), knowledge)
+
+            await _play_row(stage(), [FIRST])
+            if knowledge.greeting is not None:
+                await _play_all(stage, _select(options), knowledge)
+            elif knowledge.has_answered:
+                await _play_row(stage(), [ANY_VERSION])
+    return report(knowledge.judges, "agent")
 
 
-def _select(options: Options) -> list[Scene]:
-    return [each for each in SCENES if options.scenes is None or each.__name__ in options.scenes]
+def _select(options: Options) -> list[list[Scene]]:
+    rows = ([each for each in row if options.scenes is None or each.__name__ in options.scenes] for row in SCENES)
+    return [row for row in rows if row]
 
 
-async def _play_all(stage: Stage, scenes: list[Scene]) -> None:
-    if CONVERSATION not in scenes:
-        stage.has_conversed.set()
+async def _play_all(stage: Callable[[], Stage], rows: list[list[Scene]], knowledge: Knowledge) -> None:
+    if not any(CONVERSATION in row for row in rows):
+        knowledge.has_conversed.set()
     limit = asyncio.Semaphore(AT_ONCE)
     async with asyncio.TaskGroup() as tasks:
-        for scene in scenes:
-            tasks.create_task(_play_in_turn(stage, scene, limit))
+        for row in rows:
+            tasks.create_task(_play_in_turn(stage(), row, limit))
 
 
-async def _play_in_turn(stage: Stage, scene: Scene, limit: asyncio.Semaphore) -> None:
+async def _play_in_turn(stage: Stage, row: list[Scene], limit: asyncio.Semaphore) -> None:
     async with limit:
-        await _play(stage, scene)
+        await _play_row(stage, row)
+
+
+async def _play_row(stage: Stage, row: list[Scene]) -> None:
+    async with stage:
+        for scene in row:
+            await _play(stage, scene)
 
 
 async def _play(stage: Stage, scene: Scene) -> None:

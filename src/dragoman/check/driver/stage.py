@@ -1,39 +1,56 @@
-"""Where scenes are played: it starts the agent anew for each conversation and keeps what the judges saw."""
+"""Where scenes are played, one after the other.
+
+The agent is started anew for a scene that needs it so. Others go on in the conversation that the scene before has left,
+for the start of an agent is most of what a check costs, but only where nothing was wrong in that: whatever comes of a
+fault is not laid to the charge of a scene that came after.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from dragoman import __version__
 from dragoman.check.conversation import Conversation
 from dragoman.check.driver.desk import Desk, Object
+from dragoman.check.driver.knowledge import Knowledge
 from dragoman.check.driver.link import Gone, Link, Reply
 from dragoman.check.driver.options import Options
 from dragoman.check.driver.way import PipeWay, Way
-from dragoman.check.judge import Judge, Memory
+from dragoman.check.judge import Judge
 from dragoman.check.judge.field import offered, part
 from dragoman.proc import EVERYTHING, Supervisor
 
 PROTOCOL_VERSION = 1
 
 
-class Stage:
-    """Knows the agent's command or address, and after the first scene what the agent said of itself."""
+def is_agreed(reply: Reply) -> bool:
+    """Tell whether an answer to `initialize` is one to go on with; one that has no number for the version may be."""
+    version = reply.fields.get("protocolVersion")
+    return reply.ok and (not isinstance(version, int) or version == PROTOCOL_VERSION)
 
-    def __init__(self, options: Options, supervisor: Supervisor, root: Path) -> None:
+
+class Stage:
+    """Knows the agent's command or address; use it as an async context manager."""
+
+    def __init__(self, options: Options, supervisor: Supervisor, root: Path, knowledge: Knowledge) -> None:
         self.options = options
         self.root = root.resolve()
         """A directory of our own, for sessions to work in."""
-        self.judges: list[Judge] = []
-        self.greeting: Object | None = None
-        """The agent's answer to `initialize`, once it has given a good one."""
-        self.permission_prompt: str | None = None
-        """A prompt that has led to a permission request."""
-        self.has_conversed = asyncio.Event()
-        """Set once the first conversation is over, and `permission_prompt` is known if there is one."""
+        self.knowledge = knowledge
         self._supervisor = supervisor
-        self._memory = Memory()
+        self._link: Link | None = None
+        self._leaving = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._leaving.__aexit__(kind, error, trace)
 
     @property
     def has_process(self) -> bool:
@@ -42,7 +59,7 @@ class Stage:
 
     def offers(self, path: str) -> bool:
         """Tell whether the agent has advertised a capability, given by its path below `agentCapabilities`."""
-        return offered(part(self.greeting or {}, "agentCapabilities"), path)
+        return offered(part(self.knowledge.greeting or {}, "agentCapabilities"), path)
 
     def directory(self, name: str) -> Path:
         """Make a directory for a session, with a file in it."""
@@ -57,8 +74,8 @@ class Stage:
         conversation = Conversation(name)
         desk = Desk(self.root, self.options.without if without is None else without)
         async with self._way() as way, asyncio.TaskGroup() as tasks:
-            link = Link(way, Judge(conversation, memory=self._memory), desk, tasks)
-            self.judges.append(link.judge)
+            link = Link(way, Judge(conversation, memory=self.knowledge.memory), desk, tasks)
+            self.knowledge.judges.append(link.judge)
             link.note_event(f"started in {Path.cwd()}" if self.has_process else "started")
             try:
                 yield link
@@ -71,10 +88,22 @@ class Stage:
         """Open a conversation, agree on the version, and authenticate where that was asked for. Raises Gone."""
         async with self.open(name, without=without) as link:
             reply = await self.initialize(link)
-            if reply is None or not reply.ok:
+            if reply is None or not is_agreed(reply):
                 raise Gone
             await self.authenticate(link)
             yield link
+
+    @asynccontextmanager
+    async def joined(self, name: str) -> AsyncGenerator[Link]:
+        """Go on where the scene before has left, or open a conversation for this one and those that follow."""
+        link = self._link
+        if link is not None and link.is_well:
+            link.join(name)
+        else:
+            self._link = None
+            await self._leaving.aclose()
+            link = self._link = await self._leaving.enter_async_context(self.greeted(name))
+        yield link
 
     async def initialize(self, link: Link, more: Object | None = None) -> Reply | None:
         """Say hello as every client does, with more capabilities if there are any."""

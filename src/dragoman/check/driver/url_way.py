@@ -1,10 +1,10 @@
 """The way to an agent at an address."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from dragoman.wire.framing import Oversized
+from dragoman.check.inbox import Inbox
 from dragoman.wire.transport import Transport
 from dragoman.wire.url import open_url as open_transport
 
@@ -16,23 +16,11 @@ class UrlWay:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
-
-    def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
-        """Take the next lines, from the transport."""
-        for line in lines:
-            self._lines.put_nowait(line if isinstance(line, bytes) else b"<a line that is too long>")
-
-    def input_ended(self, *, drained: bool) -> None:
-        """Take note that the transport has no more lines."""
-        del drained
-        self._lines.put_nowait(None)
+        self.inbox = Inbox(transport)
+        self.read = self.inbox.read
 
     def send(self, data: bytes) -> None:
         self._transport.write(data)
-
-    async def read(self) -> bytes | None:
-        return await self._lines.get()
 
     def close_input(self) -> None:
         """Do nothing: a connection has one end, and it is ours to close."""
@@ -41,6 +29,10 @@ class UrlWay:
         del timeout_s
         return None
 
+    async def orphans(self, timeout_s: float) -> int:
+        del timeout_s
+        return 0
+
 
 @asynccontextmanager
 async def open_url(url: str, token: str | None) -> AsyncGenerator[UrlWay]:
@@ -48,7 +40,7 @@ async def open_url(url: str, token: str | None) -> AsyncGenerator[UrlWay]:
     transport = await open_transport(url, token=token)
     way = UrlWay(transport)
     async with asyncio.TaskGroup() as tasks:
-        transport.start(way, tasks)
+        transport.start(way.inbox, tasks)
         try:
             yield way
         finally:

@@ -5,6 +5,7 @@ import os
 from contextlib import suppress
 from typing import Protocol
 
+from dragoman.check.driver.group import left_behind
 from dragoman.proc import Child
 from dragoman.wire.framing import MAX_LINE_BYTES
 
@@ -31,6 +32,28 @@ class Way(Protocol):
         """Wait for the end of its process and say which: `exited 0`; None while it runs, or where there is none."""
         ...
 
+    async def orphans(self, timeout_s: float) -> int:
+        """Count those of the process group that are still there so long after the end of its process."""
+        ...
+
+
+class _Brake(asyncio.BaseProtocol):
+    """Is on while the agent does not read what we say: until it does, it is not heard."""
+
+    def __init__(self) -> None:
+        self.released = asyncio.Event()
+        self.released.set()
+
+    def pause_writing(self) -> None:
+        self.released.clear()
+
+    def resume_writing(self) -> None:
+        self.released.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self.released.set()
+
 
 class PipeWay:
     """The pipes of a child."""
@@ -48,13 +71,14 @@ class PipeWay:
         self._input, _ = await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(self._lines), os.fdopen(read_fd, "rb", 0)
         )
-        self._output, _ = await loop.connect_write_pipe(asyncio.Protocol, os.fdopen(write_fd, "wb", 0))
+        self._output, self._brake = await loop.connect_write_pipe(_Brake, os.fdopen(write_fd, "wb", 0))
 
     def send(self, data: bytes) -> None:
         if not self._output.is_closing():
             self._output.write(data)
 
     async def read(self) -> bytes | None:
+        await self._brake.released.wait()
         try:
             line = await self._lines.readline()
         except ValueError:
@@ -70,6 +94,9 @@ class PipeWay:
                 ended = await self.child.wait()
                 return f"exited {ended.code if ended.signal is None else -ended.signal}"
         return None
+
+    async def orphans(self, timeout_s: float) -> int:
+        return await left_behind(self.child.pid, timeout_s)
 
     async def close(self) -> None:
         """Let go of the pipes and end the process, with all that it has started."""

@@ -17,6 +17,10 @@ _SECRETS = re.compile(
     r"|private.?key|recovery.?code|credit.?card|card.?number|cvv|cvc)(?![a-z])",
     re.IGNORECASE,
 )
+_SECRET_NAMES = frozenset(
+    {"password", "passphrase", "apikey", "secretkey", "accesstoken", "refreshtoken", "privatekey", "creditcardnumber"}
+)
+_SEPARATORS = re.compile(r"[\s_.-]+")
 _LINK = re.compile(r"https?://", re.IGNORECASE)
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -41,11 +45,11 @@ class ElicitationObserver(Observer):
     @watch("request elicitation/create")
     def see_create(self, message: Message) -> None:
         mode = text(message.params, "mode")
-        if self.state.initialized is not None and mode in ("form", "url"):
+        if self.state.is_agreed and mode in ("form", "url"):
             self.judge(
                 "ACP-ELICIT-001",
-                self._is_offered(mode),
-                f"an elicitation in {mode} mode, which the client did not advertise",
+                self.state.client_offers(f"elicitation.{mode}"),
+                f"an elicitation in {mode} mode, {self.state.explain_lack(f'elicitation.{mode}')}",
                 *([self.state.initialize.entry] if self.state.initialize else []),
                 message.entry,
             )
@@ -63,15 +67,19 @@ class ElicitationObserver(Observer):
     def _judge_form(self, message: Message) -> None:
         properties = part(part(message.params, "requestedSchema"), "properties")
         fields = {name: part(properties, name) for name in properties}
-        secret = [name for name, each in fields.items() if _is_secret(name, each)]
-        self.saw("ACP-ELICIT-002")
-        if secret:
-            self.warn("ACP-ELICIT-002", f"the form asks for {secret}, by the look of it a secret", message.entry)
+        self._judge_secrets(fields, message)
         words = [text(message.params, "message") or ""]
         words += [text(each, name) or "" for each in fields.values() for name in ("title", "description")]
         self.judge(
             "ACP-ELICIT-007", not any(map(_LINK.search, words)), "the form has a link in its texts", message.entry
         )
+
+    def _judge_secrets(self, fields: dict[str, Object], message: Message) -> None:
+        named = [name for name, each in fields.items() if _is_named_secret(name, each)]
+        self.judge("ACP-ELICIT-002", not named, f"the form asks for {named}; expected the URL mode", message.entry)
+        likely = [name for name, each in fields.items() if name not in named and _is_secret(name, each)]
+        if likely:
+            self.warn("ACP-ELICIT-002", f"the form asks for {likely}, by the look of it a secret", message.entry)
 
     def _judge_url(self, message: Message) -> None:
         elicitation_id, url = text(message.params, "elicitationId"), text(message.params, "url")
@@ -160,6 +168,13 @@ class ElicitationObserver(Observer):
                 request.entry,
                 message.entry,
             )
+
+
+def _is_named_secret(name: str, schema: Object) -> bool:
+    """Tell whether a field for free text is called just what a secret is called, so that it can be nothing else."""
+    given = {_SEPARATORS.sub("", each).lower() for each in (name, text(schema, "title") or "")}
+    choices = "enum" in schema or "oneOf" in schema
+    return text(schema, "type") == "string" and not choices and not _SECRET_NAMES.isdisjoint(given)
 
 
 def _is_secret(name: str, schema: Object) -> bool:

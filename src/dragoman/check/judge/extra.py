@@ -1,10 +1,11 @@
-"""Fields that a message has and the specification has not."""
+"""Fields that a message has and the specification has not, nor a later version of it."""
 
 from collections.abc import Iterator
 from typing import Any, cast
 
 from msgspec import inspect
 
+from dragoman.check.judge.later import LATER
 from dragoman.check.judge.message import Json, Object
 from dragoman.protocol.lenient import build
 from dragoman.protocol.misfit import Misfit, Place
@@ -39,10 +40,11 @@ def _find(info: inspect.Type, value: Json, path: str) -> Iterator[str]:
 
 def _find_in_struct(info: inspect.StructType, members: Object, path: str) -> Iterator[str]:
     known = {field.encode_name: field.type for field in info.fields}
+    passed_over = {"_meta", info.tag_field, *LATER.get(info.cls.__name__, ())}
     for name, value in members.items():
         if name in known:
             yield from _find(known[name], value, f"{path}.{name}")
-        elif name not in ("_meta", info.tag_field):
+        elif name not in passed_over:
             yield f"{path}.{name}"
 
 

@@ -65,6 +65,19 @@ class InitObserver(Observer):
             message.entry,
         )
 
+    @watch("event exited")
+    def see_death(self, message: Message) -> None:
+        asked = self.state.initialize
+        if asked is None or not asked.fits or self.state.pending["client"].get(asked.id) is not asked:
+            return
+        if message.sender == "agent" and self.state.is_own_end(message.entry):
+            self.fail(
+                "ACP-INIT-001",
+                f"the agent {message.entry.event} before it answered initialize; expected a version and capabilities",
+                asked.entry,
+                message.entry,
+            )
+
     @watch("answer initialize")
     def see_initialized(self, message: Message) -> None:
         request = message.request
@@ -116,6 +129,14 @@ class InitObserver(Observer):
                 "ACP-INIT-004",
                 given == asked,
                 f"asked for version {asked}, which it supports, the agent answered {given}; expected {asked}",
+                request,
+                answer.entry,
+            )
+        if asked == 1 and not (given != 1 and 1 in self.state.memory.versions):
+            self.judge(
+                "ACP-INIT-010",
+                given == 1,
+                f"asked for version 1, the agent answered {given}: by the rules of version 1 nothing more is judged",
                 request,
                 answer.entry,
             )
@@ -180,6 +201,8 @@ class InitObserver(Observer):
         missing = answer.code == METHOD_NOT_FOUND
         detail = f"{request.method} was answered with -32601, method not found"
         if request.method == "session/request_permission":
+            if not request.fits:
+                return
             self.judge(
                 "ACP-INIT-107", not missing, f"{detail}; expected every client to have it", request.entry, answer.entry
             )

@@ -84,6 +84,7 @@ class Judge:
     def see(self, entry: Entry) -> list[Finding]:
         """See the next entry, and return what it brought to light."""
         known = len(self.findings)
+        self.state.is_timed = self.state.is_timed or entry.at_s > 0
         if entry.event:
             self._see_event(entry)
         else:

@@ -12,6 +12,10 @@ from dragoman.check.judge.opening import CONTENT
 from dragoman.check.judge.place import same_place
 from dragoman.check.judge.session import Turn
 
+INTERNAL_ERROR = -32603
+EXCUSES = frozenset({-32000, -32601})
+"""Who has to log in first, and who has no such method, which is a matter of its own."""
+
 
 class ListObserver(Observer):
     """Judges session/list."""
@@ -23,6 +27,7 @@ class ListObserver(Observer):
         self._cursors: set[str] = set()
         self._pages: set[str] = set()
         """The sessions on the pages so far of the list that is being read."""
+        self._has_listed = False
 
     @watch("request session/list")
     def see_list(self, message: Message) -> None:
@@ -60,11 +65,32 @@ class ListObserver(Observer):
                 message.entry,
             )
             return
+        self._judge_emptiness(message, request, cursor)
         if message.kind == "error":
             return
+        self._has_listed = True
         self._judge_page(message, request, cursor)
         for each in parts(message.params, "sessions"):
             self._judge_session(each, message, request)
+
+    def _judge_emptiness(self, message: Message, request: Message, cursor: str | None) -> None:
+        cwd = text(request.params, "cwd")
+        if message.kind == "result":
+            if message.params.get("sessions") == []:
+                self.saw("ACP-LIST-009")
+            return
+        known = [past for past in self.state.memory.sessions.values() if past.cwd is not None and not past.deleted]
+        is_empty = not any(cwd is None or same_place(past.cwd or "", cwd) for past in known)
+        is_asked_well = request.fits and cursor is None and (cwd is None or is_absolute(cwd))
+        is_able = offered(self.state.capabilities["agent"], "sessionCapabilities.list")
+        may_fail = message.code in EXCUSES or (message.code == INTERNAL_ERROR and not self._has_listed)
+        if is_empty and is_asked_well and is_able and not may_fail:
+            self.fail(
+                "ACP-LIST-009",
+                f"a list where no session is known was answered with {message.code}; expected an empty one",
+                request.entry,
+                message.entry,
+            )
 
     def _judge_page(self, message: Message, request: Message, cursor: str | None) -> None:
         after = text(message.params, "nextCursor")
@@ -100,7 +126,7 @@ class ListObserver(Observer):
                 message.entry,
             )
             past = self.state.memory.sessions.get(session_id)
-            if past is not None and past.cwd is not None:
+            if past is not None and past.cwd is not None and is_absolute(past.cwd) and not past.is_shared:
                 self.judge(
                     "ACP-LIST-003",
                     same_place(cwd, past.cwd),
@@ -254,7 +280,7 @@ class CloseObserver(Observer):
             return
         past = self.state.memory.sessions.get(session_id)
         capability = "loadSession" if request.method == "session/load" else "sessionCapabilities.resume"
-        if past is not None and past.closed and past.spoke and not past.deleted and request.fits:
+        if past is not None and past.closed and past.spoke and not past.is_lost and request.fits:
             closed = self._done.get(session_id)
             if offered(self.state.capabilities["agent"], capability):
                 self.judge(
@@ -277,7 +303,7 @@ class CloseObserver(Observer):
         there = {text(each, "sessionId") for each in parts(message.params, "sessions")}
         cwd = text(request.params, "cwd")
         for session_id, past in self.state.memory.sessions.items():
-            if not (past.closed and past.listed) or past.deleted:
+            if not (past.closed and past.listed) or past.is_lost:
                 continue
             if cwd is not None and (past.cwd is None or not same_place(past.cwd, cwd)):
                 continue
@@ -334,8 +360,9 @@ class DeleteObserver(Observer):
     def see_listed(self, message: Message) -> None:
         there = {text(each, "sessionId") for each in parts(message.params, "sessions")}
         for session_id, deleted in self._deleted.items():
-            if session_id.startswith(INVENTED):
-                continue
+            past = self.state.memory.sessions.get(session_id)
+            if session_id.startswith(INVENTED) or (past is not None and past.is_shared):
+                continue  # what is listed may be another session that was given the same id
             self.judge(
                 "ACP-DELETE-001",
                 session_id not in there,

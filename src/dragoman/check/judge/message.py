@@ -100,7 +100,7 @@ def _flaws(fields: Object, message: Message) -> list[str]:
     if message.kind in ("result", "error"):
         if "id" not in fields:
             flaws.append('the response has no "id"')
-        if "result" in fields and "error" in fields and fields["result"] is not None:
+        if "result" in fields and "error" in fields:
             flaws.append('the response has both "result" and "error"')
     return flaws
 

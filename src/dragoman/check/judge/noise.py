@@ -42,6 +42,9 @@ class NoiseObserver(Observer):
     def see_noise(self, noise: Noise) -> None:
         side = noise.entry.sender
         if not noise.entry.line.strip():
+            self.warn(
+                _rule(side, 1), "the line is blank, which most readers pass over; expected a message", noise.entry
+            )
             return
         self._garbage[side].append(noise)
         if self._tell_unfinished(side, noise):
@@ -118,7 +121,7 @@ class NoiseObserver(Observer):
     def _tell_long(self, side: Side, long: Message, proof: Entry) -> None:
         # That it was not answered, or that the process ended, is no second mistake.
         self.state.explained = proof
-        self.state.pending[long.sender].pop(long.id, None)
+        self.state.give_up(long)
         self.fail(
             _rule(side, 14),
             f"after a line of {len(long.entry.line)} bytes the {side} {_fate(proof.event)}; expected it to be read",

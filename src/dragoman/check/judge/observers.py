@@ -7,7 +7,8 @@ from dragoman.check.judge.handshake import AuthObserver, InitObserver
 from dragoman.check.judge.keeping import CloseObserver, DeleteObserver, ListObserver
 from dragoman.check.judge.noise import NoiseObserver
 from dragoman.check.judge.observer import Observer
-from dragoman.check.judge.opening import LoadObserver, McpObserver, NewObserver, ResumeObserver
+from dragoman.check.judge.opening import McpObserver, NewObserver, ResumeObserver
+from dragoman.check.judge.replay import LoadObserver
 from dragoman.check.judge.rpc import RpcObserver
 from dragoman.check.judge.services import FileObserver, TerminalObserver
 from dragoman.check.judge.settings import ConfigObserver, ModeObserver

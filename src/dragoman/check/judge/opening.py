@@ -1,9 +1,9 @@
-"""Watches sessions being opened: created, loaded, resumed."""
+"""Watches sessions being opened: created and resumed; `replay.py` has what is loaded."""
 
 from typing import ClassVar
 
 from dragoman.check.conversation import Entry
-from dragoman.check.judge.field import is_absolute, items, offered, part, parts, text, texts
+from dragoman.check.judge.field import is_absolute, items, offered, parts, text, texts
 from dragoman.check.judge.memory import INVENTED
 from dragoman.check.judge.message import Message
 from dragoman.check.judge.observer import Court, Observer, watch
@@ -81,6 +81,8 @@ class NewObserver(Observer):
                 early,
                 message.entry,
             )
+        elif early is not None:
+            self.fail("ACP-NEW-003", f"the agent speaks of the session {session_id!r} before it was opened", early)
 
     def _judge_id(self, session_id: str, message: Message) -> None:
         known = self.state.memory.sessions.get(session_id)
@@ -109,7 +111,7 @@ class NewObserver(Observer):
         if session_id in self.state.sessions:
             self.saw("ACP-NEW-003")
             return
-        if session_id in self.state.opening or self.state.initialized is None or len(self._held) >= MAX_HELD:
+        if session_id in self.state.opening or not self.state.is_agreed or len(self._held) >= MAX_HELD:
             return
         self._held.setdefault(session_id, message.entry)
 
@@ -145,120 +147,6 @@ class NewObserver(Observer):
                 continue
             self.fail("ACP-NEW-003", f"the agent speaks of the session {session_id!r}, which was never opened", entry)
         self._held.clear()
-
-
-class _Replay:
-    """What came between a session/load or session/resume and its answer."""
-
-    def __init__(self) -> None:
-        self.first: Entry | None = None
-        self.user: list[str] = []
-        self.agent = False
-
-
-class LoadObserver(Observer):
-    """Judges session/load."""
-
-    area: ClassVar[str] = "LOAD"
-
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
-        self._replays: dict[str, _Replay] = {}
-        self._loaded: dict[str, Entry] = {}
-        """Answers to session/load after which nothing was asked in the session."""
-
-    @watch("request session/load")
-    def see_load(self, message: Message) -> None:
-        session_id = text(message.params, "sessionId")
-        if session_id is not None:
-            self._replays[session_id] = _Replay()
-            self._loaded.pop(session_id, None)
-        if self.state.initialized is not None:
-            self.judge(
-                "ACP-LOAD-101",
-                offered(self.state.capabilities["agent"], "loadSession"),
-                "session/load was called, which the agent did not advertise",
-                self.state.initialized.entry,
-                message.entry,
-            )
-
-    @watch("request session/prompt", "request session/resume")
-    def see_going_on(self, message: Message) -> None:
-        self._loaded.pop(text(message.params, "sessionId") or "", None)
-
-    @watch("update")
-    def see_update(self, message: Message) -> None:
-        if not self._replays and not self._loaded:
-            return
-        session_id = text(message.params, "sessionId") or ""
-        update = message.update
-        kind = text(update, "sessionUpdate")
-        replay = self._replays.get(session_id)
-        if replay is not None and kind in CONTENT:
-            replay.first = replay.first or message.entry
-            if kind == "user_message_chunk":
-                replay.user.append(text(part(update, "content"), "text") or "")
-            replay.agent = replay.agent or kind == "agent_message_chunk"
-        loaded = self._loaded.get(session_id)
-        session = self.state.sessions.get(session_id)
-        is_idle = session is None or session.turn is None
-        if loaded is not None and is_idle and kind in CONTENT:
-            del self._loaded[session_id]
-            self.fail(
-                "ACP-LOAD-002",
-                f"a {kind} came after the answer to session/load; expected the whole replay before it",
-                loaded,
-                message.entry,
-            )
-
-    @watch("answer session/load")
-    def see_loaded(self, message: Message) -> None:
-        request = message.request
-        session_id = text(request.params, "sessionId") if request is not None else None
-        if request is None or session_id is None:
-            return
-        replay = self._replays.pop(session_id, None)
-        if session_id.startswith(INVENTED):
-            self.judge(
-                "ACP-LOAD-003",
-                message.kind == "error",
-                "session/load of a session that never was succeeded; expected an error",
-                request.entry,
-                message.entry,
-            )
-            return
-        past = self.state.memory.sessions.get(session_id)
-        if message.kind == "error" or replay is None:
-            return
-        self._loaded[session_id] = message.entry
-        if past is None or not past.prompts or not past.spoke:
-            return
-        self.saw("ACP-LOAD-002")
-        self.judge(
-            "ACP-LOAD-001",
-            replay.first is not None,
-            "session/load of a session with a conversation replayed nothing",
-            request.entry,
-            message.entry,
-        )
-        if replay.first is not None:
-            self._judge_replay(replay, past.prompts, (request.entry, replay.first, message.entry))
-
-    def _judge_replay(self, replay: _Replay, prompts: list[str], entries: tuple[Entry, ...]) -> None:
-        missing = [name for name, there in (("user", bool(replay.user)), ("agent", replay.agent)) if not there]
-        self.judge(
-            "ACP-LOAD-004", not missing, f"the replay has no message of the {' or the '.join(missing)}", *entries
-        )
-        said = "".join(replay.user)
-        places = [said.find(each) for each in prompts if each and prompts.count(each) == 1]
-        found = [each for each in places if each >= 0]
-        if len(found) > 1:
-            self.judge(
-                "ACP-LOAD-005",
-                found == sorted(found),
-                "the replay has the user's messages in another order than they were sent",
-                *entries,
-            )
 
 
 class ResumeObserver(Observer):

@@ -1,10 +1,10 @@
 """Watches requests and responses of both sides: ids, answers, errors, and what ends a process."""
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from dragoman.check.conversation import Entry, Side
 from dragoman.check.judge.memory import INVENTED
-from dragoman.check.judge.message import Message, Noise
+from dragoman.check.judge.message import Json, Message, Noise
 from dragoman.check.judge.observer import Court, Observer, watch
 from dragoman.check.judge.state import OTHER, PROOF_S
 from dragoman.protocol.methods import METHODS, NOTIFICATIONS, REQUESTS
@@ -13,12 +13,15 @@ SILENCE_S = 30.0
 """A request that is this old, with a side that went on talking, is one that will get no answer."""
 METHOD_NOT_FOUND = -32601
 CANCELLED = -32800
+ENOUGH_ANSWERS = 3
+"""So many answers to later requests show, where there are no times, that an earlier one was forgotten."""
 
+PERMISSION = "session/request_permission"
 PATIENT = frozenset(
     {
         "authenticate",
         "session/prompt",
-        "session/request_permission",
+        PERMISSION,
         "elicitation/create",
         "terminal/wait_for_exit",
         "mcp/message",
@@ -38,6 +41,14 @@ def extension_rule(side: Side, number: int) -> str:
     return f"ACP-EXT-{number + (100 if side == 'client' else 0):03d}"
 
 
+class _Null(NamedTuple):
+    """An error with the id null, what it may be for, and the notification that it may be for instead."""
+
+    answer: Message
+    request: Message
+    told: Entry | None
+
+
 class RpcObserver(Observer):
     """Judges JSON-RPC as such."""
 
@@ -55,6 +66,18 @@ class RpcObserver(Observer):
         """The end of the agent, if a prompt was running then."""
         self._has_refused = False
         """Whether the agent has answered `initialize` with an error: it may leave then, for it has said why."""
+        self._updated: Entry | None = None
+        """The last `session/update` of the agent, which is a notification too."""
+        self._nulls: list[_Null] = []
+        """Errors with the id null that may be for a request with a string as its id, which some peers cannot keep."""
+        self._last_answers: dict[Side, list[int]] = {"agent": [], "client": []}
+        """When the requests came that a side has answered last, by their numbers."""
+        self._kept_waiting: Entry | None = None
+        """When a client was waited for in vain that was asked for a permission."""
+        self._outlived: dict[Json, Entry] = {}
+        """Prompts that the client sent after the end of a turn in which it was asked what it has not answered."""
+        self._ended: set[Json] = set()
+        """Questions that were open when their turn ended."""
 
     @watch("answer initialize")
     def see_hello(self, message: Message) -> None:
@@ -103,7 +126,7 @@ class RpcObserver(Observer):
         if method not in METHODS:
             self._strange[side] = message.entry
             return
-        if method == "session/request_permission":
+        if method == PERMISSION:
             return
         self.judge(
             rule(side, 23), method in NOTIFICATIONS, f"{method} came without an id; expected a request", message.entry
@@ -114,6 +137,8 @@ class RpcObserver(Observer):
     def see_update(self, message: Message) -> None:
         if message.sender == "client":
             self._judge_side(message)
+        else:
+            self._updated = message.entry
 
     def _judge_side(self, message: Message) -> None:
         handled_by = METHODS[message.method].side
@@ -134,6 +159,8 @@ class RpcObserver(Observer):
             return
         self.saw(rule(side, 6))
         self.saw(rule(side, 11))
+        self._last_answers[side] = [*self._last_answers[side], request.entry.n][-ENOUGH_ANSWERS:]
+        self._clear_nulls(request)
         if type(message.id) is not type(request.id) or message.id != request.id:
             self._tell_id(message, request)
         elif isinstance(request.id, str):
@@ -208,11 +235,30 @@ class RpcObserver(Observer):
             self._garbage[other] -= 1
             return
         strings = [each for each in self.state.pending[other].values() if isinstance(each.id, str)]
-        if message.id is None and strings and other not in self._told:
-            self._tell_id(message, strings[0])
-            del self.state.pending[other][strings[0].id]
+        told = self._strange.get(other) or self._told.get(other) or (self._updated if other == "agent" else None)
+        if message.id is None and strings:
+            self._nulls.append(_Null(message, strings[0], told))
             return
-        told = self._strange.get(other) or self._told.get(other)
+        self._tell_stray(message, told)
+
+    def _clear_nulls(self, request: Message) -> None:
+        """What has got its own answer was not meant by an answer without an id."""
+        for null in [each for each in self._nulls if each.request is request]:
+            self._nulls.remove(null)
+            self._tell_stray(null.answer, null.told)
+
+    def _tell_nulls(self) -> None:
+        for null in self._nulls:
+            if null.told is not None and null.answer.sender in self.state.closed:
+                self._tell_stray(null.answer, null.told)  # it may have gone before it came to answer the request
+            elif self.state.pending[null.request.sender].get(null.request.id) is null.request:
+                self.state.give_up(null.request)
+                self._tell_id(null.answer, null.request)
+        self._nulls.clear()
+
+    def _tell_stray(self, message: Message, told: Entry | None) -> None:
+        side = message.sender
+        other = OTHER[side]
         if message.id is None and told is not None:
             self.fail(rule(side, 8), "a notification was answered; expected silence", told, message.entry)
             return
@@ -226,10 +272,28 @@ class RpcObserver(Observer):
             message.entry,
         )
 
+    @watch("answer session/prompt")
+    def see_turn_end(self, message: Message) -> None:
+        session = self.state.asked_session(message)
+        if session is not None:
+            questions = self.state.open_requests("agent", session.id)
+            self._ended.update(each.id for each in questions if each.method == PERMISSION)
+
+    @watch("request session/prompt")
+    def see_next_turn(self, message: Message) -> None:
+        session_id = message.params.get("sessionId")
+        if self._ended and isinstance(session_id, str):
+            for each in self.state.open_requests("agent", session_id):
+                if each.id in self._ended:
+                    self._outlived.setdefault(each.id, message.entry)
+
     @watch("event waited")
     def see_waited(self, message: Message) -> None:
         side = message.sender
+        self._tell_nulls()
         for request in tuple(self.state.pending[OTHER[side]].values()):
+            if side == "client" and request.method == PERMISSION:
+                self._kept_waiting = message.entry
             if request.cancelled is not None:
                 self._tell_unanswered(rule(side, 25), side, request, message.entry)
             elif request.method not in PATIENT:
@@ -285,6 +349,10 @@ class RpcObserver(Observer):
             *([last] if last else []),
             message.entry,
         )
+        if self.state.is_own_end(message.entry):
+            for request in tuple(self.state.pending["client"].values()):
+                if request.method != "initialize" or not request.fits:  # ACP-INIT-001 is for that
+                    self._tell_unanswered(rule("agent", 11), "agent", request, message.entry)
 
     @watch("event killed")
     def see_kill(self, message: Message) -> None:
@@ -304,16 +372,39 @@ class RpcObserver(Observer):
         self.judge("ACP-WIRE-018", count == "0", f"{count} children were left behind; expected none", message.entry)
 
     def end(self) -> None:
+        self._tell_nulls()
         for side in ("agent", "client"):
             last = self.state.last.get(side)
             for request in tuple(self.state.pending[OTHER[side]].values()):
-                old = last is not None and last.at_s - request.entry.at_s >= SILENCE_S
-                if old and last is not None and request.method not in PATIENT and request.cancelled is None:
+                if request.cancelled is not None:
+                    continue
+                if request.method == PERMISSION:
+                    self._judge_question(request)
+                elif last is not None and request.method not in PATIENT and self._is_forgotten(side, request, last):
                     self._tell_unanswered(rule(side, 11), side, request, last)
+
+    def _is_forgotten(self, side: Side, request: Message, last: Entry) -> bool:
+        if self.state.is_timed:
+            return last.at_s - request.entry.at_s >= SILENCE_S
+        later = [each for each in self._last_answers[side] if each > request.entry.n]
+        return len(later) >= ENOUGH_ANSWERS
+
+    def _judge_question(self, request: Message) -> None:
+        """A person may take long, but not past the end of the turn and the next prompt."""
+        session = self.state.session(request)
+        if session is None or session.closing is not None:
+            return
+        turns = [*session.running(), *([session.last] if session.last is not None else [])]
+        if any(turn.cancel is not None for turn in turns):
+            return  # ACP-CANCEL-101 is for those
+        waited = self._kept_waiting
+        proof = waited if waited is not None and waited.n > request.entry.n else self._outlived.get(request.id)
+        if proof is not None:
+            self._tell_unanswered(rule("client", 11), "client", request, proof)
 
     def _tell_unanswered(self, rule_id: str, side: Side, request: Message, proof: Entry) -> None:
         # Told once: it stays open, and would be found again.
-        self.state.pending[OTHER[side]].pop(request.id, None)
+        self.state.give_up(request)
         self.fail(rule_id, f"{request.method} got no answer from the {side}", request.entry, proof)
 
 

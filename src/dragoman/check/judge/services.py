@@ -1,16 +1,23 @@
 """Watches what clients do for agents: files and terminals."""
 
+import posixpath
+import re
 from typing import ClassVar
 
 from dragoman.check.conversation import Entry
 from dragoman.check.judge.field import is_absolute, number, offered, part, text
 from dragoman.check.judge.message import Message
 from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.judge.place import same_place
 from dragoman.check.judge.session import Session
 from dragoman.check.judge.terminal import Terminal
 
 TERMINAL_USES = ("terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release")
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+RESOURCE_NOT_FOUND = -32002
+_MISSING = re.compile(rb"no such file|not found|not exist|ENOENT", re.IGNORECASE)
+_DENIED = re.compile(rb"permission|denied|not allowed|declined|reject|forbidden", re.IGNORECASE)
+"""How a client says that its user does not want a file to be read, for which there is no code."""
 
 
 class FileObserver(Observer):
@@ -25,12 +32,12 @@ class FileObserver(Observer):
     @watch("request fs/read_text_file", "request fs/write_text_file")
     def see_request(self, message: Message) -> None:
         is_read = message.method == "fs/read_text_file"
-        if self.state.initialized is not None:
+        if self.state.is_agreed:
             capability = "readTextFile" if is_read else "writeTextFile"
             self.judge(
                 "ACP-FS-001" if is_read else "ACP-FS-002",
-                offered(self.state.capabilities["client"], f"fs.{capability}"),
-                f"{message.method} was called, but the client did not advertise fs.{capability}",
+                self.state.client_offers(f"fs.{capability}"),
+                f"{message.method} was called, {self.state.explain_lack(f'fs.{capability}')}",
                 *([self.state.initialize.entry] if self.state.initialize else []),
                 message.entry,
             )
@@ -40,11 +47,29 @@ class FileObserver(Observer):
         if line is not None:
             self.judge("ACP-FS-004", line >= 1, f"the line is {line:g}; lines begin with 1", message.entry)
 
-    @watch("result fs/write_text_file")
+    @watch("answer fs/write_text_file")
     def see_written(self, message: Message) -> None:
-        path = text(message.request.params, "path") if message.request is not None else None
-        if path is not None:
+        request = message.request
+        path = text(request.params, "path") if request is not None else None
+        if request is None or path is None:
+            return
+        if message.kind == "result":
             self._written[path] = message.entry
+        elif path not in self._written and self._is_missed(message, request, path):
+            self.fail(
+                "ACP-FS-101",
+                f"writing {path!r} failed because it is not there; expected the client to create it",
+                request.entry,
+                message.entry,
+            )
+
+    def _is_missed(self, answer: Message, request: Message, path: str) -> bool:
+        """Tell whether a file was not written since it does not exist, right where the session is."""
+        session = self.state.session(request)
+        is_here = session is not None and session.cwd is not None and same_place(posixpath.dirname(path), session.cwd)
+        says_so = answer.code == RESOURCE_NOT_FOUND or _MISSING.search(answer.entry.line) is not None
+        is_denied = _DENIED.search(answer.entry.line) is not None
+        return is_here and says_so and not is_denied and request.fits and self.state.client_offers("fs.writeTextFile")
 
     @watch("answer fs/read_text_file")
     def see_read(self, message: Message) -> None:
@@ -53,7 +78,9 @@ class FileObserver(Observer):
         if request is None or path is None:
             return
         written = self._written.get(path)
-        if written is not None and request.fits and offered(self.state.capabilities["client"], "fs.readTextFile"):
+        is_denied = message.kind == "error" and _DENIED.search(message.entry.line) is not None
+        is_judged = request.fits and not is_denied and offered(self.state.capabilities["client"], "fs.readTextFile")
+        if written is not None and is_judged:
             self.judge(
                 "ACP-FS-101",
                 message.kind == "result",
@@ -85,11 +112,11 @@ class TerminalObserver(Observer):
 
     @watch("request terminal/create", *(f"request {each}" for each in TERMINAL_USES))
     def see_request(self, message: Message) -> None:
-        if self.state.initialized is not None:
+        if self.state.is_agreed:
             self.judge(
                 "ACP-TERM-001",
-                offered(self.state.capabilities["client"], "terminal"),
-                f"{message.method} was called, but the client did not advertise terminal",
+                self.state.client_offers("terminal"),
+                f"{message.method} was called, {self.state.explain_lack('terminal')}",
                 *([self.state.initialize.entry] if self.state.initialize else []),
                 message.entry,
             )

@@ -6,6 +6,9 @@ from dragoman.check.conversation import Entry
 from dragoman.check.judge.message import Message, Object
 
 FINISHED = frozenset({"completed", "failed"})
+MAX_SAID = 200
+MAX_SAID_CHARS = 2000
+"""How much of what the agent said is remembered, to know it again when it is replayed."""
 
 
 class ToolCall(msgspec.Struct, eq=False):
@@ -35,6 +38,19 @@ class Turn(msgspec.Struct, eq=False):
     rivals: list[Entry] = []
     """Prompts that were sent to the session while this one ran, or that ran when it was sent."""
     end: Message | None = None
+    said: list[str] = []
+    """What the agent said, from one tool call to the next."""
+    is_pausing: bool = True
+    """Whether what the agent says next is a piece of its own."""
+
+    def hear(self, words: str) -> None:
+        """Take a piece of the agent's text in."""
+        if self.is_pausing:
+            if len(self.said) < MAX_SAID:
+                self.said.append(words[:MAX_SAID_CHARS])
+                self.is_pausing = False
+        elif len(self.said[-1]) < MAX_SAID_CHARS:
+            self.said[-1] += words[:MAX_SAID_CHARS]
 
 
 class Session(msgspec.Struct, eq=False):
@@ -52,6 +68,8 @@ class Session(msgspec.Struct, eq=False):
     modes: set[str] | None = None
     mode_id: str | None = None
     options: dict[str, Object] = {}
+    once_offered: dict[str, Object] = {}
+    """All options that it ever had, as they were last seen."""
     closing: Entry | None = None
     closed: Entry | None = None
     is_talking: bool = False

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
+from dragoman.check.conversation import Entry
 from dragoman.check.judge.field import offered, part, parts, text
 from dragoman.check.judge.message import Json, Message, Object
-from dragoman.check.judge.observer import Observer, watch
+from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.judge.session import Session
 
 OPENED = ("result session/new", "result session/load", "result session/resume")
 CATEGORIES = frozenset({"mode", "model", "model_config", "thought_level"})
@@ -80,9 +82,17 @@ class ConfigObserver(Observer):
 
     area: ClassVar[str] = "CONFIG"
 
+    def __init__(self, court: Court) -> None:
+        super().__init__(court)
+        self._listed: dict[str, Entry] = {}
+        """What said last which options a session has."""
+
     @watch(*OPENED)
     def see_opened(self, message: Message) -> None:
         self._judge_options(message.params, message)
+        request = message.request
+        opened = text(message.params, "sessionId") or (text(request.params, "sessionId") if request else None)
+        self._listed[opened or ""] = message.entry
         options = [each for each in parts(message.params, "configOptions") if text(each, "category") == "mode"]
         if not options:
             return
@@ -105,6 +115,7 @@ class ConfigObserver(Observer):
     @watch("update config_option_update")
     def see_change(self, message: Message) -> None:
         self._judge_options(message.update, message)
+        self._listed[text(message.params, "sessionId") or ""] = message.entry
 
     @watch("request session/set_config_option")
     def see_set(self, message: Message) -> None:
@@ -135,7 +146,7 @@ class ConfigObserver(Observer):
         name = text(request.params, "configId") if request is not None else None
         if session is None or request is None or name is None or not session.options:
             return
-        option, value = session.options.get(name), request.params.get("value")
+        option, value = session.once_offered.get(name), request.params.get("value")
         if option is None or not takes(option, value):
             self.judge(
                 "ACP-CONFIG-009",
@@ -149,6 +160,7 @@ class ConfigObserver(Observer):
         if message.kind == "error":
             return
         self._judge_options(message.params, message)
+        self._judge_whole(session, name, request, message)
         now = [each for each in parts(message.params, "configOptions") if text(each, "id") == name]
         self.judge(
             "ACP-CONFIG-002",
@@ -164,6 +176,28 @@ class ConfigObserver(Observer):
                 f"{name!r} was set to {value!r} and is {now[0].get('currentValue')!r}",
                 request.entry,
                 message.entry,
+            )
+
+    def _judge_whole(self, session: Session, name: str, request: Message, answer: Message) -> None:
+        """Judge whether options were left out: one may go with the value of another, but not one that can be set."""
+        listed = self._listed.get(session.id)
+        proof = (*([listed] if listed else []), request.entry, answer.entry)
+        self._listed[session.id] = answer.entry
+        if name not in session.options:
+            self.fail(
+                "ACP-CONFIG-002",
+                f"the option {name!r} could be set, though it was no longer among the options; expected all of them",
+                *proof,
+            )
+            return
+        left = {text(each, "id") for each in parts(answer.params, "configOptions")}
+        gone = sorted(session.options.keys() - left - {name})
+        is_change = session.options[name].get("currentValue") != request.params.get("value")
+        if gone and not is_change:
+            self.fail(
+                "ACP-CONFIG-002",
+                f"{name!r} was set to what it was, and the answer lacks {gone}; expected all options",
+                *proof,
             )
 
     def _judge_options(self, value: Object, message: Message) -> None:

@@ -5,7 +5,7 @@ like ten. Answers are matched before the observers see them, everything else is 
 """
 
 from dragoman.check.conversation import Entry, Side
-from dragoman.check.judge.field import items, number, part, parts, text, texts
+from dragoman.check.judge.field import items, number, offered, part, parts, text, texts
 from dragoman.check.judge.memory import Memory
 from dragoman.check.judge.message import Json, Message, Object
 from dragoman.check.judge.session import Session, ToolCall, Turn
@@ -22,6 +22,8 @@ MAX_CALLS = 2000
 """Tool calls of a session that are remembered: a tap may run for weeks."""
 
 OPENERS = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
+SIGNALLED = frozenset(f"exited -{number}" for number in (1, 2, 9, 15))
+"""Ends by a signal that comes from outside: SIGHUP, SIGINT, SIGKILL, SIGTERM."""
 OTHER: dict[Side, Side] = {"client": "agent", "agent": "client"}
 
 
@@ -32,6 +34,8 @@ class State:
         self.memory = memory
         self.pending: dict[Side, dict[Json, Message]] = {"client": {}, "agent": {}}
         """Requests without an answer, by the side that asked and by id."""
+        self.late: dict[Side, dict[Json, Message]] = {"client": {}, "agent": {}}
+        """Requests that were given up for unanswered; should an answer come, it is no answer to nothing."""
         self.retired: dict[Side, dict[Json, Entry]] = {"client": {}, "agent": {}}
         """Requests that were answered, without what they said; `event` is their method."""
         self.capabilities: dict[Side, Object] = {"client": {}, "agent": {}}
@@ -51,12 +55,31 @@ class State:
         """Where the agent was started."""
         self.is_whole = False
         """Whether the conversation was seen from its beginning, where it is for the client to speak."""
+        self.is_from_start = False
+        """Whether it is known that nothing came before the first message, whoever sent that."""
+        self.is_timed = False
+        """Whether it is known when each message came."""
         self.closed: dict[Side, Entry] = {}
         """Events that ended the conversation for a side: its stdin closed, or it was killed."""
 
     def begin(self, message: Message) -> None:
         """Learn from what the first message is whether anything came before it."""
         self.is_whole = self.is_whole or message.sender == "client"
+
+    @property
+    def is_agreed(self) -> bool:
+        """Tell whether it is known what the client offers: all of it, or surely nothing as yet."""
+        return self.initialized is not None or self.is_from_start or self.initialize is not None
+
+    def client_offers(self, path: str) -> bool:
+        """Tell whether the client has advertised a capability, and the agent can know of it."""
+        return self.initialized is not None and offered(self.capabilities["client"], path)
+
+    def explain_lack(self, path: str) -> str:
+        """Say why the agent cannot count on a capability of the client."""
+        if self.initialized is None:
+            return "before initialize was answered, so before it was agreed what the client offers"
+        return f"but the client did not advertise {path}"
 
     def session(self, message: Message) -> Session | None:
         """Return the session that the params of a message name, if it was opened here."""
@@ -77,10 +100,20 @@ class State:
             return None
         return turn.heard or (turn.cancel if at_s - turn.cancel.at_s >= PROOF_S else None)
 
+    def is_own_end(self, exited: Entry) -> bool:
+        """Tell whether a process ended by itself: nobody had closed its stdin, killed it or sent it a signal."""
+        return exited.sender not in self.closed and exited.event not in SIGNALLED and self.explained is not exited
+
+    def give_up(self, request: Message) -> None:
+        """Take a request off what is pending, because no answer came in good time."""
+        if self.pending[request.sender].pop(request.id, None) is not None:
+            self.late[request.sender][request.id] = request
+
     def match(self, answer: Message) -> None:
         """Find the request of an answer, and take it off what is pending."""
         asker = OTHER[answer.sender]
-        request = self.pending[asker].pop(answer.id, None) or self._find_twin(answer, asker)
+        request = self.pending[asker].pop(answer.id, None) or self.late[asker].pop(answer.id, None)
+        request = request or self._find_twin(answer, asker)
         if request is None:
             return
         answer.request = request
@@ -118,7 +151,7 @@ class State:
         word, _, rest = entry.event.partition(" ")
         if word == "started":
             self.home = rest.removeprefix("in ") or None
-            self.is_whole = True
+            self.is_whole = self.is_from_start = True
         elif entry.event == "stdin closed" or word in ("killed", "exited"):
             self.closed.setdefault(entry.sender, entry)
 
@@ -189,12 +222,22 @@ class State:
         if kind in ("tool_call", "tool_call_update"):
             self._take_tool_call(session, update, message)
         elif kind == "agent_message_chunk":
-            self.memory.past(session.id).spoke = True
+            self._take_words(session, update)
             session.is_talking = session.turn is not None and session.closing is None and session.id not in self.opening
         elif kind == "current_mode_update":
             session.mode_id = text(update, "currentModeId") or session.mode_id
         elif kind == "config_option_update":
             _keep_options(session, update)
+
+    def _take_words(self, session: Session, update: Object) -> None:
+        past = self.memory.past(session.id)
+        past.spoke = True
+        if session.id in self.opening:
+            return
+        if session.turn is not None:
+            session.turn.hear(text(part(update, "content"), "text") or "")
+        elif not past.prompts:
+            past.has_begun = True
 
     def _take_tool_call(self, session: Session, update: Object, message: Message) -> None:
         call_id = text(update, "toolCallId")
@@ -208,6 +251,7 @@ class State:
                 del session.calls[next(iter(session.calls))]
             if session.turn is not None:
                 session.turn.calls[call_id] = call
+                session.turn.is_pausing = True
         status = text(update, "status")
         if status is not None:
             call.status = status
@@ -283,6 +327,7 @@ class State:
         past = self.memory.past(session_id)
         past.cwd = past.cwd or cwd
         past.closed = False
+        past.births += request.method == "session/new"
 
     def _take_prompt_end(self, answer: Message, request: Message) -> None:
         session = self.session(request)
@@ -292,11 +337,23 @@ class State:
             if turn.prompt is request:
                 turn.end = answer
                 session.last = turn
+                self._keep_turn(session, turn, answer)
                 if turn in self.cancelling:
                     self.cancelling.remove(turn)
         left = [turn for turn in session.running() if turn.end is None]
         session.turn, session.queued = (left[0], left[1:]) if left else (None, [])
         session.is_talking = session.is_talking and session.turn is not None
+
+    def _keep_turn(self, session: Session, turn: Turn, answer: Message) -> None:
+        """Remember what a replay has to have in it; whether that is so of a turn that was cut short is not said."""
+        is_cut = turn.cancel or turn.rivals or turn.prompt.cancelled or session.closing
+        if is_cut or text(answer.params, "stopReason") in (None, "cancelled", "refusal"):
+            return
+        asked = [
+            words[:MAX_PROMPT_CHARS] for each in parts(turn.prompt.params, "prompt") if (words := text(each, "text"))
+        ]
+        calls = [each.id for each in turn.calls.values() if each.status == "completed"]
+        self.memory.past(session.id).keep(asked, turn.said, calls)
 
     def _take_permission(self, answer: Message, request: Message) -> None:
         session = self.session(request)
@@ -350,3 +407,4 @@ def _is_plain(option: Object) -> bool:
 def _keep_options(session: Session, value: Object) -> None:
     if items(value, "configOptions"):
         session.options = {name: each for each in parts(value, "configOptions") if (name := text(each, "id"))}
+        session.once_offered |= session.options

@@ -41,7 +41,8 @@ class Stream:
         self._state = state
         self._decode = params_decoder(SESSION_UPDATE, "notification").decode
         self._text = tighten(v1.TextContent)
-        self._chunks = frozenset({tighten(v1.AgentMessageChunk), tighten(v1.AgentThoughtChunk)})
+        self._message = tighten(v1.AgentMessageChunk)
+        self._chunks = frozenset({self._message, tighten(v1.AgentThoughtChunk)})
         self._taken = 0
 
     def look(self, entry: Entry) -> Any:
@@ -63,6 +64,8 @@ class Stream:
         session = self._state.sessions.get(params.session_id)
         if session is None or not session.is_talking or params.meta is not None:
             return False
+        if session.turn is not None and type(update) is self._message:
+            session.turn.hear(update.content.text)
         self._taken += 1
         return True
 

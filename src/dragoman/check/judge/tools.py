@@ -59,12 +59,12 @@ class ToolObserver(Observer):
         if call.status in FINISHED:
             self.judge(
                 "ACP-TOOL-004",
-                status in FINISHED,
+                status == call.status,
                 f"the tool call {call.id!r} was {call.status} and is {status} now",
                 call.entry,
                 message.entry,
             )
-        elif call.granted is not None:
+        elif call.granted is not None and not _is_cancelled(call):
             self.judge(
                 "ACP-TOOL-008",
                 call.ran,
@@ -120,7 +120,8 @@ class ToolObserver(Observer):
             self.fail("ACP-TOOL-005", f"a {noun} has the path {path!r}; expected it absolute", message.entry)
 
     def _judge_terminal(self, terminal_id: str | None, message: Message) -> None:
-        is_replay = (text(message.params, "sessionId") or "") in self.state.opening
+        session = self.state.session(message)
+        is_replay = session is None or session.turn is None or session.id in self.state.opening
         if terminal_id is None or is_replay or self.state.initialized is None:
             return
         self.judge(
@@ -146,6 +147,10 @@ class ToolObserver(Observer):
             *(call.entry for call in open_calls),
             message.entry,
         )
+
+
+def _is_cancelled(call: ToolCall) -> bool:
+    return call.turn is not None and (call.turn.cancel is not None or call.turn.prompt.cancelled is not None)
 
 
 class PermissionObserver(Observer):
@@ -177,6 +182,16 @@ class PermissionObserver(Observer):
                 "ACP-PERM-001",
                 call_id in session.calls,
                 f"permission is asked for the tool call {call_id!r}, which was not announced",
+                message.entry,
+            )
+            self._judge_time(session.calls.get(call_id), message)
+
+    def _judge_time(self, call: ToolCall | None, message: Message) -> None:
+        if call is not None and call.status == "completed":
+            self.fail(
+                "ACP-PERM-004",
+                f"permission is asked for the tool call {call.id!r}, which is {call.status} already",
+                call.entry,
                 message.entry,
             )
 

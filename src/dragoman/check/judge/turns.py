@@ -31,6 +31,8 @@ class PromptObserver(Observer):
         """Ends of turns after which a late update was told already."""
         self._refused: list[tuple[set[str], Entry, Entry]] = []
         """Prompts that were refused, by the kinds of their content: what was wrong may have been the words."""
+        self._unanswered: set[int] = set()
+        """Prompts that were told already to have got no answer, by their entries."""
 
     @watch("request session/prompt")
     def see_prompt(self, message: Message) -> None:
@@ -94,15 +96,23 @@ class PromptObserver(Observer):
 
     def _judge_content(self, turn: Turn, message: Message) -> None:
         kinds = {kind for each in parts(turn.prompt.params, "prompt") if (kind := text(each, "type"))}
-        if not kinds or not kinds <= BASELINE_CONTENT or not turn.prompt.fits or turn.rivals:
+        capabilities = part(self.state.capabilities["agent"], "promptCapabilities")
+        able = {kind for kind, name in GUARDED_CONTENT.items() if offered(capabilities, name)}
+        if not kinds or not kinds <= BASELINE_CONTENT | able or not turn.prompt.fits or turn.rivals:
             return
         if message.kind == "result":
-            self.saw("ACP-PROMPT-003")
-            self.state.memory.taken |= kinds
+            taken = self.state.memory.taken
+            taken |= kinds
+            if taken >= BASELINE_CONTENT:
+                self.saw("ACP-PROMPT-003")
+            if kinds & able:
+                self.saw("ACP-PROMPT-008")
         elif message.code == INVALID_PARAMS:
             self._refused.append((kinds, turn.prompt.entry, message.entry))
 
     def _judge_reason(self, session: Session, turn: Turn, message: Message) -> None:
+        if turn.rivals and turn.cancel:
+            self.saw("ACP-PROMPT-005")
         if turn.cancel or turn.dismissed or turn.prompt.cancelled or session.closing:
             return
         self.judge(
@@ -120,7 +130,8 @@ class PromptObserver(Observer):
             return
         for session in self.state.sessions.values():
             for turn in session.running():
-                if turn.rivals and turn.cancel is None:
+                if turn.rivals and turn.prompt.entry.n not in self._unanswered:
+                    self._unanswered.add(turn.prompt.entry.n)
                     self.fail(
                         "ACP-PROMPT-005",
                         "two prompts were sent to a session, and this one got no answer",
@@ -153,17 +164,23 @@ class PromptObserver(Observer):
 
     def end(self) -> None:
         for kinds, asked, answered in self._refused:
-            unknown = sorted(kinds - self.state.memory.taken)
-            if unknown:
-                self.fail(
-                    "ACP-PROMPT-003",
-                    f"a prompt of {unknown} was refused with -32602, and none was ever taken; every agent takes those",
-                    asked,
-                    answered,
-                )
+            unknown = kinds - self.state.memory.taken
+            # Which of several was refused is not known; what every agent has to take is the last to be suspected.
+            if unknown - BASELINE_CONTENT:
+                self._tell_refused("ACP-PROMPT-008", unknown - BASELINE_CONTENT, "advertised", asked, answered)
+            elif unknown:
+                self._tell_refused("ACP-PROMPT-003", unknown, "for every agent to take", asked, answered)
         for session in self.state.sessions.values():
             if session.last is not None:
                 self.saw("ACP-PROMPT-004" if session.last.cancel is None else "ACP-CANCEL-003")
+
+    def _tell_refused(self, rule: str, kinds: set[str], why: str, asked: Entry, answered: Entry) -> None:
+        self.fail(
+            rule,
+            f"a prompt with content of the type {sorted(kinds)} was refused, and none was ever taken; it is {why}",
+            asked,
+            answered,
+        )
 
     @watch("update usage_update")
     def see_usage(self, message: Message) -> None:
@@ -196,8 +213,11 @@ class CancelObserver(Observer):
             self.saw("ACP-CANCEL-001")
             self.saw("ACP-CANCEL-002")
             return
+        if turn is not session.turn or turn.rivals:  # of several prompts, it may be for another one
+            return
         proof = self.state.has_heard(turn, message.entry.at_s)
-        if proof is None or turn is not session.turn or turn.rivals:  # of several prompts, it may be for another one
+        if proof is None:
+            self._doubt(turn, turn.cancel, message)
             return
         entries = (request.entry, turn.cancel, proof, message.entry)
         if message.kind == "error":
@@ -207,12 +227,28 @@ class CancelObserver(Observer):
         else:
             self.fail("ACP-CANCEL-001", f"a cancelled turn ended with {reason!r}; expected cancelled", *entries)
 
+    def _doubt(self, turn: Turn, cancel: Entry, message: Message) -> None:
+        """Without times nothing tells how long the cancel was there, but for what the agent did after it."""
+        last = self.state.last.get("agent")
+        if self.state.is_timed or last is None or last.n < cancel.n:
+            return
+        rule = "ACP-CANCEL-002" if message.kind == "error" else "ACP-CANCEL-001"
+        ended = text(message.params, "stopReason") or f"the error {message.code}"
+        self.warn(
+            rule,
+            f"the agent went on after a cancel and ended the turn with {ended}; expected cancelled, if it had read it",
+            turn.prompt.entry,
+            cancel,
+            last,
+            message.entry,
+        )
+
     @watch("event waited")
     def see_waited(self, message: Message) -> None:
         if message.sender != "agent":
             return
         for turn in tuple(self.state.cancelling):
-            if turn.cancel is not None and turn.end is None:
+            if turn.cancel is not None and turn.end is None and not turn.rivals:  # ACP-PROMPT-005 is for those
                 self.state.cancelling.remove(turn)
                 self.fail(
                     "ACP-CANCEL-004",

@@ -64,7 +64,7 @@ RULES = (
         section="writing-files",
         level="must",
         role="client",
-        exercised="an fs/write_text_file, then an fs/read_text_file of the same path",
+        exercised="an fs/write_text_file, then an fs/read_text_file of the same path; a write refused as not found",
         fix="Create files that do not exist.",
     ),
     Rule(

@@ -100,6 +100,17 @@ RULES = (
         fix="Pass over capabilities you do not know.",
     ),
     Rule(
+        id="ACP-INIT-010",
+        title="The agent speaks version 1",
+        page="initialization",
+        section="protocol-version",
+        level="should",
+        role="agent",
+        exercised="initialize with version 1",
+        fix="Agree to version 1, which every client speaks; an agent that speaks another is not judged any further.",
+        field=2,
+    ),
+    Rule(
         id="ACP-INIT-101",
         title="The connection is initialized before anything else",
         page="initialization",

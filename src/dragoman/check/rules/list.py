@@ -85,6 +85,16 @@ RULES = (
         fix="Advertise sessionCapabilities.additionalDirectories, or leave the field out.",
     ),
     Rule(
+        id="ACP-LIST-009",
+        title="Where there are no sessions, the list is empty",
+        page="session-list",
+        section="listing-sessions",
+        level="must",
+        role="agent",
+        exercised="session/list for a directory without sessions",
+        fix="Answer with an empty sessions array, not with an error.",
+    ),
+    Rule(
         id="ACP-LIST-101",
         title="session/list is called only where it is advertised",
         page="session-list",

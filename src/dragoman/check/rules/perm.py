@@ -42,7 +42,7 @@ RULES = (
         section="requesting-permission",
         level="should",
         role="agent",
-        exercised="a session/request_permission and updates of its tool call",
+        exercised="a session/request_permission and updates of its tool call, before it and after",
         fix="Run the tool only after the permission was given.",
         field=3,
     ),

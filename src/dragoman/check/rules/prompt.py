@@ -32,7 +32,7 @@ RULES = (
         section="prompt-capabilities",
         level="must",
         role="agent",
-        exercised="session/prompt with text or resource_link",
+        exercised="session/prompt with text, and with a resource_link",
         fix="Accept both kinds of content whatever you advertise.",
     ),
     Rule(
@@ -77,6 +77,17 @@ RULES = (
         role="agent",
         exercised="a usage_update with a cost",
         fix="Send a currency such as USD.",
+    ),
+    Rule(
+        id="ACP-PROMPT-008",
+        title="Content that is advertised is taken",
+        page="initialization",
+        section="prompt-capabilities",
+        level="should",
+        role="agent",
+        exercised="session/prompt with an image, audio or a resource, where promptCapabilities has it",
+        fix="Accept the kind of content, or leave it out of promptCapabilities.",
+        field=14,
     ),
     Rule(
         id="ACP-PROMPT-101",

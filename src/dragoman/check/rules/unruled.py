@@ -57,6 +57,12 @@ UNRULED = (
         "The arguments of a terminal login lead to a login and nothing else",
         "the checker does not run logins",
     ),
+    Clause(
+        "authentication",
+        "logging-out",
+        "Agents that advertise logout end the login",
+        "the checker does not log out whoever runs it; where a recording has a logout, ACP-INIT-006 judges its answer",
+    ),
     Clause("authentication", "active-sessions", "Clients are ready for sessions that fail after a logout", DISPLAY),
     Clause(
         "session-setup",

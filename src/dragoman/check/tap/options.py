@@ -7,9 +7,9 @@ class TapOptions(msgspec.Struct, frozen=True):
     """Where the conversation and the findings go."""
 
     out: str | None = None
-    """The file to record to, which must not be there yet."""
+    """The file to record to; where it is there already, another name is made of it."""
     findings: str | None = None
-    """The file that gets the findings, one JSON object a line."""
+    """The file that gets the findings, one JSON object a line; likewise."""
     live: bool = False
     """Whether findings are shown on stderr as they come."""
     keep_secrets: bool = False

@@ -2,7 +2,9 @@
 
 import os
 import select
+from pathlib import Path
 
+from dragoman.check.tap.new_file import make_new
 from dragoman.check.tap.options import TapOptions
 from dragoman.check.tap.pump import let_go
 from dragoman.check.tap.recording import Recording
@@ -13,7 +15,7 @@ from dragoman.protocol.recorder import TrajectoryFile
 END_S = 30.0
 """For the scribe to judge what is left, for which it takes two thirds of that at most."""
 
-_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class ScribeProcess:
@@ -21,8 +23,10 @@ class ScribeProcess:
 
     def __init__(self, agent: str, options: TapOptions) -> None:
         clean_all = keep_all if options.keep_secrets else Redaction().clean_all
-        findings = -1 if options.findings is None else _open_private(options.findings)
-        recording = None if options.out is None else Recording(TrajectoryFile(options.out, agent), clean_all)
+        findings = -1 if options.findings is None else make_new(options.findings, _open_private)
+        recording = None
+        if options.out is not None:
+            recording = Recording(make_new(options.out, lambda path: TrajectoryFile(path, agent)), clean_all)
         frames, self.pipe = os.pipe()
         self._done, done = os.pipe()
         self._pid = os.fork()
@@ -63,7 +67,7 @@ def _be_scribe(frames: int, recording: Recording | None, findings: int, options:
         os._exit(code)
 
 
-def _open_private(path: str) -> int:
+def _open_private(path: Path) -> int:
     descriptor = os.open(path, _FLAGS, 0o600)
     os.fchmod(descriptor, 0o600)
     return descriptor

@@ -1,7 +1,8 @@
 """Who said a message, told from the message itself and what came before it.
 
 A method says who handles it, so who sends it. An answer goes against the request with its id; when both sides have
-asked with the same id, what the answer holds decides.
+asked with the same id, what the answer holds decides. Where it holds nothing that would, as an error does, it is taken
+for the answer to what was asked last: a prompt waits while the agent asks, and not the other way round.
 """
 
 from typing import Any, cast
@@ -29,6 +30,8 @@ class Directions:
 
     def __init__(self) -> None:
         self._asked: dict[Side, dict[str, str]] = {"client": {}, "agent": {}}
+        self._last: dict[str, Side] = {}
+        """Who was the last to ask with an id."""
 
     def tell(self, message: dict[str, Any]) -> Side:
         """Return who sent the next message."""
@@ -36,7 +39,9 @@ class Directions:
             return self._tell_answer(message)
         sender = self._tell_method(message)
         if "id" in message:
-            self._asked[sender][_key(message["id"])] = str(message["method"])
+            key = _key(message["id"])
+            self._asked[sender][key] = str(message["method"])
+            self._last[key] = sender
         return sender
 
     def _tell_method(self, message: dict[str, Any]) -> Side:
@@ -53,7 +58,7 @@ class Directions:
         key = _key(message.get("id"))
         asked: list[Side] = [side for side in OTHER if key in self._asked[side]]
         if len(asked) == 2:
-            asked = [side for side in asked if _fits(self._asked[side][key], message)] or asked
+            asked = [side for side in asked if _fits(self._asked[side][key], message)] or [self._last[key]]
         if not asked:
             return "agent"
         del self._asked[asked[0]][key]

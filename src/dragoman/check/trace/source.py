@@ -3,6 +3,7 @@
 import gzip
 import os
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -79,7 +80,7 @@ class Source:
 def _read(path: str) -> bytes:
     try:
         data = Path(path).read_bytes()
-        return gzip.decompress(data) if data.startswith(_GZIP) else data
+        return (gzip.decompress(data) if data.startswith(_GZIP) else data).removeprefix(BOM_UTF8)
     except EOFError:
         return _decompress_torn(path)
     except (OSError, zlib.error) as error:
@@ -90,7 +91,7 @@ def _read(path: str) -> bytes:
 def _decompress_torn(path: str) -> bytes:
     """Return what is there of a gzipped file that was cut short."""
     try:
-        return zlib.decompressobj(wbits=31).decompress(Path(path).read_bytes())
+        return zlib.decompressobj(wbits=31).decompress(Path(path).read_bytes()).removeprefix(BOM_UTF8)
     except zlib.error as error:
         raise TraceUnreadable(path, f"it cannot be decompressed: {error}") from None
 

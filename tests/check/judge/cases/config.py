@@ -26,12 +26,22 @@ def chosen(*options: object) -> object:
     return give(5, {"configOptions": list(options)})
 
 
+TWO = session(configOptions=[select(), select(id_="pace")])
+PARTLY = [*TWO, choose("slow"), chosen(select("slow"))]
+"""Whether the second option went with the value of the first cannot be known yet."""
+
 SET = [*OPEN, choose("slow"), chosen(select("slow"))]
 BOTH = session(modes=modes(), configOptions=[mode_option()])
 
 CASES = [
     Case("ACP-CONFIG-001", session(configOptions=[BRAVE]), session(client=BOLD_CLIENT, configOptions=[BRAVE])),
     Case("ACP-CONFIG-002", [*OPEN, choose("slow"), chosen()], SET),
+    Case(
+        "ACP-CONFIG-002",
+        [*PARTLY, choose("slow", "pace"), chosen(select("slow", "pace"))],
+        [*PARTLY, choose("slow", "pace"), refuse(5, -32602)],
+    ),
+    Case("ACP-CONFIG-002", [*TWO, choose("fast"), chosen(select("fast"))], PARTLY),
     Case("ACP-CONFIG-003", [*OPEN, choose("slow"), chosen(select("fast"))], SET),
     Case("ACP-CONFIG-004", session(configOptions=[select("warp")]), OPEN),
     Case("ACP-CONFIG-005", session(configOptions=[select(), select()]), OPEN),

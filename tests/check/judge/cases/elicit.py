@@ -28,6 +28,11 @@ def complete(elicitation: str) -> object:
 CASES = [
     Case("ACP-ELICIT-001", [*MEAN, form()], [*OPEN, form()]),
     Case("ACP-ELICIT-002", [*OPEN, form(name="api_key")], [*OPEN, form(name="max_tokens")], "warn"),
+    Case(
+        "ACP-ELICIT-002",
+        [*OPEN, form(requestedSchema={"type": "object", "properties": {"apiKey": {"type": "string"}}})],
+        [*OPEN, form(requestedSchema={"type": "object", "properties": {"keyboard": {"type": "string"}}})],
+    ),
     Case("ACP-ELICIT-003", [*OPEN, url(), url(71)], [*OPEN, url(), url(71, "e2")]),
     Case("ACP-ELICIT-004", [*OPEN, url(), complete("e9")], [*OPEN, url(), complete("e1")]),
     Case("ACP-ELICIT-005", [*OPEN, url(where="http://example.com")], [*OPEN, url(where="http://localhost:80/x")]),

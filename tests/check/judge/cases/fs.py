@@ -27,6 +27,7 @@ CASES = [
     Case("ACP-FS-004", [*OPEN, read(line=0)], [*OPEN, read(line=1)]),
     Case("ACP-FS-005", [*OPEN, ask(70, "fs/read_text_file", {"sessionId": "s1"}, "agent")], [*OPEN, read()]),
     Case("ACP-FS-101", [*WRITTEN, refuse(70, -32002, "client")], [*WRITTEN, content("x")]),
+    Case("ACP-FS-101", [*OPEN, write(), refuse(71, -32002, "client")], [*WRITTEN, content("x")]),
     Case("ACP-FS-102", [*OPEN, read(limit=1), content("a\nb\n")], [*OPEN, read(limit=2), content("a\nb\n")]),
     Case("ACP-FS-103", [*OPEN, read(), give(70, {"text": "a"}, "client")], [*OPEN, read(), content("a")]),
 ]

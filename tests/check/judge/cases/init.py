@@ -53,6 +53,7 @@ CASES = [
         [hello(clientCapabilities={"telepathy": {}}), refuse("i", -32602)],
         [hello(clientCapabilities={"telepathy": {}}), welcome()],
     ),
+    Case("ACP-INIT-010", [hello(), welcome(2)], [hello(), welcome()]),
     Case("ACP-INIT-101", new(), [*initialize(), *new()]),
     Case("ACP-INIT-102", [hello("2025-06-18")], [hello()]),
     Case(

@@ -49,6 +49,11 @@ CASES = [
         [*OPEN, listing(), page(known(additionalDirectories=["/lib"]))],
         [*session(ABLE_MORE), listing(), page(known(additionalDirectories=["/lib"]))],
     ),
+    Case(
+        "ACP-LIST-009",
+        [*OPEN, listing(cwd="/nothing"), refuse(9, -32002)],
+        [*OPEN, listing(cwd="/nothing"), page()],
+    ),
     Case("ACP-LIST-101", [*session(), listing()], [*OPEN, listing()]),
     Case(
         "ACP-LIST-102",

@@ -28,5 +28,11 @@ CASES = [
         [*TWICE, load(), AGAIN, chunk("six"), ASKED, chunk("four"), give(9)],
         [*TWICE, load(), ASKED, chunk("four"), AGAIN, chunk("six"), give(9)],
     ),
+    Case("ACP-LOAD-005", [*ONCE, load(), chunk("four"), ASKED, give(9)], REPLAYED),
+    Case(
+        "ACP-LOAD-006",
+        [*TWICE, load(), ASKED, chunk("four"), give(9)],
+        [*TWICE, load(), ASKED, chunk("four"), AGAIN, chunk("six"), give(9)],
+    ),
     Case("ACP-LOAD-101", [*initialize(), *new(), load()], [*session(ABLE), load()]),
 ]

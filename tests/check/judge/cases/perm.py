@@ -23,6 +23,11 @@ CASES = [
     Case("ACP-PERM-002", [*OPEN, ask_permission(options=[*OPTIONS, OPTIONS[0]])], ASKED),
     Case("ACP-PERM-003", [*OPEN, tell("session/request_permission", LOOSE, "agent")], ASKED),
     Case("ACP-PERM-004", [*ASKED, progress(status="in_progress")], [*ASKED, permit(), progress(status="in_progress")]),
+    Case(
+        "ACP-PERM-004",
+        [*OPEN, progress(status="in_progress"), progress(status="completed"), ask_permission()],
+        [*OPEN, progress(status="in_progress"), ask_permission(), permit()],
+    ),
     Case("ACP-PERM-005", [*OPEN, ask_permission(options=[])], ASKED),
     Case("ACP-PERM-006", [*OPEN, ask_permission(options=[{"optionId": "yes", "kind": "allow_once"}])], ASKED),
     Case("ACP-PERM-101", [*ASKED, give(90, {"outcome": "selected", "optionId": "yes"}, "client")], [*ASKED, permit()]),

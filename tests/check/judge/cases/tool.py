@@ -16,7 +16,8 @@ CASES = [
     Case("ACP-TOOL-001", [*DONE, call()], [*DONE, call("c2")]),
     Case("ACP-TOOL-002", [*OPEN, progress(status="in_progress")], DONE),
     Case("ACP-TOOL-003", [*OPEN, call(), end()], [*DONE, end()]),
-    Case("ACP-TOOL-004", [*DONE, progress(status="in_progress")], [*DONE, progress(status="failed")]),
+    Case("ACP-TOOL-004", [*DONE, progress(status="in_progress")], [*DONE, progress(status="completed")]),
+    Case("ACP-TOOL-004", [*DONE, progress(status="failed")], [*DONE, progress(status="completed")]),
     Case(
         "ACP-TOOL-005",
         [*OPEN, call(locations=[{"path": "src/a.py"}])],

@@ -1,11 +1,15 @@
 from tests.check.judge.cases.case import Case
 from tests.check.judge.talking import (
     ask,
+    ask_permission,
+    call,
     chunk,
+    end,
     event,
     give,
     initialize,
     line,
+    permit,
     prompt,
     raw,
     refuse,
@@ -20,6 +24,8 @@ PING = [ask(7, "session/list"), refuse(7, -32601)]
 BIG = "x" * 70_000
 CLIENT_PING = [ask(70, "_ping", {}, "agent"), refuse(70, -32601, "client")]
 OPEN = session({"loadSession": True})
+
+ASKED = [*session(), prompt(), call(), ask_permission("ask")]
 
 READING = [
     *session(client={"fs": {"readTextFile": True}}),
@@ -40,7 +46,18 @@ CASES = [
         ],
         HELLO,
     ),
+    Case("ACP-WIRE-001", [*HELLO, raw("agent", "")], HELLO, "warn"),
     Case("ACP-WIRE-004", [*HELLO, raw("agent", '{"method": "_x"}')], HELLO),
+    Case(
+        "ACP-WIRE-004",
+        [*HELLO, PING[0], line("agent", {"id": 7, "error": {"code": -32601, "message": "no"}, "result": None})],
+        [*HELLO, *PING],
+    ),
+    Case(
+        "ACP-WIRE-004",
+        [*HELLO, ask(7, "_ping"), line("agent", {"id": 7, "error": None, "result": {}})],
+        [*HELLO, ask(7, "_ping"), give(7)],
+    ),
     Case(
         "ACP-WIRE-005",
         [*HELLO, ask("7", "session/list"), refuse(7, -32601)],
@@ -184,6 +201,17 @@ CASES = [
         [*HELLO, tell("_hm", {}, "agent"), *CLIENT_PING],
     ),
     Case(
+        "ACP-WIRE-108",
+        [*ASKED, refuse(None, -32601, "client"), permit("ask")],
+        [*ASKED, tell("_hm", {}, "agent"), permit("ask"), *CLIENT_PING],
+    ),
+    Case(
+        "ACP-WIRE-108",
+        [*ASKED, refuse(None, -32601, "client"), event("client", "killed")],
+        [*ASKED, tell("_hm", {}, "agent"), permit("ask"), *CLIENT_PING],
+    ),
+    Case("ACP-WIRE-105", [*ASKED, refuse(None, -32601, "client")], [*ASKED, permit("ask")]),
+    Case(
         "ACP-WIRE-109",
         [*HELLO, CLIENT_PING[0], line("client", {"id": 70, "error": {"message": "no"}})],
         [*HELLO, *CLIENT_PING],
@@ -198,6 +226,8 @@ CASES = [
         [*HELLO, CLIENT_PING[0], event("client", "waited 5", 5.0)],
         [*HELLO, *CLIENT_PING],
     ),
+    Case("ACP-WIRE-111", [*ASKED, event("client", "waited 10", 10.0)], [*ASKED, permit("ask")]),
+    Case("ACP-WIRE-111", [*ASKED, end(), prompt(3)], [*ASKED, event("client", "waited 10", 10.0), permit("ask")]),
     Case(
         "ACP-WIRE-112",
         [*HELLO, raw("agent", "garbage"), event("client", "exited 1")],

@@ -25,7 +25,7 @@ class GuideModel:
 
     name = "guide"
     context_size = CONTEXT_SIZE
-    takes: frozenset[str] = frozenset()
+    takes = frozenset({"image", "audio"})
     thought_levels: Sequence[str] = ()
     summarises = False
 

@@ -2,7 +2,7 @@
 
 from dragoman.check.driver.desk import Object
 from dragoman.check.driver.scenes.sessions import tidy
-from dragoman.check.driver.stage import Stage
+from dragoman.check.driver.stage import Stage, is_agreed
 from dragoman.check.judge import INVENTED
 
 FUTURE_VERSION = 65_535
@@ -10,13 +10,14 @@ FUTURE_VERSION = 65_535
 
 
 async def greet(stage: Stage) -> None:
-    """Agree on the version, and say what nobody knows."""
+    """Wait for the agent to answer initialize, and say what nobody knows."""
     options = stage.options
     async with stage.open("greeting") as link:
         reply = await stage.initialize(link)
-        if reply is None or not reply.ok:
+        stage.knowledge.has_answered = reply is not None and reply.ok
+        if reply is None or not is_agreed(reply):
             return
-        stage.greeting = reply.fields
+        stage.knowledge.greeting = reply.fields
         await link.request(f"_{INVENTED}method", {"any": None}, options.timeout_s)
         await link.request(f"{INVENTED}method", {}, options.timeout_s, request_id="a string, as an id may be")
         link.notify(f"_{INVENTED}method", {"any": None})
@@ -38,7 +39,7 @@ async def log_in(stage: Stage) -> None:
     """Say hello with a capability that nobody knows, and ask for a session before the login and after it."""
     async with stage.open("login") as link:
         reply = await stage.initialize(link, {f"{INVENTED}capability": {"level": 3}})
-        if reply is None or not reply.ok:
+        if reply is None or not is_agreed(reply):
             return
         session_ids = [await stage.new_session(link, "before-login")]
         if stage.options.auth is not None:

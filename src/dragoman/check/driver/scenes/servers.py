@@ -9,16 +9,13 @@ from pathlib import Path
 from dragoman.check.driver import mcp_server
 from dragoman.check.driver.desk import Object
 from dragoman.check.driver.http_server import http_server
-from dragoman.check.driver.link import Link
+from dragoman.check.driver.link import ORPHAN_S, Link
 from dragoman.check.driver.scenes.sessions import tidy
 from dragoman.check.driver.scenes.turns import prompt
 from dragoman.check.driver.stage import Stage
 
 CONNECT_S = 3.0
 """For a server to be started: an interpreter on a busy machine takes one."""
-
-ORPHAN_S = 1.0
-"""For a server to notice that its agent has gone."""
 
 LOOK_S = 0.02
 
@@ -53,14 +50,14 @@ async def give_server(stage: Stage) -> None:
         link.note_event("mcp connected check")
         await _open_another(stage, link, marks, time.monotonic() - asked_s)
         if await link.leave(stage.options.exit_timeout_s):
-            link.note_event(f"orphans {await _left(marks)}")
+            await link.see_orphans(await _left(marks))
 
 
 async def give_http_server(stage: Stage) -> None:
     """Give a session a server over HTTP, if the agent says that it takes those."""
     if not stage.offers("mcpCapabilities.http"):
         return
-    async with http_server() as url, stage.greeted("an MCP server over HTTP") as link:
+    async with http_server() as url, stage.joined("an MCP server over HTTP") as link:
         server: Object = {"type": "http", "name": "check", "url": url, "headers": []}
         session_id = await stage.new_session(link, "served-over-http", [server])
         if session_id is not None:

@@ -21,13 +21,13 @@ async def bad_parameters(stage: Stage) -> None:
         {**good, "cwd": 7},
         {**good, "mcpServers": {}},
         {**good, "mcpServers": [{"name": "no command"}]},
-        {**good, "cwd": "relative/directory"},
-        {**good, "cwd": "~"},
-        {**good, "cwd": str(stage.root / "not there")},
     ]
-    async with stage.greeted("bad parameters") as link:
+    lost = [{**good, "cwd": cwd} for cwd in ("relative/directory", "~", str(stage.root / "not there"))]
+    async with stage.joined("bad parameters") as link:
         for params in bad:
             await link.request("session/new", params, timeout_s)
+        for params in lost:  # which an agent may take, and then it may need its time
+            await link.request("session/new", params, stage.options.turn_timeout_s)
         session_id = await stage.new_session(link, "bad")
         if session_id is not None:
             await link.request("session/prompt", {"sessionId": session_id}, timeout_s)
@@ -37,7 +37,7 @@ async def bad_parameters(stage: Stage) -> None:
 
 async def options(stage: Stage) -> None:
     """Set every mode and every option that a session has, and some that it has not."""
-    async with stage.greeted("modes and options") as link:
+    async with stage.joined("modes and options") as link:
         params: Object = {"cwd": str(stage.directory("options")), "mcpServers": []}
         reply = await link.request("session/new", params, stage.options.turn_timeout_s)
         session_id = None if reply is None else reply.fields.get("sessionId")
@@ -83,7 +83,7 @@ async def unknown_sessions(stage: Stage) -> None:
     """Speak of a session that does not exist."""
     timeout_s = stage.options.timeout_s
     place: Object = {"sessionId": NOBODY, "cwd": str(stage.directory("nobody")), "mcpServers": []}
-    async with stage.greeted("unknown sessions") as link:
+    async with stage.joined("unknown sessions") as link:
         link.notify("session/cancel", {"sessionId": NOBODY})
         await link.request(
             "session/prompt", {"sessionId": NOBODY, "prompt": [{"type": "text", "text": "Hello?"}]}, timeout_s
@@ -102,7 +102,7 @@ async def unknown_sessions(stage: Stage) -> None:
 async def unadvertised(stage: Stage) -> None:
     """Ask for what the agent has not advertised."""
     place: Object = {"sessionId": NOBODY, "cwd": str(stage.directory("nobody")), "mcpServers": []}
-    async with stage.greeted("not advertised") as link:
+    async with stage.joined("not advertised") as link:
         for method, capability, params in (
             ("session/load", "loadSession", place),
             ("session/resume", "sessionCapabilities.resume", place),
@@ -120,13 +120,14 @@ async def lists(stage: Stage) -> None:
     if not stage.offers("sessionCapabilities.list"):
         return
     timeout_s = stage.options.timeout_s
-    async with stage.greeted("lists") as link:
+    async with stage.joined("lists") as link:
         session_id = await stage.new_session(link, "listed")
         reply = await link.request("session/list", {}, timeout_s)
         cursor = None if reply is None else reply.fields.get("nextCursor")
         if isinstance(cursor, str):
             await link.request("session/list", {"cursor": cursor}, timeout_s)
         await link.request("session/list", {"cwd": str(stage.directory("listed"))}, timeout_s)
+        await link.request("session/list", {"cwd": str(stage.directory("never-used"))}, timeout_s)
         await link.request("session/list", {"cursor": f"{INVENTED}cursor"}, timeout_s)
         if session_id is not None:
             await tidy(stage, link, session_id)

@@ -8,6 +8,8 @@ from dragoman.check.driver.scenes.sessions import tidy
 from dragoman.check.driver.script import Turn
 from dragoman.check.driver.stage import Stage
 from dragoman.check.judge import INVENTED
+from dragoman.check.judge.field import part
+from dragoman.check.judge.opening import CONTENT
 
 LATE_S = 0.2
 """How long we listen for what comes after an answer, where nothing should."""
@@ -31,7 +33,7 @@ async def _session(
     stage: Stage, name: str, *, without: frozenset[str] | None = None
 ) -> AsyncGenerator[tuple[Link, str]]:
     """Open a session in a conversation of its own, and leave nothing of it behind; raises Gone when there is none."""
-    async with stage.greeted(name, without=without) as link:
+    async with stage.joined(name) if without is None else stage.greeted(name, without=without) as link:
         session_id = await stage.new_session(link, name.replace(" ", "-"))
         if session_id is None:
             raise Gone
@@ -45,7 +47,7 @@ async def converse(stage: Stage) -> None:
         if stage.options.prompt:
             await _converse(stage)
     finally:
-        stage.has_conversed.set()
+        stage.knowledge.has_conversed.set()
 
 
 async def _converse(stage: Stage) -> None:
@@ -53,8 +55,8 @@ async def _converse(stage: Stage) -> None:
         for turn in stage.options.turns:
             asked = link.desk.asked
             await _play(stage, link, session_id, turn)
-            if link.desk.asked > asked and stage.permission_prompt is None:
-                stage.permission_prompt = turn.prompt
+            if link.desk.asked > asked and stage.knowledge.permission_prompt is None:
+                stage.knowledge.permission_prompt = turn.prompt
 
 
 async def _play(stage: Stage, link: Link, session_id: str, turn: Turn) -> None:
@@ -69,9 +71,19 @@ async def _play(stage: Stage, link: Link, session_id: str, turn: Turn) -> None:
 
 
 async def _cancel_when_under_way(link: Link, session_id: str, call: Call) -> None:
-    before = len(link.updates)
-    await link.until(lambda: len(link.updates) > before or bool(link.desk.held) or call.done(), BEGIN_S)
+    await _under_way(link, call)
     await _cancel(link, session_id)
+
+
+async def _under_way(link: Link, call: Call) -> None:
+    """Wait until a prompt that was just sent shows that it is worked on: what tells of the session is no sign of it."""
+    before = len(link.updates)
+
+    def has_begun() -> bool:
+        kinds = [part(each, "update").get("sessionUpdate") for each in link.updates[before:]]
+        return any(each in CONTENT for each in kinds) or bool(link.desk.held) or call.done()
+
+    await link.until(has_begun, BEGIN_S)
 
 
 async def _cancel_at_permission(link: Link, session_id: str, call: Call) -> None:
@@ -100,7 +112,7 @@ async def cancel(stage: Stage) -> None:
 async def cancel_permission(stage: Stage) -> None:
     """Cancel a turn that waits for a permission."""
     text = await _permission_prompt(stage)
-    if stage.permission_prompt is not None:
+    if stage.knowledge.permission_prompt is not None:
         await _once(stage, "cancelled while it asks", Turn(text, cancel="permission"))
 
 
@@ -116,8 +128,8 @@ async def _once(stage: Stage, name: str, turn: Turn) -> None:
 async def _permission_prompt(stage: Stage) -> str:
     """Return a prompt that is known to lead to a permission request, if the conversation has found one."""
     if stage.options.prompt:
-        await stage.has_conversed.wait()
-    return stage.permission_prompt or stage.options.turns[0].prompt
+        await stage.knowledge.has_conversed.wait()
+    return stage.knowledge.permission_prompt or stage.options.turns[0].prompt
 
 
 async def cancel_request(stage: Stage) -> None:
@@ -128,7 +140,7 @@ async def cancel_request(stage: Stage) -> None:
         link.desk.permission = "hold"
         call = prompt(link, session_id, await _permission_prompt(stage))
         request_id = link.last_id
-        await link.until(lambda: bool(link.updates) or bool(link.desk.held) or call.done(), BEGIN_S)
+        await _under_way(link, call)
         link.notify("$/cancel_request", {"requestId": request_id})
         link.desk.settle(link)
         link.desk.permission = "reject"  # it may not heed the cancel, and ask only now
@@ -144,7 +156,7 @@ async def close(stage: Stage) -> None:
         text = await _permission_prompt(stage)
         link.desk.permission = "hold"
         call = prompt(link, session_id, text)
-        await link.until(lambda: bool(link.updates) or bool(link.desk.held) or call.done(), BEGIN_S)
+        await _under_way(link, call)
         closing = link.begin("session/close", {"sessionId": session_id})
         link.desk.settle(link)
         link.desk.permission = "reject"
@@ -162,7 +174,7 @@ async def two_prompts(stage: Stage) -> None:
         text = await _permission_prompt(stage)
         link.desk.permission = "hold"
         first = prompt(link, session_id, text)
-        await link.until(lambda: bool(link.updates) or bool(link.desk.held) or first.done(), BEGIN_S)
+        await _under_way(link, first)
         second = prompt(link, session_id, text)
         # The second may be refused, may wait for its turn, or may be taken into the first: it only has to be answered.
         await link.until(second.done, LATE_S)
@@ -175,7 +187,7 @@ async def two_sessions(stage: Stage) -> None:
     """Let two sessions of one process work at the same time, and cancel one of them."""
     if not stage.options.prompt:
         return
-    async with stage.greeted("two sessions at once") as link:
+    async with stage.joined("two sessions at once") as link:
         one = await stage.new_session(link, "one")
         other = await stage.new_session(link, "other")
         if one is None or other is None:

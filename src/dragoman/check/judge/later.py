@@ -1,0 +1,25 @@
+"""Fields that version 2 of the protocol has, as far as it is written, and version 1 has not, by the type of version 1.
+
+Made by scripts/generate_later_fields.py. Who sends one has not made it up: all names are kept for later versions.
+"""
+
+LATER: dict[str, frozenset[str]] = {
+    "AcceptNesNotification": frozenset({"suggestionId"}),
+    "AgentCapabilities": frozenset({"session"}),
+    "AuthMethodAgent": frozenset({"methodId"}),
+    "AuthMethodTerminal": frozenset({"methodId"}),
+    "Diff": frozenset({"changes", "patch"}),
+    "InitializeRequest": frozenset({"capabilities", "info"}),
+    "InitializeResponse": frozenset({"capabilities", "info"}),
+    "McpCapabilities": frozenset({"stdio"}),
+    "NesEditSuggestion": frozenset({"suggestionId"}),
+    "NesJumpSuggestion": frozenset({"suggestionId"}),
+    "NesRenameSuggestion": frozenset({"suggestionId"}),
+    "NesSearchAndReplaceSuggestion": frozenset({"suggestionId"}),
+    "RejectNesNotification": frozenset({"suggestionId"}),
+    "RequestPermissionRequest": frozenset({"description", "subject", "title"}),
+    "ResourceLink": frozenset({"icons"}),
+    "ResumeSessionRequest": frozenset({"replayFrom"}),
+    "SessionCapabilities": frozenset({"mcp", "prompt"}),
+    "SessionConfigSelectGroup": frozenset({"groupId"}),
+}

@@ -1,0 +1,196 @@
+"""Watches sessions being loaded: whether the conversation comes back, all of it and in its order.
+
+What was said is known from the turns that were seen. A replay may cut it into other pieces, leave spaces out, and give
+tool calls other ids. So texts are compared without their spaces, as parts of all that a side says in the replay; and
+where nothing of them is found, the agent may have other words for them, and is not blamed for that.
+"""
+
+from typing import ClassVar
+
+from dragoman.check.conversation import Entry
+from dragoman.check.judge.field import offered, part, text
+from dragoman.check.judge.memory import INVENTED, Past
+from dragoman.check.judge.message import Message, Object
+from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.judge.opening import CONTENT
+
+MESSAGES = {"user_message_chunk": "user", "agent_message_chunk": "agent"}
+MAX_SHOWN_CHARS = 60
+
+
+class _Replay:
+    """What came between a session/load and its answer."""
+
+    def __init__(self) -> None:
+        self.first: Entry | None = None
+        self.words: dict[str, list[str]] = {}
+        """What each side has said, the one that spoke first before the other."""
+        self.calls: set[str] = set()
+
+    def take(self, update: Object, entry: Entry) -> None:
+        kind = text(update, "sessionUpdate") or ""
+        self.first = self.first or entry
+        if kind in MESSAGES:
+            self.words.setdefault(MESSAGES[kind], []).append(text(part(update, "content"), "text") or "")
+        elif kind in ("tool_call", "tool_call_update"):
+            self.calls.add(text(update, "toolCallId") or "")
+
+    def said_by(self, side: str) -> str:
+        return "".join(self.words.get(side, ()))
+
+
+class LoadObserver(Observer):
+    """Judges session/load."""
+
+    area: ClassVar[str] = "LOAD"
+
+    def __init__(self, court: Court) -> None:
+        super().__init__(court)
+        self._replays: dict[str, _Replay] = {}
+        self._loaded: dict[str, Entry] = {}
+        """Answers to session/load after which nothing was asked in the session."""
+
+    @watch("request session/load")
+    def see_load(self, message: Message) -> None:
+        session_id = text(message.params, "sessionId")
+        if session_id is not None:
+            self._replays[session_id] = _Replay()
+            self._loaded.pop(session_id, None)
+        if self.state.initialized is not None:
+            self.judge(
+                "ACP-LOAD-101",
+                offered(self.state.capabilities["agent"], "loadSession"),
+                "session/load was called, which the agent did not advertise",
+                self.state.initialized.entry,
+                message.entry,
+            )
+
+    @watch("request session/prompt", "request session/resume")
+    def see_going_on(self, message: Message) -> None:
+        self._loaded.pop(text(message.params, "sessionId") or "", None)
+
+    @watch("update")
+    def see_update(self, message: Message) -> None:
+        if not self._replays and not self._loaded:
+            return
+        session_id = text(message.params, "sessionId") or ""
+        kind = text(message.update, "sessionUpdate")
+        if kind not in CONTENT:
+            return
+        replay = self._replays.get(session_id)
+        if replay is not None:
+            replay.take(message.update, message.entry)
+        loaded = self._loaded.get(session_id)
+        session = self.state.sessions.get(session_id)
+        is_idle = session is None or session.turn is None
+        if loaded is not None and is_idle:
+            del self._loaded[session_id]
+            self.fail(
+                "ACP-LOAD-002",
+                f"a {kind} came after the answer to session/load; expected the whole replay before it",
+                loaded,
+                message.entry,
+            )
+
+    @watch("answer session/load")
+    def see_loaded(self, message: Message) -> None:
+        request = message.request
+        session_id = text(request.params, "sessionId") if request is not None else None
+        if request is None or session_id is None:
+            return
+        replay = self._replays.pop(session_id, None)
+        if session_id.startswith(INVENTED):
+            self.judge(
+                "ACP-LOAD-003",
+                message.kind == "error",
+                "session/load of a session that never was succeeded; expected an error",
+                request.entry,
+                message.entry,
+            )
+            return
+        past = self.state.memory.sessions.get(session_id)
+        if message.kind == "error" or replay is None:
+            return
+        self._loaded[session_id] = message.entry
+        if past is None or not past.prompts or not past.spoke or past.is_shared:
+            return
+        self.saw("ACP-LOAD-002")
+        self.judge(
+            "ACP-LOAD-001",
+            replay.first is not None,
+            "session/load of a session with a conversation replayed nothing",
+            request.entry,
+            message.entry,
+        )
+        if replay.first is not None:
+            entries = (request.entry, replay.first, message.entry)
+            self._judge_sides(replay, entries)
+            self._judge_order(replay, past, entries)
+            if len(replay.words) == len(MESSAGES):
+                self._judge_whole(replay, past, entries)
+
+    def _judge_sides(self, replay: _Replay, entries: tuple[Entry, ...]) -> None:
+        missing = [side for side in MESSAGES.values() if side not in replay.words]
+        self.judge(
+            "ACP-LOAD-004", not missing, f"the replay has no message of the {' or the '.join(missing)}", *entries
+        )
+
+    def _judge_order(self, replay: _Replay, past: Past, entries: tuple[Entry, ...]) -> None:
+        if past.births and not past.has_begun and len(replay.words) > 1:
+            self.judge(
+                "ACP-LOAD-005",
+                next(iter(replay.words)) == "user",
+                "the replay begins with what the agent said; expected what the user had said before",
+                *entries,
+            )
+        said = replay.said_by("user")
+        places = [said.find(each) for each in past.prompts if each and past.prompts.count(each) == 1]
+        found = [each for each in places if each >= 0]
+        if len(found) > 1:
+            self.judge(
+                "ACP-LOAD-005",
+                found == sorted(found),
+                "the replay has the user's messages in another order than they were sent",
+                *entries,
+            )
+
+    def _judge_whole(self, replay: _Replay, past: Past, entries: tuple[Entry, ...]) -> None:
+        for side, known in (("user", past.asked), ("agent", past.said)):
+            if known:
+                missing = _missing(known, replay.said_by(side))
+                shown = missing[0][:MAX_SHOWN_CHARS] if missing else ""
+                self.judge(
+                    "ACP-LOAD-006",
+                    not missing,
+                    f"the replay lacks {len(missing)} of what the {side} said, such as {shown!r}",
+                    *entries,
+                )
+        if past.calls:
+            lost = _lost(past.calls, replay.calls)
+            self.judge(
+                "ACP-LOAD-006",
+                not lost,
+                f"the replay lacks {len(lost)} of the tool calls that were completed, such as {lost[:1]}",
+                *entries,
+            )
+
+
+def _missing(known: list[str], replayed: str) -> list[str]:
+    """Return what was said and is not in a replay, if the replay has some of it: else it has other words."""
+    heard = _bare(replayed)
+    pieces = [(each, bare) for each in known if (bare := _bare(each))]
+    bares = [bare for _, bare in pieces]
+    missing = [each for each, bare in pieces if heard.count(bare) < bares.count(bare)]
+    is_verbatim = any(bare in heard for bare in bares) or (heard and heard in "".join(bares))
+    return missing if is_verbatim else []
+
+
+def _lost(known: list[str], replayed: set[str]) -> list[str]:
+    """Return tool calls that are not in a replay; where it has other ids for them, there have to be as many."""
+    lost = [each for each in known if each not in replayed]
+    has_others = len(lost) == len(set(known)) and len(replayed) >= len(lost)
+    return [] if has_others else lost
+
+
+def _bare(words: str) -> str:
+    return "".join(words.split())

@@ -1,0 +1,69 @@
+"""A side that says more than anybody can take: it has to wait, and at last it is told so."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragoman.check.adversary.record import Record, read_record
+from dragoman.check.conversation import MAX_BYTES, Flooded
+from dragoman.check.driver import Options, check_agent
+from dragoman.check.inbox import Inbox
+from dragoman.wire.memory import memory_pair
+from dragoman.wire.transport import HIGH_WATER_BYTES
+
+LINE = b"x" * 10_000
+COUNT = 200
+FLOOD = "import sys\nwhile True: sys.stdout.write('x' * 1_000_000 + chr(10))"
+
+
+async def test_what_nobody_takes_yet_waits_on_the_other_side_and_comes_in_order():
+    theirs, ours = memory_pair()
+    inbox = Inbox(ours)
+    async with asyncio.TaskGroup() as tasks:
+        ours.start(inbox, tasks)
+        for number in range(COUNT):
+            theirs.write(b"%d %b\n" % (number, LINE))
+        await asyncio.sleep(0)
+        assert inbox.waiting_bytes < HIGH_WATER_BYTES + 2 * len(LINE)
+        assert theirs.unsent_bytes > COUNT * len(LINE) - 2 * HIGH_WATER_BYTES
+        assert [await inbox.read() for _ in range(COUNT)] == [b"%d %b" % (number, LINE) for number in range(COUNT)]
+        await theirs.close()
+        assert await inbox.read() is None
+        await ours.close()
+
+
+async def test_who_does_not_read_our_answers_is_not_heard():
+    theirs, ours = memory_pair()
+    inbox = Inbox(ours)
+    async with asyncio.TaskGroup() as tasks:
+        ours.start(inbox, tasks)
+        theirs.write(b"a question\n")
+        ours.write(b"x" * (HIGH_WATER_BYTES + 1) + b"\n")
+        reading = asyncio.create_task(inbox.read())
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not reading.done()
+        theirs.start(Inbox(theirs), tasks)
+        assert await reading == b"a question"
+        await theirs.close()
+        await ours.close()
+
+
+async def test_an_agent_that_never_stops_is_not_judged_and_said_to():
+    with pytest.raises(Flooded, match="more than 64 MiB"):
+        await check_agent(Options(command=(sys.executable, "-c", FLOOD)))
+
+
+def test_a_client_that_never_stops_is_not_judged_and_said_to(tmp_path: Path):
+    path = tmp_path / "tour.ndjson"
+    record = Record(path)
+    line = b"x" * (MAX_BYTES // 8)
+    for _ in range(7):
+        record.add("client", line)
+    with pytest.raises(Flooded, match="'tour' it said more than 64 MiB"):
+        record.add("client", line)
+    record.close()
+    with pytest.raises(Flooded):
+        read_record(path)
