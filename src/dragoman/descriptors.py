@@ -12,12 +12,13 @@ def open_missing() -> None:
     Else the next file or socket that is opened gets its number, and is taken for it.
     """
     for number, (name, mode) in enumerate(_STREAMS):
-        if not _is_open(number):
+        if not is_open(number):
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free: this one
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
-def _is_open(descriptor: int) -> bool:
+def is_open(descriptor: int) -> bool:
+    """Tell whether a descriptor is one of this process."""
     try:
         os.fstat(descriptor)
     except OSError:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from dragoman.descriptors import is_open
+
 PROGRAM: Final = Path(__file__).parent / "steward"
 
 BOOTSTRAP: Final = "import sys; sys.path.append(sys.argv[1]); import steward; steward.main()"
@@ -94,19 +96,11 @@ def _spawn(line: int) -> int:
         (os.POSIX_SPAWN_DUP2, line, 0),
         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
     ]
-    if not _is_open(2):
+    if not is_open(2):
         actions.append((os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0))
     arguments = [sys.executable, "-I", "-S", "-c", BOOTSTRAP, str(PROGRAM), str(os.getpid())]
     environment = {name: os.environ[name] for name in LIBRARY_PATHS if name in os.environ}
     return os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setsigmask=BLOCKED)
-
-
-def _is_open(descriptor: int) -> bool:
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        return False
-    return True
 
 
 def _runs(pid: int) -> bool:
