@@ -60,6 +60,24 @@ async def test_two_viewers_that_greet_at_once_share_one_agent(tmp_path):
     assert starts.read_text() == "x"
 
 
+@pytest.mark.parametrize("number", ["1e999", "9" * 5_000])
+async def test_numbers_that_nobody_can_read_spoil_no_beginning(tmp_path, number):
+    async with hub_of(tmp_path) as hub:
+        odd = Seer(hub)
+        params = f'{{"protocolVersion":1,"clientCapabilities":{{"x":{number}}}}}'
+        odd.send(f'{{"jsonrpc":"2.0","id":"odd","method":"initialize","params":{params}}}'.encode())
+        await odd.answer("odd")
+        await odd.viewer.close()
+        assert "result" in await Seer(hub).initialize()
+
+
+async def test_a_viewer_whose_abilities_end_the_agent_takes_it_from_nobody_else(tmp_path):
+    async with hub_of(tmp_path, agent(fears="terminal"), backoff_min_s=0.01) as hub:
+        one, two = await seer(hub), Seer(hub)
+        assert "code 3" in (await two.initialize(terminal=True))["error"]["message"]
+        assert await one.new()
+
+
 async def test_whoever_waits_for_a_dead_agent_is_told_how_it_died(tmp_path):
     async with hub_of(tmp_path / "home") as hub:
         one = await seer(hub, marked=True)

@@ -116,3 +116,18 @@ async def test_a_journal_that_was_taken_away_costs_its_history_and_no_viewer(tmp
         assert two.said()[-1] == "on"
         assert two.said()[-2] == "99"
         await two.news(session, lambda news: "error" in news)
+
+
+async def test_whoever_leaves_a_session_is_not_asked_twice_about_its_own_terminal(tmp_path):
+    async with hub_of(tmp_path) as hub:
+        one = await seer(hub, terminal=True)
+        session = await one.new()
+        create = {"request": ["terminal/create", {"command": "x"}]}
+        wait = {"request": ["terminal/wait_for_exit", {"terminalId": "t"}]}
+        prompting = one.start_prompt(session, create, wait)
+        one.reply(await one.asked("terminal/create"), {"terminalId": "t"})
+        asked = await one.asked("terminal/wait_for_exit")
+        one.send({"method": "_dragoman/leave", "params": {"sessionId": session}})
+        one.reply(asked, {"exitCode": 0})
+        assert (await one.answer(prompting))["result"] == {"stopReason": "end_turn"}
+        assert sum(message.get("method") == "terminal/wait_for_exit" for message in one.seen) == 1

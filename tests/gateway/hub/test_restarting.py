@@ -1,9 +1,15 @@
 """The gateway was ended and began again: a session's journal and what the agent has of it become one history."""
 
+import asyncio
+import errno
 import json
+import os
 from contextlib import asynccontextmanager
 
-from tests.gateway.hub.seeing import LOADING, agent, go_on_elsewhere, hub_of, seer
+import pytest
+
+from dragoman.store.disk import Disk
+from tests.gateway.hub.seeing import LOADING, Seer, agent, eventually, go_on_elsewhere, hub_of, seer
 
 ELSEWHERE = ["answer 0", "answer 1", "answer 2"]
 
@@ -30,9 +36,13 @@ class Before:
         return self.store / self.id
 
     @asynccontextmanager
-    async def again(self):
-        async with hub_of(self.home, self.spec, backoff_min_s=0.01) as hub:
+    async def again(self, **changes):
+        async with hub_of(self.home, self.spec, backoff_min_s=0.01, **changes) as hub:
             yield hub
+
+    def load(self, viewer):
+        """Begin to load it."""
+        return viewer.request("session/load", {"sessionId": self.id, "cwd": "/work", "mcpServers": []})
 
 
 async def before(tmp_path, **behaviour):
@@ -121,7 +131,7 @@ async def test_a_prompt_that_comes_while_the_session_is_loaded_waits_for_it(tmp_
     old = await before(tmp_path, load_waits=str(go))
     async with old.again() as hub:
         one, two = await seer(hub), await seer(hub)
-        loading = one.request("session/load", {"sessionId": old.id, "cwd": "/work", "mcpServers": []})
+        loading = old.load(one)
         while old.id not in hub.sessions:
             await two.ask("_echo")
         prompting = two.start_prompt(old.id, {"say": "third"})
@@ -141,4 +151,156 @@ async def test_a_crash_in_the_middle_of_a_load_leaves_the_journal_alone(tmp_path
         assert "exited with code 5" in json.dumps((await one.load(old.id))["error"])
         assert old.path.read_bytes() == journal
         assert "result" in await one.load(old.id)
+        assert one.said() == ["first", "second"]
+
+
+async def test_a_load_that_was_cancelled_can_be_tried_again(tmp_path):
+    old = await before(tmp_path, load_fails=[str(tmp_path / "failed"), -32800])
+    async with old.again() as hub:
+        one = await seer(hub)
+        assert (await one.load(old.id))["error"]["code"] == -32800
+        assert "result" in await one.load(old.id)
+        assert (await one.prompt(old.id, {"say": "third"}))["result"]
+        assert one.said() == ["first", "second", "third"]
+
+
+async def test_an_agent_that_failed_once_is_asked_again_by_the_next_load(tmp_path):
+    old = await before(tmp_path, load_fails=[str(tmp_path / "failed"), -32603])
+    async with old.again() as hub:
+        one = await seer(hub)
+        assert "result" in await one.load(old.id)
+        assert "not now" in (await one.prompt(old.id, {"say": "never"}))["error"]["data"]
+        one.forget()
+        assert "result" in await one.load(old.id)
+        assert (await one.prompt(old.id, {"say": "third"}))["result"]
+        assert one.said() == ["first", "second", "third"]
+
+
+async def test_a_reader_that_came_first_is_shown_what_was_said_elsewhere_too(tmp_path):
+    old = await before(tmp_path)
+    go_on_elsewhere(old.store, old.id)
+    async with old.again() as hub:
+        marked, plain = await seer(hub, read_only=True, marked=True), await seer(hub, read_only=True)
+        for reader in (marked, plain):
+            await reader.load(old.id)
+            assert reader.said() == ["first", "second"]
+            reader.forget()
+        one = await seer(hub)
+        await one.load(old.id)
+        assert one.said() == ["first", "second", *ELSEWHERE]
+        await one.prompt(old.id, {"say": "on"})
+        for reader in (marked, plain):
+            await reader.until(lambda message, reader=reader: "on" in reader.said())
+        assert any(news.get("reset") for news in marked.told("_dragoman/session"))
+        assert marked.said() == ["first", "second", *ELSEWHERE, "on"]
+        assert plain.said() == ["on"]
+
+
+async def test_a_login_hides_nothing_of_what_was_said_elsewhere(tmp_path):
+    old = await before(tmp_path, login=str(tmp_path / "login"))
+    go_on_elsewhere(old.store, old.id)
+    async with old.again() as hub:
+        one = await seer(hub)
+        assert "error" in await one.load(old.id)
+        await one.ask("authenticate", {"methodId": "any"})
+        await one.load(old.id)
+        assert one.said() == ["first", "second", *ELSEWHERE]
+
+
+async def test_a_session_that_is_deleted_while_it_is_loaded_stays_deleted(tmp_path):
+    go = tmp_path / "go"
+    old = await before(tmp_path, load_holds=str(go))
+    go_on_elsewhere(old.store, old.id)
+    async with old.again() as hub:
+        one = await seer(hub)
+        loading = old.load(one)
+        await eventually(lambda: old.id in hub.sessions and hub.sessions[old.id].heard >= 8)
+        hub.delete_session(old.id)  # as when the agent has answered session/delete before the load
+        go.touch()
+        await one.answer(loading)
+    assert list(old.path.parent.glob("*.jsonl")) == []
+    assert list(old.path.parent.glob("*.new")) == []
+
+
+class HeadersOnly(Disk):
+    """A disk on which journals can begin and not go on."""
+
+    fault = 0
+
+    def write(self, fd, data):
+        if self.fault and b'"seq":' in bytes(data):
+            raise OSError(self.fault, os.strerror(self.fault))
+        return super().write(fd, data)
+
+
+@pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EIO])
+async def test_what_cannot_be_written_takes_the_place_of_nothing(tmp_path, fault):
+    old = await before(tmp_path)
+    go_on_elsewhere(old.store, old.id)
+    journal, disk = old.path.read_bytes(), HeadersOnly()
+    async with old.again(disk=disk) as hub:
+        one = await seer(hub)
+        disk.fault = fault
+        await one.load(old.id)
+        assert one.said()[:2] == ["first", "second"]
+    assert old.path.read_bytes() == journal
+
+
+async def test_settings_and_title_come_along_when_the_agent_has_more(tmp_path):
+    old = await before(tmp_path)
+    go_on_elsewhere(old.store, old.id)
+    async with old.again() as hub:
+        one = await seer(hub)
+        await one.load(old.id)
+        await one.prompt(old.id, {"update": {"sessionUpdate": "session_info_update", "title": "A name"}})
+    async with old.again() as hub:
+        reader = await seer(hub, read_only=True, marked=True)
+        result = (await reader.load(old.id))["result"]
+        assert result["modes"]["currentModeId"] == "ask"
+        assert result["_meta"]["dragoman"]["title"] == "A name"
+
+
+class FewFiles(Disk):
+    """A disk on which, for a moment, no more files can be opened."""
+
+    is_out = False
+
+    def open(self, path, flags):
+        if self.is_out:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return super().open(path, flags)
+
+
+async def test_a_journal_that_cannot_be_read_just_now_is_not_given_up(tmp_path):
+    old = await before(tmp_path)
+    journal, disk = old.path.read_bytes(), FewFiles()
+    async with old.again(disk=disk) as hub:
+        one = await seer(hub)
+        disk.is_out = True
+        assert "Too many open files" in (await one.load(old.id))["error"]["data"]
+        disk.is_out = False
+        assert old.path.read_bytes() == journal
+        assert "result" in await one.load(old.id)
+        assert one.said() == ["first", "second"]
+
+
+async def test_an_agent_that_is_started_again_while_a_journal_is_read_is_asked_then(tmp_path):
+    old = await before(tmp_path)
+    async with old.again() as hub:
+        one, gate, reopen = await seer(hub), asyncio.Event(), hub.shelf.reopen
+
+        async def slowly(session_id):
+            journal = await reopen(session_id)
+            await gate.wait()
+            return journal
+
+        hub.shelf.reopen = slowly
+        loading = old.load(one)
+        await eventually(lambda: old.id not in hub.shelf.known)
+        two = Seer(hub)
+        greeting = asyncio.ensure_future(two.initialize(terminal=True))  # for which the agent is started again
+        await eventually(lambda: hub.keeper.state == "stopped")
+        gate.set()
+        assert "result" in await one.answer(loading)
+        assert "result" in await greeting
         assert one.said() == ["first", "second"]

@@ -199,6 +199,22 @@ async def test_a_client_that_names_events_and_now_names_none_has_seen_nothing_of
         assert again == everything
 
 
+async def test_a_prompt_into_the_dark_loses_no_answer_of_before(tmp_path):
+    async with hub_of(tmp_path) as hub:
+        one = HttpSeer(hub)
+        await one.initialize()
+        session = await one.open_session(one.viewer.connection_outlet(None))
+        broken = one.viewer.session_outlet(session, None)
+        last = broken.place().decode()
+        first = one.prompt(session, {"say": "first"})
+        await read_until(broken, answers(first))  # taken, and read by nobody
+        broken.end()
+        second = one.prompt(session, {"say": "second"})
+        events = await read_until(one.viewer.session_outlet(session, last), answers(second))
+        assert texts(events) == ["first", "second"]
+        assert [json.loads(event.data).get("id") for event in events] == [None, first, None, second]
+
+
 async def test_asking_for_a_stream_again_ends_the_older_one(tmp_path):
     async with hub_of(tmp_path) as hub:
         one = HttpSeer(hub)

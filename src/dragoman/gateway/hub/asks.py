@@ -68,7 +68,7 @@ class Asks:
     def left(self, viewer: "Viewer", session: "Session | None" = None) -> None:
         """Go on without a viewer, on one session or on all."""
         for id_, ask in list(viewer.asked.items()):
-            if session is not None and ask.session is not session:
+            if session is not None and (ask.session is not session or self._holds(viewer, ask)):
                 continue
             del viewer.asked[id_]
             ask.asked.pop(viewer, None)
@@ -143,6 +143,10 @@ class Asks:
             return
         problem = f"{ask.method}: no viewer of this session is there that {lacks}"
         self._settle(ask, make_error(ask.agent_id, ErrorCode.METHOD_NOT_FOUND, problem), "timeout")
+
+    def _holds(self, viewer: "Viewer", ask: Ask) -> bool:
+        """Tell whether a request is about a terminal of this viewer, which nobody else could answer for."""
+        return ask.method.startswith("terminal/") and self._hub.terminals.holder(ask.params) is viewer
 
     def _settle_if_refused(self, ask: Ask) -> None:
         if ask.last_error is not None and ask.refused_by and not ask.asked:

@@ -52,6 +52,7 @@ class Attachment:
         self.session = session
         self.cursor = self.arrived = self._shown = cursor
         self._block = None
+        self.lane.bring_forward(session.journal.next_end)  # its journal may be another one now, with other numbers
 
     def take_resume_from(self) -> tuple[str, int] | None:
         """Give the place that a stream named before the session was opened, once."""

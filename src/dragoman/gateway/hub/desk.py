@@ -171,6 +171,7 @@ class Desk:
 
         def fail(trouble: Trouble) -> None:
             viewer.is_greeting = False
+            viewer.greeting = None  # or the agent would be told of it again, and might end by it again
             answer(refuse_initialize(id_, trouble))
             self._let_in(viewer)
 

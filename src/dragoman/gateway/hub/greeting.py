@@ -1,6 +1,7 @@
 """The answer to `initialize`: what the agent said, and what the gateway can do for it."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import reduce
 from typing import Any, cast
 
@@ -96,7 +97,12 @@ def offers_more(greeting: Raw, params: Raw) -> bool:
 
 def _capabilities_of(params: Raw) -> dict[str, Any]:
     fields = fields_of(fields_of(params).get("clientCapabilities", UNSET))
-    return {key: msgspec.json.decode(value) for key, value in fields.items() if key != "_meta"}
+    decoded: dict[str, Any] = {}
+    for key, value in fields.items():
+        if key != "_meta":
+            with suppress(msgspec.DecodeError, RecursionError):  # a number out of range is JSON, and means nothing here
+                decoded[key] = msgspec.json.decode(value)
+    return decoded
 
 
 def _join(one: Any, other: Any) -> Any:

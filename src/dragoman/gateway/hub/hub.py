@@ -155,6 +155,7 @@ class Hub:
         self._dirty.pop(session, None)
         for viewer in list(session.attachments):
             self.detach(viewer, session)
+        session.drop_replay()
         session.journal.delete()
         if session.id not in self.shelf.known:
             self.news.deleted(session)

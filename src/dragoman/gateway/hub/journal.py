@@ -185,9 +185,11 @@ class Journal:
 
     def move(self, path: Path) -> None:
         """Give the file another name, in place of whatever has it."""
-        if self.is_waiting and not self.size:
+        if self.is_waiting:
             self._path_to_be = path  # what has that name is worth more than a file with nothing in it
             return
+        if path.exists():
+            self._sync()  # what has that name is lost with the rename, and this must not be lost to a power cut then
         if not self.is_lost:
             try:
                 self.path.replace(path)
@@ -246,7 +248,7 @@ class Journal:
         self.size += size
         self._unsynced = True
         self.durable_end = last
-        if self._path_to_be is not None:
+        if self._path_to_be is not None and not self._unwritten:
             self.path.replace(self._path_to_be)
             self.path, self._path_to_be = self._path_to_be, None
 

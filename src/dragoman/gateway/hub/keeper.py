@@ -139,7 +139,12 @@ class Keeper:
         self._stopping = False
         self._set("starting")
         began = time.monotonic()
-        trouble = await self._live()
+        try:
+            trouble = await self._live()
+        except Exception as error:  # noqa: BLE001 -- an error of ours must not keep the agent from its next life
+            context = {"message": "the gateway met an error while it talked with an agent", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(context)
+            trouble = Trouble("the gateway failed while it talked with the agent; its log says why")
         if time.monotonic() - began >= self._settings.steady_s:
             self._backoff_s = self._settings.backoff_min_s
         self._task = None

@@ -80,6 +80,11 @@ class Lane:
         self._backlog.bytes += len(data) - len(direct.data)
         direct.data = data
 
+    def bring_forward(self, end: int) -> None:
+        """Have nothing wait for a record behind this one."""
+        for direct in self.waiting:
+            direct.after = min(direct.after, end)
+
     def clear(self) -> list[Direct]:
         """Let go of all that waits, and give it."""
         waiting = list(self.waiting)
@@ -111,14 +116,12 @@ class Lane:
         shown = next((direct for direct in reversed(self._kept) if is_it(direct)), None)
         if shown is not None:
             self._was_shown = True
-            self._arrived = shown.number
-            while self._kept and self._kept[0].number <= shown.number:
-                self._kept_bytes -= len(self._kept.popleft().data)
+            self._arrived = max(self._arrived, shown.number)
         return shown
 
     def reopen(self, *, keeps_ids: bool) -> None:
         """Have that taken again which a viewer may not have, that names no event as the last that it has."""
-        self.rewind(self.sent if self._was_shown and not keeps_ids else self._arrived)
+        self.rewind(max(self.sent, self._arrived) if self._was_shown and not keeps_ids else self._arrived)
 
     def rewind(self, number: int) -> None:
         """Forget what arrived, up to this number, and have the rest taken again."""

@@ -70,7 +70,10 @@ class Opening:
             self._under_way[session_id].append(request)
             return
         session = self._hub.sessions.get(session_id)
-        if session is not None:
+        if session is not None and self._may_replay(request, session):
+            self._under_way[session_id] = []
+            self._replay(request, session)
+        elif session is not None:
             self._revive(session, request)
             self._serve(request, session)
         elif not self._is_full(request):
@@ -134,13 +137,16 @@ class Opening:
 
     async def _open(self, session_id: str, request: Request) -> None:
         """Open a session that is not here: its journal has it, or the agent, or both."""
-        session = await self._take_from_shelf(session_id)
+        try:
+            session = await self._take_from_shelf(session_id)
+        except OSError as error:
+            problem = f"the journal of session {session_id} cannot be read: {error.strerror}; try again"
+            request.refuse(ErrorCode.INTERNAL_ERROR, problem)
+            self._finish(session_id)
+            return
         if session is not None:
-            if request.method == LOAD and self._hub.keeper.offers.load and self._may_wake(request, session):
-                session.replay = Replay(self._begin_journal(session_id, request.params))
-                session.waking = True
-                session.params = fields_of(request.params)
-                self._ask_agent(request, session)
+            if self._may_replay(request, session):
+                self._replay(request, session)
                 return
             self._revive(session, request)
             self._serve(request, session)
@@ -162,8 +168,8 @@ class Opening:
         if journal is None:
             return None
         session = self._hub.add_session(session_id, {}, journal)
-        session.title = session.title or await self._hub.shelf.title_of(journal)
         session.live, session.shelved = False, True
+        session.title = session.title or await self._hub.shelf.title_of(journal)
         return session
 
     def _ask_agent(self, request: Request, session: Session) -> None:
@@ -189,15 +195,32 @@ class Opening:
         def make_line(id_: bytes) -> bytes:
             return with_id(request.line, id_) if method == request.method else make_request(id_, method, request.params)
 
-        call = Call(method, answered, failed, request=request)
-        call.watch = self._watch(call, request, session)
-        request.sent_as(self._hub.keeper.call(call, make_line))
+        def send() -> None:
+            call = Call(method, answered, failed, request=request)
+            call.watch = self._watch(call, request, session)
+            request.sent_as(self._hub.keeper.call(call, make_line))
+
+        self._hub.keeper.when_ready(send, failed)  # it may have ended while the journal was read
 
     def _opened(self, request: Request, session: Session, result: dict[str, Raw]) -> None:
-        if session.end_replay() or not session.shelved:
+        has_journal = session.shelved
+        if session.end_replay():
+            self._hub.settle(session)
+            self._begin_anew(session)
+        elif not has_journal:
             self._hub.settle(session)
         self._hub.waker.came_back(session, result)
-        self._complete(request, session)
+        if has_journal:
+            self._serve(request, session)
+        else:
+            self._complete(request, session)
+
+    def _begin_anew(self, session: Session) -> None:
+        """Show those who were there the history that the agent has; who does not know how goes on at its end."""
+        for viewer in list(session.attachments):
+            session.attach(viewer, 0 if viewer.marked else session.journal.next_end)
+            if viewer.marked:
+                self._hub.news.attached(session, viewer, after=0, reset=True)
 
     def _refused_by_agent(self, request: Request, session: Session, error: ErrorObject, line: bytes) -> None:
         """Serve what the journal has of a session that the agent has not."""
@@ -206,7 +229,7 @@ class Opening:
         if session.gone is None:
             request.pass_on(line)
         else:
-            self._complete(request, session)
+            self._serve(request, session)
 
     def _keep_journal(self, session: Session) -> bool:
         """Forget a session that could not be opened, unless there is a journal of it; tells whether there is."""
@@ -240,11 +263,9 @@ class Opening:
             refused.fail(trouble)
 
     def _complete(self, request: Request, session: Session) -> None:
-        """Answer the viewer for which the agent was asked."""
-        if request.is_over:
-            return
+        """Answer the viewer for which the agent was asked, and which has followed what it said meanwhile."""
         attachment = session.attachments.get(request.viewer)
-        if attachment is None:
+        if request.is_over or attachment is None:
             self._serve(request, session)
             return
         end = session.journal.next_end
@@ -266,13 +287,25 @@ class Opening:
             session.params = fields_of(request.params)
             self._hub.waker.wake(session)
 
+    def _may_replay(self, request: Request, session: Session) -> bool:
+        """Tell whether the agent may know more of a session than its journal, and may be asked."""
+        is_resting = session.shelved and not session.waking
+        can_load = request.method == LOAD and self._hub.keeper.offers.load
+        return is_resting and can_load and self._may_wake(request, session)
+
+    def _replay(self, request: Request, session: Session) -> None:
+        session.replay = Replay(self._begin_journal(session.id, request.params))
+        session.waking, session.gone = True, None
+        session.params = fields_of(request.params)
+        self._ask_agent(request, session)
+
     def _may_wake(self, request: Request, session: Session) -> bool:
         return not request.viewer.read_only and self._refused(request, session) is None
 
     def _serve(self, request: Request, session: Session) -> None:
         """Serve a session from its journal."""
         viewer = request.viewer
-        if viewer.closed.is_set():
+        if viewer.closed.is_set() or request.is_over:
             return
         refusal = self._refused(request, session)
         if refusal is not None:

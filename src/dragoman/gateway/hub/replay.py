@@ -39,4 +39,4 @@ class Replay:
 
     def has_more_than(self, journal: Journal) -> bool:
         """Tell whether the session went on elsewhere since that journal was closed."""
-        return self._prompts.value > journal.prompts
+        return not self.journal.is_lost and self._prompts.value > journal.prompts

@@ -111,14 +111,16 @@ class Session:
         replay, self.replay = self.replay, None
         if replay is None:
             return False
+        replay.journal.flush()  # what it cannot hold must not take the place of what there is
         if not replay.has_more_than(self.journal):
             replay.journal.delete()
             return False
         replay.journal.on_failure = self.journal.on_failure
         self.journal.let_go()
         self.journal = replay.journal
-        for viewer in list(self.attachments):
-            self.attach(viewer, self.journal.next_end)  # it has prompted, and did not ask for what was before
+        self._noted = None
+        if self.title is not None:
+            self.journal.note("title", encode({"title": self.title}))
         return True
 
     def drop_replay(self) -> None:

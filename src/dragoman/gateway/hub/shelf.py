@@ -49,7 +49,7 @@ class Shelf:
             return None
         try:
             journal = await asyncio.to_thread(reopen, self._disk, known, self._budget)
-        except (OSError, SessionUnreadable):
+        except SessionUnreadable:
             return None
         self.known.pop(session_id, None)
         return journal

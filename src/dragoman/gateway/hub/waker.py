@@ -92,6 +92,9 @@ class Waker:
     def refused(self, session: Session, error: ErrorObject) -> None:
         """Take note that the agent did not take a session up again: for good, or until somebody has logged in."""
         said = f"{error.message}: {error.data}" if isinstance(error.data, str) else error.message
+        if error.code == ErrorCode.REQUEST_CANCELLED:
+            self.fail(session, Trouble(f"opening session {session.id} was cancelled; try again"))
+            return
         if error.code != ErrorCode.AUTH_REQUIRED:
             self._give_up(session, f"the agent could not take it up again: {said}")
             return

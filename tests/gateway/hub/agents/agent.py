@@ -174,6 +174,10 @@ def load(message):
         error = {"code": -32000, "message": "Authentication required", "data": "the token is too old"}
         write({"id": message["id"], "error": error})
         return
+    if "load_fails" in SETTINGS and not os.path.exists(SETTINGS["load_fails"][0]):
+        Path(SETTINGS["load_fails"][0]).touch()
+        write({"id": message["id"], "error": {"code": SETTINGS["load_fails"][1], "message": "not now"}})
+        return
     if "load_dies" in SETTINGS and not os.path.exists(SETTINGS["load_dies"]):
         Path(SETTINGS["load_dies"]).touch()
         write_line(path.read_text().splitlines()[0])
@@ -183,6 +187,8 @@ def load(message):
     if message["method"] == "session/load":
         for line in path.read_text().splitlines():
             write_line(line)
+    if "load_holds" in SETTINGS:
+        do(session, {"until": SETTINGS["load_holds"]})
     write({"id": message["id"], "result": {"modes": MODES}})
 
 
@@ -222,6 +228,8 @@ def handle(message):  # noqa: C901 -- a list of methods
 
 
 def initialize(message):
+    if SETTINGS.get("fears") in message["params"].get("clientCapabilities", {}):
+        os._exit(3)
     match SETTINGS.get("initialize"):
         case "never":
             while True:
