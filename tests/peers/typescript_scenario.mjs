@@ -12,6 +12,10 @@ import { parseArgs } from "node:util";
 import * as acp from "@agentclientprotocol/sdk";
 
 export const TIMEOUT_MS = 30_000;
+
+/** How long nothing must come before all has come. */
+const QUIET_MS = 200;
+
 const OPTION_KIND = { yes: "allow_", no: "reject_" };
 
 const { agent: agentMethods, client: clientMethods } = acp.methods;
@@ -49,7 +53,16 @@ function answerPermission(turn, answer, { toolCall, options }) {
   return { outcome: { outcome: "selected", optionId } };
 }
 
-export async function runScenario(stream, { cwd, load, prompts, answer, cancelAfter }) {
+/** Answers and updates come on two connections over HTTP, and which is read first is not said. */
+export async function untilQuiet(updates) {
+  let count = -1;
+  while (count !== updates.length || count === 0) {
+    count = updates.length;
+    await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
+  }
+}
+
+export async function runScenario(stream, { cwd, load, prompts, answer, cancelAfter }, settle = nextTick) {
   let turn = beginTurn(undefined);
   const app = acp
     .client({ name: "typescript-sdk-client" })
@@ -74,7 +87,7 @@ export async function runScenario(stream, { cwd, load, prompts, answer, cancelAf
       report.sessionId = (await agent.request(agentMethods.session.new, { cwd, mcpServers: [] })).sessionId;
     } else {
       await agent.request(agentMethods.session.load, { sessionId: load, cwd, mcpServers: [] });
-      await nextTick();
+      await settle(turn.updates);
       report.loaded = turn.updates;
     }
     const { sessionId } = report;

@@ -6,7 +6,7 @@ import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-cli
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
 import { WebSocket } from "ws";
 
-import { TIMEOUT_MS, describe, parseArguments, printReport, runScenario } from "./typescript_scenario.mjs";
+import { TIMEOUT_MS, describe, parseArguments, printReport, runScenario, untilQuiet } from "./typescript_scenario.mjs";
 
 setTimeout(() => {
   printReport({ error: `timed out after ${TIMEOUT_MS / 1000} s` });
@@ -21,7 +21,8 @@ function open([way, url, token]) {
 
 try {
   const scenario = parseArguments(process.argv.slice(2));
-  printReport(await runScenario(open(scenario.command), scenario));
+  const settle = scenario.command[0] === "http" ? untilQuiet : undefined;
+  printReport(await runScenario(open(scenario.command), scenario, settle));
   process.exit(0);
 } catch (error) {
   printReport({ error: describe(error) });

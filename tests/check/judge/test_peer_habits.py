@@ -61,3 +61,12 @@ def test_a_file_that_was_written_may_be_kept_from_the_agent_later(words: str, ru
     refused = line("client", {"id": 72, "error": {"code": -32603, "message": words}})
     talk = [*session(client=FILES), prompt(2), *written, ask(72, "fs/read_text_file", place, "agent"), refused]
     assert [each.rule for each in judge([*talk, end(2)], "client").findings] == rules
+
+
+def test_of_several_kinds_that_were_refused_together_the_one_is_blamed_that_was_refused_by_itself():
+    link = {"type": "resource_link", "name": "a", "uri": "file:///a"}
+    image = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+    seeing = session({"promptCapabilities": {"image": True}})
+    together = [prompt(2, prompt=[link, image]), refuse(2, -32602)]
+    assert found([*seeing, *together]) == ["ACP-PROMPT-008"]
+    assert set(found([*seeing, *together, prompt(3, prompt=[link]), refuse(3, -32602)])) == {"ACP-PROMPT-003"}

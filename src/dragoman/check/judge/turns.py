@@ -163,13 +163,16 @@ class PromptObserver(Observer):
             self.saw("ACP-PROMPT-004" if session.last.cancel is None else "ACP-CANCEL-003")
 
     def end(self) -> None:
-        for kinds, asked, answered in self._refused:
-            unknown = kinds - self.state.memory.taken
-            # Which of several was refused is not known; what every agent has to take is the last to be suspected.
-            if unknown - BASELINE_CONTENT:
-                self._tell_refused("ACP-PROMPT-008", unknown - BASELINE_CONTENT, "advertised", asked, answered)
-            elif unknown:
-                self._tell_refused("ACP-PROMPT-003", unknown, "for every agent to take", asked, answered)
+        refused = [(kinds - self.state.memory.taken, asked, answered) for kinds, asked, answered in self._refused]
+        alone = {kind for kinds, *_ in refused if len(kinds) == 1 for kind in kinds}
+        for kinds, asked, answered in refused:
+            # Of several it is the one that was refused by itself too. If there is none such, what every agent has to
+            # take is the last to be suspected.
+            suspects = kinds & alone or kinds
+            if suspects - BASELINE_CONTENT:
+                self._tell_refused("ACP-PROMPT-008", suspects - BASELINE_CONTENT, "advertised", asked, answered)
+            elif suspects:
+                self._tell_refused("ACP-PROMPT-003", suspects, "for every agent to take", asked, answered)
         for session in self.state.sessions.values():
             if session.last is not None:
                 self.saw("ACP-PROMPT-004" if session.last.cancel is None else "ACP-CANCEL-003")
