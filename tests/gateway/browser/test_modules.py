@@ -480,3 +480,32 @@ async def test_a_name_that_begins_as_typed_comes_first(modules):
 async def test_the_directories_of_paths_are_offered_too(modules):
     found = await modules.run("paths", "return m.directoriesOf(values[0]);", ["src/a/b.py", "/x/y.py", "c.py"])
     assert found == ["src/", "src/a/", "/x/"]
+
+
+# ── how turns failed ─────────────────────────────────────────────────────────────────────────────
+
+FOLLOW = """
+const facts = new Map();
+const session = new m.Session({ state: { sessions: facts } }, "s", { cwd: "/" });
+for (const [second, told] of values) {
+  const time = new Date(second * 1000);
+  if (typeof told === "string") {
+    const update = { sessionUpdate: "user_message_chunk", content: { type: "text", text: told } };
+    session.receive({ update, _meta: { dragoman: { time: time.getTime() } } });
+  } else {
+    facts.set("s", { updatedAt: time.toISOString(), ...told });
+    session.told(facts.get("s"));
+  }
+}
+return [session.transcript.items.map((item) => item.error ?? item.blocks[0].text), session.failure];
+"""
+
+
+async def test_a_failure_stays_between_its_message_and_the_next_whenever_news_of_it_come(modules):
+    failed, well = {"state": "idle", "error": "no"}, {"state": "idle"}
+    in_order = [[1, "one"], [2, failed], [3, {"state": "running"}], [3, "two"], [4, well]]
+    assert await modules.run("session", FOLLOW, *in_order) == [["one", "no", "two"], None]
+    overtaken = [[2, failed], [1, "one"], [4, well], [3, "two"]]
+    assert await modules.run("session", FOLLOW, *overtaken) == [["one", "no", "two"], None]
+    both = [[1, "one"], [2, failed], [4, {"state": "idle", "error": "never"}], [3, "two"]]
+    assert await modules.run("session", FOLLOW, *both) == [["one", "no", "two"], "never"]

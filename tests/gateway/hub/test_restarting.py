@@ -298,9 +298,9 @@ async def test_an_agent_that_is_started_again_while_a_journal_is_read_is_asked_t
         loading = old.load(one)
         await eventually(lambda: old.id not in hub.shelf.known)
         two = Seer(hub)
-        greeting = asyncio.ensure_future(two.initialize(terminal=True))  # for which the agent is started again
-        await eventually(lambda: hub.keeper.state == "stopped")
+        greeting = two.request("initialize", {"protocolVersion": 1, "clientCapabilities": {"terminal": True}})
+        assert hub.keeper.state == "stopped"  # it is started again for the terminals
         gate.set()
         assert "result" in await one.answer(loading)
-        assert "result" in await greeting
+        assert "result" in await two.answer(greeting)
         assert one.said() == ["first", "second"]

@@ -14,7 +14,8 @@ export class Session extends EventTarget {
   #cursor = null;
   #changed = new Set();
   #attaching = null;
-  #failedAt = 0;
+  /** Failures that are not in the transcript yet, each with the time until which it was told. */
+  #failures = [];
 
   constructor(app, id, { cwd }) {
     super();
@@ -98,14 +99,18 @@ export class Session extends EventTarget {
 
   /** The next message leaves it behind; news of it may come before the message that failed, which does not. */
   #keepFailure(time) {
-    if (this.failure === null || time <= this.#failedAt) return;
-    this.#changed.add(this.transcript.fail(this.failure));
-    this.failure = null;
+    while (this.#failures.length > 0 && this.#failures[0].at < time) {
+      const { error } = this.#failures.shift();
+      this.#changed.add(this.transcript.fail(error));
+      if (same(error, this.failure)) this.failure = null;
+    }
   }
 
   #noteFailure(error) {
     this.failure = error ?? null;
-    this.#failedAt = Date.parse(this.facts.updatedAt) || 0;
+    const last = this.#failures.at(-1);
+    if (this.failure === null || (last && same(last.error, error))) return;
+    this.#failures.push({ error, at: Date.parse(this.facts.updatedAt) || 0 });
   }
 
   takeChanged() {
@@ -231,6 +236,7 @@ export class Session extends EventTarget {
     this.transcript = new Transcript();
     this.transcript.begin({ modes, configOptions });
     this.#changed.clear();
+    this.#failures = [];
     this.#cursor = null;
     this.#enter(phase);
     this.#fire("reset");
@@ -253,4 +259,8 @@ export class Session extends EventTarget {
     this.dispatchEvent(new Event(name));
     if (name === "facts" && this.#app.state.session === this) this.#app.state.touchSession();
   }
+}
+
+function same(one, other) {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
