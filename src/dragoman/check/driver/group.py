@@ -13,13 +13,26 @@ PROCESSES = Path("/proc")
 STATE, GROUP = 0, 2
 """Fields of /proc/PID/stat, behind the name of the program."""
 
+DEAD = ("Z", "X")
+"""States of a process that has ended, and whose parent has not asked how: in a container, nobody may ever ask."""
+
 
 async def left_behind(group: int, timeout_s: float) -> int:
     """Count the members of a group, once all are gone or the time is over."""
     until = time.monotonic() + timeout_s
-    while _has_members(group) and time.monotonic() < until:  # noqa: ASYNC110 -- processes tell nobody that they end
+    while (count := _count(group)) and time.monotonic() < until:  # noqa: ASYNC110 -- processes tell nobody that they end
         await asyncio.sleep(LOOK_S)
-    return _count(group) if _has_members(group) else 0
+    return count
+
+
+def _count(group: int) -> int:
+    """Count the members that run; where the system has no list of processes, all of them are one."""
+    if not _has_members(group):
+        return 0
+    if not PROCESSES.is_dir():
+        return 1
+    members = [fields for fields in map(_fields, PROCESSES.glob("[0-9]*/stat")) if fields[GROUP:][:1] == [str(group)]]
+    return sum(fields[STATE] not in DEAD for fields in members)
 
 
 def _has_members(group: int) -> bool:
@@ -30,12 +43,6 @@ def _has_members(group: int) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def _count(group: int) -> int:
-    """Count the members; where the system has no list of processes, there is one at least."""
-    files = PROCESSES.glob("[0-9]*/stat")
-    return max(1, sum(fields[GROUP : GROUP + 1] == [str(group)] for fields in map(_fields, files)))
 
 
 def _fields(path: Path) -> list[str]:
