@@ -16,6 +16,7 @@ import pytest_asyncio
 from playwright.async_api import async_playwright, expect
 
 from tests.gateway.browser.ground import Ground
+from tests.gateway.browser.modules import open_modules
 from tests.gateway.browser.pages import SCREENSHOTS, composer
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -163,3 +164,10 @@ async def visit(browser, ground):
 async def page(visit):
     """A page at a desk, in light."""
     return await visit(color_scheme="light")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def modules(browser):
+    """An empty page that can import the modules of ours."""
+    async with open_modules(browser) as made:
+        yield made

@@ -210,6 +210,14 @@ def terminal_call(terminal):
     return {"update": {"sessionUpdate": "tool_call_update", "toolCallId": "c", "content": content}}
 
 
+async def make_terminals(session, *viewers):
+    """Have each of them make a terminal, which all of them call the same."""
+    for viewer in viewers:
+        prompt = viewer.start_prompt(session, {"request": ["terminal/create", {"command": "ls"}]})
+        viewer.reply(await viewer.asked("terminal/create"), {"terminalId": "t1"})
+        await viewer.answer(prompt)
+
+
 def terminals_shown(viewer):
     return [update["content"][0]["terminalId"] for update in viewer.updates() if "toolCallId" in update]
 
@@ -217,10 +225,7 @@ def terminals_shown(viewer):
 async def test_terminals_of_two_viewers_with_the_same_id_are_two_terminals(tmp_path):
     async with hub_of(tmp_path) as hub:
         session, (one, two) = await on_session(hub, 2, terminal=True)
-        for viewer in (one, two):
-            prompt = viewer.start_prompt(session, {"request": ["terminal/create", {"command": "ls"}]})
-            viewer.reply(await viewer.asked("terminal/create"), {"terminalId": "t1"})
-            await viewer.answer(prompt)
+        await make_terminals(session, one, two)
         first, second = (json.loads(text)["result"]["terminalId"] for text in two.said())
         assert first == "t1"
         assert second != "t1"
@@ -243,10 +248,7 @@ async def test_terminals_of_two_viewers_with_the_same_id_are_two_terminals(tmp_p
 async def test_a_terminal_whose_viewer_has_left_is_nobodys(tmp_path):
     async with hub_of(tmp_path) as hub:
         session, (one, two) = await on_session(hub, 2, terminal=True)
-        for viewer in (one, two):
-            prompt = viewer.start_prompt(session, {"request": ["terminal/create", {"command": "ls"}]})
-            viewer.reply(await viewer.asked("terminal/create"), {"terminalId": "t1"})
-            await viewer.answer(prompt)
+        await make_terminals(session, one, two)
         await one.viewer.close()
         two.forget()
         await two.prompt(session, {"request": ["terminal/output", {"terminalId": "t1"}]})

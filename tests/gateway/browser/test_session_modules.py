@@ -1,0 +1,109 @@
+"""What a session's updates and news add up to in the page."""
+
+
+def chunk(kind, text, message_id=None, **more):
+    """Make an update with a piece of text."""
+    update = {"sessionUpdate": f"{kind}_chunk", "content": {"type": "text", "text": text}, **more}
+    return update if message_id is None else {**update, "messageId": message_id}
+
+
+async def items_of(modules, *updates):
+    """Return what the transcript makes of updates, each with the time at which it came."""
+    body = """
+      const transcript = new m.Transcript();
+      values[0].forEach(([update, time]) => transcript.apply(update, time));
+      return transcript.items.map((item) => item.type === "tool"
+        ? { id: item.id, ...item.call }
+        : { role: item.role, blocks: item.blocks });
+    """
+    return await modules.run("transcript", body, [u if isinstance(u, tuple) else (u, None) for u in updates])
+
+
+async def test_chunks_of_one_message_become_one_message(modules):
+    items = await items_of(modules, chunk("agent_message", "Hel", "a"), chunk("agent_message", "lo", "a"))
+    assert items == [{"role": "agent", "blocks": [{"type": "text", "text": "Hello"}]}]
+
+
+async def test_another_message_id_begins_another_message(modules):
+    items = await items_of(modules, chunk("agent_message", "one", "a"), chunk("agent_message", "two", "b"))
+    assert [item["blocks"][0]["text"] for item in items] == ["one", "two"]
+
+
+async def test_a_thought_and_an_answer_are_two_messages_even_without_ids(modules):
+    items = await items_of(
+        modules, chunk("agent_thought", "hm"), chunk("agent_message", "so"), chunk("agent_thought", "!")
+    )
+    assert [item["role"] for item in items] == ["thought", "agent", "thought"]
+
+
+async def test_text_after_a_tool_call_stands_after_it(modules):
+    call = {"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Look"}
+    items = await items_of(modules, chunk("agent_message", "a", "m"), call, chunk("agent_message", "b", "m"))
+    assert [item.get("title") or item["blocks"][0]["text"] for item in items] == ["a", "Look", "b"]
+
+
+async def test_the_blocks_of_one_prompt_are_one_message_and_the_next_prompt_is_another(modules):
+    link = {
+        "sessionUpdate": "user_message_chunk",
+        "content": {"type": "resource_link", "uri": "file:///a", "name": "a"},
+    }
+    items = await items_of(
+        modules, (chunk("user_message", "one"), 1000), (link, 1001), (chunk("user_message", "two"), 5000)
+    )
+    assert [len(item["blocks"]) for item in items] == [2, 1]
+
+
+async def test_an_update_of_a_tool_call_changes_only_what_it_names(modules):
+    items = await items_of(
+        modules,
+        {"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Run", "kind": "execute", "rawInput": {"a": 1}},
+        {"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed", "title": None},
+    )
+    wanted = {"id": "t", "title": "Run", "kind": "execute", "status": "completed", "rawInput": {"a": 1}}
+    assert items == [wanted]
+
+
+async def test_an_update_of_an_unknown_tool_call_begins_one(modules):
+    update = {"sessionUpdate": "tool_call_update", "toolCallId": "x", "status": "failed"}
+    assert await items_of(modules, update) == [{"id": "x", "title": "", "kind": "other", "status": "failed"}]
+
+
+async def test_an_unknown_update_changes_nothing(modules):
+    assert await items_of(modules, {"sessionUpdate": "_somebody/else", "content": 1}) == []
+
+
+async def test_the_servers_and_the_title_come_from_the_session_info(modules):
+    body = """
+      const transcript = new m.Transcript();
+      const info = (fields) => transcript.apply({ sessionUpdate: "session_info_update", ...fields });
+      const changed = [info({ title: "T" }), info({ _meta: { "dragoman/mcp": [{ name: "files" }] } })];
+      return [changed, transcript.title, transcript.servers];
+    """
+    assert await modules.run("transcript", body) == [["title", "servers"], "T", [{"name": "files"}]]
+
+
+FOLLOW = """
+const facts = new Map();
+const session = new m.Session({ state: { sessions: facts } }, "s", { cwd: "/" });
+for (const [second, told] of values) {
+  const time = new Date(second * 1000);
+  if (typeof told === "string") {
+    const update = { sessionUpdate: "user_message_chunk", content: { type: "text", text: told } };
+    session.receive({ update, _meta: { dragoman: { time: time.getTime() } } });
+  } else {
+    facts.set("s", { updatedAt: time.toISOString(), ...told });
+    session.told(facts.get("s"));
+  }
+}
+return [session.transcript.items.map((item) => item.error ?? item.blocks[0].text), session.failure];
+"""
+
+
+async def test_a_failure_stays_between_its_message_and_the_next_whenever_news_of_it_come(modules):
+    failed, well = {"state": "idle", "error": "no"}, {"state": "idle"}
+    in_order = [[1, "one"], [2, failed], [3, {"state": "running"}], [3, "two"], [4, well]]
+    assert await modules.run("session", FOLLOW, *in_order) == [["one", "no", "two"], None]
+    overtaken = [[2, failed], [1, "one"], [4, well], [3, "two"]]
+    assert await modules.run("session", FOLLOW, *overtaken) == [["one", "no", "two"], None]
+    both = [[1, "one"], [2, failed], [4, {"state": "idle", "error": "never"}], [3, "two"]]
+    assert await modules.run("session", FOLLOW, *both) == [["one", "no", "two"], "never"]
