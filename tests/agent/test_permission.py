@@ -9,6 +9,7 @@ import pytest
 from dragoman.agent.approvals import Approvals
 from dragoman.agent.tools.tool import Deed
 from dragoman.protocol import v1
+from dragoman.protocol.methods import SESSION_REQUEST_PERMISSION
 from tests.agent.running import session_in
 
 WRITE = "- - tool: {name: write_file, arguments: {path: notes.txt, content: milk}}\n- - text: done\n"
@@ -26,24 +27,23 @@ def calls(client):
     return list(merged.values())
 
 
-def pick(option_id):
-    """Answer permission requests with this option."""
+def answer_with(client, option_id, *, remember=None):
+    """Answer permission requests with this option, and with a scope if one is given; return the list of requests."""
+    asked = []
+    meta = None if remember is None else {"dragoman/remember": remember}
 
     async def answer(params, request):
-        answer.asked.append(params)
-        return v1.RequestPermissionResponse(outcome=v1.SelectedPermissionOutcome(option_id=option_id))
+        asked.append(params)
+        return v1.RequestPermissionResponse(outcome=v1.SelectedPermissionOutcome(option_id=option_id, meta=meta))
 
-    answer.asked = []
-    return answer
+    client.routes.on_request(SESSION_REQUEST_PERMISSION, answer)
+    return asked
 
 
-def answer_with(client, option_id):
-    answer = pick(option_id)
-    client.routes._requests["session/request_permission"] = (
-        client.routes._requests["session/request_permission"][0],
-        answer,
-    )
-    return answer.asked
+def write_agent_file(directory, text):
+    home = directory / ".home"
+    home.mkdir(exist_ok=True)
+    (home / "dragoman.yaml").write_text(text)
 
 
 async def set_mode(client, session_id, mode):
@@ -56,12 +56,11 @@ async def test_a_write_asks_with_its_diff_and_happens_when_allowed(tmp_path):
         [request] = client.permissions
         [diff] = request.tool_call.content
         assert (diff.path, diff.old_text, diff.new_text) == (str(tmp_path / "notes.txt"), None, "milk")
-        assert [option.option_id for option in request.options] == [
-            "allow_once",
-            "allow_session",
-            "allow_always",
-            "reject_once",
-            "reject_always",
+        assert [(option.option_id, option.kind) for option in request.options] == [
+            ("allow_once", "allow_once"),
+            ("allow_always", "allow_always"),
+            ("reject_once", "reject_once"),
+            ("reject_always", "reject_always"),
         ]
         [call] = calls(client)
         assert (call["status"], call["kind"], call["raw_input"]["path"]) == ("completed", "edit", "notes.txt")
@@ -110,12 +109,10 @@ async def test_the_mode_decides_what_asks(mode, script, asked, happened, tmp_pat
 
 
 async def test_yolo_must_be_enabled_in_the_agent_file(tmp_path):
-    home = tmp_path / ".home"
-    home.mkdir()
     async with session_in(tmp_path, COMMAND) as (client, session_id):
         with pytest.raises(Exception, match="there is no mode 'yolo'"):
             await set_mode(client, session_id, "yolo")
-    (home / "dragoman.yaml").write_text("permissions: {allow_yolo: true}\n")
+    write_agent_file(tmp_path, "permissions: {allow_yolo: true}\n")
     async with session_in(tmp_path, COMMAND) as (client, session_id):
         await set_mode(client, session_id, "yolo")
         await client.prompt(session_id, "go")
@@ -136,7 +133,6 @@ async def test_the_mode_can_change_while_a_question_waits(tmp_path):
     ("option_id", "questions", "made"),
     [
         ("allow_once", 2, True),
-        ("allow_session", 1, True),
         ("allow_always", 1, True),
         ("reject_once", 2, False),
         ("reject_always", 1, False),
@@ -152,7 +148,60 @@ async def test_an_answer_is_remembered_as_long_as_it_says(option_id, questions, 
     assert (tmp_path / "made.txt").exists() == made
 
 
+@pytest.mark.parametrize(
+    ("setting", "chosen", "questions_in_the_next_session"),
+    [
+        (None, None, 1),
+        ("session", None, 1),
+        ("project", None, 0),
+        (None, "project", 0),
+        ("project", "session", 1),
+        ("session", "for ever", 1),
+        ("project", ["session"], 0),
+    ],
+)
+async def test_always_holds_as_long_as_its_name_says_or_the_answer_chooses(
+    setting, chosen, questions_in_the_next_session, tmp_path
+):
+    write_agent_file(tmp_path, f"permissions: {{remember: {setting}}}\n" if setting else "")
+    async with session_in(tmp_path, COMMAND) as (client, session_id):
+        asked = answer_with(client, "allow_always", remember=chosen)
+        for _ in range(2):
+            await client.prompt(session_id, "go")
+        [request] = asked
+        again = answer_with(client, "reject_once")
+        await client.prompt(await client.new_session(str(tmp_path)), "go")
+        assert len(again) == questions_in_the_next_session
+    [always] = [option for option in request.options if option.kind == "allow_always"]
+    assert ("in this project" in always.name) == (setting == "project")
+    assert ("in this session" in always.name) == (setting != "project")
+
+
+async def test_the_option_always_says_which_other_scope_may_be_chosen_its_own_first(tmp_path):
+    async with session_in(tmp_path, COMMAND, decide=lambda _: "reject") as (client, session_id):
+        await client.prompt(session_id, "go")
+        [request] = client.permissions
+    [always] = [option for option in request.options if option.kind == "allow_always"]
+    assert always.meta == {
+        "dragoman/remember": [
+            {"scope": "session", "name": "Allow exactly this in this session"},
+            {"scope": "project", "name": "Always allow exactly this in this project"},
+        ]
+    }
+    assert always.name == "Allow exactly this in this session"
+
+
+async def test_a_rejection_for_good_holds_in_the_project_and_says_so(tmp_path):
+    async with session_in(tmp_path, COMMAND) as (client, session_id):
+        asked = answer_with(client, "reject_always")
+        await client.prompt(session_id, "go")
+        await client.prompt(await client.new_session(str(tmp_path)), "go")
+        [request] = asked
+    assert request.options[-1].name == "Always reject exactly this in this project"
+
+
 async def test_always_holds_in_the_next_process_and_for_exactly_that(tmp_path):
+    write_agent_file(tmp_path, "permissions: {remember: project}\n")
     async with session_in(tmp_path, COMMAND) as (client, session_id):
         answer_with(client, "allow_always")
         await client.prompt(session_id, "go")
@@ -292,3 +341,15 @@ async def test_a_persons_decision_is_in_the_log(tmp_path):
     ]
     assert (decision["optionId"], decision["allowed"]) == ("allow_once", True)
     assert decision["deed"]["what"] == str(tmp_path / "notes.txt")
+    assert "remember" not in decision
+
+
+async def test_how_long_a_decision_holds_is_in_the_log(tmp_path):
+    async with session_in(tmp_path, WRITE) as (client, session_id):
+        answer_with(client, "allow_always", remember="project")
+        await client.prompt(session_id, "go")
+    [log] = (tmp_path / ".home").glob("projects/*/*.jsonl")
+    [decision] = [
+        record["permission"] for record in map(json.loads, log.read_text().splitlines()) if "permission" in record
+    ]
+    assert (decision["optionId"], decision["remember"]) == ("allow_always", "project")

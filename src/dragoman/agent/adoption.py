@@ -40,7 +40,7 @@ async def settle_profile(session: Session) -> None:
     try:
         await session.outlet.send(call)
         answer = await _ask(session, call)
-        allowed = answer is not None and answer.startswith("allow")
+        allowed = answer in ("allow_once", "allow_always")
         if answer in ("allow_always", "reject_always"):
             await _remember(session, found.path, found.digest, allowed=allowed)
     except BaseException:

@@ -153,6 +153,8 @@ class Calls:
             "optionId": decision.option_id,
             "allowed": decision.allowed,
         }
+        if decision.remembered is not None:
+            record["remember"] = decision.remembered
         self._outlet.record("permission", msgspec.json.encode(record))
         if self._outlet.log is not None:
             await self._outlet.log.sync()

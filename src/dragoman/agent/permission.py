@@ -2,6 +2,10 @@
 
 A question that gets no answer, within the time that the agent file sets or because the client is gone, and an
 answer that makes no sense, are denials. A denial is told to the model, and the turn goes on.
+
+There is one option of each kind, because clients take two of a kind for one and the same. How long "always allow" holds
+stands in its name; `protocol/permission_options.py` has how a client may choose another scope. "Always reject" holds in
+the project.
 """
 
 import asyncio
@@ -14,22 +18,11 @@ from dragoman.agent.approvals import Approvals
 from dragoman.agent.tools.tool import Deed, PreparedCall
 from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError
 from dragoman.protocol import v1
+from dragoman.protocol.permission_options import REMEMBER_KEY, RememberScope, write_scopes
 
+Scope = Literal["session", "project"]
+"""How long an "always" of the person holds: in this session, or in all sessions of the project."""
 
-def _options(scope: str, session: str) -> list[v1.PermissionOption]:
-    return [
-        v1.PermissionOption(option_id="allow_once", name="Allow", kind="allow_once"),
-        v1.PermissionOption(option_id="allow_session", name=f"Allow in this session{session}", kind="allow_always"),
-        v1.PermissionOption(option_id="allow_always", name=f"Always allow{scope}", kind="allow_always"),
-        v1.PermissionOption(option_id="reject_once", name="Reject", kind="reject_once"),
-        v1.PermissionOption(option_id="reject_always", name=f"Always reject{scope}", kind="reject_always"),
-    ]
-
-
-OPTIONS = _options(" exactly this", "")
-
-TOOL_OPTIONS = _options(", whatever the input", ", whatever the input")
-"""For foreign tools, of which only the name and the server are remembered."""
 
 Judgement = Literal["run", "ask", "refuse"]
 Ask = Callable[[v1.ToolCallUpdate, list[v1.PermissionOption]], Awaitable[v1.RequestPermissionResponse]]
@@ -42,18 +35,27 @@ class Decision(msgspec.Struct, frozen=True):
     reason: str = ""
     asked: bool = False
     option_id: str | None = None
+    remembered: Scope | None = None
+    """How long the decision holds, if it does for more than this call."""
 
 
 class Permission:
     """Decides in one session; `mode` is looked at each time, for it can change in the middle of a turn."""
 
     def __init__(
-        self, mode: Callable[[], str], approvals: Approvals, ask: Ask, *, timeout_s: float | None = None
+        self,
+        mode: Callable[[], str],
+        approvals: Approvals,
+        ask: Ask,
+        *,
+        timeout_s: float | None = None,
+        remember: Scope = "session",
     ) -> None:
         self._mode = mode
         self._approvals = approvals
         self._ask = ask
         self._timeout_s = timeout_s
+        self._remember: Scope = remember
 
     async def decide(self, call_id: str, call: PreparedCall, raw_input: dict[str, Any]) -> Decision:
         """Decide on a call, asking the person where that is theirs to say."""
@@ -71,7 +73,7 @@ class Permission:
         )
         try:
             async with asyncio.timeout(self._timeout_s):
-                answer = await self._ask(request, TOOL_OPTIONS if _is_foreign(call) else OPTIONS)
+                answer = await self._ask(request, _options(call, self._remember))
         except TimeoutError:
             return Decision(allowed=False, reason="nobody answered in time, so it was not allowed", asked=True)
         except (ConnectionClosed, RemoteError, InvalidResult):
@@ -97,19 +99,48 @@ class Permission:
         if not isinstance(outcome, v1.SelectedPermissionOutcome):
             return Decision(allowed=False, reason="the question was dismissed, so it was not allowed", asked=True)
         option = outcome.option_id
-        if call.deed is not None:
-            match option:
-                case "allow_session":
-                    self._approvals.keep_for_session(call.deed, "allow")
-                case "allow_always":
-                    await asyncio.to_thread(self._approvals.keep_for_good, call.deed, "allow")
-                case "reject_always":
-                    await asyncio.to_thread(self._approvals.keep_for_good, call.deed, "reject")
-                case _:
-                    pass
-        if option in ("allow_once", "allow_session", "allow_always"):
-            return Decision(allowed=True, asked=True, option_id=option)
-        return Decision(allowed=False, reason="the person declined", asked=True, option_id=option)
+        if option not in ("allow_once", "allow_always"):
+            remembered = await self._keep(call, "reject", "project") if option == "reject_always" else None
+            return Decision(
+                allowed=False, reason="the person declined", asked=True, option_id=option, remembered=remembered
+            )
+        remembered = None
+        if option == "allow_always":
+            remembered = await self._keep(call, "allow", _chosen_scope(outcome) or self._remember)
+        return Decision(allowed=True, asked=True, option_id=option, remembered=remembered)
+
+    async def _keep(self, call: PreparedCall, verdict: Literal["allow", "reject"], scope: Scope) -> Scope | None:
+        if call.deed is None:
+            return None
+        if scope == "session":
+            self._approvals.keep_for_session(call.deed, verdict)
+        else:
+            await asyncio.to_thread(self._approvals.keep_for_good, call.deed, verdict)
+        return scope
+
+
+def _options(call: PreparedCall, remember: Scope) -> list[v1.PermissionOption]:
+    """Return at most one option of each kind; of foreign tools only the name and the server are remembered."""
+    what, rest = ("this tool", ", whatever the input") if _is_foreign(call) else ("exactly this", "")
+    scopes = [
+        RememberScope("session", f"Allow {what} in this session{rest}"),
+        RememberScope("project", f"Always allow {what} in this project{rest}"),
+    ]
+    scopes.sort(key=lambda each: each.scope != remember)
+    reject = f"Always reject {what} in this project{rest}"
+    return [
+        v1.PermissionOption(option_id="allow_once", name="Allow", kind="allow_once"),
+        v1.PermissionOption(
+            option_id="allow_always", name=scopes[0].name, kind="allow_always", meta=write_scopes(scopes)
+        ),
+        v1.PermissionOption(option_id="reject_once", name="Reject", kind="reject_once"),
+        v1.PermissionOption(option_id="reject_always", name=reject, kind="reject_always"),
+    ]
+
+
+def _chosen_scope(outcome: v1.SelectedPermissionOutcome) -> Scope | None:
+    scope = (outcome.meta or {}).get(REMEMBER_KEY)
+    return scope if scope in ("session", "project") else None
 
 
 def _is_foreign(call: PreparedCall) -> bool:

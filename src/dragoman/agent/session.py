@@ -129,11 +129,13 @@ class Session:
 
     def permission(self) -> Permission:
         """Return what decides on their calls."""
+        permissions = self.profile.permissions
         return Permission(
             lambda: self.settings.mode,
             self._approvals,
             self.ask_permission,
-            timeout_s=self.profile.permissions.timeout_s,
+            timeout_s=permissions.timeout_s,
+            remember=permissions.remember,
         )
 
     async def ask_permission(

@@ -145,12 +145,13 @@ def test_a_named_file_is_believed(places, tmp_path):
         ("permissions: {mode: code}", "", ["It would let edits inside the project run without asking (mode code)."]),
         ("", "permissions: {mode: plan}", ["It would begin in the mode ask: reads run, everything else asks."]),
         (
-            "permissions: {mode: yolo, allow_yolo: true, ask_outside_reads: true, timeout_s: 5}",
+            "permissions: {mode: yolo, allow_yolo: true, ask_outside_reads: true, remember: project, timeout_s: 5}",
             "",
             [
                 "It would let everything run without asking (mode yolo).",
                 "It would let the mode yolo be chosen, in which everything runs without asking.",
                 "Reading files outside the project would be asked for.",
+                "What you always allow would hold in all sessions of the project.",
                 "A question for permission would wait 5 s for an answer.",
             ],
         ),

@@ -85,7 +85,7 @@ async def test_a_tool_named_like_the_models_use_does_not_open_it(place):
     tool = {"name": "sampling", "does": {"sample": SAMPLE}}
     replies = [call("one__sampling"), text("Green."), text()]
     async with talking(place, *replies, servers=[stdio(tools=[tool])]) as (talk, _):
-        asked = pick(talk.client, "allow_session")
+        asked = pick(talk.client, "allow_always")
         await talk.ask()
         assert [each.tool_call.title for each in asked] == ["one: sampling", "one asks the model"]
 

@@ -66,7 +66,7 @@ async def test_an_answer_for_good_binds_to_the_server_itself_and_the_tool(place,
     server, tool, count = OTHERS[which]
     async with connected(place, call("one__echo"), text(), call(tool), text()) as (client, _):
         talk = await begin(client, place[0], stdio("one"))
-        pick(client, "allow_always")
+        pick(client, "allow_always", remember="project")
         await talk.ask()
         await talk.resume(server)
         await talk.until("ready")
@@ -78,9 +78,9 @@ async def test_an_answer_for_good_binds_to_the_server_itself_and_the_tool(place,
 
 async def test_an_answer_for_good_holds_in_the_next_session_and_one_for_a_session_does_not(place):
     async with connected(place, call("one__echo", text="hi"), text()) as (client, _):
-        for option, then in (("allow_session", 1), ("allow_always", 0)):
+        for scope, then in (("session", 1), ("project", 0)):
             first, second = [await begin(client, place[0], stdio()) for _ in range(2)]
-            pick(client, option)
+            pick(client, "allow_always", remember=scope)
             await first.ask()
             again = pick(client, "reject_once")
             assert said((await first.ask()).call) == "hi"

@@ -101,7 +101,7 @@ async def test_no_call_tells_a_secret(place, caplog, monkeypatch):
 async def test_an_answer_for_good_keeps_no_secret(place):
     async with connected(place, call("one__echo"), [{"text": "done"}]) as (client, _):
         talk = await begin(client, place[0], stdio(env={"TOKEN": CANARY}))
-        pick(client, "allow_always")
+        pick(client, "allow_always", remember="project")
         await talk.ask()
     assert list((place[1] / "permissions").iterdir())
     assert files_with_canary(*place) == []

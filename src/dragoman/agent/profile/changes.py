@@ -108,6 +108,9 @@ def _permissions(permissions: Permissions, other: Permissions) -> Iterator[str]:
     if permissions.ask_outside_reads != other.ask_outside_reads:
         what = "asked for" if permissions.ask_outside_reads else "refused"
         yield f"Reading files outside the project would be {what}."
+    if permissions.remember != other.remember:
+        scope = "in all sessions of the project" if permissions.remember == "project" else "in one session only"
+        yield f"What you always allow would hold {scope}."
     if permissions.timeout_s != other.timeout_s:
         wait = "for ever" if permissions.timeout_s is None else f"{permissions.timeout_s:g} s"
         yield f"A question for permission would wait {wait} for an answer."

@@ -24,6 +24,13 @@ class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ask_outside_reads: Annotated[
         bool, Meta(description="Whether reading a file outside the project asks, instead of being refused.")
     ] = False
+    remember: Annotated[
+        Literal["session", "project"],
+        Meta(
+            description='How long the option "always" of a permission request holds. '
+            "session: until the session ends. project: in all sessions of the project."
+        ),
+    ] = "session"
     timeout_s: Annotated[
         Annotated[float, Meta(gt=0)] | None,
         Meta(description="Seconds after which a question without an answer counts as no; null waits for ever."),
