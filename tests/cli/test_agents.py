@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -137,6 +138,14 @@ def test_a_command_counts_before_a_name_and_so_do_several_words(home):
     done = run("run", "hi", "--", "mine", "more")
     assert "named" not in done.stdout
     assert done.returncode != 0
+
+
+def test_a_whole_command_in_quotes_is_split_into_its_words(home):
+    command = [sys.executable, "-m", "dragoman.testing", dump_turns([[steps.Say("quoted")]])]
+    assert run("run", "hi", "--", shlex.join(command)).stdout == "quoted\n"
+    done = run("run", "hi", "--", "no-such-agent 'a")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "cannot start no-such-agent: the command cannot be split into words" in done.stderr
 
 
 def test_an_own_agent_counts_before_one_of_the_registry(home):

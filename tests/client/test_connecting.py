@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shlex
 import sys
 
 import msgspec
@@ -115,6 +116,23 @@ async def test_what_a_client_provides_is_advertised_and_answered():
 
 async def test_a_missing_command_is_named():
     assert "no-such-agent" in str(await failure_of(["no-such-agent"], CommandNotFound))
+
+
+async def test_a_command_may_be_a_string_that_is_split_as_a_shell_does():
+    async with agent_of(shlex.join(scripted([steps.Say("it's me")]))) as agent:
+        assert await (await agent.new_session("/")).ask("go") == "it's me"
+
+
+@pytest.mark.parametrize("command", ["", "  ", [], [""]])
+async def test_a_command_without_a_word_is_refused_in_words(command):
+    error = await failure_of(command, StartError)
+    assert str(error) == "cannot start '': the command is empty; name the program to start"
+
+
+async def test_a_string_whose_quote_is_open_is_refused_without_its_arguments():
+    error = await failure_of("agent --key 'secret", StartError)
+    assert str(error).startswith("cannot start agent: the command cannot be split into words (No closing quotation)")
+    assert "secret" not in str(error)
 
 
 async def test_a_command_that_cannot_be_run_says_why(tmp_path):

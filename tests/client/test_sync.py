@@ -1,6 +1,7 @@
 """The client without `async`."""
 
 import asyncio
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,6 +20,11 @@ def test_events_are_read_with_for():
         session = agent.new_session("/")
         assert text(session.prompt("go")) == "a b"
         assert session.ask("again") == "a b"
+
+
+def test_a_command_may_be_a_string():
+    with connect_sync(shlex.join(scripted([steps.Say("hello")]))) as agent:
+        assert agent.new_session("/").ask("go") == "hello"
 
 
 def test_leaving_the_loop_cancels_the_turn():

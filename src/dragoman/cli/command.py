@@ -16,8 +16,9 @@ USAGE_ERROR = 2
 def split_command(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     """Cut a command line at its first `--`: our own arguments, and the agent's command (ours when there is none).
 
-    A single word that is no command may be the name of an agent. What its entry has for the environment goes into ours,
-    which the agent inherits. Ends the process when the agent is known and cannot be started.
+    A single word that is no command may be the name of an agent, or a whole command in quotes. What the agent's entry
+    has for the environment goes into ours, which the agent inherits. Ends the process when the agent is known and
+    cannot be started, or the quoted command cannot be split.
     """
     arguments = list(argv)
     if "--" not in arguments:
@@ -31,10 +32,11 @@ def split_command(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _by_name(name: str) -> list[str]:
     from dragoman.cli.agent_names import known_agents
+    from dragoman.client.launch import split_words
 
     try:
         agent = known_agents(home()).get(name)
-        command = [name] if agent is None else agent.require_command()
+        command = list(split_words(name)) if agent is None else agent.require_command()
     except DragomanError as error:
         print(f"dragoman: {error}", file=sys.stderr)
         raise SystemExit(USAGE_ERROR) from None

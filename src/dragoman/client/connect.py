@@ -10,6 +10,7 @@ from dragoman.client.check import StrPath
 from dragoman.client.elicitation import Elicit
 from dragoman.client.greeting import Greeting, Watch
 from dragoman.client.introduction import START_TIMEOUT_S, Counter, Provision
+from dragoman.client.launch import split_words
 from dragoman.client.policy import Policy, deny_all
 from dragoman.client.problem import ConnectFailed, NotAnAgent, StartTimeout
 from dragoman.errors import ConnectionClosed, ProcessDied
@@ -20,7 +21,7 @@ from dragoman.wire import StdioTransport
 
 @asynccontextmanager
 async def connect(
-    command: Sequence[str],
+    command: str | Sequence[str],
     *,
     cwd: StrPath | None = None,
     env: Mapping[str, str] | None = None,
@@ -36,6 +37,7 @@ async def connect(
 ) -> AsyncGenerator[RemoteAgent]:
     """Start an agent and agree with it on how to talk; leaving stops the agent and all that it started.
 
+    `command` is a list of words, or a string that is split as a shell splits it; no shell runs it.
     An agent is the user's own program and needs their keys and settings: it inherits the whole environment, and `env`
     comes on top. `policy` decides what it may do; without one it may do nothing that it asks for. `files` and
     `terminals` let it read or write files, and run commands, through us. `elicit` is asked what it wants to know from
@@ -46,15 +48,16 @@ async def connect(
     Raises CommandNotFound or StartError when there is nothing to start, NotAnAgent when it does not speak ACP,
     StartTimeout, WrongVersion, and NeedsLogin when it wants a login before anything else.
     """
+    words = split_words(command)
     async with AsyncExitStack() as stack:
         counter = Counter(policy or deny_all(), elicit, stack)
         counter.provide(files, terminals)
         watches: list[Watch] = [] if watch is None else [watch]
         if record is not None:
-            watches.append(stack.enter_context(Recorder(record, *command[:1])))
+            watches.append(stack.enter_context(Recorder(record, *words[:1])))
         supervisor = await stack.enter_async_context(Supervisor())
         directory = None if cwd is None else os.fspath(cwd)
-        child = await supervisor.start(command, cwd=directory, env=env, inherit=EVERYTHING, on_stderr=on_stderr)
+        child = await supervisor.start(words, cwd=directory, env=env, inherit=EVERYTHING, on_stderr=on_stderr)
         greeting = Greeting(StdioTransport(*child.take_stdio(), explain_end=child.death), watches)
         yield await counter.introduce(greeting, _Started(child, greeting), name, start_timeout_s)
 

@@ -89,7 +89,7 @@ class _Loop:
 
 @contextmanager
 def connect_sync(
-    command: Sequence[str],
+    command: str | Sequence[str],
     *,
     cwd: StrPath | None = None,
     env: Mapping[str, str] | None = None,
