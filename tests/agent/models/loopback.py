@@ -198,10 +198,12 @@ class Anthropic:
         for place, (kind, *rest) in enumerate(pieces):
             events += getattr(self, kind)(place, *rest)
         if end == "done":
-            delta = {"stop_reason": self.finishes[finish], "stop_sequence": None}
-            events.append(self.event("message_delta", delta=delta, usage={"output_tokens": usage[1]}))
-            events.append(self.event("message_stop"))
+            events += [self.ending(finish, usage[1]), self.event("message_stop")]
         return Stream(events, end)
+
+    def ending(self, finish, output_tokens):
+        delta = {"stop_reason": self.finishes[finish], "stop_sequence": None}
+        return self.event("message_delta", delta=delta, usage={"output_tokens": output_tokens})
 
     def event(self, kind, **fields):
         return sse({"type": kind, **fields}, kind)

@@ -3,13 +3,14 @@ from contextlib import aclosing
 
 import pytest
 
+from dragoman.agent.models.message import ToolUse
 from dragoman.agent.models.model import ModelRequest, Retry, Text
 from dragoman.agent.models.provider import Patience
 from dragoman.agent.models.provider_errors import Again
 from dragoman.agent.models.provider_options import RetryPolicy
 from dragoman.errors import ContextOverflow, MissingKey, ModelFailure
 from tests.agent.models.asking import AT_ONCE, asked, only, parts_of, prompt, text_of
-from tests.agent.models.loopback import Anthropic, Chat, Google, Refusal, Responses, Stream
+from tests.agent.models.loopback import Anthropic, Chat, Google, Refusal, Responses, Stream, sse
 
 WIRES = [Chat(), Anthropic(), Responses(), Google()]
 every_format = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: type(wire).__name__)
@@ -75,13 +76,69 @@ async def test_garbage_in_the_stream_is_asked_about_again(wire, garbage):
     assert "unreadable" in only(Retry, parts)[0].reason
 
 
-async def test_a_message_that_has_no_end_is_asked_for_again():
-    wire = Anthropic()
-    endless = Stream(wire.reply(("text", "Half of "), end="drop").events)
-    async with asked(wire, endless, wire.reply(("text", "All of it"))) as (_, model):
+BROKEN_OFF = [
+    ("text", "Half of "),
+    ("thought", "Let me "),
+    ("call", "c1", "look", '{"path": "a"}'),
+]
+
+
+def without_end(wire, *pieces, last=()):
+    """A reply that is never said to be complete, on a connection that ends well."""
+    return Stream([*wire.reply(*pieces, end="drop").events, *last])
+
+
+@every_format
+@pytest.mark.parametrize("piece", BROKEN_OFF, ids=lambda piece: piece[0])
+async def test_a_stream_that_ends_well_without_the_end_of_the_reply_is_asked_for_again(wire, piece):
+    async with asked(wire, without_end(wire, piece), wire.reply(("text", "All of it"))) as (_, model):
         parts = await parts_of(model)
     assert text_of(parts) == "All of it"
+    [retry] = only(Retry, parts)
+    assert "broke off" in retry.reason
+
+
+async def test_a_stream_that_ends_in_the_middle_of_a_call_is_asked_for_again():
+    wire = Chat()
+    begun = without_end(wire, ("call", "c1", "look", '{"pa'))
+    async with asked(wire, begun, wire.reply(("text", "All of it"))) as (_, model):
+        parts = await parts_of(model)
     assert "broke off" in only(Retry, parts)[0].reason
+    assert only(ToolUse, parts) == []
+
+
+@every_format
+async def test_replies_that_never_come_to_an_end_are_a_failure(wire):
+    async with asked(wire, without_end(wire, ("text", "Half of "))) as (provider, model):
+        with pytest.raises(ModelFailure, match="broke off its answer; gave up after 3 tries"):
+            await parts_of(model)
+    assert len(provider.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("wire", "last"),
+    [
+        (Chat(), [Chat().chunk({}, "stop")]),
+        (Chat(), [sse("[DONE]")]),
+        (Chat(), [b"data:[DONE]\r\n\r\n"]),
+        (Chat(), [b"data: [DO", b"NE]\n\n"]),
+        (Anthropic(), [Anthropic().ending("stop", 7)]),
+    ],
+    ids=["chat-reason-alone", "chat-done-alone", "chat-done-in-crlf", "chat-done-in-pieces", "anthropic-reason-alone"],
+)
+async def test_one_of_two_marks_of_the_end_is_enough(wire, last):
+    async with asked(wire, without_end(wire, ("text", "Hi"), last=last)) as (provider, model):
+        parts = await parts_of(model)
+    assert text_of(parts) == "Hi"
+    assert len(provider.requests) == 1
+
+
+async def test_words_that_look_like_the_mark_of_the_end_are_none():
+    wire = Chat()
+    quoted = without_end(wire, ("text", "It ends with\ndata: [DONE]"))
+    async with asked(wire, quoted, wire.reply(("text", "Hi"))) as (_, model):
+        parts = await parts_of(model)
+    assert text_of(parts) == "Hi"
 
 
 async def test_silence_counts_as_a_dropped_connection():

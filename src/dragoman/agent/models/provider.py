@@ -157,7 +157,8 @@ class ProviderConversation:
                     async for event in stream:
                         for part in reader.take(event):
                             yield part
-                    for part in reader.finish(stream.get()):
+                    response = stream.get()
+                    for part in reader.finish(response, ended=link.has_ended(response)):
                         yield part
             except Exception as error:  # noqa: BLE001 -- the edge to a foreign library, translated once and here
                 trouble = link.explainer.explain(error)

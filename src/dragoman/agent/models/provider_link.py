@@ -6,13 +6,21 @@ This module and those it imports pull in the model library; nothing may import i
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncGenerator
+import re
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, cast
 
-from httpx2 import AsyncClient, Response
+from httpx2 import AsyncByteStream, AsyncClient, Response, Timeout
 from pydantic_ai.direct import model_request_stream
-from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse, infer_model
+from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import (
+    Model,
+    ModelRequestParameters,
+    StreamedResponse,
+    create_async_httpx2_client,
+    infer_model,
+)
 from pydantic_ai.providers import infer_provider_class
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
@@ -29,6 +37,9 @@ from dragoman.errors import ModelFailure
 NO_KEY = "none"
 """What is sent for a key to an address of one's own that was given none: the libraries insist on one."""
 
+CONNECT_S = 5.0
+"""How long a connection may take to be made; a provider that is there answers in a fraction of it."""
+
 _TALKATIVE = ("anthropic", "openai", "groq", "google_genai", "httpx", "httpx2", "httpcore", "httpcore2")
 """Loggers that write whole requests at DEBUG: prompts, and headers that may be keys."""
 
@@ -42,7 +53,7 @@ class Link:
     def __init__(self, name: ModelName, options: ProviderOptions, key: str | None) -> None:
         self._options = options
         self._client = _make_client(name, options.silence_s)
-        self._replies: dict[asyncio.Task[Any] | None, list[Response]] = {}
+        self._replies: dict[asyncio.Task[Any] | None, list[tuple[Response, _Body]]] = {}
         if self._client is not None:
             self._client.event_hooks["response"].append(self._note)
         self._model = _make_model(name, options, key, self._client)
@@ -72,8 +83,20 @@ class Link:
             async with self._open(request) as stream:
                 yield stream
         finally:
-            for reply in self._replies.pop(asyncio.current_task(), []):
+            for reply, _ in self._replies.pop(asyncio.current_task(), []):
                 await reply.aclose()
+
+    def has_ended(self, response: ModelResponse) -> bool:
+        """Whether the provider said that this reply, which `ask` is still open for, is complete.
+
+        The library says `stop` for a chat completion that gave no reason, because some servers never give one. Those
+        send [DONE]; a stream with neither was cut off on its way.
+        """
+        if "finish_reason" in (response.provider_details or {}) or response.finish_reason == "content_filter":
+            return True
+        if not _speaks_chat(self._model):
+            return response.finish_reason is not None
+        return any(body.is_done for _, body in self._replies.get(asyncio.current_task(), []))
 
     async def close(self) -> None:
         """Close the HTTP client with all its connections."""
@@ -84,7 +107,8 @@ class Link:
             await self._client.aclose()
 
     async def _note(self, reply: Response) -> None:
-        self._replies.setdefault(asyncio.current_task(), []).append(reply)
+        reply.stream = body = _Body(cast("AsyncByteStream", reply.stream))
+        self._replies.setdefault(asyncio.current_task(), []).append((reply, body))
 
     def _open(self, request: model.ModelRequest) -> AbstractAsyncContextManager[StreamedResponse]:
         tools = [
@@ -129,15 +153,52 @@ _FLAGS = {
 _THINKING: dict[str, Any] = {"off": False}
 
 
+class _Body(AsyncByteStream):
+    """The body of a reply, which knows its last bytes."""
+
+    _DONE = re.compile(rb"^data: ?\[DONE\]", re.MULTILINE)
+    _KEPT = 64
+
+    def __init__(self, stream: AsyncByteStream) -> None:
+        self._stream = stream
+        self._last = b""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._stream:
+            self._last = (self._last + piece)[-self._KEPT :]
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it ended with the mark of OpenAI's chat format; no JSON can hold it, as it begins a line."""
+        return self._DONE.search(self._last) is not None
+
+
 def _make_client(name: ModelName, silence_s: float) -> AsyncClient | None:
-    """Google's library leaves a reply that is not read on to the garbage collector: its client is ours, to hang up."""
-    return AsyncClient(timeout=silence_s) if name.kind == "google" else None
+    """Return a client of our own where the library's would not do.
+
+    Google's library leaves a reply that is not read on to the garbage collector, and OpenAI's does not tell whether
+    [DONE] came: that is read from the body, which therefore must not be compressed.
+    """
+    if name.kind != "google" and name.provider.package != "openai":
+        return None
+    client = create_async_httpx2_client(timeout=Timeout(silence_s, connect=CONNECT_S))
+    client.headers["accept-encoding"] = "identity"
+    return client
+
+
+def _speaks_chat(library_model: Model) -> bool:
+    """Whether it speaks OpenAI's chat format; the class is not imported, as its library need not be installed."""
+    return any(parent.__name__ == "OpenAIChatModel" for parent in type(library_model).__mro__)
 
 
 def _make_model(name: ModelName, options: ProviderOptions, key: str | None, client: AsyncClient | None) -> Model:
     base_url = options.base_url or (None if leads_elsewhere(name.provider) else name.provider.base_url)
     if options.base_url is not None and name.provider.openai_like and name.kind != "ollama":
-        return _make_compatible(name, options.base_url, key)
+        return _make_compatible(name, options.base_url, key, client)
     provider_class = infer_provider_class(name.kind)
     wanted = {
         "api_key": key or (NO_KEY if options.base_url else None),
@@ -153,12 +214,14 @@ def _make_model(name: ModelName, options: ProviderOptions, key: str | None, clie
     return infer_model(str(name), provider_factory=lambda _: provider)
 
 
-def _make_compatible(name: ModelName, base_url: str, key: str | None) -> Model:
+def _make_compatible(name: ModelName, base_url: str, key: str | None, client: AsyncClient | None) -> Model:
     """An address of one's own speaks OpenAI's format, but is not OpenAI: it gets neither its key nor its prices."""
     from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-    provider = OpenAICompatibleProvider(f"{name.kind}-compatible", base_url=base_url, api_key=key or NO_KEY)
+    provider = OpenAICompatibleProvider(
+        f"{name.kind}-compatible", base_url=base_url, api_key=key or NO_KEY, http_client=client
+    )
     model_class = OpenAIResponsesModel if name.kind == "openai-responses" else OpenAIChatModel
     return model_class(name.model, provider=provider)
 

@@ -54,9 +54,9 @@ class ReplyReader:
             return self._whole(event.part)
         return ()
 
-    def finish(self, response: ModelResponse) -> Iterable[Part]:
+    def finish(self, response: ModelResponse, *, ended: bool) -> Iterable[Part]:
         """Return what is left to say when the stream is over; raises BrokenOff when it ended too early."""
-        if response.finish_reason == "error" or not _has_ended(response):
+        if response.finish_reason == "error" or not ended:
             raise BrokenOff
         for part in response.parts:
             if isinstance(part, ToolCallPart) and part.tool_call_id not in self._done:
@@ -110,11 +110,6 @@ def _read_arguments(arguments: str | dict[str, Any] | None) -> tuple[dict[str, A
     if not isinstance(value, dict):
         return {}, f"the arguments are not a JSON object: {shown}; call the tool again with a JSON object"
     return cast("dict[str, Any]", value), None
-
-
-def _has_ended(response: ModelResponse) -> bool:
-    """Whether the provider said that it is done, if only for a reason that the library has no name for."""
-    return response.finish_reason is not None or "finish_reason" in (response.provider_details or {})
 
 
 def _usage(response: ModelResponse) -> Iterable[Usage]:
