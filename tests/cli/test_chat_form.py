@@ -3,10 +3,12 @@
 import pytest
 
 from dragoman.cli.chatting.form import fill_in
-from dragoman.cli.chatting.question import find_choices, question_rows
+from dragoman.cli.chatting.question import question_rows
 from dragoman.cli.chatting.styled import plain
+from dragoman.cli.permission_choice import find_choices, find_refusal
 from dragoman.client import Decision, Elicitation, Foreign, Question, Read, Run, Several, ToolCallState, Write, decline
 from dragoman.protocol import v1
+from dragoman.protocol.permission_options import RememberScope, write_scopes
 
 SCHEMA = v1.ElicitationSchema(
     properties={
@@ -78,7 +80,36 @@ def test_the_options_of_the_agent_have_letters_and_numbers():
     kinds = ("allow_once", "allow_always", "allow_always", "reject_once", "reject_always")
     choices = find_choices(question(Run("ls"), given=options(*kinds)))
     assert [choice.keys for choice in choices] == ["y1", "a2", "3", "n4", "d5"]
-    assert choices[3].decision == Decision("deny", "reject_once", "a person said so")
+    assert choices[3].decision == Decision("deny", "reject_once")
+
+
+def test_the_key_y_is_the_option_that_allows_once_and_escape_the_one_that_rejects_once():
+    asked = question(Run("ls"), given=options("allow_always", "reject_always", "allow_once", "reject_once"))
+    choices = find_choices(asked)
+    assert [choice.keys for choice in choices] == ["a1", "d2", "y3", "n4"]
+    assert find_refusal(asked, choices).decision.option_id == "reject_once"
+
+
+def test_without_an_option_that_allows_once_there_is_no_key_y():
+    choices = find_choices(question(Run("ls"), given=options("allow_always", "reject_always")))
+    assert [choice.keys for choice in choices] == ["a1", "d2"]
+
+
+def test_each_scope_of_an_always_is_a_choice():
+    scopes = write_scopes([RememberScope("session", "Here"), RememberScope("project", "In the \x1b[1mproject")])
+    always = v1.PermissionOption(option_id="a", name="Here", kind="allow_always", meta=scopes)
+    choices = find_choices(question(Run("ls"), given=(always, *options("reject_once"))))
+    assert [(choice.keys, choice.name) for choice in choices] == [
+        ("a1", "Here"),
+        ("2", "In the project"),
+        ("n3", "reject_once"),
+    ]
+    assert [choice.decision.remember for choice in choices] == ["session", "project", None]
+
+
+def test_only_the_first_nine_choices_have_a_number():
+    choices = find_choices(question(Run("ls"), given=options(*["allow_always"] * 11, "reject_once")))
+    assert [choice.keys for choice in choices[7:]] == ["8", "9", "", "", "n"]
 
 
 def test_there_is_always_a_way_to_say_no():

@@ -87,11 +87,12 @@ ANSWER = '"outcome": {{"optionId": "{}", "outcome": "selected"}}'
 
 
 @pytest.mark.parametrize(
-    ("key", "option", "code"), [("y", "o", 0), ("n", "n", 6), ("a", "f", 0), (CTRL_D, "n", 6), ("zY", "o", 0)]
+    ("key", "option", "code"),
+    [("y", "o", 0), ("n", "n", 6), ("a", "f", 0), ("1", "f", 0), ("d", "x", 6), (CTRL_D, "n", 6), ("zY", "o", 0)],
 )
 def test_a_key_answers_the_question(key, option, code):
     terminal = Terminal("go", "--", *raw_question({"title": "Publish"}, ALWAYS, ONCE, NEVER, NO))
-    terminal.wait_for("[y] yes  [n] no  [a] Allow for good: ")
+    terminal.wait_for("[a/1] Allow for good  [y/2] Allow  [d/3] Never  [n/4] Reject: ")
     assert "May it? Publish\n" in terminal.shown
     terminal.type(key)
     assert terminal.finish() == code
@@ -101,15 +102,34 @@ def test_a_key_answers_the_question(key, option, code):
 
 def test_always_is_no_answer_where_the_agent_does_not_offer_it():
     terminal = Terminal("go", "--", *raw_question({"title": "Publish"}, ONCE, NO))
-    terminal.wait_for("[y] yes  [n] no: ")
+    terminal.wait_for("[y/1] Allow  [n/2] Reject: ")
     terminal.type("an")
     assert terminal.finish() == 6
+
+
+def test_yes_is_no_answer_where_the_agent_offers_only_an_always():
+    terminal = Terminal("go", "--", *raw_question({"title": "Publish"}, ALWAYS, NO))
+    terminal.wait_for("[a/1] Allow for good  [n/2] Reject: ")
+    terminal.type("yn")
+    assert terminal.finish() == 6
+
+
+def test_how_long_our_agents_always_holds_can_be_chosen(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n")
+    terminal = Terminal("replace one by two in a.txt", cwd=tmp_path)
+    terminal.wait_for("[3] Always allow exactly this in this project\n")
+    assert "[a/2] Allow exactly this in this session\n" in terminal.shown
+    terminal.type("3")
+    assert terminal.finish() == 0
+    again = Terminal("replace two by one in a.txt", cwd=tmp_path)
+    assert again.finish() == 0
+    assert "May it?" not in again.shown
 
 
 def test_the_whole_command_is_shown_and_nothing_in_it_hides():
     command = "echo one\nrm -rf build\x1b[2K\rls"
     terminal = Terminal("go", "--", *raw_question({"title": "List", "rawInput": {"command": command}}, ONCE, NO))
-    terminal.wait_for("[n] no: ")
+    terminal.wait_for("Reject: ")
     assert "  $ echo one\n  $ rm -rf build\N{REPLACEMENT CHARACTER}[2K\N{REPLACEMENT CHARACTER}ls\n" in terminal.shown
     terminal.type("n")
     terminal.finish()
@@ -118,7 +138,7 @@ def test_the_whole_command_is_shown_and_nothing_in_it_hides():
 def test_the_whole_diff_is_shown(tmp_path):
     (tmp_path / "a.txt").write_text("one\n")
     terminal = Terminal("replace one by two in a.txt", cwd=tmp_path)
-    terminal.wait_for("[n] no")
+    terminal.wait_for("Reject")
     assert f"  writes {tmp_path}/a.txt\n" in terminal.shown
     assert "\x1b[31m-one\x1b[0m\n" in terminal.shown
     assert "\x1b[32m+two\x1b[0m\n" in terminal.shown
@@ -129,7 +149,7 @@ def test_the_whole_diff_is_shown(tmp_path):
 
 def test_what_no_rule_speaks_of_is_asked(tmp_path):
     terminal = Terminal("write hello into a.txt", "--policy", "allow:write:*.md", cwd=tmp_path)
-    terminal.wait_for("[n] no")
+    terminal.wait_for("Reject")
     terminal.type("y")
     assert terminal.finish() == 0
     assert (tmp_path / "a.txt").exists()
@@ -161,7 +181,7 @@ def test_ctrl_c_cancels_the_turn_and_waits_for_its_end():
 
 def test_ctrl_c_at_a_question_cancels_it_and_gives_the_terminal_back():
     terminal = Terminal("go", "--", *scripted(steps.AskPermission()))
-    terminal.wait_for("[n] no: ")
+    terminal.wait_for("Reject: ")
     terminal.type(CTRL_C)
     assert terminal.finish() == 5
     assert "outcome: cancelled" in terminal.shown

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dragoman.client import Asked, Decision
+from dragoman.client import Asked, Decision, allow_all
 from dragoman.client.elicitation import accept
 from tests.client.driving import END, raw, read, session_with, text
 
@@ -31,9 +31,13 @@ class Says:
         return self._decision
 
 
+async def events_of(policy, ask=ASK):
+    async with session_with(raw({}, [CALL, ask, {"hear": "answer"}, END]), policy=policy) as session:
+        return await read(session.prompt("go"))
+
+
 async def answer_to(policy):
-    async with session_with(raw({}, [CALL, ASK, {"hear": "answer"}, END]), policy=policy) as session:
-        events = await read(session.prompt("go"))
+    events = await events_of(policy)
     assert sum(isinstance(event, Asked) for event in events) == 1
     return json.loads(text(events))["result"]["outcome"]
 
@@ -53,6 +57,15 @@ async def answer_to(policy):
 async def test_a_decision_selects_an_option_that_fits_it(decision, option):
     policy = None if decision is None else Says(decision)
     assert await answer_to(policy) == {"outcome": "selected", "optionId": option}
+
+
+async def test_a_yes_that_the_agent_offers_only_for_good_is_told_as_a_denial(caplog):
+    options = [OPTIONS[0], OPTIONS[3]]
+    events = await events_of(allow_all(), {**ASK, "params": {**PARAMS, "options": options}})
+    [asked] = [event for event in events if isinstance(event, Asked)]
+    assert (asked.decision.verdict, "no option that allows it once" in asked.decision.reason) == ("deny", True)
+    assert json.loads(text(events))["result"]["outcome"]["optionId"] == "not-now"
+    assert "Dig was denied" in caplog.text
 
 
 async def test_a_question_has_all_that_is_known_of_the_call():

@@ -12,6 +12,7 @@ from dragoman.client.rule import BadRule, Rule, parse_rule
 from dragoman.client.tool_call import ToolCallState
 from dragoman.errors import InvalidParams
 from dragoman.protocol import v1
+from dragoman.protocol.permission_options import RememberScope, write_scopes
 from tests.client.driving import END, raw, read, session_with, text
 from tests.client.grounds import OPTIONS, diff, located, question_about, question_of, verdict
 
@@ -428,11 +429,23 @@ def selected(option_id):
     return v1.SelectedPermissionOutcome(option_id=option_id)
 
 
-def test_the_option_that_binds_least_is_chosen():
+def test_a_yes_is_the_option_that_allows_once_and_never_one_that_binds_for_longer():
     assert choose_outcome(Decision("allow"), OPTIONS) == selected("yes")
+    assert choose_outcome(Decision("allow"), [OPTIONS[0], OPTIONS[3]]) == selected("no")
+
+
+def test_a_no_is_the_option_that_rejects_once_and_the_other_where_there_is_none():
     assert choose_outcome(Decision("deny"), OPTIONS) == selected("no")
-    assert choose_outcome(Decision("allow"), OPTIONS[:1]) == selected("always")
     assert choose_outcome(Decision("deny"), OPTIONS[:3]) == selected("never")
+
+
+@pytest.mark.parametrize(("remember", "meta"), [("project", {"dragoman/remember": "project"}), ("month", None)])
+def test_the_scope_that_was_chosen_is_told_to_an_agent_that_offers_it(remember, meta):
+    scopes = write_scopes([RememberScope("session", "Here"), RememberScope("project", "In the project")])
+    always = v1.PermissionOption(option_id="always", name="Here", kind="allow_always", meta=scopes)
+    outcome = choose_outcome(Decision("allow", "always", remember=remember), [always])
+    assert outcome == v1.SelectedPermissionOutcome(option_id="always", meta=meta)
+    assert choose_outcome(Decision("allow", "always", remember=remember), OPTIONS).meta is None
 
 
 def test_the_option_that_was_named_is_chosen_if_it_fits():
@@ -446,9 +459,8 @@ def test_without_a_way_to_say_no_the_question_was_asked_wrongly():
         choose_outcome(Decision("deny"), OPTIONS[:2])
 
 
-def test_without_a_way_to_say_yes_it_is_a_no(caplog):
+def test_without_a_way_to_say_yes_it_is_a_no():
     assert choose_outcome(Decision("allow"), OPTIONS[2:]) == selected("no")
-    assert "no option that gives it" in caplog.text
 
 
 def test_an_option_of_an_unknown_kind_is_never_chosen():

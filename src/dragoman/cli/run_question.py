@@ -10,10 +10,14 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from difflib import unified_diff
 
+from dragoman.cli.permission_choice import Choice, find_choices, find_refusal
 from dragoman.cli.run_screen import Screen, harmless
 from dragoman.client import Decision, Foreign, Question, Read, Run, Write
 from dragoman.client.deed import Single, singles
 from dragoman.protocol import v1
+
+MAX_LINE = 76
+"""Characters of the choices in one line, in a terminal of 80 columns."""
 
 _END = "\x04"
 _OUTSIDE = ", outside of the session's directories"
@@ -32,29 +36,27 @@ class Person:
         self._turn = asyncio.Lock()
 
     async def ask(self, question: Question) -> Decision:
-        """Show what the agent wants to do and wait for a key: y, n, or a where the agent offers that."""
-        always = next((option for option in question.options if option.kind == "allow_always"), None)
-        keys = "[y] yes  [n] no" + (f"  [a] {harmless(always.name)}" if always else "")
+        """Show what the agent wants to do and wait for a key of one of the choices."""
+        choices = find_choices(question)
         async with self._turn:
             with _single_keys():
-                self._screen.write_beside(f"{self._describe(question)}{keys}: ")
+                self._screen.write_beside(f"{self._describe(question)}{_keys(choices)}: ")
                 try:
-                    key = await self._key("yna" if always else "yn")
+                    choice = await self._choose(choices) or find_refusal(question, choices)
                 except asyncio.CancelledError:
                     self._screen.write_beside("\n")
                     raise
-                self._screen.write_beside({"y": "yes\n", "a": "always\n"}.get(key, "no\n"))
-        if key == "a" and always is not None:
-            return Decision("allow", option_id=always.option_id)
-        return Decision("allow" if key == "y" else "deny")
+                self._screen.write_beside(f"{choice.name}\n")
+        return choice.decision
 
-    async def _key(self, wanted: str) -> str:
+    async def _choose(self, choices: list[Choice]) -> Choice | None:
         while True:
             key = (await _read(sys.stdin.fileno())).lower()
             if key in ("", _END):
-                return "n"
-            if key in wanted:
-                return key
+                return None
+            for choice in choices:
+                if key in choice.keys:
+                    return choice
 
     def _describe(self, question: Question) -> str:
         lines = [f"May it? {harmless(question.tool_call.title)}"]
@@ -92,6 +94,13 @@ class Person:
                 return self._screen.red(line)
             case _:
                 return line
+
+
+def _keys(choices: list[Choice]) -> str:
+    """Return the choices in one line if they fit, else one below the other."""
+    listed = [f"[{'/'.join(choice.keys)}] {choice.name}" for choice in choices]
+    in_one = "  ".join(listed)
+    return in_one if len(in_one) <= MAX_LINE else "\n".join(listed) + "\n"
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from dragoman.client.events import Asked
-from dragoman.client.policy import Decision, Policy, Question, choose_outcome, find_deed
+from dragoman.client.policy import Decision, Policy, Question, choose_option, choose_outcome, find_deed
 from dragoman.client.session import Session
 from dragoman.client.sessions import Sessions
 from dragoman.errors import RpcError
@@ -13,6 +13,8 @@ from dragoman.wire import IncomingRequest
 
 Inquire = Callable[[v1.CreateElicitationRequest], Awaitable[v1.CreateElicitationResponse]]
 """Asks a person for what an agent wants to know."""
+
+NOTHING_ALLOWS_ONCE = "the agent offers no option that allows it once, and one that binds for longer was not named"
 
 _log = logging.getLogger("dragoman.client")
 
@@ -42,6 +44,9 @@ class Asking:
     async def decide(self, session: Session, question: Question) -> Decision | None:
         """Let the policy decide; None when the turn is cancelled. A policy that fails has allowed nothing."""
         decision = await session.unless_cancelled(self._judge(question))
+        if decision is not None and _cannot_be_given(decision, question):
+            _log.warning("%s was denied: %s", question.tool_call.title, NOTHING_ALLOWS_ONCE)
+            decision = Decision("deny", reason=NOTHING_ALLOWS_ONCE)
         session.tell(Asked(question, decision))
         return decision
 
@@ -76,3 +81,8 @@ class Asking:
         except Exception:  # noqa: BLE001 -- boundary: user callback
             _log.exception("the callback for elicitation failed, so it was declined")
             return v1.ElicitationDeclineAction()
+
+
+def _cannot_be_given(decision: Decision, question: Question) -> bool:
+    asked = bool(question.options)
+    return asked and decision.verdict == "allow" and choose_option(decision, question.options) is None

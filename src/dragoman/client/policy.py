@@ -6,7 +6,6 @@ it decides on is the `deed`: see `deed.py` for where that comes from.
 
 import hashlib
 import inspect
-import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Literal, Protocol, runtime_checkable
@@ -18,6 +17,7 @@ from dragoman.client.rule import BadRule, Rule, Verdict, first_matches, parse_ru
 from dragoman.client.tool_call import ToolCallState
 from dragoman.errors import InvalidParams
 from dragoman.protocol import v1
+from dragoman.protocol.permission_options import REMEMBER_KEY, find_default, read_scopes
 
 __all__ = [
     "BadRule",
@@ -35,6 +35,7 @@ __all__ = [
     "allow_all",
     "allow_reads",
     "ask",
+    "choose_option",
     "choose_outcome",
     "deny_all",
     "find_deed",
@@ -44,8 +45,6 @@ __all__ = [
 
 MAX_GRANTS = 256
 """What a person allowed and the agent has not done yet; more than a turn asks for."""
-
-_log = logging.getLogger("dragoman.client")
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -59,11 +58,16 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """The answer: `option_id` is the option that was chosen, if it matters which of those that allow or deny."""
+    """The answer: `option_id` is the option that was chosen, if it matters which of those that allow or deny.
+
+    Without it a yes is the option that allows once: one that binds for longer has to be named.
+    """
 
     verdict: Literal["allow", "deny"]
     option_id: str | None = None
     reason: str = ""
+    remember: str | None = None
+    """The scope of an option that binds for longer, where the option offers several; without it, the one it names."""
 
 
 class Policy(Protocol):
@@ -125,21 +129,35 @@ def rules(
     return _Rules(parsed, _Ask(ask) if ask is not None else None, otherwise)
 
 
-def choose_outcome(decision: Decision, options: Sequence[v1.PermissionOption]) -> v1.SelectedPermissionOutcome:
-    """Return what to answer: the option that the decision names if it fits, else the one that binds least.
+def choose_option(decision: Decision, options: Sequence[v1.PermissionOption]) -> v1.PermissionOption | None:
+    """Return the option that the decision names if it fits, else the default of `permission_options`.
 
-    Options of other kinds than the protocol's are never chosen. Where none gives what was allowed, it is a no. An agent
-    that offers no way to say no has asked wrongly: raises InvalidParams, for `cancelled` would say that the turn was.
+    Options of other kinds than the protocol's are never chosen. None where no option says what was decided.
     """
-    kinds = ("allow_once", "allow_always") if decision.verdict == "allow" else ("reject_once", "reject_always")
-    fitting = [option for kind in kinds for option in options if option.kind == kind]
-    named = [option for option in fitting if option.option_id == decision.option_id]
-    if fitting:
-        return v1.SelectedPermissionOutcome(option_id=(named or fitting)[0].option_id)
+    verdict = "allow" if decision.verdict == "allow" else "reject"
+    for option in options:
+        if option.option_id == decision.option_id and option.kind in (f"{verdict}_once", f"{verdict}_always"):
+            return option
+    position = find_default([option.kind for option in options], verdict)
+    return None if position is None else options[position]
+
+
+def choose_outcome(decision: Decision, options: Sequence[v1.PermissionOption]) -> v1.SelectedPermissionOutcome:
+    """Return the answer to the agent. Where no option gives what was allowed, it is a no.
+
+    An agent that offers no way to say no has asked wrongly: raises InvalidParams, for `cancelled` would say that the
+    turn was.
+    """
+    option = choose_option(decision, options)
+    if option is not None:
+        offered = [each.scope for each in read_scopes(option)]
+        meta = {REMEMBER_KEY: decision.remember} if decision.remember in offered else None
+        return v1.SelectedPermissionOutcome(option_id=option.option_id, meta=meta)
     if decision.verdict == "allow":
-        _log.warning("the agent asks for permission and offers no option that gives it: it is answered with a no")
         return choose_outcome(Decision("deny"), options)
-    raise InvalidParams("params.options", "there is no option that rejects, and that is the answer", expected=kinds[0])
+    raise InvalidParams(
+        "params.options", "there is no option that rejects, and that is the answer", expected="reject_once"
+    )
 
 
 class _Always:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Literal, Self
 
 from dragoman import __version__
+from dragoman.errors import InvalidParams
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.methods import (
@@ -15,6 +16,7 @@ from dragoman.protocol.methods import (
     SESSION_REQUEST_PERMISSION,
     SESSION_UPDATE,
 )
+from dragoman.protocol.permission_options import find_default
 from dragoman.protocol.routes import Routes
 from dragoman.wire import IncomingRequest, Transport
 
@@ -121,5 +123,10 @@ class ScriptedClient:
             decision = "cancel"
         if decision == "cancel":
             return v1.RequestPermissionResponse(outcome=v1.CancelledPermissionOutcome())
-        option = next(option for option in params.options if option.kind.startswith(decision))
-        return v1.RequestPermissionResponse(outcome=v1.SelectedPermissionOutcome(option_id=option.option_id))
+        position = find_default([option.kind for option in params.options], decision)
+        if position is None:
+            raise InvalidParams(
+                "params.options", f"there is no option to {decision} it with", expected=f"{decision}_once"
+            )
+        option_id = params.options[position].option_id
+        return v1.RequestPermissionResponse(outcome=v1.SelectedPermissionOutcome(option_id=option_id))

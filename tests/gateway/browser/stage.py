@@ -167,12 +167,16 @@ class Turn:
     def finish_call(self, call_id="call-1", status="completed", **fields):
         self.update("tool_call_update", toolCallId=call_id, status=status, **fields)
 
-    async def ask(self, **call):
+    async def ask(self, options=(ALLOW, REJECT), **call):
         """Ask for permission; return the chosen option, or the outcome when there is none."""
+        outcome = await self.ask_outcome(options, **call)
+        return outcome.get("optionId", outcome["outcome"])
+
+    async def ask_outcome(self, options=(ALLOW, REJECT), **call):
+        """Ask for permission; return the whole outcome."""
         params = {
             "sessionId": self.session_id,
             "toolCall": {"toolCallId": "call-1", "title": "Run the tests", "kind": "execute", **call},
-            "options": [ALLOW, REJECT],
+            "options": list(options),
         }
-        outcome = (await self.stage.ask("session/request_permission", params))["result"]["outcome"]
-        return outcome.get("optionId", outcome["outcome"])
+        return (await self.stage.ask("session/request_permission", params))["result"]["outcome"]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
 from dragoman.errors import ErrorCode
+from dragoman.protocol.permission_options import find_default
 
 PermissionAnswer = Literal["allow", "reject", "hold"]
 Object = dict[str, Any]
@@ -108,10 +109,13 @@ class Desk:
             self.held.append(request_id)
             return
         options = [_object(each) for each in _list(_object(params).get("options"))]
-        fitting = [each for each in options if str(each.get("kind", "")).startswith(self.permission)]
-        if not fitting:
-            raise Refused(ErrorCode.INVALID_PARAMS, f"there is no option to {self.permission} it with")
-        sender.answer(request_id, {"outcome": {"outcome": "selected", "optionId": fitting[0].get("optionId")}})
+        kinds = [str(each.get("kind", "")) for each in options]
+        position = find_default(kinds, self.permission)
+        if position is None:  # an "always" would outlive the check
+            position = find_default(kinds, "reject")
+        if position is None:
+            raise Refused(ErrorCode.INVALID_PARAMS, f"there is no option to {self.permission} it once with")
+        sender.answer(request_id, {"outcome": {"outcome": "selected", "optionId": options[position].get("optionId")}})
 
     def _path(self, params: Object) -> Path:
         path = Path(str(params.get("path", "")))

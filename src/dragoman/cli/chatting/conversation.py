@@ -16,10 +16,11 @@ from dragoman.cli.chatting.keys import ESCAPE, WAIT_S, Keys
 from dragoman.cli.chatting.local import LocalCommands, complete
 from dragoman.cli.chatting.openings import Openings
 from dragoman.cli.chatting.options import find_offer
-from dragoman.cli.chatting.question import Choice, find_choices, question_rows
+from dragoman.cli.chatting.question import question_rows
 from dragoman.cli.chatting.screen import Screen
 from dragoman.cli.chatting.styled import Span
 from dragoman.cli.chatting.view import MARK, View, note
+from dragoman.cli.permission_choice import Choice, find_choices, find_refusal
 from dragoman.client import Done, Elicitation, Question, Session
 from dragoman.errors import DragomanError, ProcessDied
 from dragoman.protocol import v1
@@ -173,7 +174,8 @@ class Conversation:
         self.screen.add(question_rows(question, choices, self.screen.width))
         self.view.note_question(question.tool_call.tool_call_id)
         while not asks.answer.cancelled() and not self._interrupts:
-            choice = _find_choice(choices, self._keys.read())
+            key = self._keys.read()
+            choice = find_refusal(question, choices) if key == ESCAPE else _find_choice(choices, key)
             if choice is not None:
                 style = "green" if choice.decision.verdict == "allow" else "red"
                 self.screen.add([[Span("┃ ", "yellow"), Span(f"→ {choice.name}", style)]])
@@ -203,8 +205,6 @@ class Conversation:
 
 
 def _find_choice(choices: list[Choice], key: str) -> Choice | None:
-    if key == ESCAPE:
-        return next((choice for choice in choices if choice.decision.verdict == "deny"), None)
     return next((choice for choice in choices if key and key.lower() in choice.keys), None)
 
 

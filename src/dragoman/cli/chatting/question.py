@@ -1,44 +1,15 @@
-"""What the agent asks for permission to do, as rows, and the keys that answer."""
+"""What the agent asks for permission to do, as rows."""
 
 import json
-from typing import NamedTuple
 
-from dragoman.cli.chatting.clean import cells, clean_line, reveal
+from dragoman.cli.chatting.clean import cells, reveal
 from dragoman.cli.chatting.styled import Row, Span, hard_wrap, plain, wrap
 from dragoman.cli.chatting.tool_calls import diff_rows
-from dragoman.client import Decision, Foreign, Question, Read, Run, Several, Write
+from dragoman.cli.permission_choice import Choice
+from dragoman.client import Foreign, Question, Read, Run, Several, Write
 from dragoman.protocol import v1
 
-_KEYS = {"allow_once": "y", "allow_always": "a", "reject_once": "n", "reject_always": "d"}
-_VERDICTS = {"allow_once": "allow", "allow_always": "allow", "reject_once": "deny", "reject_always": "deny"}
 _BAR = [Span("┃ ", "yellow")]
-
-
-class Choice(NamedTuple):
-    """One way to answer, and the keys for it."""
-
-    keys: str
-    name: str
-    decision: Decision
-
-
-def find_choices(question: Question) -> list[Choice]:
-    """Return the ways to answer: those that the agent offers, numbered, or plain yes and no."""
-    choices: list[Choice] = []
-    for option in question.options:
-        verdict = _VERDICTS.get(option.kind)
-        if verdict is None:
-            continue
-        key = _KEYS[option.kind]
-        taken = any(key in choice.keys for choice in choices)
-        keys = str(len(choices) + 1) if taken else f"{key}{len(choices) + 1}"
-        decision = Decision("allow" if verdict == "allow" else "deny", option.option_id, "a person said so")
-        choices.append(Choice(keys, clean_line(option.name), decision))
-    if not any(choice.decision.verdict == "allow" for choice in choices) and not question.options:
-        choices.append(Choice("y1", "Allow", Decision("allow", reason="a person said so")))
-    if not any(choice.decision.verdict == "deny" for choice in choices):
-        choices.append(Choice(f"n{len(choices) + 1}", "No", Decision("deny", reason="a person said so")))
-    return choices
 
 
 def question_rows(question: Question, choices: list[Choice], width: int) -> list[Row]:

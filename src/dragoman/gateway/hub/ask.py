@@ -12,6 +12,7 @@ from msgspec import UNSET, Raw
 from dragoman.errors import ErrorCode
 from dragoman.gateway.hub.abilities import ELICIT
 from dragoman.gateway.hub.envelope import fields_of, make_error, make_result, parse_list, string_of
+from dragoman.protocol.permission_options import find_default
 
 if TYPE_CHECKING:
     from dragoman.gateway.hub.session import Session
@@ -75,13 +76,10 @@ class Ask:
             self.timer = None
 
     def _rejecting_option(self) -> Raw | None:
-        options = parse_list(fields_of(self.params).get("options"))
-        for kind in ("reject_once", "reject_always"):
-            for option in options:
-                fields = fields_of(option)
-                if string_of(fields.get("kind")) == kind and "optionId" in fields:
-                    return fields["optionId"]
-        return None
+        options = [fields_of(each) for each in parse_list(fields_of(self.params).get("options"))]
+        named = [fields for fields in options if "optionId" in fields]
+        position = find_default([string_of(fields.get("kind")) for fields in named], "reject")
+        return None if position is None else named[position]["optionId"]
 
 
 def outcome_of(answer: bytes) -> Any:

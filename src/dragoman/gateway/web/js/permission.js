@@ -4,8 +4,13 @@ import { relativePath } from "./content.js";
 import { el, fill, icon } from "./dom.js";
 import { ToolContent } from "./tool_content.js";
 
+// The `_meta` of an option whose "always" may hold for longer or shorter than its name says, and of the answer.
+const REMEMBER = "dragoman/remember";
+
 // A key that was meant for something else must not answer a question that has just appeared.
 const ARMED_AFTER_MS = 400;
+
+const STYLES = { allow_once: "button-primary", allow_always: "" };
 
 export class PermissionCard {
   #ask;
@@ -31,8 +36,10 @@ export class PermissionCard {
     setTimeout(() => this.element.classList.add("armed"), ARMED_AFTER_MS);
   }
 
+  /** Focus what a plain yes means; without one, a plain no; what binds for longer is never under the fingers. */
   focus() {
-    (this.#buttons[0] ?? this.element).focus({ preventScroll: true });
+    const button = this.#of("allow_once") ?? this.#of("reject_once") ?? this.element;
+    button.focus({ preventScroll: true });
   }
 
   /** Take a key; returns whether it meant something. */
@@ -40,8 +47,9 @@ export class PermissionCard {
     if (event.target.matches?.("input, textarea, select")) return false;
     const number = Number(event.key);
     if (number >= 1 && number <= this.#buttons.length) return this.#press(this.#buttons[number - 1]);
-    if (event.key === "Escape") return this.#press(this.#rejecting());
-    if (event.key === "Enter" && !event.target.closest?.("button, summary, a")) return this.#press(this.#buttons[0]);
+    if (event.key === "Escape") return this.#press(this.#of("reject_once") ?? this.#of("reject_always"));
+    if (event.key === "Enter" && !event.target.closest?.("button, summary, a"))
+      return this.#press(this.#of("allow_once"));
     return false;
   }
 
@@ -62,23 +70,22 @@ export class PermissionCard {
 
   #options(options, readOnly) {
     if (readOnly) return el("p", { class: "field-hint" }, "Waiting for somebody who may answer.");
-    this.#buttons = options.map((option, n) => {
-      const style = option.kind?.startsWith("allow") ? (n === 0 ? "button-primary" : "") : "button-danger";
+    this.#buttons = options.flatMap(choicesOf).map(({ option, name, outcome }, n) => {
       const key = n < 9 ? el("kbd", { "aria-hidden": "true" }, n + 1) : null;
       const shape = {
         type: "button",
-        class: `button ${style}`,
+        class: `button ${STYLES[option.kind] ?? "button-danger"}`,
         dataset: { option: option.optionId, kind: option.kind ?? "" },
       };
-      const answer = (event) => this.#choose(option, event);
-      return el("button", { ...shape, onclick: answer }, el("span", {}, option.name), key);
+      const answer = (event) => this.#choose(outcome, event);
+      return el("button", { ...shape, onclick: answer }, el("span", {}, name), key);
     });
     return this.#buttons;
   }
 
-  #rejecting() {
-    const of = (kind) => this.#buttons.find((button) => button.dataset.kind === kind);
-    return of("reject_once") ?? of("reject_always");
+  /** The first button of a kind, wherever it stands. */
+  #of(kind) {
+    return this.#buttons.find((button) => button.dataset.kind === kind);
   }
 
   #press(button) {
@@ -88,16 +95,28 @@ export class PermissionCard {
     return true;
   }
 
-  #choose(option, event) {
+  #choose(outcome, event) {
     const byKey = event.detail === 0;
     if (byKey && !this.element.classList.contains("armed")) return;
-    this.#ask.answer({ outcome: { outcome: "selected", optionId: option.optionId } });
+    this.#ask.answer({ outcome });
   }
 
   #nameOf(result) {
-    const id = result?.outcome?.optionId;
-    return this.#ask.params.options?.find((option) => option.optionId === id)?.name ?? null;
+    const { optionId, _meta } = result?.outcome ?? {};
+    const all = (this.#ask.params.options ?? []).flatMap(choicesOf);
+    const choices = all.filter(({ option }) => option.optionId === optionId);
+    const chosen = choices.find(({ outcome }) => outcome._meta?.[REMEMBER] === _meta?.[REMEMBER]);
+    return (chosen ?? choices[0])?.name ?? null;
   }
+}
+
+/** The ways to choose an option: one, or one for each scope that it offers. */
+function choicesOf(option) {
+  const outcome = { outcome: "selected", optionId: option.optionId };
+  const offered = option._meta?.[REMEMBER];
+  const scopes = (Array.isArray(offered) ? offered : []).filter((each) => typeof each?.name === "string");
+  if (!scopes.length) return [{ option, name: option.name, outcome }];
+  return scopes.map(({ scope, name }) => ({ option, name, outcome: { ...outcome, _meta: { [REMEMBER]: scope } } }));
 }
 
 function present(fields) {

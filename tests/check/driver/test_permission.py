@@ -1,0 +1,44 @@
+"""How the driver answers permission requests of the agent it checks."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.check.driver.desk import Desk
+
+
+class Answers(list[Any]):
+    """A sender that keeps what is sent."""
+
+    def answer(self, request_id: Any, result: Any) -> None:
+        self.append(result["outcome"]["optionId"])
+
+    def refuse(self, request_id: Any, code: int, message: str) -> None:
+        self.append(message)
+
+
+def answer_to(desk: Desk, *kinds: str) -> Any:
+    options = [{"optionId": kind, "name": kind, "kind": kind} for kind in kinds]
+    answers = Answers()
+    desk.take(answers, 1, "session/request_permission", {"options": options})
+    [answer] = answers
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("kinds", "answer"),
+    [
+        (("allow_always", "allow_once", "reject_once"), "allow_once"),
+        (("allow_always", "reject_always", "reject_once"), "reject_once"),
+        (("allow_always",), "there is no option to allow it once with"),
+    ],
+)
+def test_an_always_that_would_outlive_the_check_is_never_chosen(kinds: tuple[str, ...], answer: str, tmp_path: Path):
+    assert answer_to(Desk(tmp_path), *kinds) == answer
+
+
+def test_a_rejection_is_one_for_this_call(tmp_path: Path):
+    desk = Desk(tmp_path)
+    desk.permission = "reject"
+    assert answer_to(desk, "reject_always", "allow_once", "reject_once") == "reject_once"
