@@ -175,6 +175,17 @@ async def test_usage_is_told_during_the_turn_and_at_its_end(tmp_path):
         assert client.updates[-1].update == v1.UsageUpdate(used=120, size=200_000)
 
 
+async def test_usage_of_a_turn_is_what_all_its_requests_took(tmp_path):
+    script = (
+        "- - tool: {name: list_directory, arguments: {path: .}}\n  - usage: {input: 100, output: 20}\n"
+        "- - usage: {input: 130, output: 5}\n"
+    )
+    async with session_in(tmp_path, script) as (client, session_id):
+        for _ in range(2):
+            answer = await client.prompt(session_id, "hi")
+            assert answer.usage == v1.Usage(total_tokens=255, input_tokens=230, output_tokens=25)
+
+
 async def test_a_tool_that_is_not_there_fails_visibly_and_the_turn_goes_on(tmp_path):
     script = "- - tool: {name: fly, arguments: {to: moon}}\n- - text: I cannot fly.\n"
     async with session_in(tmp_path, script) as (client, session_id):

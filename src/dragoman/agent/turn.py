@@ -37,7 +37,8 @@ class Turn:
         self._outlet = session.outlet
         self._calls: Calls | None = None
         self._prompt: list[v1.ContentBlock] = []
-        self._used = Usage(0, 0)
+        self._spent_before = session.spent
+        self._output_tokens = 0
         self._cancelled = False
         self._task: asyncio.Task[Any] | None = None
 
@@ -143,7 +144,7 @@ class Turn:
             if not reply.tool_uses:
                 return "end_turn"
             self._session.remember(ToolMessage(await calls.run(reply.tool_uses)))
-            if limits.output_tokens is not None and self._used.output >= limits.output_tokens:
+            if limits.output_tokens is not None and self._output_tokens >= limits.output_tokens:
                 return "max_tokens"
         return "max_turn_requests"
 
@@ -196,7 +197,7 @@ class Turn:
         if usage is None:
             return
         session = self._session
-        self._used += usage
+        self._output_tokens += usage.output
         session.count(usage)
         session.context_used = usage.input + usage.output
         cost = None if session.spent.cost_usd is None else v1.Cost(amount=session.spent.cost_usd, currency="USD")
@@ -211,10 +212,19 @@ class Turn:
             self._calls.end_open(reason)
 
     def _usage(self) -> v1.Usage | None:
-        spent = self._used
-        if not (spent.input or spent.output):
+        """Return what the turn took, summaries of the conversation and servers' questions to the model included."""
+        now, before = self._session.spent, self._spent_before
+        took_in, made = now.input - before.input, now.output - before.output
+        if not (took_in or made):
             return None
-        return v1.Usage(total_tokens=spent.input + spent.output, input_tokens=spent.input, output_tokens=spent.output)
+        return v1.Usage(
+            total_tokens=took_in + made,
+            input_tokens=took_in,
+            output_tokens=made,
+            thought_tokens=now.thought - before.thought or None,
+            cached_read_tokens=now.cached_read - before.cached_read or None,
+            cached_write_tokens=now.cached_write - before.cached_write or None,
+        )
 
     def _record_end(self, outcome: str) -> None:
         session = self._session

@@ -143,14 +143,14 @@ class Chat:
         {"stop": "stop", "length": "length", "refusal": "content_filter", "tools": "tool_calls"}
     )
 
-    def reply(self, *pieces, finish="stop", usage=(11, 7), end="done"):
+    def reply(self, *pieces, finish="stop", usage=(11, 7), details=None, end="done"):
         events = []
         for place, (kind, *rest) in enumerate(pieces):
             events += getattr(self, kind)(place, *rest)
         if end == "done":
             events.append(self.chunk({}, self.finishes[finish]))
             tokens = {"prompt_tokens": usage[0], "completion_tokens": usage[1], "total_tokens": sum(usage)}
-            events.append(self.chunk(None, None, usage=tokens))
+            events.append(self.chunk(None, None, usage=tokens | (details or {})))
             events.append(sse("[DONE]"))
         return Stream(events, end)
 

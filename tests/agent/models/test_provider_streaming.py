@@ -83,6 +83,17 @@ async def test_usage_is_told_at_the_end(wire):
     assert (usage.input, usage.output) == (120, 45)
 
 
+async def test_tokens_of_the_cache_and_of_thoughts_are_told_where_the_provider_tells_them():
+    wire = Chat()
+    details = {
+        "prompt_tokens_details": {"cached_tokens": 100},
+        "completion_tokens_details": {"reasoning_tokens": 40},
+    }
+    async with asked(wire, wire.reply(("text", "Hi"), usage=(120, 45), details=details)) as (_, model):
+        [usage] = only(Usage, await parts_of(model))
+    assert (usage.input, usage.cached_read, usage.output, usage.thought) == (120, 100, 45, 40)
+
+
 async def test_the_cost_is_told_where_it_is_known():
     wire = Anthropic()
     async with asked(wire, wire.reply(("text", "Hi"), usage=(1_000_000, 100))) as (_, model):

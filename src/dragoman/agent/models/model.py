@@ -47,16 +47,28 @@ class ToolStart(msgspec.Struct, frozen=True):
     name: str
 
 
-class Usage(msgspec.Struct, frozen=True):
-    """Tokens that the request took, and what they cost where that is known."""
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Tokens that requests took, and what they cost where that is known."""
 
     input: int
+    """All that the model was given, what it had in its cache included."""
     output: int
+    """All that it made, thoughts included."""
     cost_usd: float | None = None
+    cached_read: int = 0
+    cached_write: int = 0
+    thought: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         costs = [usage.cost_usd for usage in (self, other) if usage.cost_usd is not None]
-        return Usage(self.input + other.input, self.output + other.output, sum(costs) if costs else None)
+        return Usage(
+            self.input + other.input,
+            self.output + other.output,
+            sum(costs) if costs else None,
+            self.cached_read + other.cached_read,
+            self.cached_write + other.cached_write,
+            self.thought + other.thought,
+        )
 
 
 class Retry(msgspec.Struct, frozen=True):

@@ -115,7 +115,14 @@ def _read_arguments(arguments: str | dict[str, Any] | None) -> tuple[dict[str, A
 def _usage(response: ModelResponse) -> Iterable[Usage]:
     usage = response.usage
     if usage.input_tokens or usage.output_tokens:
-        yield Usage(usage.input_tokens, usage.output_tokens, _cost_usd(response))
+        yield Usage(
+            usage.input_tokens,
+            usage.output_tokens,
+            _cost_usd(response),
+            cached_read=usage.cache_read_tokens,
+            cached_write=usage.cache_write_tokens,
+            thought=usage.output_reasoning_tokens,
+        )
 
 
 def _cost_usd(response: ModelResponse) -> float | None:
