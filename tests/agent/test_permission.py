@@ -7,6 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from dragoman.agent.approvals import Approvals
+from dragoman.agent.models.message import ToolMessage, ToolUse
+from dragoman.agent.models.model import Text, ToolStart
+from dragoman.agent.models.script import ScriptModel
 from dragoman.agent.tools.tool import Deed
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_REQUEST_PERMISSION
@@ -289,6 +292,8 @@ async def test_a_file_that_changed_since_it_was_shown_is_asked_about_again(tmp_p
 
     async with session_in(tmp_path, WRITE, decide=decide) as (client, session_id):
         await client.prompt(session_id, "go")
+        statuses = [update.status for update in client.conversation() if isinstance(update, v1.ToolCallProgress)]
+        assert statuses == [None, "in_progress", "completed"], "it went from in_progress back to a question"
     assert seen == ["old", "changed meanwhile"]
     assert notes.read_text() == "milk"
 
@@ -310,10 +315,70 @@ async def test_a_cancel_while_a_command_runs_ends_it_and_the_turn(tmp_path):
     )
     async with session_in(tmp_path, script, decide=lambda _: "allow") as (client, session_id):
         turn = asyncio.ensure_future(client.prompt(session_id, "go"))
-        await client.wait_for(lambda c: "begun" in str(calls(c)))
+        await client.wait_for(lambda c: r"\nbegun" in str(calls(c)))
         await client.cancel(session_id)
         assert (await turn).stop_reason == "cancelled"
-        assert [call["status"] for call in calls(client)] == ["failed"]
+        [call] = calls(client)
+        output, reason = (each.content.text for each in call["content"])
+        assert (call["status"], output, reason) == ("failed", "```\nbegun\n```", "cancelled")
+        assert call["raw_output"] == {"error": "cancelled"}
+
+
+async def test_the_first_word_of_a_call_has_its_title_for_people_and_all_that_is_known(tmp_path):
+    (tmp_path / "notes.txt").write_text("milk")
+    async with session_in(tmp_path, READ) as (client, session_id):
+        await client.prompt(session_id, "go")
+        first, *later = [each for each in client.conversation() if isinstance(each, v1.ToolCall | v1.ToolCallProgress)]
+        assert first == v1.ToolCall(
+            tool_call_id=first.tool_call_id,
+            title="Read notes.txt",
+            name="read_file",
+            kind="read",
+            status="pending",
+            locations=[v1.ToolCallLocation(path=str(tmp_path / "notes.txt"))],
+            raw_input={"path": "notes.txt"},
+        )
+        assert [each.status for each in later] == ["in_progress", "completed"]
+        assert later[-1].raw_output == {"output": "milk"}
+
+
+class LongArguments(ScriptModel):
+    """Announces a call, as models do whose arguments grow long, before it asks for it."""
+
+    def __init__(self, use):
+        super().__init__("long", [])
+        self._use = use
+
+    def start(self):
+        return self
+
+    async def reply(self, request):
+        if isinstance(request.messages[-1], ToolMessage):
+            yield Text("done")
+        else:
+            yield ToolStart(self._use.id, self._use.name)
+            yield self._use
+
+
+async def test_a_call_that_is_announced_before_its_arguments_are_whole_has_a_title_for_people(tmp_path):
+    model = LongArguments(ToolUse("c1", "write_file", {"path": "a.txt", "content": "x" * 1000}))
+    async with session_in(tmp_path, model=model, decide=lambda _: "allow") as (client, session_id):
+        await client.prompt(session_id, "go")
+        first, second, *_ = [
+            each for each in client.conversation() if isinstance(each, v1.ToolCall | v1.ToolCallProgress)
+        ]
+        assert (first.title, first.kind, first.status, first.raw_input) == ("Write a file", "edit", "pending", None)
+        assert (second.title, second.status, second.raw_input["path"]) == ("Write a.txt", None, "a.txt")
+    assert (tmp_path / "a.txt").read_text() == "x" * 1000
+
+
+async def test_a_call_that_cannot_be_prepared_is_announced_in_words_and_fails(tmp_path):
+    script = "- - tool: {name: read_file, arguments: {}}\n- - text: done\n"
+    async with session_in(tmp_path, script) as (client, session_id):
+        await client.prompt(session_id, "go")
+        [call] = calls(client)
+        assert (call["title"], call["status"]) == ("Read a file", "failed")
+        assert call["raw_output"]["error"].startswith("the arguments of read_file do not fit")
 
 
 async def test_results_keep_their_order_and_reach_the_model(tmp_path):

@@ -45,7 +45,7 @@ def test_every_link_to_a_file_leads_somewhere(page):
 def test_the_program_in_the_readme_runs():
     [program] = blocks("README.md", "python")
     output = run([sys.executable, "-c", program])
-    assert output.startswith("[list_directory]\n")
+    assert output.startswith("[List .]\n")
     assert output.endswith("end_turn\n")
 
 

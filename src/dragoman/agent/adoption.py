@@ -47,7 +47,8 @@ async def settle_profile(session: Session) -> None:
         session.outlet.put(v1.ToolCallProgress(tool_call_id=call_id, status="failed"))
         raise
     session.pending = None
-    session.outlet.put(v1.ToolCallProgress(tool_call_id=call_id, status="completed" if allowed else "failed"))
+    status: v1.ToolCallStatus = "completed" if allowed else "failed"
+    session.outlet.put(v1.ToolCallProgress(tool_call_id=call_id, status=status, raw_output={"optionId": answer}))
     if allowed:
         session.use_profile(found)
         if left := what_is_not_used(found.understood):

@@ -10,6 +10,7 @@ import msgspec
 from dragoman.agent.models.message import ToolResult, ToolUse
 from dragoman.agent.outlet import Outlet
 from dragoman.agent.permission import Decision, Permission
+from dragoman.agent.tools.content import words
 from dragoman.agent.tools.tool import Changed, PreparedCall, Tool, ToolFailure, ToolOutcome
 from dragoman.protocol import v1
 
@@ -28,24 +29,23 @@ class Calls:
         """Those that the model was last given."""
         self._outlet = outlet
         self._permission = permission
-        self._open: dict[str, None] = {}
+        self._open: dict[str, Sequence[v1.ToolCallContent]] = {}
+        """Calls that were announced and have no final status, with what each has shown of its output."""
 
     async def announce(self, call_id: str, name: str) -> None:
-        """Tell the client that a call is coming, as soon as its name is known."""
+        """Tell the client that a call is coming whose arguments are not whole yet, or cannot be used."""
         if call_id in self._open:
             return
-        self._open[call_id] = None
+        self._open[call_id] = ()
         tool = self.tools.get(name)
-        title = tool.definition.title if tool else ""
-        kind = tool.kind if tool else "other"
-        await self._outlet.send(v1.ToolCall(tool_call_id=call_id, title=title or name, kind=kind, status="pending"))
+        title, kind = (tool.title, tool.kind) if tool else (name, "other")
+        await self._outlet.send(v1.ToolCall(tool_call_id=call_id, title=title, name=name, kind=kind, status="pending"))
 
     async def run(self, uses: Sequence[ToolUse]) -> list[ToolResult]:
         """Run all of them and return their results, in order."""
         results: dict[str, ToolResult] = {}
         reading: list[tuple[ToolUse, PreparedCall]] = []
         for use in uses:
-            await self.announce(use.id, use.name)
             prepared = await self._prepare(use)
             if isinstance(prepared, PreparedCall) and prepared.reads_only and prepared.inside:
                 reading.append((use, prepared))
@@ -57,9 +57,10 @@ class Calls:
         return [results[use.id] for use in uses]
 
     def end_open(self, reason: str) -> None:
-        """Give every call that has no final status one. Raises LogFailed."""
-        for call_id in list(self._open):
-            self._outlet.put(self._end(call_id, ToolOutcome(reason, failed=True)))
+        """Give every call that has no final status one, below the output that it has shown. Raises LogFailed."""
+        for call_id, shown in list(self._open.items()):
+            content = [*shown, words(reason)]
+            self._outlet.put(self._end(call_id, ToolOutcome(reason, content, failed=True)))
 
     async def _prepare(self, use: ToolUse) -> PreparedCall | ToolResult:
         try:
@@ -92,55 +93,69 @@ class Calls:
             if not decision.allowed:
                 return await self._fail(use, f"not allowed: {decision.reason}")
             try:
-                return await self._execute(use, prepared)
+                await prepared.check()
+            except ToolFailure as failure:
+                return await self._fail(use, str(failure))
             except Changed:
                 again = await self._prepare(use)
                 if not isinstance(again, PreparedCall):
                     return again
                 prepared = again
+            else:
+                return await self._execute(use, prepared)
         return await self._fail(use, "what was to be changed keeps changing; it was left alone")
 
     async def _execute(self, use: ToolUse, prepared: PreparedCall) -> ToolResult:
-        await self._outlet.send(v1.ToolCallProgress(tool_call_id=use.id, status="in_progress"))
+        # Without waiting for the client: nothing may come between the check and what it was for.
+        self._outlet.put(v1.ToolCallProgress(tool_call_id=use.id, status="in_progress"))
 
         async def progress(content: Sequence[v1.ToolCallContent]) -> None:
+            self._open[use.id] = content
             await self._outlet.send(v1.ToolCallProgress(tool_call_id=use.id, content=list(content)))
 
         try:
             outcome = await prepared.run(progress)
-        except ToolFailure as failure:
+        except (ToolFailure, Changed) as failure:
             outcome = ToolOutcome(str(failure), failed=True)
         await self._outlet.send(self._end(use.id, outcome))
         return ToolResult(use.id, outcome.text, failed=outcome.failed, attachments=list(outcome.attachments))
 
     async def _fail(self, use: ToolUse, reason: str) -> ToolResult:
+        await self.announce(use.id, use.name)
         await self._outlet.send(self._end(use.id, ToolOutcome(reason, failed=True), raw_input=use.arguments))
         return ToolResult(use.id, reason, failed=True)
 
     async def _show(self, use: ToolUse, prepared: PreparedCall) -> None:
-        await self._outlet.send(
-            v1.ToolCallProgress(
-                tool_call_id=use.id,
-                title=prepared.title,
-                kind=prepared.kind,
-                locations=list(prepared.locations) or None,
-                content=list(prepared.content) or None,
-                raw_input=use.arguments,
-            )
-        )
+        """Show what a call would do: in its announcement, or in an update when it was announced before."""
+        shown: dict[str, Any] = {
+            "tool_call_id": use.id,
+            "title": prepared.title,
+            "kind": prepared.kind,
+            "locations": list(prepared.locations),
+            "content": list(prepared.content),
+            "raw_input": use.arguments,
+        }
+        if use.id in self._open:
+            await self._outlet.send(v1.ToolCallProgress(**shown))
+        else:
+            self._open[use.id] = ()
+            await self._outlet.send(v1.ToolCall(name=use.name, status="pending", **shown))
 
     def _end(
         self, call_id: str, outcome: ToolOutcome, *, raw_input: dict[str, Any] | None = None
     ) -> v1.ToolCallProgress:
         """Count a call as ended, before its end is sent: whoever is cancelled in the middle of that has sent it."""
         self._open.pop(call_id, None)
-        content = list(outcome.content) or [v1.Content(content=v1.TextContent(text=outcome.text))]
+        content = list(outcome.content) or [words(outcome.text)]
+        raw_output = outcome.raw_output
+        if raw_output is None:
+            raw_output = {"error" if outcome.failed else "output": outcome.text}
         return v1.ToolCallProgress(
             tool_call_id=call_id,
             status="failed" if outcome.failed else "completed",
             content=content,
             raw_input=raw_input,
-            raw_output=outcome.raw_output,
+            raw_output=raw_output,
         )
 
     async def _record(self, use: ToolUse, prepared: PreparedCall, decision: Decision) -> None:

@@ -73,13 +73,19 @@ def _take(session: Session, record: Record) -> None:
 
 
 async def _close_turn(session: Session, log: Log, since: int, send: Replay | None) -> None:
-    reason = v1.Content(content=v1.TextContent(text="The agent was stopped before this was done."))
+    reason = "The agent was stopped before this was done."
+    end = v1.ToolCallProgress(
+        tool_call_id="",
+        status="failed",
+        content=[v1.Content(content=v1.TextContent(text=reason))],
+        raw_output={"error": reason},
+    )
     ends = [
-        msgspec.json.encode(v1.ToolCallProgress(tool_call_id=call_id, status="failed", content=[reason]))
+        msgspec.json.encode(msgspec.structs.replace(end, tool_call_id=call_id))
         for call_id in await _unfinished_calls(log, since)
     ]
-    for end in ends:
-        log.append("update", end)
+    for data in ends:
+        log.append("update", data)
     log.append("turn", turn_end(session, "cancelled"))
     try:
         log.flush()

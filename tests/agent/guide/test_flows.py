@@ -115,6 +115,7 @@ RESULTS = [
     ("plan: a; b", "ok", ["The plan is set: 2 entries."]),
     ("echo hi", "Echo: hi", ["`everything__echo` says: Echo: hi"]),
     ("run make", "[no output]\n[exit code 0]", ["`make` succeeded (exit status 0), with no output."]),
+    ("run make", "[no output]\n[exit code unknown: the terminal did not tell it]", ["`make` ran, with no output."]),
     ("find TODO", "[nothing matches]", ["Nothing found for `TODO`."]),
     (
         "find TODO",
@@ -138,6 +139,11 @@ FAILURES = [
     ("replace a by b in c.txt", "old must match once; it occurs 3 times", ["exactly once"]),
     ("write /etc/x: y", "/etc/x is outside of the session's directories", ["only inside"]),
     ("read secret.txt", "[Errno 13] Permission denied: secret.txt", ["does not let this user"]),
+    (
+        "write a.txt: b",
+        "the client refused to write /p/a.txt: Permission denied",
+        ["did not work: the client refused to write /p/a.txt: Permission denied. That is your editor's answer"],
+    ),
     ("run make", "exit status: 2", ["failed with exit status 2"]),
     ("run make", "bad\n[exit code 2]", ["failed with exit status 2", "bad"]),
     ("run sleep 9", "[no output]\n[it did not end in time and was stopped]", ["did not end in time"]),

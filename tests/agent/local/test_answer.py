@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from dragoman.agent.models.local.answer import AnswerReader, JsonString
 from dragoman.agent.models.local.wire import write_call, write_reply
 from dragoman.agent.models.message import ToolUse
-from dragoman.agent.models.model import Text, ToolStart
+from dragoman.agent.models.model import LONG_ARGUMENTS_CHARS, Text, ToolStart
 
 
 def pieces(text, cuts):
@@ -61,25 +61,29 @@ def test_what_follows_the_closing_quote_is_not_said():
 
 
 @given(words.filter(bool), st.dictionaries(words, words | st.integers() | st.none()), cuts)
-def test_a_call_is_announced_with_its_name_and_given_when_whole(name, arguments, cuts):
-    start, use = read(pieces(write_call(name, arguments), cuts))
-    assert start == ToolStart(use.id, name)
+def test_a_call_is_given_when_whole_and_announced_before_only_if_it_is_long(name, arguments, cuts):
+    written = write_call(name, arguments)
+    *start, use = read(pieces(written, cuts))
     assert use == ToolUse(use.id, name, arguments)
+    assert start in ([], [ToolStart(use.id, name)])
+    assert not start or len(written) >= LONG_ARGUMENTS_CHARS
 
 
-def test_a_tool_is_announced_before_its_arguments_are_there():
+def test_a_tool_is_announced_while_its_arguments_grow_long():
     reader = AnswerReader()
-    assert list(reader.feed('{"tool": "read_')) == []
-    [start] = reader.feed('file", "argu')
+    assert list(reader.feed('{"tool": "write_')) == []
+    assert list(reader.feed('file", "arguments": {"content": "')) == []
+    [start] = reader.feed("a" * LONG_ARGUMENTS_CHARS)
     assert isinstance(start, ToolStart)
-    assert start.name == "read_file"
+    assert start.name == "write_file"
+    assert list(reader.feed("b" * LONG_ARGUMENTS_CHARS)) == []
 
 
 def test_a_call_that_was_cut_off_says_so_to_the_model():
-    _, use = read(['{"tool": "write_file", "arguments": {"content": "abc'], cut_off=True)
+    [use] = read(['{"tool": "write_file", "arguments": {"content": "abc'], cut_off=True)
     assert use.arguments == {}
     assert "too long" in use.problem
-    _, use = read(['{"tool": "write_file", "arguments": 3}'])
+    [use] = read(['{"tool": "write_file", "arguments": 3}'])
     assert "not JSON" in use.problem
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from dragoman.agent.models.message import AssistantMessage, ToolUse
-from dragoman.agent.models.model import Stop, Text, Thought, ToolDefinition, ToolStart, Usage
+from dragoman.agent.models.model import LONG_ARGUMENTS_CHARS, Stop, Text, Thought, ToolDefinition, ToolStart, Usage
 from tests.agent.models.asking import asked, only, parts_of, prompt, text_of, thought_of
 from tests.agent.models.loopback import Anthropic, Chat, Google, Responses
 
@@ -30,15 +30,23 @@ async def test_thoughts_come_before_the_answer_and_apart_from_it(wire):
 
 
 @every_format
-async def test_a_tool_is_announced_by_name_before_its_arguments_are_whole(wire):
+async def test_a_tool_is_asked_for_when_its_arguments_are_whole(wire):
     call = ("call", "id-1", "read_file", '{"pa', 'th": "REA', 'DME.md"}')
     async with asked(wire, wire.reply(call, finish="tools" if wire.model != Responses.model else "stop")) as (_, model):
         parts = await parts_of(model, tools=[READ])
+    [use] = [part for part in parts if isinstance(part, ToolStart | ToolUse)]
+    assert (use.name, use.arguments, use.problem) == ("read_file", {"path": "README.md"}, None)
+
+
+@formats_with_text_arguments
+async def test_a_tool_is_announced_by_name_before_long_arguments_are_whole(wire):
+    path = "a/" * LONG_ARGUMENTS_CHARS
+    call = ("call", "id-1", "read_file", '{"path": "', path, '"}')
+    async with asked(wire, wire.reply(call, finish="tools" if wire.model != Responses.model else "stop")) as (_, model):
+        parts = await parts_of(model, tools=[READ])
     start, use = [part for part in parts if isinstance(part, ToolStart | ToolUse)]
-    assert start.name == use.name == "read_file"
-    assert start.id == use.id
-    assert use.arguments == {"path": "README.md"}
-    assert use.problem is None
+    assert start == ToolStart(use.id, "read_file")
+    assert use.arguments == {"path": path}
 
 
 @every_format
@@ -134,7 +142,8 @@ async def test_a_whole_reply_gives_no_reason_to_stop(wire):
 
 async def test_an_id_that_was_used_before_is_made_new():
     wire = Chat()
-    async with asked(wire, wire.reply(("call", "call_0", "read_file", '{"path": "a"}'))) as (_, model):
+    call = ("call", "call_0", "read_file", '{"path": "', "a" * LONG_ARGUMENTS_CHARS, '"}')
+    async with asked(wire, wire.reply(call)) as (_, model):
         before = AssistantMessage(tool_uses=[ToolUse("call_0", "read_file", {"path": "z"})])
         parts = await parts_of(model, prompt("read z"), before, prompt("read a"))
     [start], [use] = only(ToolStart, parts), only(ToolUse, parts)

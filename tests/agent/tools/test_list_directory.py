@@ -17,7 +17,7 @@ async def test_names_come_in_order_with_what_they_are(tmp_path):
     async with working(tmp_path) as here:
         call = await here.prepare("list_directory", path=".")
         assert (call.title, call.kind, call.reads_only) == ("List .", "read", True)
-        lines = (await call.run(here.show)).text.split("\n")
+        lines = (await here.run(call)).text.split("\n")
         assert lines == ["a.txt  0 bytes", "b.txt  5 bytes", "fifo|", "link@", "'new\\nline'  0 bytes", "src/"]
 
 
@@ -51,4 +51,4 @@ async def test_a_directory_outside_is_listed_only_when_allowed(tmp_path):
     async with working(tmp_path / "cwd", ask_outside_reads=True) as here:
         call = await here.prepare("list_directory", path="..")
         assert call.deed == Deed("read", str(tmp_path), "list_directory")
-        assert (await call.run(here.show)).text == "cwd/"
+        assert (await here.run(call)).text == "cwd/"

@@ -162,7 +162,7 @@ async def test_a_read_outside_is_refused_unless_the_person_may_be_asked(tmp_path
         call = await here.prepare("read_file", path="../secret.txt")
         assert (call.inside, call.reads_only, call.deed) == (False, False, Deed("read", str(secret)))
         assert call.title == f"Read {secret}"
-        assert (await call.run(here.show)).text == "secret"
+        assert (await here.run(call)).text == "secret"
 
 
 async def test_a_link_that_was_turned_after_approval_is_not_followed(tmp_path):
@@ -177,7 +177,7 @@ async def test_a_link_that_was_turned_after_approval_is_not_followed(tmp_path):
         link.unlink()
         link.symlink_to(tmp_path / "secret")
         with pytest.raises(Changed):
-            await call.run(here.show)
+            await here.run(call)
 
 
 async def test_a_directory_that_is_added_later_is_inside_from_then_on(tmp_path):
@@ -197,7 +197,7 @@ async def test_many_reads_run_side_by_side(tmp_path):
         (tmp_path / f"{number}.txt").write_text(str(number))
     async with working(tmp_path) as here:
         calls = [await here.prepare("read_file", path=f"{number}.txt") for number in range(50)]
-        outcomes = await asyncio.gather(*(call.run(here.show) for call in calls), calls[0].run(here.show))
+        outcomes = await asyncio.gather(*(here.run(call) for call in calls), here.run(calls[0]))
         assert [outcome.text for outcome in outcomes] == [*map(str, range(50)), "0"]
 
 

@@ -195,7 +195,7 @@ async def test_what_is_left_running_ends_with_the_command(tmp_path):
 async def test_a_cancelled_command_is_killed_with_all_it_started_even_if_it_ignores_sigterm(tmp_path):
     async with working(tmp_path) as here:
         call = await here.prepare("run_command", command=f"{STUBBORN}\nwait; sleep 1000")
-        running = asyncio.create_task(call.run(here.show))
+        running = asyncio.create_task(here.run(call))
         await until(lambda: here.children and (tmp_path / "ready").exists())
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -226,7 +226,7 @@ async def test_a_command_that_cleans_up_on_sigterm_can(tmp_path):
 async def test_a_command_cancelled_at_any_step_leaves_nobody(steps, tmp_path):
     async with working(tmp_path) as here:
         call = await here.prepare("run_command", command="echo $$ > pid; exec sleep 1000")
-        running = asyncio.create_task(call.run(here.show))
+        running = asyncio.create_task(here.run(call))
         for _ in range(steps):
             await asyncio.sleep(0)
         running.cancel()
@@ -240,7 +240,7 @@ async def test_a_command_cancelled_at_any_step_leaves_nobody(steps, tmp_path):
 async def test_commands_run_side_by_side(tmp_path):
     async with working(tmp_path) as here:
         call = await here.prepare("run_command", command="echo $$")
-        outcomes = await asyncio.gather(*(call.run(here.show) for _ in range(5)))
+        outcomes = await asyncio.gather(*(here.run(call) for _ in range(5)))
         assert len({outcome.text for outcome in outcomes}) == 5
 
 
@@ -261,7 +261,7 @@ async def test_a_script_rewritten_after_approval_does_not_run(tmp_path):
         call = await here.prepare("run_command", command="sh ./run.sh")
         script.write_text("touch owned")
         with pytest.raises(Changed, match="script"):
-            await call.run(here.show)
+            await here.run(call)
         assert not (tmp_path / "owned").exists()
 
 
@@ -285,7 +285,7 @@ async def test_a_script_that_appears_after_approval_does_not_run(tmp_path):
         call = await here.prepare("run_command", command="sh run.sh")
         (tmp_path / "run.sh").write_text("touch owned")
         with pytest.raises(Changed):
-            await call.run(here.show)
+            await here.run(call)
 
 
 async def test_a_script_that_did_not_change_runs(tmp_path):

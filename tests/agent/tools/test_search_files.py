@@ -43,7 +43,7 @@ async def test_lines_and_names_are_found(tmp_path):
     async with working(tmp_path) as here:
         call = await here.prepare("search_files", pattern="(?i)todo")
         assert (call.title, call.kind, call.reads_only) == ("Search for (?i)todo", "search", True)
-        outcome = await call.run(here.show)
+        outcome = await here.run(call)
         lines = outcome.text.split("\n")
         assert lines == [
             "Names that match:",
@@ -183,7 +183,7 @@ async def test_a_search_outside_is_for_the_person_to_allow(tmp_path):
     async with working(tmp_path / "cwd", ask_outside_reads=True) as here:
         call = await here.prepare("search_files", pattern="hit", path="../out")
         assert call.deed == Deed("read", str(tmp_path / "out"), "search_files")
-        assert (await call.run(here.show)).text == f"{tmp_path}/out/b.txt:1: hit"
+        assert (await here.run(call)).text == f"{tmp_path}/out/b.txt:1: hit"
         assert await found(here, pattern="hit", path="../out/b.txt") == [f"{tmp_path}/out/b.txt:1: hit"]
 
 
@@ -224,7 +224,7 @@ async def test_a_search_cancelled_at_any_step_leaves_nobody(steps, tmp_path):
     write(tmp_path, {"a.txt": "a" * 60 + "b"})
     async with working(tmp_path) as here:
         call = await here.prepare("search_files", pattern="(a+)+$")
-        running = asyncio.create_task(call.run(here.show))
+        running = asyncio.create_task(here.run(call))
         for _ in range(steps):
             await asyncio.sleep(0)
         running.cancel()
@@ -237,5 +237,5 @@ async def test_searches_run_side_by_side(tmp_path):
     write(tmp_path, {"a.txt": "hit"})
     async with working(tmp_path) as here:
         call = await here.prepare("search_files", pattern="hit")
-        outcomes = await asyncio.gather(*(call.run(here.show) for _ in range(4)))
+        outcomes = await asyncio.gather(*(here.run(call) for _ in range(4)))
         assert {outcome.text for outcome in outcomes} == {"a.txt:1: hit"}

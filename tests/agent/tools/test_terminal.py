@@ -45,6 +45,19 @@ async def test_what_only_a_terminal_understands_is_left_out_of_its_output(tmp_pa
         assert outcome.content == [code("red\nplain\n100 %\r50 %unended")]
 
 
+async def test_an_end_with_neither_code_nor_signal_is_unknown_and_no_failure(tmp_path):
+    async with in_terminal(tmp_path, Terminals(code=None)) as here:
+        outcome = await here.call("run_command", command="true")
+        assert (outcome.text, outcome.failed) == ("out\n[exit code unknown: the terminal did not tell it]", False)
+        assert outcome.raw_output["exitCode"] is outcome.raw_output["signal"] is None
+
+
+async def test_a_signal_in_the_terminal_is_a_failure(tmp_path):
+    async with in_terminal(tmp_path, Terminals(code=None, signal="SIGTERM")) as here:
+        outcome = await here.call("run_command", command="true")
+        assert (outcome.text, outcome.failed) == ("out\n[killed by SIGTERM]", True)
+
+
 async def test_a_failure_in_the_terminal_is_one(tmp_path):
     async with in_terminal(tmp_path, Terminals(code=3)) as here:
         outcome = await here.call("run_command", command="false")
@@ -93,15 +106,21 @@ async def test_a_client_that_has_no_terminals_after_all_is_quoted(tmp_path):
             await here.call("run_command", command="true")
 
 
-async def test_a_cancelled_command_is_killed_and_released(tmp_path):
-    terminals = Terminals(ends=False)
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [({}, [code("out\n")]), ({"output": ""}, []), ({"failing": ["output"]}, [])],
+    ids=["said", "silent", "not-told"],
+)
+async def test_a_cancelled_command_is_killed_its_output_kept_and_the_terminal_released(options, shown, tmp_path):
+    terminals = Terminals(ends=False, **options)
     async with in_terminal(tmp_path, terminals) as here:
         running = asyncio.create_task(here.call("run_command", command="sleep 1000"))
         await terminals.reached("wait")
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        assert terminals.calls == ["create", "wait", "kill", "release"]
+        assert terminals.calls == ["create", "wait", "kill", "output", "release"]
+        assert here.progress == [SHOWN, shown]
 
 
 async def test_a_terminal_made_for_a_command_that_was_cancelled_meanwhile_is_killed_and_released(tmp_path):
@@ -124,7 +143,7 @@ async def test_a_command_cancelled_at_any_step_leaves_no_terminal(failing, tmp_p
         terminals = Terminals(failing=failing)
         async with in_terminal(tmp_path, terminals) as here:
             call = await here.prepare("run_command", command="true")
-            running = asyncio.create_task(call.run(here.show))
+            running = asyncio.create_task(here.run(call))
             for _ in range(steps):
                 await asyncio.sleep(0)
             finished = running.done()

@@ -15,7 +15,7 @@ async def test_a_plan_is_shown_whole_and_needs_no_approval(tmp_path):
         call = await here.prepare("update_plan", entries=ENTRIES)
         assert (call.title, call.kind, call.deed, call.inside) == ("Update the plan", "think", None, True)
         assert here.plans == []
-        assert (await call.run(here.show)).text == "the plan is shown: 1 of 2 done"
+        assert (await here.run(call)).text == "the plan is shown: 1 of 2 done"
         assert here.plans == [v1.Plan(entries=[v1.PlanEntry(**entry) for entry in ENTRIES])]
 
 

@@ -29,7 +29,7 @@ async def test_a_new_file_is_made_with_the_directories_above_it(tmp_path):
         assert (call.reads_only, call.inside, call.content) == (False, True, [diff])
         assert call.locations == [v1.ToolCallLocation(path=target)]
         assert not (tmp_path / "a").exists()
-        outcome = await call.run(here.show)
+        outcome = await here.run(call)
         assert outcome.content == [diff]
         assert outcome.text == "created a/b/c.txt: 1 line"
         assert (tmp_path / "a" / "b" / "c.txt").read_text() == "x\n"
@@ -55,7 +55,7 @@ async def test_a_file_that_changed_after_it_was_shown_is_left_alone(before, tmp_
         call = await here.prepare("write_file", path="a.txt", content="mine")
         path.write_text("theirs")
         with pytest.raises(Changed):
-            await call.run(here.show)
+            await here.run(call)
         assert path.read_text() == "theirs"
 
 
@@ -65,7 +65,7 @@ async def test_a_file_that_was_removed_after_it_was_shown_has_changed(tmp_path):
         call = await here.prepare("write_file", path="a.txt", content="mine")
         (tmp_path / "a.txt").unlink()
         with pytest.raises(Changed):
-            await call.run(here.show)
+            await here.run(call)
         assert not (tmp_path / "a.txt").exists()
 
 
@@ -80,7 +80,7 @@ async def test_a_path_that_leads_elsewhere_after_it_was_shown_has_changed(tmp_pa
         (tmp_path / "link").unlink()
         (tmp_path / "link").symlink_to("two")
         with pytest.raises(Changed):
-            await call.run(here.show)
+            await here.run(call)
         assert (tmp_path / "two" / "a.txt").read_text() == "same"
 
 
@@ -91,7 +91,7 @@ async def test_a_directory_that_was_taken_away_takes_its_prepared_writes_along(t
         call = await here.prepare("write_file", path=str(tmp_path / "more" / "a.txt"), content="x")
         here.workspace.set_directories([])
         with pytest.raises(Changed):
-            await call.run(here.show)
+            await here.run(call)
 
 
 @pytest.mark.parametrize("steps", [*range(10), 20, 40])
@@ -101,7 +101,7 @@ async def test_a_write_cancelled_at_any_step_is_done_or_not_begun_when_that_is_a
     new = "new" * 1_000_000
     async with working(tmp_path) as here:
         call = await here.prepare("write_file", path="a.txt", content=new)
-        running = asyncio.create_task(call.run(here.show))
+        running = asyncio.create_task(here.run(call))
         for _ in range(steps):
             await asyncio.sleep(0)
         running.cancel()
@@ -140,7 +140,7 @@ async def test_edits_are_made_in_order_and_their_lines_told(tmp_path):
         assert (call.title, call.kind, call.content) == ("Edit a.py", "edit", [diff])
         assert [location.line for location in call.locations] == [2, 3]
         assert call.deed == Deed("write", str(path))
-        outcome = await call.run(here.show)
+        outcome = await here.run(call)
         assert (outcome.text, outcome.content) == ("edited a.py: 2 edits, at line 2, 3", [diff])
         assert path.read_text() == "a = 1\nb = 2\nc = 4"
 
@@ -158,7 +158,7 @@ async def test_an_edit_of_a_file_that_changed_meanwhile_is_not_made(tmp_path):
         call = await here.prepare("edit_file", path="a.txt", edits=[{"old": "old", "new": "new"}])
         path.write_text("old and less")
         with pytest.raises(Changed):
-            await call.run(here.show)
+            await here.run(call)
         assert path.read_text() == "old and less"
 
 
@@ -236,12 +236,13 @@ async def test_an_edit_is_of_what_is_not_saved_yet_and_goes_to_the_client(tmp_pa
 
 async def test_what_the_person_typed_after_the_diff_was_shown_is_not_overwritten(tmp_path):
     path = str(tmp_path / "a.txt")
+    (tmp_path / "a.txt").write_text("saved")
     buffers = Buffers(**{path: "typed"})
     async with working(tmp_path, capabilities=FILES, set_up=buffers.set_up) as here:
         call = await here.prepare("write_file", path="a.txt", content="mine")
         buffers.unsaved[path] = "typed more"
         with pytest.raises(Changed):
-            await call.run(here.show)
+            await here.run(call)
         assert buffers.written == {}
 
 
@@ -250,7 +251,45 @@ async def test_a_new_file_is_made_by_the_client(tmp_path):
     async with working(tmp_path, capabilities=FILES, set_up=buffers.set_up) as here:
         outcome = await here.call("write_file", path="new.txt", content="x")
         assert outcome.text.startswith("created")
+        assert outcome.content == [v1.Diff(path=str(tmp_path / "new.txt"), old_text=None, new_text="x")]
         assert buffers.written == {str(tmp_path / "new.txt"): "x"}
+        assert buffers.read == [], "it was asked to read what is not there"
+
+
+async def test_a_new_file_that_exists_empty_by_the_time_it_is_written_is_still_new(tmp_path):
+    buffers = Buffers()
+    async with working(tmp_path, capabilities=FILES, set_up=buffers.set_up) as here:
+        call = await here.prepare("write_file", path="new.txt", content="x")
+        (tmp_path / "new.txt").touch()
+        await here.run(call)
+        assert buffers.written == {str(tmp_path / "new.txt"): "x"}
+
+
+async def test_a_new_file_that_got_a_text_before_it_is_written_has_changed(tmp_path):
+    buffers = Buffers()
+    async with working(tmp_path, capabilities=FILES, set_up=buffers.set_up) as here:
+        call = await here.prepare("write_file", path="new.txt", content="x")
+        (tmp_path / "new.txt").write_text("theirs")
+        with pytest.raises(Changed):
+            await here.run(call)
+        assert buffers.written == {}
+
+
+async def test_an_edit_is_of_a_buffer_that_was_never_saved(tmp_path):
+    buffers = Buffers(**{str(tmp_path / "new.txt"): "typed"})
+    async with working(tmp_path, capabilities=FILES, set_up=buffers.set_up) as here:
+        call = await here.prepare("edit_file", path="new.txt", edits=[{"old": "typed", "new": "edited"}])
+        await here.run(call)
+        assert buffers.written == {str(tmp_path / "new.txt"): "edited"}
+
+
+async def test_a_client_whose_missing_files_are_empty_is_asked_once_and_has_none(tmp_path):
+    buffers = Buffers()
+    buffers.missing_is_empty = True
+    async with working(tmp_path, capabilities=FILES, set_up=buffers.set_up) as here:
+        with pytest.raises(ToolFailure, match="does not exist"):
+            await here.prepare("edit_file", path="none.txt", edits=[{"old": "a", "new": "b"}])
+        assert buffers.read == [str(tmp_path / "none.txt")]
 
 
 async def test_a_client_that_only_reads_has_its_files_written_by_us(tmp_path):
@@ -269,16 +308,16 @@ async def test_a_client_that_only_writes_is_given_what_we_made_of_the_disk(tmp_p
     capabilities = v1.ClientCapabilities(fs=v1.FileSystemCapabilities(write_text_file=True))
     async with working(tmp_path, capabilities=capabilities, set_up=buffers.set_up) as here:
         call = await here.prepare("edit_file", path="a.txt", edits=[{"old": "saved", "new": "edited"}])
-        await call.run(here.show)
+        await here.run(call)
         assert buffers.written == {str(path): "edited"}
         assert buffers.read == []
         path.write_text("changed")
         with pytest.raises(Changed):
-            await call.run(here.show)
+            await here.run(call)
 
 
 async def test_a_client_that_cannot_write_is_quoted(tmp_path):
     capabilities = v1.ClientCapabilities(fs=v1.FileSystemCapabilities(write_text_file=True))
     async with working(tmp_path, capabilities=capabilities) as here:
-        with pytest.raises(ToolFailure, match=r"the client could not write .*a\.txt: Method not found"):
+        with pytest.raises(ToolFailure, match=r"the client refused to write .*a\.txt: Method not found"):
             await here.call("write_file", path="a.txt", content="x")

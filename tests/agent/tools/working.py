@@ -40,7 +40,12 @@ class Working:
         return await self.tools[name].prepare(arguments)
 
     async def call(self, name, **arguments):
-        return await (await self.prepare(name, **arguments)).run(self.show)
+        return await self.run(await self.prepare(name, **arguments))
+
+    async def run(self, call):
+        """Run a call as a turn does, once it is allowed."""
+        await call.check()
+        return await call.run(self.show)
 
     @property
     def children(self):
@@ -84,6 +89,8 @@ class Buffers:
 
     def __init__(self, **unsaved):
         self.unsaved = unsaved
+        self.missing_is_empty = False
+        """Whether an empty text is the answer for a file that does not exist, as some editors have it."""
         self.read = []
         self.written = {}
 
@@ -99,6 +106,8 @@ class Buffers:
             with open(params.path, newline="") as file:
                 return v1.ReadTextFileResponse(content=file.read())
         except OSError as error:
+            if self.missing_is_empty:
+                return v1.ReadTextFileResponse(content="")
             raise RpcError(ErrorCode.INTERNAL_ERROR, str(error)) from None
 
     async def _write(self, params, request):
@@ -110,12 +119,13 @@ class Buffers:
 class Terminals:
     """The terminals of a client, which end when the test says so."""
 
-    def __init__(self, *, output="out\n", truncated=False, code=0, ends=True, failing=()):
+    def __init__(self, *, output="out\n", truncated=False, code=0, signal=None, ends=True, failing=()):
         self.calls = []
         self.created = None
         self.output = output
         self.truncated = truncated
         self.code = code
+        self.signal = signal
         self.failing = failing
         self.may_create = asyncio.Event()
         self.may_create.set()
@@ -152,7 +162,7 @@ class Terminals:
     async def _wait(self, params, request):
         self._note("wait")
         await self.ended.wait()
-        return v1.WaitForTerminalExitResponse(exit_code=self.code)
+        return v1.WaitForTerminalExitResponse(exit_code=self.code, signal=self.signal)
 
     async def _output(self, params, request):
         self._note("output")

@@ -40,8 +40,12 @@ class Thought(msgspec.Struct, frozen=True):
     text: str
 
 
+LONG_ARGUMENTS_CHARS = 256
+"""Longer arguments are announced before they are whole: a person should not wait for the whole text of a file."""
+
+
 class ToolStart(msgspec.Struct, frozen=True):
-    """The model begins to ask for a tool; the `ToolUse` of the same id follows when its arguments are whole."""
+    """The model writes long arguments for a tool; the `ToolUse` of the same id follows when they are whole."""
 
     id: str
     name: str

@@ -17,10 +17,11 @@ from pydantic_ai.messages import (
     ThinkingPart,
     ThinkingPartDelta,
     ToolCallPart,
+    ToolCallPartDelta,
 )
 
 from dragoman.agent.models.message import ProviderDetails, ToolUse
-from dragoman.agent.models.model import Part, Stop, Text, Thought, ToolStart, Usage
+from dragoman.agent.models.model import LONG_ARGUMENTS_CHARS, Part, Stop, Text, Thought, ToolStart, Usage
 from dragoman.agent.models.provider_memory import keep_details
 
 MAX_SHOWN_ARGUMENTS = 200
@@ -38,6 +39,8 @@ class ReplyReader:
         self._used_ids = used_ids
         self._ids: dict[str, str] = {}
         self._done: set[str] = set()
+        self._starting: dict[int, tuple[ToolStart, int]] = {}
+        """Calls that are not announced yet, by the index of their part, with the length of their arguments so far."""
 
     def take(self, event: ModelResponseStreamEvent) -> Iterable[Part]:
         """Return what an event says."""
@@ -47,9 +50,9 @@ class ReplyReader:
                 return (Text(delta.content_delta),) if delta.content_delta else ()
             if isinstance(delta, ThinkingPartDelta):
                 return (Thought(delta.content_delta),) if delta.content_delta else ()
-            return ()
+            return self._grow(event.index, delta.args_delta) if isinstance(delta, ToolCallPartDelta) else ()
         if isinstance(event, PartStartEvent):
-            return self._start(event.part)
+            return self._start(event.index, event.part)
         if isinstance(event, PartEndEvent) and isinstance(event.part, ToolCallPart):
             return self._whole(event.part)
         return ()
@@ -69,14 +72,27 @@ class ReplyReader:
         yield from _usage(response)
         yield from _stop(response)
 
-    def _start(self, part: ModelResponsePart) -> Iterable[Part]:
+    def _start(self, index: int, part: ModelResponsePart) -> Iterable[Part]:
         if isinstance(part, TextPart):
             return (Text(part.content),) if part.content else ()
         if isinstance(part, ThinkingPart):
             return (Thought(part.content),) if part.content else ()
         if isinstance(part, ToolCallPart):
-            return (ToolStart(self._id(part), part.tool_name),)
+            self._starting[index] = (ToolStart(self._id(part), part.tool_name), 0)
+            return self._grow(index, part.args)
         return ()
+
+    def _grow(self, index: int, arguments: object) -> Iterable[Part]:
+        """Announce a call when its arguments turn out to be long."""
+        if index not in self._starting or not isinstance(arguments, str):
+            return ()
+        start, length = self._starting[index]
+        length += len(arguments)
+        if length < LONG_ARGUMENTS_CHARS:
+            self._starting[index] = (start, length)
+            return ()
+        del self._starting[index]
+        return (start,)
 
     def _whole(self, part: ToolCallPart[Any]) -> Iterable[Part]:
         """Servers may send the fragments of parallel calls in turns, so that a part that ended may yet grow."""

@@ -48,7 +48,11 @@ async def sample(session: "Session", server: str, identity: str, params: dict[st
         await session.outlet.send(v1.ToolCallProgress(tool_call_id=call_id, status="failed"))
         raise
     said = v1.Content(content=v1.TextContent(text=text))
-    await session.outlet.send(v1.ToolCallProgress(tool_call_id=call_id, status="completed", content=[shown, said]))
+    await session.outlet.send(
+        v1.ToolCallProgress(
+            tool_call_id=call_id, status="completed", content=[shown, said], raw_output={"output": text}
+        )
+    )
     return {
         "role": "assistant",
         "content": {"type": "text", "text": text},

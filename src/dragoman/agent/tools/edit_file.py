@@ -38,6 +38,7 @@ class EditFileArguments(Arguments, frozen=True):
 class EditFile:
     """Replaces parts of a file, each of which must be there exactly once."""
 
+    title = "Edit a file"
     kind: v1.ToolKind = "edit"
 
     def __init__(self, workspace: Workspace) -> None:

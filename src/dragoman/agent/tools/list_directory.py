@@ -28,6 +28,7 @@ class ListDirectoryArguments(Arguments, frozen=True):
 class ListDirectory:
     """Lists the names in a directory, with sizes of files."""
 
+    title = "List a directory"
     kind: v1.ToolKind = "read"
 
     def __init__(self, workspace: Workspace, *, ask_outside_reads: bool) -> None:

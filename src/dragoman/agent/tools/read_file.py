@@ -31,6 +31,7 @@ class ReadFileArguments(Arguments, frozen=True):
 class ReadFile:
     """Reads text, as the person's editor has it where that can be asked."""
 
+    title = "Read a file"
     kind: v1.ToolKind = "read"
 
     def __init__(self, workspace: Workspace, *, ask_outside_reads: bool) -> None:

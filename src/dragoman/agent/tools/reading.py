@@ -24,16 +24,18 @@ def reading(
     """
 
     async def run(_: Progress) -> ToolOutcome:
-        if not spot.inside:  # inside nothing was approved that could have changed, and the boundary holds by itself
-            await workspace.check(spot)
         return await read()
 
+    async def check() -> None:
+        await workspace.check(spot)
+
     locations = [v1.ToolCallLocation(path=spot.path, line=line)]
-    if spot.inside:
+    if spot.inside:  # nothing was approved that could have changed, and the boundary holds by itself
         return PreparedCall(title, kind, run, reads_only=True, locations=locations)
     if not ask_outside_reads:
         raise ToolFailure(
             f"{spot.given} is outside the session's directories, and reading there is not allowed here; "
             "use a path inside, or ask the person to add that directory to the session"
         )
-    return PreparedCall(title, kind, run, inside=False, deed=Deed("read", spot.path, by), locations=locations)
+    deed = Deed("read", spot.path, by)
+    return PreparedCall(title, kind, run, check, inside=False, deed=deed, locations=locations)

@@ -33,6 +33,9 @@ def rewriting(
         raise ToolFailure(f"the text has {size:,} bytes; the limit is {MAX_FILE_BYTES:,}: write it in parts")
     diff = make_diff(spot.path, old, new)
 
+    async def check() -> None:
+        await workspace.check_text(spot, expected=old)
+
     async def run(_: Progress) -> ToolOutcome:
         await workspace.write_text(spot, new, expected=old)
         return ToolOutcome(words, [diff])
@@ -41,6 +44,7 @@ def rewriting(
         f"{verb} {workspace.show(spot.path)}",
         "edit",
         run,
+        check,
         deed=Deed("write", spot.path),
         locations=[v1.ToolCallLocation(path=spot.path, line=line) for line in lines or [None]],
         content=[diff],

@@ -33,6 +33,7 @@ class RunCommandArguments(Arguments, frozen=True):
 class RunCommand:
     """Runs a command in the session's directory, in the client's terminal where it has one."""
 
+    title = "Run a command"
     kind: v1.ToolKind = "execute"
 
     def __init__(self, workspace: Workspace, *, timeout_s: float = TIMEOUT_S) -> None:
@@ -52,14 +53,16 @@ class RunCommand:
         workspace, cwd = self._workspace, self._workspace.cwd
         scripts = await fingerprint(workspace, command)
 
-        async def run(progress: Progress) -> ToolOutcome:
+        async def check() -> None:
             if await fingerprint(workspace, command) != scripts:
                 raise Changed("a script that the command runs has changed since it was looked at")
+
+        async def run(progress: Progress) -> ToolOutcome:
             return _give(await workspace.commands.run(command, cwd, progress, timeout_s=self._timeout_s))
 
         where = f"{scripts} {cwd}" if scripts else cwd
         deed = Deed("command", command, where)
-        return PreparedCall(_title(command), self.kind, run, deed=deed, content=[code(command)])
+        return PreparedCall(_title(command), self.kind, run, check, deed=deed, content=[code(command)])
 
 
 def _check(command: str) -> None:
@@ -88,5 +91,8 @@ def _give(end: CommandEnd) -> ToolOutcome:
         words.append(f"[killed by {end.signal}]")
     elif end.exit_code is not None:
         words.append(f"[exit code {end.exit_code}]")
+    else:
+        words.append("[exit code unknown: the terminal did not tell it]")
     raw = {"exitCode": end.exit_code, "signal": end.signal, "timedOut": end.timed_out, "output": end.output}
-    return ToolOutcome("\n".join(words), end.content, raw, failed=end.timed_out or end.exit_code != 0)
+    failed = end.timed_out or end.signal is not None or end.exit_code not in (0, None)
+    return ToolOutcome("\n".join(words), end.content, raw, failed=failed)

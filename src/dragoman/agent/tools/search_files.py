@@ -38,6 +38,7 @@ class SearchFilesArguments(Arguments, frozen=True):
 class SearchFiles:
     """Finds lines and names, without what `.gitignore` leaves out, links and binary files."""
 
+    title = "Search files"
     kind: v1.ToolKind = "search"
 
     def __init__(self, workspace: Workspace, *, ask_outside_reads: bool) -> None:

@@ -60,8 +60,8 @@ class ServerTool:
         self._info = info
         self._host = host
         self._rules = rules
-        title = _title(server.name, info)
-        self.definition = ToolDefinition(name, _describe(info), _parameters(info), title)
+        self.title = _title(server.name, info)
+        self.definition = ToolDefinition(name, _describe(info), _parameters(info), self.title)
         # Some clients let a `read` pass unasked, so it has to be true.
         self.kind: v1.ToolKind = "read" if info.reads_only and rules.trusted else "other"
 
@@ -69,7 +69,7 @@ class ServerTool:
         """Say which tool of which server would be called, and with what; what it would do, only the server knows."""
         info = self._info
         return PreparedCall(
-            title=self.definition.title,
+            title=self.title,
             kind=self.kind,
             run=lambda progress: self._run(arguments, progress),
             reads_only=info.reads_only and self._rules.let_it_read,

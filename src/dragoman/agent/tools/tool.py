@@ -1,9 +1,10 @@
 """What a tool is to a turn.
 
-A call goes through three steps. `prepare` looks, without changing anything, and says what would happen: the title,
+A call goes through four steps. `prepare` looks, without changing anything, and says what would happen: the title,
 the places, the diff or the whole command, and the `Deed` that a person would approve. The turn then decides or asks.
-`run` does exactly what was prepared: when the world has changed meanwhile it raises `Changed`, and the call is
-prepared, and if need be asked, anew.
+`check` looks again: when the world has changed meanwhile it raises `Changed`, and the call is prepared, and if need be
+asked, anew. `run` follows at once and does exactly what was prepared. Only then is the call `in_progress`, so that no
+call goes back from there to a question: what changes later still makes it fail.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -49,13 +50,19 @@ Progress = Callable[[Sequence[v1.ToolCallContent]], Awaitable[None]]
 """Shows what a running call has produced so far."""
 
 
+async def _nothing_to_check() -> None:
+    pass
+
+
 class PreparedCall(msgspec.Struct, frozen=True):
     """What a call would do."""
 
     title: str
     kind: v1.ToolKind
     run: Callable[[Progress], Awaitable[ToolOutcome]]
-    """Does it; raises ToolFailure, and Changed when what was prepared no longer holds."""
+    """Does it; raises ToolFailure, and Changed when it was not done because what was checked no longer holds."""
+    check: Callable[[], Awaitable[None]] = _nothing_to_check
+    """Looks again before it is run; raises Changed when what was prepared no longer holds, and ToolFailure."""
     reads_only: bool = False
     """Changes nothing and leaves nothing: it needs no question, and may run beside others."""
     inside: bool = True
@@ -73,6 +80,8 @@ class Tool(Protocol):
     """Something that a model can ask for."""
 
     definition: ToolDefinition
+    title: str
+    """What it does, for people, as long as its arguments are not known: `Read a file`."""
     kind: v1.ToolKind
 
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:

@@ -34,6 +34,7 @@ class UpdatePlanArguments(Arguments, frozen=True):
 class UpdatePlan:
     """Shows the person what is planned and how far it got; nobody need approve that."""
 
+    title = "Update the plan"
     kind: v1.ToolKind = "think"
 
     def __init__(self, show_plan: ShowPlan) -> None:
@@ -52,7 +53,7 @@ class UpdatePlan:
             await self._show_plan(v1.Plan(entries=[_entry(each) for each in asked.entries]))
             return ToolOutcome(_summary(asked.entries))
 
-        return PreparedCall("Update the plan", self.kind, run)
+        return PreparedCall(self.title, self.kind, run)
 
 
 def _entry(entry: Entry) -> v1.PlanEntry:

@@ -23,6 +23,7 @@ class WriteFileArguments(Arguments, frozen=True):
 class WriteFile:
     """Gives a file a text, and makes it where it is missing, with the directories above it."""
 
+    title = "Write a file"
     kind: v1.ToolKind = "edit"
 
     def __init__(self, workspace: Workspace) -> None:

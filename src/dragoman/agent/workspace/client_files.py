@@ -29,4 +29,4 @@ class ClientFiles:
         try:
             await self._client.ask(FS_WRITE_TEXT_FILE, request)
         except RemoteError as error:
-            raise ToolFailure(f"the client could not write {path}: {explain(error)}") from None
+            raise ToolFailure(f"the client refused to write {path}: {explain(error)}") from None

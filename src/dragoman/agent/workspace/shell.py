@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import msgspec
 
 from dragoman.agent.tools.content import code
 from dragoman.agent.tools.tool import Progress, ToolFailure
-from dragoman.agent.workspace.client_side import finish
+from dragoman.agent.workspace.client_side import CLEANUP_TIMEOUT_S, finish
 from dragoman.agent.workspace.output import Output
-from dragoman.errors import StartError
+from dragoman.errors import ConnectionClosed, LogFailed, StartError
 from dragoman.proc import Child, Exit, Supervisor
 from dragoman.proc.environment import without_secrets
 from dragoman.proc.pipe import Pipe
@@ -64,6 +65,9 @@ class Shell:
                 in_time = await _follow(child, output, progress, timeout_s)
             finally:
                 ended = await finish(child.stop(grace_s=0, term_s=TERM_GRACE_S))
+        except asyncio.CancelledError:
+            await finish(show_last(output.text, progress))
+            raise
         finally:
             pipe.close()
         return _end(output, ended, timed_out=not in_time)
@@ -76,6 +80,14 @@ class Shell:
             )
         except StartError as error:
             raise ToolFailure(f"the command could not be started: {error.reason}") from None
+
+
+async def show_last(text: str, progress: Progress) -> None:
+    """Show what a command had written when it was cancelled."""
+    # A client that does not keep up, or is gone, keeps what it was shown before.
+    with suppress(TimeoutError, ConnectionClosed, LogFailed):
+        async with asyncio.timeout(CLEANUP_TIMEOUT_S):
+            await progress([code(text)] if text else [])
 
 
 async def _follow(child: Child, output: Output, progress: Progress, timeout_s: float) -> bool:

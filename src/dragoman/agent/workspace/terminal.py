@@ -7,7 +7,7 @@ from dragoman.agent.tools.content import code
 from dragoman.agent.tools.tool import Progress, ToolFailure
 from dragoman.agent.workspace.client_side import ANSWER_TIMEOUT_S, CLEANUP_TIMEOUT_S, ClientSide, explain, finish
 from dragoman.agent.workspace.output import HEAD_BYTES, TAIL_BYTES
-from dragoman.agent.workspace.shell import CommandEnd
+from dragoman.agent.workspace.shell import CommandEnd, show_last
 from dragoman.errors import RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import (
@@ -37,6 +37,9 @@ class ClientTerminals:
             terminal = _Terminal(self._client, await self._create(command, cwd))
             try:
                 return await terminal.follow(progress, timeout_s)
+            except asyncio.CancelledError:
+                await finish(terminal.show_last(progress))
+                raise
             finally:
                 await finish(terminal.discard())
         except RemoteError as error:
@@ -77,19 +80,24 @@ class _Terminal:
         ended = await self._wait(timeout_s)
         if ended is None:
             await self._kill()
-        request = v1.TerminalOutputRequest(session_id=self._client.session_id, terminal_id=self._id)
-        written = await self._client.ask(TERMINAL_OUTPUT, request)
-        plain = _plain(written.output)
-        text = f"[… the beginning is left out …]\n{plain}" if written.truncated else plain
+        text, truncated = await self._read(ANSWER_TIMEOUT_S)
         # In place of the terminal: its id means nothing to whoever loads the session; some refuse all that names it.
         content = [code(text)] if text else []
         if ended is None:
-            return CommandEnd(text, content, written.truncated, timed_out=True)
-        return CommandEnd(text, content, written.truncated, ended.exit_code, ended.signal)
+            return CommandEnd(text, content, truncated, timed_out=True)
+        return CommandEnd(text, content, truncated, ended.exit_code, ended.signal)
+
+    async def show_last(self, progress: Progress) -> None:
+        """End a command that was cancelled, and show what it has written in place of the terminal."""
+        await self._end()
+        try:
+            text, _ = await self._read(CLEANUP_TIMEOUT_S)
+        except (RemoteError, ToolFailure):
+            text = ""
+        await show_last(text, progress)
 
     async def discard(self) -> None:
-        if not self._ended:
-            await self._kill()
+        await self._end()
         await self._client.tell(
             TERMINAL_RELEASE, v1.ReleaseTerminalRequest(session_id=self._client.session_id, terminal_id=self._id)
         )
@@ -103,6 +111,17 @@ class _Terminal:
             return None
         self._ended = True
         return ended
+
+    async def _read(self, timeout_s: float) -> tuple[str, bool]:
+        """Return what was written, and whether the client has cut it."""
+        request = v1.TerminalOutputRequest(session_id=self._client.session_id, terminal_id=self._id)
+        written = await self._client.ask(TERMINAL_OUTPUT, request, timeout_s=timeout_s)
+        plain = _plain(written.output)
+        return f"[… the beginning is left out …]\n{plain}" if written.truncated else plain, written.truncated
+
+    async def _end(self) -> None:
+        if not self._ended:
+            await self._kill()
 
     async def _kill(self) -> None:
         await self._client.tell(

@@ -94,37 +94,34 @@ class Workspace:
         return path.removeprefix(self.cwd.rstrip("/") + "/")
 
     async def read_text(self, spot: Spot) -> str:
-        """Return the text of a file; raises ToolFailure when there is none, or it is no text, or too large."""
-        text = await self.read_text_if_there(spot)
+        """Return the text of a file, or of a buffer that nobody has saved yet.
+
+        Raises ToolFailure when there is none, or it is no text, or too large.
+        """
+        text = await self._read_text(spot, unsaved=True)
         if text is None:
             raise ToolFailure(str(FileProblem(spot.given, errno.ENOENT)))
         return text
 
     async def read_text_if_there(self, spot: Spot) -> str | None:
-        """Return the text of a file, or None when there is no such file; raises ToolFailure otherwise."""
-        if not self._client_files.can_read:
-            return await _in_thread(lambda: _read(self.boundary_of(spot), spot))
-        exists = await _in_thread(lambda: _check_readable(self.boundary_of(spot), spot))
-        try:
-            text = await self._client_files.read(spot.path)
-        except ToolFailure:
-            if exists:
-                raise
-            return None
-        if "\0" in text:
-            raise ToolFailure(f"{spot.given} is binary, not text; use a command that reads it")
-        return text
+        """Return the text of a file, or None when the disk has no such file; raises ToolFailure otherwise."""
+        return await self._read_text(spot, unsaved=False)
 
-    async def write_text(self, spot: Spot, text: str, *, expected: str | None) -> None:
-        """Give a file inside this text if it still has the expected one (None: is not there).
+    async def check_text(self, spot: Spot, *, expected: str | None) -> None:
+        """Raise Changed when a path leads elsewhere, or to another text than this; None is a file that is not there.
 
-        Raises Changed when it has not, and ToolFailure.
+        Raises ToolFailure when that cannot be found out.
         """
         await self.check(spot)
+        _compare(spot, await self._read_text(spot, unsaved=bool(expected)), expected)
+
+    async def write_text(self, spot: Spot, text: str, *, expected: str | None) -> None:
+        """Give a file inside this text, right after `check_text`; raises ToolFailure.
+
+        Raises Changed when it no longer has the expected text (None: is not there), as far as the disk shows that.
+        """
         if not spot.inside:
             raise ToolFailure(str(OutsideBoundary(spot.given, self.roots)))
-        if self._client_files.can_read or self._client_files.can_write:
-            _compare(spot, await self.read_text_if_there(spot), expected)
         if self._client_files.can_write:
             await self._client_files.write(spot.path, text)
         else:
@@ -169,6 +166,27 @@ class Workspace:
         except PathError as error:
             raise ToolFailure(str(error)) from None
         return found.root.path, found.relative
+
+    async def _read_text(self, spot: Spot, *, unsaved: bool) -> str | None:
+        """Return a text, the client's where it gives any; None when there is none.
+
+        What the disk does not have, a client is asked for only if `unsaved` buffers count: it would complain to the
+        person of a file that is missing. Some clients then answer with an empty text, which is none.
+        """
+        if not self._client_files.can_read:
+            return await _in_thread(lambda: _read(self.boundary_of(spot), spot))
+        exists = await _in_thread(lambda: _check_readable(self.boundary_of(spot), spot))
+        if not exists and not unsaved:
+            return None
+        try:
+            text = await self._client_files.read(spot.path)
+        except ToolFailure:
+            if exists:
+                raise
+            return None
+        if "\0" in text:
+            raise ToolFailure(f"{spot.given} is binary, not text; use a command that reads it")
+        return text if text or exists else None
 
     def _find(self, path: str) -> Spot:
         try:
@@ -222,7 +240,8 @@ def _write(boundary: Boundary, spot: Spot, text: str, expected: str | None, *, m
 
 
 def _compare(spot: Spot, found: str | None, expected: str | None) -> None:
-    if found != expected:
+    """Raise Changed when the texts differ; to write an empty file is to write a new one."""
+    if (found or "") != (expected or ""):
         raise Changed(f"{spot.given} has changed since it was looked at")
 
 

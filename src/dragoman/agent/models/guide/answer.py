@@ -25,6 +25,7 @@ _LATE = re.compile(r"\bdid not end in time\b", re.IGNORECASE)
 _ENDED = re.compile(f"{_EXIT.pattern}|{_SIGNAL.pattern}|{_LATE.pattern}", re.IGNORECASE)
 _NOTE = re.compile(r"\[[^\[\]]{3,300}\]\Z")
 _NEXT = (
+    (r"\Athe client refused\b", "That is your editor's answer: see what it allows."),
     (r"no such file|not found|does not exist|no file", "Check the name: `list .` shows what is there."),
     (r"is a directory", "It is a directory: `list` shows what is in it."),
     (r"not a directory", "It is a file: `read` shows it."),

@@ -1,4 +1,4 @@
-"""Reading what a local model writes, while it writes: text as it comes, a tool as soon as its name is there."""
+"""Reading what a local model writes, while it writes: text as it comes, a tool when its arguments are long or whole."""
 
 import json
 import uuid
@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from dragoman.agent.models.local.wire import REPLY_OPENING, TOOL_OPENING
 from dragoman.agent.models.message import ToolUse
-from dragoman.agent.models.model import Part, Text, ToolStart
+from dragoman.agent.models.model import LONG_ARGUMENTS_CHARS, Part, Text, ToolStart
 
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _REPLACEMENT = "�"
@@ -77,6 +77,7 @@ class AnswerReader:
         self._call = ""
         self._tool = ""
         self._id = f"call-{uuid.uuid4()}"
+        self._is_announced = False
         self._plain = False
 
     def feed(self, written: str) -> Iterable[Part]:
@@ -113,10 +114,10 @@ class AnswerReader:
 
     def _more_of_call(self, written: str) -> Iterable[Part]:
         self._call += written
-        if self._name is None or self._name.ended:
-            return
-        self._tool += self._name.feed(written)
-        if self._name.ended:
+        if self._name is not None and not self._name.ended:
+            self._tool += self._name.feed(written)
+        elif len(self._call) >= LONG_ARGUMENTS_CHARS and not self._is_announced:
+            self._is_announced = True
             yield ToolStart(self._id, self._tool)
 
     def _use(self, *, cut_off: bool) -> ToolUse:
