@@ -6,6 +6,8 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.store.tiny_disk import mounted
+
 # The suite starts the program well over a thousand times: it is compiled once, whatever the shell that runs it says.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
@@ -32,3 +34,10 @@ def a_home_of_its_own(homes, monkeypatch):
     home = next(homes)
     home.mkdir(mode=0o700)
     monkeypatch.setenv("DRAGOMAN_HOME", str(home))
+
+
+@pytest.fixture
+def tiny_disk(tmp_path):
+    """A disk of 256 KiB that a test fills up or makes read-only."""
+    with mounted(tmp_path / "disk") as disk:
+        yield disk

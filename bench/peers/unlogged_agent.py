@@ -24,6 +24,7 @@ class NoLog:
         self.title: str | None = None
         self.message_count = 0
         self.damage = None
+        self.failure = None
 
     def append(self, kind: str, *payloads: bytes) -> None:
         pass
@@ -45,7 +46,8 @@ class NoLog:
 class NoStore:
     """Begins logs that keep nothing, and knows of none."""
 
-    async def create(self, header: Header) -> NoLog:
+    async def create(self, header: Header, settings: bytes | None = None) -> NoLog:
+        del settings
         return NoLog(header)
 
     async def open(self, session_id: str) -> NoReturn:

@@ -196,7 +196,7 @@ class LogFailed(DragomanError):
         self.errno = errno
         self.action = action
         problem = _PROBLEMS.get(errno) or os.strerror(errno)
-        super().__init__(f"cannot {action} {path}: {problem}; {_next_step(errno)}")
+        super().__init__(f"cannot {action} {path}: {problem}; {_next_step(errno, action)}")
 
 
 class BadCursor(DragomanError):
@@ -247,21 +247,26 @@ class ScriptError(DragomanError):
 
 
 _NEXT_STEPS = {
-    codes.ENOSPC: "free some space on that disk, then load the session again",
-    codes.EDQUOT: "free some of your quota on that disk, then load the session again",
-    codes.EFBIG: "raise the limit on file sizes (ulimit -f), then load the session again",
-    codes.EIO: "check that disk, then load the session again",
-    codes.ENOENT: "it was removed while the session was open; put it back and load the session, or start a new one",
-    codes.ESTALE: "close whatever else writes to it, then load the session again",
+    codes.ENOSPC: "free some space on that disk, then try again",
+    codes.EDQUOT: "free some of your quota on that disk, then try again",
+    codes.EFBIG: "raise the limit on file sizes (ulimit -f), then try again",
+    codes.EIO: "check that disk, then try again",
+    codes.ENOENT: "it was removed while the session was open; put it back and try again, or start a new session",
+    codes.ESTALE: "close whatever else writes to it, then try again",
     codes.EEXIST: "a session must be given an id that was never used",
-    codes.EMFILE: "raise the limit on open files (ulimit -n), then load the session again",
+    codes.EMFILE: "raise the limit on open files (ulimit -n), then try again",
 }
-_PERMISSION = "see that this user may read and write it, then load the session again"
-_OTHERWISE = "mend that, then load the session again"
+_PERMISSION = "see that this user may read and write it, then try again"
+_ELSEWHERE = "see that this user may make files there, or have DRAGOMAN_HOME name a folder where it may"
+_OTHERWISE = "mend that, then try again"
+_FORBIDDEN = (codes.EACCES, codes.EPERM, codes.EROFS)
+_NO_FOLDER = (codes.ENOENT, codes.ENOTDIR)
 
 
-def _next_step(errno: int) -> str:
-    if errno in (codes.EACCES, codes.EPERM, codes.EROFS):
+def _next_step(errno: int, action: str) -> str:
+    if action == "create" and errno in (*_FORBIDDEN, *_NO_FOLDER):
+        return _ELSEWHERE
+    if errno in _FORBIDDEN:
         return _PERMISSION
     return _NEXT_STEPS.get(errno, _OTHERWISE)
 

@@ -52,9 +52,11 @@ async def test_the_turn_ends_in_words_and_other_sessions_live_on(code, words, wr
         assert words in caught.value.data
         assert broken in caught.value.data
         seen = [n.update for n in client.updates]
-        with pytest.raises(RemoteError, match="load the session again"):
+        with pytest.raises(RemoteError, match="then try again"):
             await client.prompt(broken, "after")
         assert (await client.prompt(sound, "as ever")).stop_reason == "end_turn"
+        disk.session_id = None
+        assert (await client.prompt(broken, "again")).stop_reason == "end_turn"
     async with running_agent(tmp_path / "home") as client:
         await client.initialize()
         request = v1.LoadSessionRequest(session_id=broken, cwd=str(tmp_path), mcp_servers=[])

@@ -1,56 +1,15 @@
 """Whatever a client has seen is there after a load, however the agent died."""
 
-import json
 import os
 import random
 import signal
-import subprocess
-import sys
 
 import pytest
 
+from tests.agent.own_process import AgentProcess
+
 SOAK = bool(os.environ.get("DRAGOMAN_SOAK"))
 SCRIPT = "- - text: 0123456789012345678901234567890123456789\n    repeat: 20000\n"
-
-
-class AgentProcess:
-    """`dragoman agent` in a process of its own, driven line by line."""
-
-    def __init__(self, script):
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "dragoman", "agent", "--model", f"script:{script}"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        self._last_id = 0
-        self.send("initialize", protocolVersion=1)
-        self.read()
-
-    def send(self, method, **params):
-        self._last_id += 1
-        message = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
-        self._process.stdin.write(json.dumps(message).encode() + b"\n")
-        self._process.stdin.flush()
-
-    def read(self):
-        return json.loads(self._process.stdout.readline())
-
-    def updates(self):
-        """Yield the raw updates up to the answer, or to the end of the process."""
-        for line in self._process.stdout:
-            message = json.loads(line) if line.endswith(b"\n") else {}
-            if message.get("method") != "session/update":
-                return
-            if b"available_commands_update" not in line:
-                yield line
-
-    def kill(self):
-        self._process.send_signal(signal.SIGKILL)
-
-    def end(self):
-        self._process.stdin.close()
-        self._process.stdout.close()
-        return self._process.wait(30)
 
 
 @pytest.mark.soak

@@ -41,11 +41,6 @@ async def test_what_works_is_advertised(place):
 # ── the file ────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_session_without_a_prompt_leaves_no_file(place):
-    await converse(place)
-    assert files(place[1]) == []
-
-
 async def test_the_file_is_where_it_should_be_and_says_its_cwd(place):
     cwd, home = place
     session_id, _ = await converse(place, "hi")
@@ -135,9 +130,6 @@ async def test_a_live_session_without_a_prompt_loads_as_nothing(place):
         session_id = await client.new_session(str(cwd))
         await load(client, session_id, cwd)
         assert client.conversation() == []
-    async with running_agent(home) as client:
-        await client.initialize()
-        assert (await refused(load(client, session_id, cwd))).code == ErrorCode.RESOURCE_NOT_FOUND
 
 
 async def test_a_load_in_the_middle_of_a_turn_shows_what_happened_and_then_what_happens(place):

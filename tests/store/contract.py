@@ -1,7 +1,7 @@
 """What any store has to do, whatever it is made of.
 
 A test file of an implementation subclasses `StoreContract` and gives it `another_store`, a fixture that
-makes stores on one and the same place: two of them stand for two processes.
+makes stores on one and the same place: two of them stand for two processes. What it is called with, the store is.
 """
 
 import asyncio
@@ -206,9 +206,64 @@ class StoreContract:
         await log.close()
         await (await another_store().open(header.id)).close()
 
+    async def test_a_new_session_is_there_before_anything_was_written_to_it(self, store, another_store):
+        header = new_header()
+        log = await store.create(header, b'{"mode":"plan"}')
+        assert await read_all(log) == [(1, "config", b'{"mode":"plan"}')]
+        assert await another_store().find(header.id) == header
+        await log.close()
+        log = await another_store().open(header.id)
+        assert await read_all(log) == [(1, "config", b'{"mode":"plan"}')]
+        log.append("update", b"{}")
+        await log.close()
+        assert (await reread(store, header.id))[0] == [(1, "config", b'{"mode":"plan"}'), (2, "update", b"{}")]
+
+    async def test_a_session_that_was_never_prompted_is_in_no_list(self, store, another_store):
+        empty, configured = new_header(), new_header()
+        await (await store.create(empty)).close()
+        log = await store.create(configured, b"{}")
+        log.append("config", b"{}")
+        log.append("update", b'{"sessionUpdate":"current_mode_update"}')
+        await log.sync()
+        forked = new_header(forked_from=configured.id)
+        await store.fork(configured.id, forked)
+        for lister in (store, another_store()):
+            assert await list_ids(lister) == []
+            assert await lister.find(empty.id) == empty
+            assert await lister.find(forked.id) == forked
+        await log.close()
+        assert await list_ids(another_store()) == []
+
+    async def test_a_session_is_in_lists_from_its_first_turn_on(self, store, another_store):
+        lister = another_store()
+        log = await store.create(new_header(), b"{}")
+        assert await list_ids(lister) == []
+        log.append("turn", b'{"event":"start"}')
+        log.append("title", b'{"title":"Begun"}')
+        log.flush()  # as far as a process gets that dies in its first turn
+        for other in (lister, another_store(), store):
+            assert [session.title for session in (await other.page()).sessions] == ["Begun"]
+        await log.close()
+        assert await list_ids(lister) == [log.header.id]
+
+    async def test_sessions_that_were_never_prompted_are_deleted_in_the_end(self, store, another_store):
+        forgotten, held, prompted = new_header(), new_header(), await write_session(store)
+        await (await store.create(forgotten, b"{}")).close()
+        log = await store.create(held, b"{}")
+        sweeper = another_store(unprompted_kept_s=0)
+        for _ in range(2):  # once it has answered the second, it is done with what it did behind the first
+            assert await list_ids(sweeper) == [prompted.id]
+        assert await store.find(forgotten.id) is None
+        assert await sweeper.find(held.id) == held
+        log.append("update", b"{}")
+        await log.close()
+        assert len((await reread(store, held.id))[0]) == 2
+
     async def test_a_held_session_can_be_found_listed_and_forked_but_not_deleted(self, store, another_store):
         header = new_header()
         log = await store.create(header)
+        log.append("turn", turn_end())
+        log.flush()
         other = another_store()
         assert await other.find(header.id) == header
         assert await list_ids(other) == [header.id]

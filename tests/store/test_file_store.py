@@ -9,7 +9,8 @@ import pytest
 
 from dragoman.errors import LogFailed, SessionUnreadable
 from dragoman.store import FileStore, raise_fd_limit
-from dragoman.store.naming import log_path
+from dragoman.store.naming import aside_path, lock_path, log_path, session_id_of
+from dragoman.store.record import KEYS, encode_header, encode_write, now_ms
 from tests.store.contract import StoreContract, list_ids
 from tests.store.making import new_header, read_all, reread, turn_end, write_session
 
@@ -19,8 +20,8 @@ class TestFileStore(StoreContract):
     async def another_store(self, tmp_path):
         stores = []
 
-        def make():
-            stores.append(FileStore(tmp_path / "home"))
+        def make(**options):
+            stores.append(FileStore(tmp_path / "home", **options))
             return stores[-1]
 
         yield make
@@ -78,6 +79,47 @@ async def test_files_and_folders_are_for_their_owner_only(home, umask):
         await store.close()
     finally:
         os.umask(before)
+
+
+def put_log(home, *, days_old, prompted=False):
+    """Write the log of a session as it was left some days ago."""
+    header = new_header()
+    path = log_path(home, header.cwd, header.id)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    records = [(KEYS["config"], [b"{}"]), *([(KEYS["turn"], [b'{"event":"start"}'])] if prompted else [])]
+    path.write_bytes(encode_header(header) + encode_write(records, 0, now_ms() - days_old * 24 * 3600 * 1000))
+    return path
+
+
+async def test_a_session_that_was_never_prompted_is_deleted_after_a_week(store, home):
+    kept = [put_log(home, days_old=6), put_log(home, days_old=400, prompted=True), put_log(home, days_old=30)]
+    aside_path(kept[-1], 1).write_bytes(b"a conversation, damaged")
+    put_log(home, days_old=8)
+    for _ in range(2):
+        await store.page()
+    assert set(home.glob("projects/*/session-*.jsonl")) == {*kept, aside_path(kept[-1], 1)}
+
+
+async def test_a_session_that_was_prompted_in_the_last_moment_is_not_deleted(store, home):
+    path = put_log(home, days_old=8)
+    patient = FileStore(home, unprompted_kept_s=30 * 24 * 3600)
+    await patient.page()  # so that the index has it as never prompted
+    await patient.close()
+    with path.open("ab") as log:
+        log.write(encode_write([(KEYS["turn"], [turn_end()])], 1, now_ms()))
+    for _ in range(2):
+        assert len(await list_ids(store)) == 1
+    assert path.exists()
+
+
+async def test_the_lock_of_a_process_that_died_does_not_keep_a_session(store, home):
+    path = put_log(home, days_old=8)
+    stale = lock_path(home, session_id_of(path.name))
+    stale.parent.mkdir()
+    stale.write_bytes(b"")
+    for _ in range(2):
+        await store.page()
+    assert files(home) == ["index.db", "index.db-shm", "index.db-wal"]
 
 
 async def test_nothing_but_logs_and_the_index_stays(store, home):

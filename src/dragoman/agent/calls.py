@@ -171,8 +171,7 @@ class Calls:
         if decision.remembered is not None:
             record["remember"] = decision.remembered
         self._outlet.record("permission", msgspec.json.encode(record))
-        if self._outlet.log is not None:
-            await self._outlet.log.sync()
+        await self._outlet.log.sync()
 
 
 def _known(name: str, tools: Sequence[str]) -> str:

@@ -70,7 +70,7 @@ class SessionHandlers:
     async def _new_session(self, params: v1.NewSessionRequest, request: IncomingRequest) -> v1.NewSessionResponse:
         del request
         cwd, directories, servers = _check_place(params)
-        session = self._sessions.new(cwd, directories)
+        session = await self._sessions.new(cwd, directories)
         meta = self._introduce(session, servers)
         return v1.NewSessionResponse(
             session_id=session.id, modes=_modes(session), config_options=_options(session), meta=meta
@@ -130,7 +130,7 @@ class SessionHandlers:
 
     async def _set_mode(self, params: v1.SetSessionModeRequest, request: IncomingRequest) -> v1.SetSessionModeResponse:
         del request
-        session = self._sessions.get(params.session_id)
+        session = await self._sessions.ready(params.session_id)
         await session.set_mode(session.choices.check_mode(params.mode_id))
         return v1.SetSessionModeResponse()
 
@@ -138,14 +138,14 @@ class SessionHandlers:
         self, params: v1.SetSessionConfigOptionRequest, request: IncomingRequest
     ) -> v1.SetSessionConfigOptionResponse:
         del request
-        session = self._sessions.get(params.session_id)
+        session = await self._sessions.ready(params.session_id)
         await session.set_option(params.config_id, session.choices.check(params))
         return v1.SetSessionConfigOptionResponse(config_options=_options(session))
 
     async def _prompt(self, params: v1.PromptRequest, request: IncomingRequest) -> v1.PromptResponse:
-        session = self._sessions.get(params.session_id)
+        session = await self._sessions.ready(params.session_id)
         _check_prompt(params.prompt, session.model)
-        turn = Turn(session, self._store, self._commands)
+        turn = Turn(session, self._commands)
         with session.turn(turn.cancel):
             request.on_cancel = turn.cancel
             try:

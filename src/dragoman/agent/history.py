@@ -53,9 +53,11 @@ async def restore(session: Session, log: Log, send: Replay | None) -> None:
                 session.spent = event.usage or session.spent
             else:
                 _take(session, record)
-    session.outlet.log = log
+    session.outlet.use(log)
     if log.damage is not None:
         session.notices.append(f"dragoman: {log.damage}")
+    if log.failure is not None:
+        session.notices.append(f"dragoman: this session can only be read: {log.failure}")
     if unfinished_since:
         await _close_turn(session, log, unfinished_since, send)
 
@@ -73,6 +75,7 @@ def _take(session: Session, record: Record) -> None:
 
 
 async def _close_turn(session: Session, log: Log, since: int, send: Replay | None) -> None:
+    told = log.failure
     reason = "The agent was stopped before this was done."
     end = v1.ToolCallProgress(
         tool_call_id="",
@@ -84,13 +87,14 @@ async def _close_turn(session: Session, log: Log, since: int, send: Replay | Non
         msgspec.json.encode(msgspec.structs.replace(end, tool_call_id=call_id))
         for call_id in await _unfinished_calls(log, since)
     ]
-    for data in ends:
-        log.append("update", data)
-    log.append("turn", turn_end(session, "cancelled"))
     try:
+        for data in ends:
+            log.append("update", data)
+        log.append("turn", turn_end(session, "cancelled"))
         log.flush()
     except LogFailed as failure:
-        session.notices.append(f"dragoman: {failure}")
+        if failure is not told:
+            session.notices.append(f"dragoman: {failure}")
     if send is not None and ends:
         await send(ends)
 

@@ -30,10 +30,10 @@ _encode = ENCODER.encode
 
 
 class Outlet:
-    """The way of a session's updates; `log` is None until the session has one."""
+    """The way of a session's updates; `use` gives it the log that they go into."""
 
     def __init__(self, connection: Connection, session_id: str) -> None:
-        self.log: Log | None = None
+        self._log: Log | None = None
         self.connection = connection
         self._session_id = session_id
         self._staged: list[bytes] = []
@@ -43,6 +43,18 @@ class Outlet:
         self._held = False
         self._released = asyncio.Event()
         self._failure: LogFailed | None = None
+
+    @property
+    def log(self) -> Log:
+        """Where updates go first."""
+        if self._log is None:
+            raise RuntimeError(f"session {self._session_id} has no log yet")
+        return self._log
+
+    def use(self, log: Log) -> None:
+        """Log into this from now on, whatever became of the log before."""
+        self._log = log
+        self._failure = None
 
     async def send(self, update: v1.SessionUpdate) -> None:
         """Log and send an update; waits only while the client does not keep up. Raises LogFailed."""
@@ -81,21 +93,19 @@ class Outlet:
 
     def record(self, kind: str, data: bytes) -> None:
         """Log something that the client is not sent. Raises LogFailed."""
-        if self.log is not None:
-            self._log_staged()
-            self.log.append(kind, data)
+        self._log_staged()
+        self.log.append(kind, data)
 
     def flush(self) -> None:
         """Send all that is staged. Raises LogFailed, and then nothing of it was sent."""
-        if self.log is not None:
-            try:
-                self._log_staged()
-                self.log.flush()
-            except LogFailed as failure:
-                self._failure = failure
-                self._staged.clear()
-                self._staged_bytes = self._logged = 0
-                raise
+        try:
+            self._log_staged()
+            self.log.flush()
+        except LogFailed as failure:
+            self._failure = failure
+            self._staged.clear()
+            self._staged_bytes = self._logged = 0
+            raise
         if self._staged and not self._held:
             staged, self._staged = self._staged, []
             self._staged_bytes = self._logged = 0
@@ -120,7 +130,7 @@ class Outlet:
         self.flush()
 
     def _log_staged(self) -> None:
-        if self.log is not None and self._logged < len(self._staged):
+        if self._logged < len(self._staged):
             self.log.append("update", *self._staged[self._logged :])
         self._logged = len(self._staged)
 

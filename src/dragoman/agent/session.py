@@ -38,10 +38,7 @@ SERVERS_KEY = "dragoman/mcp"
 
 
 class Session:
-    """One conversation in one working directory; one turn at a time.
-
-    Its log begins with the first prompt: until then the session lives in memory alone.
-    """
+    """One conversation in one working directory; one turn at a time."""
 
     def __init__(
         self,
@@ -89,7 +86,7 @@ class Session:
         return self.header.id
 
     @property
-    def log(self) -> Log | None:
+    def log(self) -> Log:
         return self.outlet.log
 
     @property
@@ -225,6 +222,14 @@ class Session:
             self.messages.append(message)
             self.message_count += isinstance(message, UserMessage | AssistantMessage)
 
+    def forget(self) -> None:
+        """Know nothing of what was said, so that the log can tell it anew."""
+        self.messages.clear()
+        self.message_count = self.context_used = 0
+        self.title = None
+        self.spent = Usage(0, 0)
+        self.conversation = self.model.start()
+
     def count(self, usage: Usage) -> None:
         """Add to what the conversation has used."""
         self.spent += usage
@@ -309,7 +314,11 @@ class Session:
 
     def record_settings(self) -> None:
         """Log what is set."""
-        self.outlet.record("config", msgspec.json.encode(self.settings))
+        self.outlet.record("config", self.encoded_settings())
+
+    def encoded_settings(self) -> bytes:
+        """Return what is set, as the log has it."""
+        return msgspec.json.encode(self.settings)
 
     def _take_choice(self, choice: Choice) -> None:
         self.pending = choice.pending

@@ -2,16 +2,15 @@
 
 import asyncio
 import uuid
+from contextlib import suppress
 from datetime import UTC, datetime
 from weakref import WeakValueDictionary
-
-import msgspec
 
 from dragoman.agent.history import replay, restore
 from dragoman.agent.outlet import Outlet
 from dragoman.agent.session import Session
 from dragoman.agent.setup import Setup
-from dragoman.errors import ErrorCode, InvalidParams, RpcError, SessionBusy, SessionUnknown
+from dragoman.errors import ErrorCode, InvalidParams, LogFailed, RpcError, SessionBusy, SessionUnknown
 from dragoman.mcp.switchboard import Switchboard
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
@@ -45,23 +44,36 @@ class Sessions:
         """Return a live session, if it is one."""
         return self._live.get(session_id)
 
-    def new(self, cwd: str, directories: list[str]) -> Session:
-        """Begin a session."""
+    async def ready(self, session_id: str) -> Session:
+        """Return a live session that can be written to; one whose log has failed goes on from what is in it.
+
+        Raises RpcError and LogFailed.
+        """
+        session = self.get(session_id)
+        if session.log.failure is not None:
+            async with self._opening_of(session_id):
+                await self._read_again(session)
+        return self.get(session_id)
+
+    async def new(self, cwd: str, directories: list[str]) -> Session:
+        """Begin a session; its id works in any process once this returns. Raises LogFailed."""
         session = self._make(_header(cwd, directories))
+        session.outlet.use(await self._store.create(session.header, session.encoded_settings()))
         self._live[session.id] = session
         return session
 
     async def bring_back(self, session_id: str, cwd: str, directories: list[str], *, with_replay: bool) -> Session:
         """Make a session live, or find it live, and replay it when asked to; raises RpcError and LogFailed."""
-        async with self._opening.setdefault(session_id, asyncio.Lock()):
+        async with self._opening_of(session_id):
             session = self._live.get(session_id)
             if session is None:
                 session = await self._open(session_id, cwd, with_replay=with_replay)
                 self._live[session_id] = session
             else:
                 _check_same_cwd(session.header, cwd)
-                if with_replay and session.log is not None:
-                    await self._replay_live(session, session.log)
+                await self._read_again(session)
+                if with_replay:
+                    await self._replay_live(session)
         await session.set_directories(directories)
         return session
 
@@ -69,16 +81,13 @@ class Sessions:
         """Begin a session with the history of another; raises RpcError and LogFailed."""
         fork = self._make(_header(cwd, directories, forked_from=session_id))
         source = self._live.get(session_id)
-        if source is not None and source.log is None:
-            fork.restore_settings(msgspec.structs.replace(source.settings))
-        else:
-            if source is not None:
-                source.outlet.flush()
-            try:
-                await self._store.fork(session_id, fork.header)
-            except SessionUnknown:
-                raise not_found(session_id) from None
-            await self._restore(fork, await self._store.open(fork.id), with_replay=False)
+        if source is not None:
+            source.outlet.flush()
+        try:
+            await self._store.fork(session_id, fork.header)
+        except SessionUnknown:
+            raise not_found(session_id) from None
+        await self._restore(fork, await self._store.open(fork.id), with_replay=False)
         self._live[fork.id] = fork
         return fork
 
@@ -95,7 +104,8 @@ class Sessions:
         """Stop and remove a session; raises RpcError when another process has it."""
         session = self._live.get(session_id)
         if session is not None:
-            await self._free(session)
+            with suppress(LogFailed):  # what could not be written is to be deleted all the same
+                await self._free(session)
         try:
             await self._store.delete(session_id)
         except SessionBusy as error:
@@ -122,22 +132,20 @@ class Sessions:
         try:
             await session.servers.close()
         finally:
-            if session.log is not None:
-                try:
+            try:
+                if session.log.failure is None:  # else that was told when it happened
                     session.outlet.flush()
-                finally:
-                    await session.log.close()
+            finally:
+                await session.log.close()
 
     def _make(self, header: Header) -> Session:
         return Session(header, Outlet(self._connection, header.id), self._setup, self._client, self.switchboard)
 
+    def _opening_of(self, session_id: str) -> asyncio.Lock:
+        return self._opening.setdefault(session_id, asyncio.Lock())
+
     async def _open(self, session_id: str, cwd: str, *, with_replay: bool) -> Session:
-        try:
-            log = await self._store.open(session_id)
-        except SessionUnknown:
-            raise not_found(session_id) from None
-        except SessionBusy as error:
-            raise busy(error) from None
+        log = await self._open_log(session_id)
         try:
             _check_same_cwd(log.header, cwd)
             session = self._make(log.header)
@@ -147,6 +155,23 @@ class Sessions:
         await self._restore(session, log, with_replay=with_replay)
         return session
 
+    async def _open_log(self, session_id: str) -> Log:
+        try:
+            return await self._store.open(session_id)
+        except SessionUnknown:
+            raise not_found(session_id) from None
+        except SessionBusy as error:
+            raise busy(error) from None
+
+    async def _read_again(self, session: Session) -> None:
+        """Open the log of a session anew if it has failed, and know of the session what is in it."""
+        if session.log.failure is None or session.is_busy:
+            return
+        await session.log.close()
+        log = await self._open_log(session.id)
+        session.forget()
+        await self._restore(session, log, with_replay=False)
+
     async def _restore(self, session: Session, log: Log, *, with_replay: bool) -> None:
         try:
             await restore(session, log, session.outlet.replay if with_replay else None)
@@ -154,10 +179,10 @@ class Sessions:
             await log.close()
             raise
 
-    async def _replay_live(self, session: Session, log: Log) -> None:
+    async def _replay_live(self, session: Session) -> None:
         session.outlet.hold()
         try:
-            await replay(log, session.outlet.replay)
+            await replay(session.log, session.outlet.replay)
         finally:
             session.outlet.release()
 

@@ -20,7 +20,6 @@ from dragoman.agent.session import Session, turn_end
 from dragoman.errors import ConnectionClosed, ContextOverflow, LogFailed, ModelFailure
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
-from dragoman.store import Store
 
 MAX_TITLE_LENGTH = 80
 
@@ -30,9 +29,8 @@ _START = b'{"event":"start"}'
 class Turn:
     """One prompt being answered; `cancel` ends it at any point, and it then answers `cancelled`."""
 
-    def __init__(self, session: Session, store: Store, commands: Commands) -> None:
+    def __init__(self, session: Session, commands: Commands) -> None:
         self._session = session
-        self._store = store
         self._commands = commands
         self._outlet = session.outlet
         self._calls: Calls | None = None
@@ -54,8 +52,7 @@ class Turn:
                 self._record_end("failed")
             raise
         self._record_end(reason)
-        if self._session.log is not None:
-            await self._session.log.sync()
+        await self._session.log.sync()
         return v1.PromptResponse(stop_reason="cancelled" if self._cancelled else reason, usage=self._usage())
 
     def cancel(self) -> None:
@@ -122,9 +119,6 @@ class Turn:
     async def _begin(self, blocks: list[v1.ContentBlock]) -> None:
         """Log the prompt; the client that sent it is not sent it back."""
         session = self._session
-        if session.log is None:
-            self._outlet.log = await self._store.create(session.header)
-            session.record_settings()
         self._outlet.record("turn", _START)
         message_id = str(uuid.uuid4())
         for block in blocks:
@@ -228,8 +222,7 @@ class Turn:
 
     def _record_end(self, outcome: str) -> None:
         session = self._session
-        if session.log is not None:
-            session.log.title, session.log.message_count = session.title, session.message_count
+        session.log.title, session.log.message_count = session.title, session.message_count
         self._outlet.record("turn", turn_end(session, outcome))
         self._outlet.flush()
 

@@ -5,11 +5,12 @@ from dragoman.store.files import FileStore
 from dragoman.store.limits import raise_fd_limit
 from dragoman.store.naming import encode_cwd, is_same_directory
 from dragoman.store.record import KINDS, Header, Record
-from dragoman.store.store import PAGE_SESSIONS, Log, Page, Store, Summary
+from dragoman.store.store import PAGE_SESSIONS, UNPROMPTED_KEPT_S, Log, Page, Store, Summary
 
 __all__ = [
     "KINDS",
     "PAGE_SESSIONS",
+    "UNPROMPTED_KEPT_S",
     "Damage",
     "FileStore",
     "Header",

@@ -2,7 +2,9 @@
 
 import asyncio
 import errno
+import logging
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -10,36 +12,50 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from dragoman.errors import SessionUnknown, SessionUnreadable
+from dragoman.errors import DragomanError, LogFailed, SessionBusy, SessionUnknown, SessionUnreadable
 from dragoman.store.cursor import decode_cursor, encode_cursor
 from dragoman.store.disk import CREATE, READ, Disk, failing, make_directories, write_all
 from dragoman.store.index import Index
 from dragoman.store.lock import Lock, acquire
 from dragoman.store.log import FileLog
 from dragoman.store.naming import is_session_id, lock_path, log_path, normalise, projects_path
-from dragoman.store.project import Entry, find_log
+from dragoman.store.project import Entry, find_log, read_entry
 from dragoman.store.reader import read_header
-from dragoman.store.record import Header, encode_header
+from dragoman.store.record import KEYS, Header, encode_header, encode_write, now_ms
 from dragoman.store.repair import copy_file
-from dragoman.store.store import PAGE_SESSIONS, Page, Summary
+from dragoman.store.store import PAGE_SESSIONS, UNPROMPTED_KEPT_S, Page, Summary
 from dragoman.store.thread import finish
 
 _Result = TypeVar("_Result")
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM, *_NO_ROOM)
+"""Why a lock cannot be taken although nobody has it: then a session can still be read, and on a full disk deleted."""
+
+_SWEEP_INTERVAL_S = 24 * 3600.0
+"""Between two looks for sessions that were never prompted; the first is when a process first uses the index."""
+
+_MAX_SWEPT = 200
+"""Sessions deleted at a time, which takes some 20 ms in the thread of the index; the rest waits for the next time."""
+
+_log = logging.getLogger("dragoman.store")
 
 
 class FileStore:
     """Session logs in files. See `Store`."""
 
-    def __init__(self, home: Path, *, disk: Disk | None = None) -> None:
+    def __init__(self, home: Path, *, disk: Disk | None = None, unprompted_kept_s: float = UNPROMPTED_KEPT_S) -> None:
         self._home = home
         self._disk = disk or Disk()
+        self._unprompted_kept_s = unprompted_kept_s
         self._index = Index(self._disk, home)
         self._index_thread: Executor | None = None
+        self._next_sweep: float | None = None
         self._live: dict[str, FileLog] = {}
 
-    async def create(self, header: Header) -> FileLog:
+    async def create(self, header: Header, settings: bytes | None = None) -> FileLog:
         path = log_path(self._home, header.cwd, header.id)
-        return self._hold(await finish(lambda: self._create(path, header), undo=_uncreate))
+        return self._hold(await finish(lambda: self._create(path, header, settings), undo=_uncreate))
 
     async def open(self, session_id: str) -> FileLog:
         return self._hold(await finish(lambda: self._open(session_id), undo=FileLog.abandon))
@@ -74,10 +90,10 @@ class FileStore:
 
     async def close(self) -> None:
         closed = await asyncio.gather(*(log.close() for log in list(self._live.values())), return_exceptions=True)
-        if self._index_thread is not None:
-            await self._in_index(self._index.close)
-            self._index_thread.shutdown(wait=False)
-            self._index_thread = None
+        thread, self._index_thread = self._index_thread, None
+        if thread is not None:
+            await asyncio.get_running_loop().run_in_executor(thread, self._index.close)
+            thread.shutdown(wait=False)
         for failure in closed:
             if failure is not None:
                 raise failure
@@ -86,22 +102,24 @@ class FileStore:
         self._live[log.header.id] = log
         return log
 
-    def _create(self, path: Path, header: Header) -> FileLog:
+    def _create(self, path: Path, header: Header, settings: bytes | None) -> FileLog:
         line = encode_header(header)
+        records = [] if settings is None else [(KEYS["config"], [settings])]
+        first = encode_write(records, 0, now_ms()) if records else b""
         with failing(path, "create"):
             lock = self._lock(header.id)
             try:
                 make_directories(self._disk, path.parent)
-                self._write_new(path, line)
+                self._write_new(path, line + first)
             except BaseException:
                 lock.release()
                 raise
-        return self._log(path, header, lock, start=len(line), is_new=True)
+        return self._log(path, header, lock, start=len(line), written=(len(line) + len(first), len(records)))
 
-    def _write_new(self, path: Path, line: bytes) -> None:
+    def _write_new(self, path: Path, data: bytes) -> None:
         fd = self._disk.open(path, CREATE)
         try:
-            write_all(self._disk, fd, line)
+            write_all(self._disk, fd, data)
             self._disk.sync(fd)
             self._disk.sync_directory(path.parent)
         except BaseException:
@@ -111,28 +129,41 @@ class FileStore:
             os.close(fd)
 
     def _open(self, session_id: str) -> FileLog:
-        path, *_ = self._find_known(session_id)
+        path, header, start = self._find_known(session_id)
         with failing(lock_path(self._home, session_id), "lock"):
-            lock = self._lock(session_id)
+            try:
+                lock = self._lock(session_id)
+            except OSError as error:
+                if error.errno not in _READ_ONLY:
+                    raise
+                failure = LogFailed(str(path), error.errno, "write to")
+                return self._log(path, header, None, start=start, failure=failure)
         try:
             # Looked at again: until it was locked, another process could change or delete it.
-            found = self._read_header(path, session_id)
+            path, header, start = self._find_known(session_id)
         except BaseException:
             lock.release()
             raise
-        if found is None:
-            lock.release()
-            raise SessionUnknown(session_id)
-        return self._log(path, found[0], lock, start=found[1], is_new=False)
+        return self._log(path, header, lock, start=start)
 
-    def _log(self, path: Path, header: Header, lock: Lock, *, start: int, is_new: bool) -> FileLog:
+    def _log(
+        self,
+        path: Path,
+        header: Header,
+        lock: Lock | None,
+        *,
+        start: int,
+        written: tuple[int, int] | None = None,
+        failure: LogFailed | None = None,
+    ) -> FileLog:
         return FileLog(
             self._disk,
             path,
             header,
             lock,
             start=start,
-            is_new=is_new,
+            written=written,
+            failure=failure,
             on_sync=self._note,
             on_close=self._forget,
         )
@@ -141,10 +172,19 @@ class FileStore:
         if self._live.get(log.header.id) is log:
             del self._live[log.header.id]
 
-    def _lock(self, session_id: str) -> Lock:
+    def _lock(self, session_id: str, *, patient: bool = True) -> Lock:
         path = lock_path(self._home, session_id)
         make_directories(self._disk, path.parent)
-        return acquire(path, session_id)
+        return acquire(path, session_id, patient=patient)
+
+    def _lock_to_delete(self, session_id: str) -> Lock | None:
+        """Take the lock; None on a disk so full that no lock file can be made: then there is none, and no holder."""
+        try:
+            return self._lock(session_id)
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            return None
 
     def _find_known(self, session_id: str) -> tuple[Path, Header, int]:
         found = self._find(session_id)
@@ -191,14 +231,43 @@ class FileStore:
         if path is None:
             return False
         with failing(path, "delete"):
-            lock = self._lock(session_id)
+            lock = self._lock_to_delete(session_id)
             try:
                 for aside in path.parent.glob(f"{path.stem}.damaged-*.jsonl"):
                     aside.unlink(missing_ok=True)
                 path.unlink(missing_ok=True)
                 self._disk.sync_directory(path.parent)
             finally:
-                lock.release()
+                if lock is not None:
+                    lock.release()
+        return True
+
+    def _sweep(self) -> None:
+        """Delete sessions that were never prompted for too long; in the thread of the index."""
+        before_ms = now_ms() - int(1000 * self._unprompted_kept_s)
+        try:
+            for session_id in self._index.find_unprompted(before_ms, _MAX_SWEPT):
+                if self._delete_unprompted(session_id):
+                    self._index.remove(session_id)
+        except (OSError, DragomanError) as error:
+            _log.info("sessions that were never prompted could not be deleted: %s", error)
+
+    def _delete_unprompted(self, session_id: str) -> bool:
+        """Delete a session unless another process has it, or has prompted it since it was looked at."""
+        path = self._find_log(session_id)
+        if path is None:
+            return True
+        try:
+            lock = self._lock(session_id, patient=False)
+        except SessionBusy:
+            return False
+        try:
+            entry = read_entry(self._disk, self._home, path.parent.name, session_id)
+            if entry is None or entry.unprompted_bytes is None:
+                return False
+            path.unlink(missing_ok=True)
+        finally:
+            lock.release()
         return True
 
     async def _note(self, log: FileLog) -> None:
@@ -211,7 +280,12 @@ class FileStore:
             from concurrent.futures import ThreadPoolExecutor
 
             self._index_thread = ThreadPoolExecutor(1, thread_name_prefix="session-index")
-        return await asyncio.get_running_loop().run_in_executor(self._index_thread, work)
+        working = asyncio.get_running_loop().run_in_executor(self._index_thread, work)
+        now = time.monotonic()
+        if self._next_sweep is None or now >= self._next_sweep:
+            self._next_sweep = now + _SWEEP_INTERVAL_S
+            self._index_thread.submit(self._sweep)
+        return await working
 
 
 def _uncreate(log: FileLog) -> None:

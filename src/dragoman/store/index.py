@@ -3,7 +3,11 @@
 It is a cache. Each process that syncs a log writes here what lists say of it; what others brought or took
 away by hand shows in the times of the project directories, and only a directory that changed is listed
 anew, and only a log that is unknown is opened. A missing, damaged or older index is made anew from the
-logs; one that cannot be written at all is replaced by one in memory. An `Index` belongs to one thread.
+logs. An index that cannot be written, on a full disk or in a read-only home, is replaced by one in memory until
+it can. An `Index` belongs to one thread.
+
+Sessions that were never prompted are in the index, with the size of their log, and in no list. Their process may end
+before it syncs the first turn, so each list looks at the sizes of these logs, and reads a log that has grown.
 """
 
 import os
@@ -16,14 +20,14 @@ import msgspec
 
 from dragoman.store.disk import Disk, make_directories
 from dragoman.store.naming import normalise
-from dragoman.store.project import Entry, list_projects, list_sessions, read_entry
+from dragoman.store.project import Entry, list_projects, list_sessions, log_size, read_entry
 from dragoman.store.record import Header
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
-VERSION = 1
+VERSION = 2
 _SETTLED_NS = 2_000_000_000
 """A directory that changed less than this ago may change again without a newer time: the coarsest clocks tick so."""
 
@@ -34,20 +38,22 @@ _SCHEMA = f"""
 CREATE TABLE project (name TEXT PRIMARY KEY, seen_ns INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE session (
     id TEXT PRIMARY KEY, project TEXT NOT NULL, cwd TEXT NOT NULL, header BLOB NOT NULL,
-    title TEXT, updated INTEGER NOT NULL, messages INTEGER NOT NULL);
-CREATE INDEX by_time ON session (updated DESC, id DESC);
-CREATE INDEX by_cwd ON session (cwd, updated DESC, id DESC);
+    title TEXT, updated INTEGER NOT NULL, messages INTEGER NOT NULL, unprompted_bytes INTEGER);
+CREATE INDEX by_time ON session (updated DESC, id DESC) WHERE unprompted_bytes IS NULL;
+CREATE INDEX by_cwd ON session (cwd, updated DESC, id DESC) WHERE unprompted_bytes IS NULL;
 CREATE INDEX by_project ON session (project, id);
+CREATE INDEX unprompted ON session (updated) WHERE unprompted_bytes IS NOT NULL;
 PRAGMA user_version = {VERSION};
 """
-_PUT = "INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?)"
-_ADD = "INSERT OR IGNORE INTO session VALUES (?, ?, ?, ?, ?, ?, ?)"
+_PUT = "INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_ADD = "INSERT OR IGNORE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_UNPROMPTED = "SELECT id, project, unprompted_bytes FROM session WHERE unprompted_bytes IS NOT NULL"
 _COLUMNS = "SELECT project, header, title, updated, messages FROM session"
 _ORDER = "ORDER BY updated DESC, id DESC LIMIT ?"
 
 _decode_header = msgspec.json.Decoder(Header).decode
 _Result = TypeVar("_Result")
-_Row = tuple[str, str, str, bytes, str | None, int, int]
+_Row = tuple[str, str, str, bytes, str | None, int, int, int | None]
 
 
 class Index:
@@ -57,7 +63,9 @@ class Index:
         self._disk = disk
         self._home = home
         self._path = home / "index.db"
-        self._database: sqlite3.Connection | None = None
+        self._file: sqlite3.Connection | None = None
+        self._memory: sqlite3.Connection | None = None
+        """In use while the file cannot be."""
         self._inode: int | None = None
 
     def put(self, entry: Entry) -> None:
@@ -69,8 +77,8 @@ class Index:
         self._do(lambda database: database.execute("DELETE FROM session WHERE id = ?", (session_id,)))
 
     def page(self, cwd: str | None, after: tuple[int, str] | None, limit: int) -> list[Entry]:
-        """Give sessions, newest first, that come after a place in that order."""
-        conditions: list[str] = []
+        """Give sessions that were prompted, newest first, that come after a place in that order."""
+        conditions = ["unprompted_bytes IS NULL"]
         values: list[str | int] = []
         if cwd is not None:
             conditions.append("cwd = ?")
@@ -78,59 +86,81 @@ class Index:
         if after is not None:
             conditions.append("(updated, id) < (?, ?)")
             values += after
-        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+        query = f"{_COLUMNS} WHERE {' AND '.join(conditions)} {_ORDER}"
 
         def select(database: "sqlite3.Connection") -> list[Entry]:
             self._refresh(database)
-            return [_entry(row) for row in database.execute(f"{_COLUMNS} {where} {_ORDER}", (*values, limit))]
+            return [_entry(row) for row in database.execute(query, (*values, limit))]
+
+        return self._do(select)
+
+    def find_unprompted(self, before_ms: int, limit: int) -> list[str]:
+        """Give the ids of sessions that were never prompted and last written before a time, oldest first."""
+
+        def select(database: "sqlite3.Connection") -> list[str]:
+            self._refresh(database)
+            query = f"{_UNPROMPTED} AND updated < ? ORDER BY updated LIMIT ?"
+            return [row[0] for row in database.execute(query, (before_ms, limit))]
 
         return self._do(select)
 
     def close(self) -> None:
         """Let go of the database."""
-        database, self._database = self._database, None
-        if database is not None:
-            database.close()
+        self._close_file()
+        self._close_memory()
 
     def _do(self, work: "Callable[[sqlite3.Connection], _Result]") -> _Result:
-        """Work on the database, on a new one if this one turns out to be damaged, or on none but memory."""
+        """Work on the file, on a new one if this one turns out to be damaged, or on none but memory."""
         import sqlite3
 
         for _ in range(2):
             try:
-                return work(self._open())
+                database = self._open_file()
+                if database is None:
+                    break
+                result = work(database)
             except sqlite3.Error as error:
                 # A busy index is not damaged: another process is slow, or was stopped in the middle of a write.
                 is_busy = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
-                self.close() if is_busy else self._forget()
-        return work(self._use_memory())
+                self._close_file() if is_busy else self._forget_file()
+            else:
+                self._close_memory()
+                return result
+        if self._memory is None:
+            self._memory = _connect(":memory:")
+        return work(self._memory)
 
-    def _open(self) -> "sqlite3.Connection":
-        if self._database is not None and self._inode in (None, _inode(self._path)):
-            return self._database
-        self.close()
+    def _open_file(self) -> "sqlite3.Connection | None":
+        """Give the database on the disk; None where no file can be made."""
+        if self._file is not None and self._inode == _inode(self._path):
+            return self._file
+        self._close_file()
         try:
             make_directories(self._disk, self._home)
             # Never opened when it is there: closing it would drop the locks that SQLite holds on it in this process.
             with suppress(FileExistsError):
                 os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         except OSError:
-            return self._use_memory()
+            return None
         self._inode = _inode(self._path)
-        self._database = _connect(str(self._path))
-        return self._database
+        self._file = _connect(str(self._path))
+        return self._file
 
-    def _forget(self) -> None:
-        self.close()
+    def _close_file(self) -> None:
+        database, self._file = self._file, None
+        if database is not None:
+            database.close()
+
+    def _close_memory(self) -> None:
+        database, self._memory = self._memory, None
+        if database is not None:
+            database.close()
+
+    def _forget_file(self) -> None:
+        self._close_file()
         for suffix in ("", "-wal", "-shm", "-journal"):
             with suppress(OSError):
                 self._path.with_name(self._path.name + suffix).unlink()
-
-    def _use_memory(self) -> "sqlite3.Connection":
-        self.close()
-        self._inode = None
-        self._database = _connect(":memory:")
-        return self._database
 
     def _refresh(self, database: "sqlite3.Connection") -> None:
         """Find out what came and went without our knowing."""
@@ -139,18 +169,29 @@ class Index:
         seen: dict[str, int] = dict(database.execute("SELECT name, seen_ns FROM project"))
         gone = [(name,) for name in seen.keys() - found.keys()]
         changed = {name: changed_ns for name, changed_ns in found.items() if seen.get(name) != changed_ns}
-        if not gone and not changed:
+        grown = [
+            (session_id, project)
+            for session_id, project, size in database.execute(_UNPROMPTED)
+            if log_size(self._home, project, session_id) != size
+        ]
+        if not gone and not changed and not grown:
             return
         # All reading comes first, so that other processes never wait for it.
         differences = [self._compare(database, name) for name in changed]
+        prompted = [read_entry(self._disk, self._home, project, session_id) for session_id, project in grown]
         with database:
             database.execute("BEGIN IMMEDIATE")
             database.executemany("DELETE FROM session WHERE project = ?", gone)
             database.executemany("DELETE FROM project WHERE name = ?", gone)
             for missing, _ in differences:
                 database.executemany("DELETE FROM session WHERE id = ? AND project = ?", missing)
+            # What another process has put there meanwhile is newer than what was read here.
+            database.executemany(
+                "DELETE FROM session WHERE id = ? AND unprompted_bytes IS NOT NULL", ((row[0],) for row in grown)
+            )
             for _, unknown in differences:
                 database.executemany(_ADD, unknown)
+            database.executemany(_ADD, [_row(entry) for entry in prompted if entry])
             times = [(name, _settled(changed_ns, now)) for name, changed_ns in changed.items()]
             database.executemany("INSERT OR REPLACE INTO project VALUES (?, ?)", times)
 
@@ -205,7 +246,8 @@ def _row(entry: Entry) -> _Row:
     header = entry.header
     encoded = msgspec.json.encode(header)
     cwd = normalise(header.cwd)
-    return header.id, entry.project, cwd, encoded, entry.title, entry.updated_ms, entry.message_count
+    what_lists_say = entry.title, entry.updated_ms, entry.message_count
+    return header.id, entry.project, cwd, encoded, *what_lists_say, entry.unprompted_bytes
 
 
 def _entry(row: tuple[str, bytes, str | None, int, int]) -> Entry:

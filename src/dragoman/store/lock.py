@@ -1,7 +1,8 @@
 """One writer a session: a file with a `flock` on it, which dies with its holder.
 
-The lock file says who holds it, for the error that others get. It is removed when the lock is given
-back, so whoever gets a lock looks whether the file it is on still has its name; if not, it begins anew.
+The lock file says who holds it, for the error that others get; on a full disk it is empty, and they are told of
+"another process". It is removed when the lock is given back, so a process that gets a lock looks whether the file it
+is on still has its name; if not, it begins anew.
 """
 
 import errno
@@ -52,33 +53,39 @@ class Lock:
         os.close(fd)
 
 
-def acquire(path: Path, session_id: str) -> Lock:
-    """Take the lock of a session, or raise SessionBusy at once."""
-    for _ in range(_LOOKS):
+def acquire(path: Path, session_id: str, *, patient: bool = True) -> Lock:
+    """Take the lock of a session, or raise SessionBusy, at once unless the holder is to be named; raises OSError."""
+    for _ in range(_LOOKS if patient else 1):
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        if not _try_lock(fd):
-            holder = _read_holder(path)
-            if holder is not None:
-                raise SessionBusy(session_id, holder.pid, holder.host)
-            time.sleep(_PAUSE_S)
-        elif _is_at(fd, path):
-            _write_holder(fd)
-            return Lock(path, fd)
-        else:
+        try:
+            lock = _lock(fd, path)
+        except BaseException:
             os.close(fd)
+            raise
+        if lock is not None:
+            return lock
+        os.close(fd)
+        holder = _read_holder(path)
+        if holder is not None:
+            raise SessionBusy(session_id, holder.pid, holder.host)
+        if patient:
+            time.sleep(_PAUSE_S)
     raise SessionBusy(session_id, None, None)
 
 
-def _try_lock(fd: int) -> bool:
-    """Lock, or close the descriptor."""
+def _lock(fd: int, path: Path) -> Lock | None:
+    """Lock a file that was opened; None when another has it, or when it is not the lock file any more."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        os.close(fd)
         if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
             raise
-        return False
-    return True
+        return None
+    if not _is_at(fd, path):
+        return None
+    with suppress(OSError):  # a full disk has no room for it, and the lock holds all the same
+        _write_holder(fd)
+    return Lock(path, fd)
 
 
 def _is_at(fd: int, path: Path) -> bool:

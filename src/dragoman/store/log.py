@@ -7,7 +7,6 @@ synced, and closed by the next sync. Everything but `append` and `flush` leaves 
 import asyncio
 import errno
 import os
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from enum import Enum, auto
@@ -19,8 +18,9 @@ from dragoman.errors import LogFailed
 from dragoman.store.damage import Damage
 from dragoman.store.disk import APPEND, Disk, failing, write_all
 from dragoman.store.lock import Lock
+from dragoman.store.naming import has_aside
 from dragoman.store.reader import Reader
-from dragoman.store.record import KEYS, Header, Record, encode_write
+from dragoman.store.record import KEYS, Header, Record, encode_write, now_ms
 from dragoman.store.repair import mend_torn, set_aside
 from dragoman.store.tail import read_tail
 from dragoman.store.thread import finish
@@ -41,31 +41,41 @@ class FileLog:
         disk: Disk,
         path: Path,
         header: Header,
-        lock: Lock,
+        lock: Lock | None,
         *,
         start: int,
-        is_new: bool,
+        written: tuple[int, int] | None = None,
+        failure: LogFailed | None = None,
         on_sync: "Callable[[FileLog], Awaitable[None]]",
         on_close: "Callable[[FileLog], None]",
     ) -> None:
+        """Hold a log whose records begin at `start`.
+
+        `written` is what a new log has, as its size and its last record; without it the log is one to be read.
+        `failure` is why a log can only be read; it needs no lock then.
+        """
         self.header = header
         self.path = path
         self.title: str | None = None
         self.message_count = 0
         self.damage: Damage | None = None
-        self.updated_ms = _now_ms()
+        self.updated_ms = now_ms()
         self._disk = disk
         self._lock = lock
         self._start = start
-        self._size = start
-        self._seq = 0
+        self._size, self._seq = written or (start, 0)
         self._fd = -1
         self._pending: list[tuple[bytes, Sequence[bytes]]] = []
-        self._state = _State.WRITABLE if is_new else _State.UNREAD
-        self._failure: LogFailed | None = None
+        self._state = _State.UNREAD if written is None else _State.WRITABLE
+        self._failure = failure
+        self._is_prompted = False
         self._listed: tuple[str | None, int, int] | None = None
         self._on_sync = on_sync
         self._on_close = on_close
+
+    @property
+    def failure(self) -> LogFailed | None:
+        return self._failure
 
     @property
     def records_span(self) -> tuple[int, int | None]:
@@ -82,15 +92,16 @@ class FileLog:
             self._refuse()
         if kind not in KEYS or b"\n" in b"".join(payloads):
             _refuse_payload(kind)
+        self._is_prompted = self._is_prompted or kind == "turn"
         self._pending.append((KEYS[kind], payloads))
 
     def flush(self) -> None:
-        if self._failure is not None:
+        if self._failure is not None and self._lock is not None:
             raise self._failure
         if not self._pending:
             return
         try:
-            now = _now_ms()
+            now = now_ms()
             data = encode_write(self._pending, self._seq, now)
             if self._fd < 0:
                 self._fd = self._open()
@@ -108,7 +119,7 @@ class FileLog:
         if fd >= 0:
             await finish(lambda: self._sync(fd))
         listed = (self.title, self.message_count, self.updated_ms)
-        if listed != self._listed:
+        if self._is_prompted and listed != self._listed:
             await self._on_sync(self)
             self._listed = listed
 
@@ -135,7 +146,8 @@ class FileLog:
 
     def _let_go(self) -> None:
         self._close_file()
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
         self._on_close(self)
 
     def _refuse(self) -> None:
@@ -198,12 +210,13 @@ class FileLog:
         """Take over what a first reading has found, and mend what it found wrong."""
         tail = read_tail(reader.fd, self._start, reader.trusted)
         self.title, self.message_count = tail.title, tail.message_count
+        self._is_prompted = tail.prompted or has_aside(self.path)
         self.updated_ms = tail.time or self.updated_ms
         self._seq, self._size = reader.seq, reader.trusted
         self.damage = reader.damage
         if self._state is _State.UNREAD:
-            self._state = _State.WRITABLE
-        if reader.damage is not None:
+            self._state = _State.WRITABLE if self._failure is None else _State.FAILED
+        if reader.damage is not None and self._failure is None:
             self._mend(reader.damage, reader.unsealed)
 
     def _mend(self, damage: Damage, unsealed: int) -> None:
@@ -222,7 +235,3 @@ def _refuse_payload(kind: str) -> None:
     if kind not in KEYS:
         raise ValueError(f"a record cannot be a {kind!r}, only one of {', '.join(sorted(KEYS))}")
     raise ValueError("the payload of a record must be JSON without a newline in it")
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -82,6 +82,11 @@ def aside_path(log: Path, number: int) -> Path:
     return log.with_name(f"{log.stem}.damaged-{number}.jsonl")
 
 
+def has_aside(log: Path) -> bool:
+    """Tell whether a damaged original of a log was set aside: then it had more in it than it has."""
+    return os.path.lexists(aside_path(log, 1))
+
+
 def lock_path(home: Path, session_id: str) -> Path:
     """Say where the lock of a session is."""
     return home / "locks" / f"session-{session_id}.lock"

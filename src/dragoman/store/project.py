@@ -7,7 +7,7 @@ import msgspec
 
 from dragoman.errors import SessionUnreadable
 from dragoman.store.disk import READ, Disk
-from dragoman.store.naming import log_name, projects_path, session_id_of
+from dragoman.store.naming import has_aside, log_name, projects_path, session_id_of
 from dragoman.store.reader import read_header
 from dragoman.store.record import Header
 from dragoman.store.tail import read_tail
@@ -21,6 +21,8 @@ class Entry(msgspec.Struct, frozen=True):
     title: str | None
     updated_ms: int
     message_count: int
+    unprompted_bytes: int | None = None
+    """The size of a log in which no turn was begun yet; None once one was."""
 
 
 def list_projects(home: Path) -> dict[str, int]:
@@ -39,6 +41,14 @@ def list_sessions(home: Path, project: str) -> set[str]:
     except (FileNotFoundError, NotADirectoryError):
         return set()
     return {found for found in map(session_id_of, names) if found is not None}
+
+
+def log_size(home: Path, project: str, session_id: str) -> int | None:
+    """Give the size of a log in bytes; None when it is not there."""
+    try:
+        return os.stat(f"{projects_path(home)}/{project}/{log_name(session_id)}").st_size  # noqa: PTH116 -- as above
+    except OSError:
+        return None
 
 
 def find_log(home: Path, session_id: str) -> Path | None:
@@ -78,4 +88,5 @@ def _read_entry(fd: int, path: Path, session_id: str) -> Entry | None:
     status = os.fstat(fd)
     tail = read_tail(fd, start, status.st_size)
     updated_ms = tail.time if tail.time is not None else status.st_mtime_ns // 1_000_000
-    return Entry(path.parent.name, header, tail.title, updated_ms, tail.message_count)
+    unprompted_bytes = None if tail.prompted or has_aside(path) else status.st_size
+    return Entry(path.parent.name, header, tail.title, updated_ms, tail.message_count, unprompted_bytes)

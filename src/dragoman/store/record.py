@@ -30,6 +30,7 @@ From that follows what can be known of a file that is not whole:
 """
 
 import re
+import time
 from collections.abc import Sequence
 from zlib import crc32
 
@@ -102,6 +103,11 @@ _NOT_UPDATES = tuple(sorted(KINDS - {"update"}))
 _decode_first_line = msgspec.json.Decoder(_FirstLine).decode
 _decode_version = msgspec.json.Decoder(_Version).decode
 _decode_lines = msgspec.json.Decoder(_Line).decode_lines
+
+
+def now_ms() -> int:
+    """Give the time as records have it."""
+    return time.time_ns() // 1_000_000
 
 
 def encode_header(header: Header) -> bytes:

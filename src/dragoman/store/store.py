@@ -5,11 +5,15 @@ from typing import Protocol
 
 import msgspec
 
+from dragoman.errors import LogFailed
 from dragoman.store.damage import Damage
 from dragoman.store.record import Header, Record
 
 PAGE_SESSIONS = 100
 """Sessions a page: more than a screen holds, and still a small answer."""
+
+UNPROMPTED_KEPT_S = 7 * 24 * 3600.0
+"""How long a session is kept that nobody has prompted: its id works in another process, and no list shows it."""
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -52,6 +56,11 @@ class Log(Protocol):
         """What was found wrong while reading, once; the next one to open the log will not find it again."""
         ...
 
+    @property
+    def failure(self) -> LogFailed | None:
+        """Why nothing can be appended any more, or never could; what was written before can be read."""
+        ...
+
     def append(self, kind: str, *payloads: bytes) -> None:
         """Add records of one kind, each of one line of JSON, in memory only.
 
@@ -60,7 +69,10 @@ class Log(Protocol):
         ...
 
     def flush(self) -> None:
-        """Write what was appended: it then survives the death of this process. Raises LogFailed."""
+        """Write what was appended: it then survives the death of this process.
+
+        Raises LogFailed, but not for a log that was opened where nothing can be written: `append` does that.
+        """
         ...
 
     async def sync(self) -> None:
@@ -80,14 +92,25 @@ class Log(Protocol):
 
 
 class Store(Protocol):
-    """A place for session logs."""
+    """A place for session logs.
 
-    async def create(self, header: Header) -> Log:
-        """Begin the log of a new session, and hold it; raises LogFailed, SessionBusy."""
+    A session is prompted once its log has a `turn` record. Lists have the sessions that were prompted. The others can
+    be found and opened by their id, and are deleted by the store itself when nobody has written to them for
+    `UNPROMPTED_KEPT_S`, but none that somebody holds.
+    """
+
+    async def create(self, header: Header, settings: bytes | None = None) -> Log:
+        """Begin the log of a new session, with a first `config` record if `settings` are given, and hold it.
+
+        It survives a power cut when this returns. Raises LogFailed, SessionBusy.
+        """
         ...
 
     async def open(self, session_id: str) -> Log:
-        """Hold a session that exists; raises SessionUnknown, SessionBusy, SessionUnreadable, LogFailed."""
+        """Hold a session that exists; where nothing can be written, its log can be read and has a `failure`.
+
+        Raises SessionUnknown, SessionBusy, SessionUnreadable, LogFailed.
+        """
         ...
 
     async def find(self, session_id: str) -> Header | None:
@@ -95,7 +118,7 @@ class Store(Protocol):
         ...
 
     async def page(self, cwd: str | None = None, cursor: str | None = None) -> Page:
-        """List sessions, those of one working directory or all, newest first; raises BadCursor."""
+        """List sessions that were prompted, of one working directory or all, newest first; raises BadCursor."""
         ...
 
     async def fork(self, session_id: str, header: Header) -> None:

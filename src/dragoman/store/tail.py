@@ -1,4 +1,7 @@
-"""What the end of a log says of its session: its title, how many messages it has, when it was last written."""
+"""What the end of a log says of its session: its title, how many messages it has, when it was last written.
+
+A session was prompted when its log has a `turn` record; until then it has settings and their updates alone.
+"""
 
 import os
 import re
@@ -22,6 +25,8 @@ class Tail(msgspec.Struct):
     message_count: int = 0
     time: int | None = None
     """In milliseconds since 1970; None without any record."""
+    prompted: bool = False
+    """Whether a turn was ever begun."""
 
 
 class _Title(msgspec.Struct):
@@ -52,7 +57,10 @@ def read_tail(fd: int, start: int, end: int) -> Tail:
     while True:
         begin = max(start, end - size)
         tail, found = _look(os.pread(fd, end - begin, begin))
-        if found or begin == start or size >= _LAST_LOOK_BYTES:
+        if found or begin == start:
+            return tail
+        if size >= _LAST_LOOK_BYTES:
+            tail.prompted = True  # so much is said in turns alone
             return tail
         size *= _GROWTH
 
@@ -67,8 +75,10 @@ def _look(block: bytes) -> tuple[Tail, bool]:
         tail.time = tail.time or int(head[1])
         if head[2] == b"title" and not titled:
             titled = _take_title(tail, line)
-        elif head[2] == b"turn" and _take_turn(tail, line, titled=titled):
-            return tail, True
+        elif head[2] == b"turn":
+            tail.prompted = True
+            if _take_turn(tail, line, titled=titled):
+                return tail, True
     return tail, False
 
 

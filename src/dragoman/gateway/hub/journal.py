@@ -9,7 +9,6 @@ cursor into it can be promised to hold.
 
 import errno
 import os
-import time
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from dragoman.errors import LogFailed
 from dragoman.gateway.hub.epoch import make_epoch, make_interim_epoch
 from dragoman.gateway.hub.tail import Tail, TailBudget
 from dragoman.store.disk import APPEND, CREATE, Disk, write_all
-from dragoman.store.record import KEYS, Header, encode_header, encode_write
+from dragoman.store.record import KEYS, Header, encode_header, encode_write, now_ms
 from dragoman.store.thread import finish
 
 INDEX_BYTES = 256 * 1024
@@ -301,8 +300,3 @@ class Journal:
             return  # it was deleted meanwhile; the next write would say so
         except OSError as error:
             self.failure = LogFailed(str(self.path), error.errno or errno.EIO, "sync")
-
-
-def now_ms() -> int:
-    """Give the time as records have it."""
-    return time.time_ns() // 1_000_000

@@ -1,0 +1,51 @@
+"""A small file system of its own, which tests fill up and make read-only: a tmpfs, mounted for one test."""
+
+import shutil
+import subprocess
+from contextlib import contextmanager, suppress
+
+import pytest
+
+OPTIONS = "size=256k,nr_inodes=100,mode=700"
+
+
+class TinyDisk:
+    """A mounted tmpfs; `path` is a home that is on it."""
+
+    def __init__(self, place):
+        self.path = place / "home"
+        self._place = place
+        self._ballast = place / "ballast"
+
+    def fill(self, *, files=False):
+        """Leave no room for a single byte; with `files`, for no empty file either."""
+        self._ballast.mkdir()
+        with (self._ballast / "bytes").open("ab", buffering=0) as file:
+            for size in (65536, 4096, 1):
+                with suppress(OSError):
+                    while True:
+                        file.write(b"\0" * size)
+        with suppress(OSError):
+            for number in range(1000 if files else 0):
+                (self._ballast / str(number)).touch()
+
+    def free(self):
+        """Make room again."""
+        shutil.rmtree(self._ballast)
+
+    def set_read_only(self, *, read_only=True):
+        options = f"remount,{'ro' if read_only else 'rw'}"
+        subprocess.run(["mount", "-o", options, str(self._place)], check=True)
+
+
+@contextmanager
+def mounted(place):
+    """Mount a tiny disk; who may not is told how to."""
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", OPTIONS, "tmpfs", str(place)]
+    if shutil.which("mount") is None or subprocess.run(command, check=False, capture_output=True).returncode:
+        pytest.skip("this user may mount nothing; as root, or with `unshare -rm` before pytest, this test runs")
+    try:
+        yield TinyDisk(place)
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
