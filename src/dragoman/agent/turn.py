@@ -92,6 +92,7 @@ class Turn:
             return "end_turn"
         asked = self._commands.find(session, blocks)
         if asked is None:
+            await self._entitle(blocks)
             self._prompt = await resolve(blocks, session.workspace, session.model.takes)
             session.remember(UserMessage(self._prompt))
         else:
@@ -123,8 +124,13 @@ class Turn:
         message_id = str(uuid.uuid4())
         for block in blocks:
             self._outlet.record("update", encode(v1.UserMessageChunk(content=block, message_id=message_id)))
-        if session.title is None:
-            await session.entitle(_title(blocks))
+        if not names_prompt(blocks) and not self._commands.names_command(session, blocks):
+            await self._entitle(blocks)
+
+    async def _entitle(self, blocks: list[v1.ContentBlock]) -> None:
+        """Make the first prompt that is no command the title."""
+        if self._session.title is None:
+            await self._session.entitle(_title(blocks))
 
     async def _converse(self, calls: Calls) -> v1.StopReason:
         limits = self._session.profile.limits

@@ -58,6 +58,10 @@ class Commands:
             return None
         return f"There is no command `{text}`; `/help` lists them."
 
+    def names_command(self, session: Session, blocks: Sequence[v1.ContentBlock]) -> bool:
+        """Say whether a prompt is a command, or nothing but the name of one that there is not."""
+        return self.find(session, blocks) is not None or self.unknown(session, blocks) is not None
+
     def _all(self, session: Session) -> dict[str, Command]:
         return {**{command.name: command for command in prompt_commands(session)}, **self._commands}
 
