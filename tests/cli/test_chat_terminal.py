@@ -19,6 +19,7 @@ import pytest
 
 from dragoman.cli.chatting.view import MARK
 from dragoman.testing import dump_turns, steps
+from tests.client.driving import raw
 
 DEADLINE_S = 30
 CTRL_C, CTRL_D, ALT_ENTER, TAB, UP = "\x03", "\x04", "\x1b\r", "\t", "\x1b[A"
@@ -239,6 +240,20 @@ def test_ctrl_c_cancels_the_turn_and_the_conversation_goes_on(chat):
     terminal.expect("again")
 
 
+def test_what_a_cancelled_command_has_written_stays(chat, tmp_path):
+    script = tmp_path / "model.yaml"
+    script.write_text("- - tool: {name: run_command, arguments: {command: 'echo so far; sleep 600'}}\n")
+    terminal = chat(own=["--model", f"script:{script}"])
+    terminal.press("go\r")
+    terminal.expect("[y/1]")
+    terminal.press("y")
+    terminal.expect("│ so far")
+    terminal.press(CTRL_C)
+    terminal.expect("✗ Run echo so far; sleep 600")
+    terminal.expect("│ so far")
+    terminal.expect("│ cancelled")
+
+
 def test_ctrl_c_cancels_an_open_question(chat):
     terminal = chat([steps.AskPermission(), steps.Stop("cancelled")])
     terminal.press("hi\r")
@@ -328,20 +343,68 @@ def test_modes_can_be_shown_and_switched(chat):
     terminal.expect(MARK)
 
 
-def test_an_old_session_is_resumed_from_the_list_with_its_history(chat):
-    terminal = chat(own=[])
-    terminal.press("who are you?\r")
-    terminal.expect("I am guide")
+OPTIONS = [
+    {
+        "type": "select",
+        "id": "effort",
+        "name": "Effort",
+        "category": "_team",
+        "currentValue": "low",
+        "options": [{"value": "low", "name": "Low"}, {"value": "high", "name": "High effort"}],
+    },
+    {"type": "boolean", "id": "web", "name": "Web search", "currentValue": False},
+]
+
+
+def changed(index, value):
+    options = [dict(option) for option in OPTIONS]
+    options[index]["currentValue"] = value
+    return [{"result": {"configOptions": options}}]
+
+
+def test_every_option_of_an_agent_can_be_shown_set_and_completed(chat):
+    script = {
+        "session/new": [[{"result": {"sessionId": "s", "configOptions": OPTIONS}}]],
+        "session/set_config_option": [changed(0, "high"), changed(1, True)],
+    }
+    terminal = chat(own=["--", *raw(script)])
+    terminal.press(":set\r")
+    terminal.expect("effort  low  Effort")
+    terminal.expect("web     off  Web search")
+    terminal.expect(MARK)
+    terminal.press(":set effort\r")
+    terminal.expect("→ low  Low")
+    terminal.expect("  high  High effort")
+    terminal.expect(MARK)
+    terminal.press(f":set ef{TAB}h{TAB}\r")
+    terminal.expect("effort is now high.")
+    terminal.expect(MARK)
+    terminal.press(":set web yes\r")
+    terminal.expect("web is now on.")
+    terminal.expect(MARK)
+    terminal.press(":set effort none\r")
+    terminal.expect("the agent has no effort 'none'; expected one of low, high")
+    terminal.expect(MARK)
+    terminal.press(":set nothing\r")
+    terminal.expect("the agent has no option nothing; :set shows those there are")
+
+
+def test_an_old_session_is_resumed_from_the_list_with_its_history(chat, tmp_path):
+    (tmp_path / "model.yaml").write_text("- - text: It is `me`.\n")
+    terminal = chat(own=["--model", f"script:{tmp_path / 'model.yaml'}"])
+    terminal.press("who are `you`?\r")
+    terminal.expect("It is me.")
     terminal.expect(MARK)
     terminal.press(":new\r")
     terminal.expect(MARK)
     terminal.press(":resume\r")
-    terminal.expect("who are you?")
+    terminal.expect("who are `you`?")
     terminal.expect(":resume NUMBER")
     terminal.expect(MARK)
-    number = re.findall(r"(\d+)  who are you", terminal.plain)[-1]
+    number = re.findall(r"(\d+)  who are `you`", terminal.plain)[-1]
     terminal.press(f":resume {number}\r")
-    terminal.expect("I am guide")
+    terminal.expect(f"{MARK}who are `you`?")
+    terminal.expect("It is me.")
     terminal.expect("This was said before")
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from dragoman.cli.chatting.clean import Cleaner, cells, clean, cut, last_state, reveal
-from dragoman.cli.chatting.markdown import Markdown
+from dragoman.cli.chatting.markdown import AsWritten, Markdown
 from dragoman.cli.chatting.styled import Span, hard_wrap, paint, plain, wrap
-from dragoman.cli.chatting.tool_calls import diff_rows, ended_rows, running_rows
+from dragoman.cli.chatting.tool_calls import diff_rows, ended_rows, running_rows, with_output_of
 from dragoman.client import ToolCallState
 from dragoman.protocol import v1
 
@@ -81,6 +81,13 @@ def test_markdown_is_rendered_without_its_marks():
     ]
 
 
+def test_what_a_person_wrote_keeps_its_marks():
+    text = "# Fix `a*b*c` in **here**:\n\n```\n  code\n```"
+    written = AsWritten()
+    rows = written.feed(text[:9], 40) + written.feed(text[9:], 40) + written.finish(40)
+    assert [plain(row) for row in rows] == text.split("\n")
+
+
 def test_names_with_underscores_and_products_with_stars_stay():
     assert render("snake_case_name and 2 * 3 * 4 and `a*b*c`") == ["snake_case_name and 2 * 3 * 4 and a*b*c"]
 
@@ -140,8 +147,22 @@ def test_the_last_lines_of_what_runs_are_shown():
     assert rows == ["* Do it", *(f"  │ line {number}" for number in range(15, 20))]
 
 
-def test_what_was_read_is_only_counted():
-    assert [plain(row) for row in ended_rows(call("completed", "read", "a\nb"), 40)] == ["✓ Do it", "  │ 2 lines"]
+@pytest.mark.parametrize(("text", "count"), [("a\nb", "2 lines"), ("```\na\n\nb\n\n```", "4 lines"), ("a\n", "1 line")])
+def test_what_was_read_is_only_counted_blank_lines_included(text, count):
+    assert [plain(row) for row in ended_rows(call("completed", "read", text), 40)] == ["✓ Do it", f"  │ {count}"]
+
+
+def test_what_a_cancelled_call_had_written_stays_when_its_end_takes_it_away():
+    running = call("in_progress", text="one\ntwo\n")
+    cancelled = call("failed", text="cancelled")
+    assert [plain(row) for row in ended_rows(with_output_of(running, cancelled), 40)] == [
+        "✗ Do it",
+        "  │ one",
+        "  │ two",
+        "  │ cancelled",
+    ]
+    kept = call("failed", text="zero\none\ntwo\n[interrupted]")
+    assert with_output_of(running, kept) is kept
 
 
 def test_a_diff_is_shown_in_colour():
@@ -151,6 +172,24 @@ def test_a_diff_is_shown_in_colour():
     assert "\x1b[31m-two\x1b[0m" in painted
     assert "\x1b[32m+2\\x1b[8m\x1b[0m" in painted
     assert "  /a/b.txt +1 -1" in [plain(row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ("-- a comment\n", "++x\n", ["  /a +1 -1", "  │ @@ -1 +1 @@", "  │ --- a comment", "  │ +++x"]),
+        (
+            "a\u2028b\x0cc\n",
+            "a\u2028b\x0cd\n",
+            ["  /a +1 -1", "  │ @@ -1 +1 @@", r"  │ -a\u2028b\x0cc", r"  │ +a\u2028b\x0cd"],
+        ),
+        ("a\r\nb\r\n", "a\r\nc\r\n", ["  /a +1 -1", "  │ @@ -1,2 +1,2 @@", "  │  a", "  │ -b", "  │ +c"]),
+        ("a\r\n", "a\n", ["  /a +1 -1", "  │ @@ -1 +1 @@", r"  │ -a\x0d", "  │ +a"]),
+    ],
+    ids=["signs", "other-ends", "crlf", "crlf-to-lf"],
+)
+def test_the_lines_of_a_diff_are_those_of_an_editor_and_all_are_counted(old, new, shown):
+    assert [plain(row) for row in diff_rows(v1.Diff(path="/a", old_text=old, new_text=new), 60)] == shown
 
 
 def test_a_long_diff_is_cut_unless_somebody_is_asked_about_it():

@@ -102,7 +102,7 @@ def _call_parts(call: ToolCallState) -> Iterator[str]:
             case v1.Content(content=block):
                 yield _block(block)
             case v1.Diff():
-                lines = map(_diff_line, diff_lines(item).splitlines())
+                lines = map(_diff_line, diff_lines(item).split("\n"))
                 yield "<pre>" + "\n".join(lines) + "</pre>"
             case v1.Terminal():
                 yield _note(f"terminal {item.terminal_id}")

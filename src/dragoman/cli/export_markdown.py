@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import msgspec
 
 from dragoman.cli.conversation import Conversation, Message, Plan, plain, plain_line
+from dragoman.cli.diff import hunk_lines
 from dragoman.client import ToolCallState
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
@@ -96,11 +97,9 @@ def _call(call: ToolCallState) -> Iterator[str]:
 
 def diff_lines(diff: v1.Diff) -> str:
     """Write a change as a diff of its lines."""
-    from difflib import unified_diff
-
-    old = (diff.old_text or "").splitlines()
     before = diff.path if diff.old_text is not None else "/dev/null"
-    return "\n".join(unified_diff(old, diff.new_text.splitlines(), before, diff.path, lineterm=""))
+    hunks = hunk_lines(diff)
+    return "\n".join([f"--- {before}", f"+++ {diff.path}", *hunks] if hunks else [])
 
 
 def _words(text: str) -> str:

@@ -8,8 +8,8 @@ import termios
 import tty
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from difflib import unified_diff
 
+from dragoman.cli.diff import hunk_lines
 from dragoman.cli.permission_choice import Choice, find_choices, find_refusal
 from dragoman.cli.run_screen import Screen, harmless
 from dragoman.client import Decision, Foreign, Question, Read, Run, Write
@@ -82,8 +82,7 @@ class Person:
     def _diff(self, path: str, question: Question) -> Iterator[str]:
         for item in question.tool_call.content:
             if isinstance(item, v1.Diff) and os.path.realpath(os.path.join(question.cwd, item.path)) == path:  # noqa: PTH118 -- texts, as deeds have them
-                before, after = (item.old_text or "").splitlines(), item.new_text.splitlines()
-                for line in list(unified_diff(before, after, lineterm="", n=3))[2:]:
+                for line in hunk_lines(item):
                     yield self._diff_line(harmless(line))
 
     def _diff_line(self, line: str) -> str:

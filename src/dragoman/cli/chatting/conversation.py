@@ -155,6 +155,7 @@ class Conversation:
         if self._interrupts > 1:
             raise Left
         self.background.cancel(self.session)
+        self.view.note_cancel()
         self.view.pause()
         self.tell("cancelling; Ctrl-C once more leaves", "yellow")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.cli.chatting.clean import clean, clean_line
 from dragoman.cli.chatting.image import read_image
-from dragoman.cli.chatting.options import choose, find_offer
+from dragoman.cli.chatting.options import Offer, choose, find_offer, offers
 from dragoman.cli.chatting.styled import Span, wrap
 from dragoman.cli.chatting.tool_calls import plan_rows
 from dragoman.cli.chatting.view import usage_words
@@ -27,6 +27,7 @@ COMMANDS = {
     "quit": "leave (Ctrl-D)",
     "resume": "[NUMBER|ID]: go on with another session, by its number in :sessions",
     "sessions": "list the sessions of this directory",
+    "set": "[OPTION [VALUE]]: show all options of the agent, the values of one, or set it",
     "thoughts": "show the thoughts of the last turn",
     "usage": "show how full the context is",
 }
@@ -91,15 +92,48 @@ class LocalCommands:
     def _choose(self, category: str, words: str) -> None:
         conversation = self._conversation
         if words:
-            conversation.background.call(choose(conversation.session, category, words))
-            conversation.tell(f"The {category} is now {clean_line(words)}.")
+            value = conversation.background.call(choose(conversation.session, category, words))
+            conversation.tell(f"The {category} is now {clean_line(value)}.")
             return
         offer = find_offer(conversation.session, category)
         if offer is None:
             raise UnknownCommand(f"the agent offers no {category}s to choose from")
+        self._show_values(offer)
+
+    def _show_values(self, offer: Offer) -> None:
         for value, name in offer.values.items():
             mark = "→ " if value == offer.current else "  "
-            conversation.tell(clean(f"{mark}{value}{f'  {name}' if name != value else ''}"), "")
+            self._conversation.tell(clean(f"{mark}{value}{f'  {name}' if name != value else ''}"), "")
+
+    def _set(self, words: str) -> None:
+        conversation = self._conversation
+        option, _, value = words.partition(" ")
+        if not option:
+            self._show_options()
+            return
+        if value.strip():
+            now = conversation.background.call(choose(conversation.session, option, value.strip()))
+            conversation.tell(f"{clean_line(option)} is now {clean_line(now)}.")
+            return
+        offer = find_offer(conversation.session, option)
+        if offer is None:
+            raise UnknownCommand(f"the agent has no option {clean_line(option)}; :set shows those there are")
+        self._show_values(offer)
+
+    def _show_options(self) -> None:
+        known = offers(self._conversation.session)
+        if not known:
+            self._conversation.tell("The agent has no options.")
+        width = max((len(clean_line(offer.option_id)) for offer in known), default=0)
+        for offer in known:
+            name = clean_line(offer.name)
+            spans = [
+                Span(f"{clean_line(offer.option_id):<{width}}  ", "bold"),
+                Span(clean_line(offer.current)),
+                Span("" if name == offer.option_id else f"  {name}", "dim"),
+            ]
+            screen = self._conversation.screen
+            screen.add(wrap(spans, screen.width, later=" " * (width + 2)))
 
     def _new(self, words: str) -> None:
         del words
@@ -171,12 +205,21 @@ def complete(conversation: "Conversation", line: str, word: str) -> Sequence[str
         names = [f"/{name} " for name in offered] + [f":{name} " for name in COMMANDS]
         names += [f"/{name} " for name in sorted(_SHARED - set(offered))]
         return [name for name in names if name.startswith(word)]
-    if first[1:] in ("mode", "model") and " " not in rest:
-        offer = find_offer(conversation.session, first[1:])
-        return [value for value in (offer.values if offer else ()) if value.startswith(word)]
+    if first == ":set":
+        option, blank, rest = rest.partition(" ")
+        if not blank:
+            return [f"{offer.option_id} " for offer in offers(conversation.session) if offer.option_id.startswith(word)]
+        return _values(conversation, option, rest, word)
+    if first[1:] in ("mode", "model"):
+        return _values(conversation, first[1:], rest, word)
     if first == ":image":
         return _paths(conversation.openings.cwd, word)
     return []
+
+
+def _values(conversation: "Conversation", option: str, rest: str, word: str) -> list[str]:
+    offer = find_offer(conversation.session, option)
+    return [value for value in offer.values if value.startswith(word)] if offer and " " not in rest else []
 
 
 def _paths(cwd: Path, word: str) -> list[str]:

@@ -85,6 +85,20 @@ class Markdown:
         return _paragraph(line, width)
 
 
+class AsWritten(Markdown):
+    """What a person wrote, in pieces: with every backtick and star, because that is what they see on their own line."""
+
+    def _could_be_fence(self) -> bool:
+        return False
+
+    def _render(self, line: str, width: int) -> list[Row]:
+        return self._body(line, width)
+
+    def _body(self, line: str, width: int) -> list[Row]:
+        words = line.lstrip()
+        return wrap([Span(words)], width, line[: len(line) - len(words)])
+
+
 def _paragraph(line: str, width: int) -> list[Row]:
     if _RULE.match(line):
         return [[Span("─" * min(width, 40), "dim")]]

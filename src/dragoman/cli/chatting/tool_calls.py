@@ -1,11 +1,13 @@
 """Tool calls as rows: what runs with the end of its output, what is over with what came of it."""
 
-import difflib
 import re
 from collections.abc import Sequence
 
+import msgspec
+
 from dragoman.cli.chatting.clean import clean_line, cut, last_state, reveal
 from dragoman.cli.chatting.styled import Row, Span, hard_wrap, wrap
+from dragoman.cli.diff import count_changes, hunk_lines, split_lines
 from dragoman.client import ToolCallState
 from dragoman.protocol import v1
 
@@ -46,8 +48,7 @@ _MARKS = {"completed": Span("✓", "green"), "failed": Span("✗", "red")}
 
 def diff_rows(diff: v1.Diff, width: int, max_lines: int | None = None) -> list[Row]:
     """Return a change in colour, as far as `max_lines` go."""
-    old, new = (diff.old_text or "").splitlines(), diff.new_text.splitlines()
-    lines = [line for line in difflib.unified_diff(old, new, n=2, lineterm="") if not line.startswith(("---", "+++"))]
+    lines = hunk_lines(diff, context=2)
     shown = lines if max_lines is None else lines[:max_lines]
     rows: list[Row] = [[Span("  "), Span(_cut(reveal(diff.path), width), "bold"), *_counts(lines)]]
     for line in shown:
@@ -55,6 +56,14 @@ def diff_rows(diff: v1.Diff, width: int, max_lines: int | None = None) -> list[R
     if len(shown) < len(lines):
         rows.append([*_GUTTER, Span(f"… {len(lines) - len(shown)} more lines", "dim")])
     return rows
+
+
+def with_output_of(before: ToolCallState, ended: ToolCallState) -> ToolCallState:
+    """Return a cancelled call with the output that it had shown, if its end took that away."""
+    lines = _text(before).rstrip().split("\n")
+    if before.status != "in_progress" or ended.status != "failed" or lines[-1] in _text(ended):
+        return ended
+    return msgspec.structs.replace(ended, content=(*before.content, *ended.content))
 
 
 def plan_rows(entries: Sequence[v1.PlanEntry], width: int) -> list[Row]:
@@ -76,11 +85,13 @@ def _head(call: ToolCallState, mark: Span, width: int) -> Row:
 
 
 def _output_rows(call: ToolCallState, width: int) -> list[Row]:
-    lines = [line for line in _text(call).split("\n") if line.strip()]
+    text = _text(call)
+    lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         return []
     if call.kind in _SUMMED_UP and call.status == "completed":
-        return [[*_GUTTER, Span(f"{len(lines)} line{'s' if len(lines) != 1 else ''}", "dim")]]
+        count = len(split_lines(text))
+        return [[*_GUTTER, Span(f"{count} line{'s' if count != 1 else ''}", "dim")]]
     rest = len(lines) - KEPT_LINES
     more: list[Row] = [[*_GUTTER, Span(f"… {rest} more line{'s' if rest != 1 else ''}", "dim")]] if rest > 0 else []
     if call.kind == "execute":
@@ -94,16 +105,17 @@ def _text(call: ToolCallState) -> str:
         for item in call.content
         if isinstance(item, v1.Content) and isinstance(item.content, v1.TextContent)
     ]
-    return last_state("\n".join(map(_unfence, texts)))
+    return last_state("".join(map(_unfence, filter(None, texts))))
 
 
 def _unfence(text: str) -> str:
-    """Return what is inside of a code block, if the text is one; an agent that streams may not have closed it yet."""
+    """Return the lines inside of a code block, if the text is one; an agent that streams may not have closed it yet."""
     lines = text.strip("\n").split("\n")
     mark = _FENCE.match(lines[0])
     if mark is None:
-        return text
-    return "\n".join(lines[1:-1] if len(lines) > 1 and lines[-1].strip() == mark[0] else lines[1:])
+        return text if text.endswith("\n") else f"{text}\n"
+    inside = lines[1:-1] if len(lines) > 1 and lines[-1].strip() == mark[0] else lines[1:]
+    return "".join(f"{line}\n" for line in inside)
 
 
 def _cut(line: str, width: int) -> str:
@@ -111,8 +123,7 @@ def _cut(line: str, width: int) -> str:
 
 
 def _counts(lines: Sequence[str]) -> list[Span]:
-    added = sum(line.startswith("+") for line in lines)
-    removed = sum(line.startswith("-") for line in lines)
+    added, removed = count_changes(lines)
     return [Span(f" +{added}", "green"), Span(f" -{removed}", "red")]
 
 

@@ -3,10 +3,10 @@
 import time
 
 from dragoman.cli.chatting.clean import Cleaner, clean_line, cut
-from dragoman.cli.chatting.markdown import Markdown
+from dragoman.cli.chatting.markdown import AsWritten, Markdown
 from dragoman.cli.chatting.screen import Screen
 from dragoman.cli.chatting.styled import Row, Span, wrap
-from dragoman.cli.chatting.tool_calls import ended_rows, plan_rows, running_rows
+from dragoman.cli.chatting.tool_calls import ended_rows, plan_rows, running_rows, with_output_of
 from dragoman.client import (
     Content,
     Done,
@@ -46,6 +46,7 @@ class View:
         self._cleaner = Cleaner()
         self._thought = ""
         self._running: dict[str, ToolCallState] = {}
+        self._is_cancelled = False
         self._diffs_shown: set[str] = set()
         self._plan: tuple[v1.PlanEntry, ...] = ()
         self._began = time.monotonic()
@@ -53,6 +54,7 @@ class View:
     def begin_turn(self) -> None:
         """Take note that the agent has the word."""
         self._began = time.monotonic()
+        self._is_cancelled = False
         self.thoughts = ""
         self.draw()
 
@@ -81,6 +83,10 @@ class View:
     def note_question(self, call_id: str) -> None:
         """Take note that a question has shown all of a call."""
         self._diffs_shown.add(call_id)
+
+    def note_cancel(self) -> None:
+        """Take note that the person cancelled the turn: what runs then may end without its output."""
+        self._is_cancelled = True
 
     def pause(self) -> None:
         """Finish what is being written, and take away what is live: something else comes in between."""
@@ -132,7 +138,9 @@ class View:
         if self._block != who:
             self._enter(who)
             text = text.lstrip("\n")
+            self._said = Markdown()
             if who == "user":
+                self._said = AsWritten()
                 text = f"{MARK}{text}"
         self.screen.add(self._said.feed(self._cleaner.feed(text), self.screen.width))
 
@@ -150,8 +158,10 @@ class View:
                 self._enter("tool")
             self._running[call.tool_call_id] = call
             return
-        was_running = self._running.pop(call.tool_call_id, None) is not None
-        if was_running or self._block != "tool" or not self.screen.is_fresh:
+        before = self._running.pop(call.tool_call_id, None)
+        if before is not None and self._is_cancelled:
+            call = with_output_of(before, call)
+        if before is not None or self._block != "tool" or not self.screen.is_fresh:
             self._enter("tool")
         self.screen.add(ended_rows(call, self.screen.width, with_diff=call.tool_call_id not in self._diffs_shown))
 
