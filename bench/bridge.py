@@ -43,7 +43,7 @@ def bridge() -> Generator[tuple[str, ...]]:
         with _running(command, {"DRAGOMAN_HOME": home}) as process:
             assert process.stdout is not None
             said = json.loads(process.stdout.readline())
-            yield said["acp"].replace("http://", "ws://"), "--token", said["token"]
+            yield said["acp"].replace("http://", "ws://"), f"--token={said['token']}"  # which may begin with a dash
 
 
 @contextmanager

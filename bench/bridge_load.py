@@ -51,7 +51,7 @@ def _run() -> dict[str, Any]:
             assert process.stdout is not None
             said = json.loads(process.stdout.readline())
             url = said["acp"].replace("http://", "ws://")
-            return run_reporter((*CROWD, url, "--token", said["token"], "--pid", str(process.pid), *OPTIONS))
+            return run_reporter((*CROWD, url, f"--token={said['token']}", "--pid", str(process.pid), *OPTIONS))
         finally:
             process.terminate()
             process.wait(STOP_TIMEOUT_S)
