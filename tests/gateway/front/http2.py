@@ -27,6 +27,8 @@ class Http2Client:
         self.resets: dict[int, int] = {}
         self.pings = 0
         self.frozen: set[int] = set()
+        self.eager: set[int] = set()
+        self.updates = 0
         self.is_closed = False
         self._served = served
         self._changed = asyncio.Condition()
@@ -51,12 +53,16 @@ class Http2Client:
         self.writer.write(self.core.data_to_send())
         await self.writer.drain()
 
-    async def ask(self, method: str, path: str, *, end: bool = True, frozen: bool = False, **headers: str) -> int:
-        """Send the head of a request; a frozen one's answer is never acknowledged."""
+    async def ask(
+        self, method: str, path: str, *, end: bool = True, frozen: bool = False, eager: bool = False, **headers: str
+    ) -> int:
+        """Send the head of a request; a frozen one's answer is never acknowledged, an eager one's at every frame."""
         stream = self.core.get_next_available_stream_id()
         names = [(name.replace("_", "-"), value) for name, value in {**self._served.headers, **headers}.items()]
         if frozen:
             self.frozen.add(stream)
+        if eager:
+            self.eager.add(stream)
         place = [(":authority", f"127.0.0.1:{self._served.port}"), (":scheme", self._served.scheme)]
         self.core.send_headers(stream, [(":method", method), (":path", path), *place, *names], end_stream=end)
         await self.flush()
@@ -106,7 +112,11 @@ class Http2Client:
                 self.heads[event.stream_id] = dict(event.headers)
             case h2.events.DataReceived():
                 self.bodies[event.stream_id] += event.data
-                if event.stream_id not in self.frozen:
+                if event.stream_id in self.eager and event.flow_controlled_length:
+                    self.core.increment_flow_control_window(event.flow_controlled_length)
+                    self.core.increment_flow_control_window(event.flow_controlled_length, event.stream_id)
+                    self.updates += 2
+                elif event.stream_id not in self.frozen:
                     self.core.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
                 else:
                     self.core.increment_flow_control_window(event.flow_controlled_length)

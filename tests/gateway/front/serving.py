@@ -1,9 +1,10 @@
 """A gateway with its front, on a real socket, as these tests use it."""
 
+import asyncio
 import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -65,3 +66,15 @@ async def serving(
         app = Application(gateway, guard, limits=limits, prefix=prefix)
         async with Server(app, listening, tls=tls, stall_s=stall_s) as server:
             yield Serving(port, gateway, guard, app, server, "http" if tls is None else "https")
+
+
+@asynccontextmanager
+async def open_stream(served: Serving) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Connect, for bytes, and leave without a word."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+        with suppress(ConnectionError):
+            await writer.wait_closed()

@@ -4,11 +4,12 @@ import asyncio
 import json
 
 import pytest
-from wsproto.connection import CLIENT, Connection
-from wsproto.events import TextMessage
+from websockets.frames import Opcode
+from websockets.protocol import CLIENT, Protocol
 
 from dragoman.gateway.front.app import Application
-from dragoman.gateway.front.frames import SEND_MANY, encode_texts
+from dragoman.gateway.front.asgi import SEND_FRAMES
+from dragoman.gateway.front.frames import encode_texts
 from dragoman.gateway.gateway import Gateway
 from tests.gateway.front.serving import TOKEN, make_guard, make_settings
 
@@ -17,19 +18,17 @@ SIZES = [0, 1, 125, 126, 127, 65_535, 65_536, 200_000]
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_message_of_any_size_is_one_text_frame(size):
-    connection = Connection(CLIENT)
+    connection = Protocol(CLIENT)
     connection.receive_data(encode_texts([b"x" * size]))
-    [event] = connection.events()
-    assert isinstance(event, TextMessage)
-    assert event.message_finished
-    assert event.data == "x" * size
+    [frame] = connection.events_received()
+    assert (frame.opcode, frame.fin, frame.data) == (Opcode.TEXT, True, b"x" * size)
 
 
 def test_messages_keep_their_order_and_their_bounds():
     texts = ["x" * size for size in SIZES] + ["ä€😀"]
-    connection = Connection(CLIENT)
+    connection = Protocol(CLIENT)
     connection.receive_data(encode_texts([text.encode() for text in texts]))
-    assert [event.data for event in connection.events()] == texts
+    assert [frame.data.decode() for frame in connection.events_received()] == texts
 
 
 class PlainServer:
@@ -57,7 +56,7 @@ class PlainServer:
 
 
 @pytest.mark.parametrize(
-    ("extensions", "kind"), [({}, "websocket.send"), (None, "websocket.send"), ({SEND_MANY: {}}, SEND_MANY)]
+    ("extensions", "kind"), [({}, "websocket.send"), (None, "websocket.send"), ({SEND_FRAMES: {}}, SEND_FRAMES)]
 )
 async def test_only_a_server_that_offers_it_is_sent_many_at_once(tmp_path, extensions, kind):
     server = PlainServer(extensions)

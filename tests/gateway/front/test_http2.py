@@ -1,34 +1,29 @@
 """HTTP/2: without TLS by prior knowledge, and with; and readers that do not read."""
 
 import asyncio
-import gc
 import ssl
-import subprocess
 
+import hpack
 import httpx2
 import pytest
 
 from dragoman.gateway.front.limits import Limits
-from dragoman.gateway.front.protocols import Window
-from dragoman.gateway.front.server import Tls
+from dragoman.gateway.front.server.http2 import WINDOW_BYTES
 from tests.gateway.front.client import PATIENCE_S, http_viewer, texts, until_answer
 from tests.gateway.front.http2 import connect_http2, open_session, open_viewer, prompt
-from tests.gateway.front.serving import serving
+from tests.gateway.front.raw_http2 import (
+    END_HEADERS,
+    END_STREAM,
+    ENHANCE_YOUR_CALM,
+    HEADERS,
+    frame,
+    open_raw,
+    request,
+)
+from tests.gateway.front.serving import TOKEN, serving
 
 MIB = 1024 * 1024
 EVENTS = {"accept": "text/event-stream"}
-
-
-@pytest.fixture(scope="session")
-def tls(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tls")
-    files = Tls(folder / "certificate.pem", folder / "key.pem")
-    order = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
-    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    subprocess.run(
-        [*order, *names, "-out", files.certificate, "-keyout", files.key], check=True, capture_output=True, timeout=30
-    )
-    return files
 
 
 async def test_a_turn_runs_over_one_connection_by_prior_knowledge(served):
@@ -99,7 +94,7 @@ async def test_a_stream_that_is_not_read_is_dropped_with_little_kept_for_it(tmp_
         await prompt(stuck, viewer, session, chunks=2_000, bytes=10_000)
         most = 0
         while frozen not in stuck.resets:
-            most = max(most, _buffered())
+            most = max(most, served.server.unsent_bytes)
             assert (await other.http.get("/config.json")).status_code == 200  # others are served as ever
         assert 0 < most < MIB
         gone = await stuck.ask("GET", "/acp", acp_connection_id=viewer, **EVENTS)
@@ -139,6 +134,72 @@ async def test_streams_run_side_by_side(served):
         assert said == [f"{number}:" + "x" * size for number in range(50)]
 
 
-def _buffered() -> int:
-    """Return what the server holds for all its HTTP/2 streams."""
-    return sum(len(one.buffer) for one in gc.get_objects() if type(one) is Window)
+@pytest.mark.parametrize("size", [33_000, 60_000])
+async def test_headers_over_the_limit_are_refused_on_their_stream_alone(served, size):
+    known = {"authorization": f"Bearer {TOKEN}"}
+    async with open_raw(served) as raw:
+        raw.send(request(served, 1, **known, much="y" * size))
+        status, body = await raw.answer()
+        assert status == 431
+        assert b"32768 bytes" in body
+        raw.send(request(served, 3, **known))
+        assert (await raw.answer())[0] == 200
+
+
+async def test_headers_far_over_the_limit_end_the_connection(served):
+    async with open_raw(served) as raw:
+        raw.send(request(served, 1, much="y" * 200_000))
+        await raw.to_end()
+        assert raw.goaway() == (ENHANCE_YOUR_CALM, b"")
+
+
+async def test_headers_up_to_the_limit_are_taken(served):
+    async with open_raw(served) as raw:
+        raw.send(request(served, 1, authorization=f"Bearer {TOKEN}", **{f"x-{one}": "y" * 3_000 for one in range(10)}))
+        assert (await raw.answer())[0] == 200
+
+
+async def test_a_body_is_not_read_faster_than_the_application_takes_it(served):
+    async with await connect_http2(served) as client:
+        stream = await client.ask("POST", "/login", end=False, content_type="application/json")
+        sent = 0
+        while not (stream in client.ended or stream in client.resets):
+            room = min(client.core.local_flow_control_window(stream), 16_000)
+            if room > 0:
+                client.core.send_data(stream, b" " * room)
+                sent += room
+            await client.flush()
+            await asyncio.sleep(0)
+        assert client.heads[stream][":status"] == "413"
+        assert sent <= 2 * WINDOW_BYTES
+        assert (await client.answered(await client.ask("GET", "/config.json")))[0] == 200
+
+
+async def test_a_request_that_is_taken_back_gives_its_window_back(served):
+    async with await connect_http2(served) as client:
+        for _ in range(40):  # of 16,000 bytes: more than twice the window of the connection
+            stream = await client.ask("POST", "/acp", end=False, content_type="application/json")
+            await client.wait(lambda stream=stream: client.core.local_flow_control_window(stream) >= 16_000)
+            client.core.send_data(stream, b" " * 16_000)
+            client.core.reset_stream(stream)
+            await client.flush()
+        assert (await client.answered(await client.ask("GET", "/config.json")))[0] == 200
+
+
+async def test_a_long_answer_leaves_room_for_others(served):
+    async with await connect_http2(served) as client:
+        viewer = await open_viewer(client)
+        session = await open_session(client, viewer)
+        events = await client.ask("GET", "/acp", acp_connection_id=viewer, acp_session_id=session, **EVENTS)
+        await client.wait(lambda: events in client.heads)
+        await prompt(client, viewer, session, chunks=3_000, bytes=5_000)
+        for _ in range(20):
+            assert (await client.answered(await client.ask("GET", "/static/js/app.js")))[0] == 200
+        await client.wait(lambda: b"stopReason" in client.bodies[events][-1_000:])
+
+
+async def test_a_request_without_a_path_is_refused(served):
+    async with open_raw(served) as raw:
+        block = hpack.Encoder().encode([(":method", "CONNECT"), (":authority", f"127.0.0.1:{served.port}")])
+        raw.send(frame(HEADERS, block, flags=END_HEADERS | END_STREAM, stream=1))
+        assert (await raw.answer())[0] == 400

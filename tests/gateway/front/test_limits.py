@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-from contextlib import suppress
 
-import httpx2
 import pytest
 
 from dragoman.gateway.front.limits import Limits
@@ -88,20 +86,6 @@ async def test_a_body_that_is_too_long_is_refused_in_words(tmp_path):
         assert answer.status_code == 413
         assert "100000 bytes" in answer.json()["error"]
         assert (await viewer.post({"method": "x"})).status_code == 202
-
-
-async def test_one_connection_too_many_is_turned_away(tmp_path):
-    async with serving(tmp_path, limits=Limits(max_sockets=2)) as served:
-        held = [await dial(served) for _ in range(2)]
-        reader, writer = await dial(served)
-        assert await status_of(reader) == 503
-        for _, one in [*held, (reader, writer)]:
-            one.close()
-        async with http_viewer(served) as viewer:
-            async with asyncio.timeout(PATIENCE_S):
-                while viewer.id is None:
-                    with suppress(httpx2.TransportError):
-                        await viewer.initialize()
 
 
 async def test_one_stream_too_many_is_refused(tmp_path):

@@ -4,8 +4,8 @@ import asyncio
 
 from dragoman.gateway.front.acp_http import CONNECTION_ID
 from dragoman.gateway.front.affinity import Affinity
-from dragoman.gateway.front.asgi import Receive, Scope, Send
-from dragoman.gateway.front.frames import SEND_MANY
+from dragoman.gateway.front.asgi import SEND_FRAMES, Receive, Scope, Send
+from dragoman.gateway.front.frames import encode_texts
 from dragoman.gateway.front.race import race
 from dragoman.gateway.guard import Guard
 from dragoman.gateway.hub import Outlet, Viewer
@@ -30,11 +30,11 @@ class Socket:
         self._viewer = viewer
         self._max_message_bytes = max_message_bytes
         self._is_writing = False
-        self._can_send_many = False
+        self._can_send_frames = False
 
     async def accept(self, scope: Scope, guard: Guard, affinity: Affinity) -> None:
         """Switch protocols; the viewer's id goes along."""
-        self._can_send_many = SEND_MANY in (scope.get("extensions") or {})
+        self._can_send_frames = SEND_FRAMES in (scope.get("extensions") or {})
         headers = [(CONNECTION_ID, self._viewer.id.encode()), *affinity.cookie(scope)]
         subprotocol = guard.accepted_subprotocol(scope)
         await self._send({"type": "websocket.accept", "subprotocol": subprotocol, "headers": headers})
@@ -75,8 +75,8 @@ class Socket:
             self._is_writing = False
 
     async def _send_all(self, texts: list[bytes]) -> None:
-        if self._can_send_many:
-            await self._send({"type": SEND_MANY, "texts": texts})
+        if self._can_send_frames:
+            await self._send({"type": SEND_FRAMES, "frames": encode_texts(texts)})
             return
         for text in texts:
             await self._send({"type": "websocket.send", "text": text.decode()})

@@ -19,7 +19,7 @@ from dragoman.errors import DragomanError
 from dragoman.gateway.front.acp_http import HttpEndpoint
 from dragoman.gateway.front.acp_socket import Socket
 from dragoman.gateway.front.affinity import Affinity
-from dragoman.gateway.front.asgi import Receive, Scope, Send, route
+from dragoman.gateway.front.asgi import Receive, Scope, Send, note_credential, route
 from dragoman.gateway.front.connections import Connections
 from dragoman.gateway.front.exchange import Exchange, Refused, Torn, tearing
 from dragoman.gateway.front.limits import Limits
@@ -111,6 +111,7 @@ class Application:
         grant = self._guard.admit(exchange.scope)
         if isinstance(grant, Refusal):
             raise _refused(grant)
+        note_credential(exchange.scope)
         await self._serve_admitted(exchange, grant)
 
     async def _serve_public(self, exchange: Exchange) -> None:
@@ -149,6 +150,7 @@ class Application:
         if isinstance(grant, Refusal):
             await refuse_upgrade(scope, send, _refused(grant))
             return
+        note_credential(scope)
         hub = self._find_hub(route(scope))
         if hub is None:
             await refuse_upgrade(scope, send, Refused(404, "there is no agent at this address; the first is at /acp"))

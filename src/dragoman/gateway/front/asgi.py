@@ -7,7 +7,28 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+AsgiApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
+
+SEND_FRAMES = "dragoman.websocket.send_frames"
+"""An extension of our server, and the type of its message: `frames` has whole WebSocket frames, ready to be sent.
+
+ASGI has one message a call, and each would be a system call of its own: that costs several times what the gateway
+itself does for a message. Under a server without it, messages are sent one by one.
+"""
+
+CREDENTIAL_SHOWN = "dragoman.credential_shown"
+"""An extension of our server: a function for the application to call when a request had a credential that is right.
+
+Connections without one are the first to go when there are too many.
+"""
+
+
+def note_credential(scope: Scope) -> None:
+    """Tell the server, if it wants to know, that this request had a credential that is right."""
+    extensions: dict[str, Any] = scope.get("extensions") or {}
+    if CREDENTIAL_SHOWN in extensions:
+        extensions[CREDENTIAL_SHOWN]()
 
 
 def find_header(scope: Scope, name: bytes) -> str | None:

@@ -1,15 +1,10 @@
-"""Many WebSocket messages in one write.
+"""Many WebSocket messages as the bytes of their frames, for one write (`SEND_FRAMES` in `asgi.py`).
 
-ASGI has one message a call, and hypercorn takes each through a dozen objects to a system call of its own: that costs
-several times what the gateway itself does for a message. Our server offers `SEND_MANY` beside it, as an extension in
-the scope; under a server that does not, messages are sent one by one.
+What a server sends is not masked, so the same frames do for every viewer of the same messages.
 """
 
 from collections.abc import Iterable
 from struct import Struct
-
-SEND_MANY = "dragoman.websocket.send_many"
-"""Both the name of the extension and the type of its message, which has a list of bytes as `texts`."""
 
 _TEXT = 0x81
 _SHORT = Struct("!BB").pack
