@@ -13,10 +13,20 @@ JOBS   ?= auto
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
+# A .venv of another Python than the one that was asked for is made anew; without PYTHON=… it stays as it is.
+VERSION = $(shell $(1) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>&1)
+ifneq ($(origin PYTHON),file)
+ifneq ($(wildcard $(VENV)/.made),)
+ifneq ($(call VERSION,$(PYTHON)),$(call VERSION,$(BIN)/python))
+.PHONY: $(VENV)/.made
+endif
+endif
+endif
+
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dragoman needs Python 3.11 or later; this is %s. Say which one to use: make PYTHON=python3.12" % sys.version.split()[0])'
-	@echo "Making $(VENV)"
-	@$(PYTHON) -m venv $(VENV)
+	@echo "Making $(VENV) with Python $(call VERSION,$(PYTHON))"
+	@$(PYTHON) -m venv --clear $(VENV)
 	@touch $@
 
 $(VENV)/.run: $(VENV)/.made requirements/run.txt pyproject.toml

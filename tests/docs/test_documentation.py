@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -164,6 +165,21 @@ def test_the_file_of_several_agents_in_the_docs_is_a_good_one(tmp_path):
     file.write_text(text)
     titles = {agent.name: agent.title for agent in read_agents_file(file)}
     assert titles == {"ours": "Dragoman", "claude": "Claude"}
+
+
+@pytest.mark.parametrize(("asked", "is_new"), [(["PYTHON=./other"], True), (["PYTHON=./same"], False), ([], False)])
+def test_an_environment_of_another_python_than_asked_for_is_made_anew(tmp_path, asked, is_new):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / ".made").touch()
+    for name, version in ((".venv/bin/python", "3.11"), ("same", "3.11"), ("other", "3.13")):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {version}\n")
+        (tmp_path / name).chmod(0o700)
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHON", "MAKEFLAGS")}
+    made = subprocess.run(
+        ["make", "-n", ".venv/.made", *asked], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert ("Making .venv with Python 3.13" in made.stdout) == is_new
 
 
 def test_the_main_job_of_the_readme_is_done(tmp_path):

@@ -12,6 +12,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx2
 
 from dragoman.errors import ConnectionClosed
+from dragoman.library_logs import unlogged
 from dragoman.mcp.address import check_headers, explain_http, explain_status
 from dragoman.wire import MAX_LINE_BYTES, Receiver
 from dragoman.wire.outbox import Outbox
@@ -79,14 +80,15 @@ class SseTransport:
     async def _read(self, receiver: Receiver) -> None:
         accept = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
         try:
-            async with self._client.stream("GET", self._url, headers=accept) as response:
-                _check(response)
-                async for event in httpx2.EventSource(response, max_event_size=MAX_LINE_BYTES):
-                    if event.event == "endpoint":
-                        self._take_endpoint(event.data)
-                    elif event.data:
-                        await self._reading.wait()
-                        receiver.lines_received([event.data.encode()])
+            with unlogged():
+                async with self._client.stream("GET", self._url, headers=accept) as response:
+                    _check(response)
+                    async for event in httpx2.EventSource(response, max_event_size=MAX_LINE_BYTES):
+                        if event.event == "endpoint":
+                            self._take_endpoint(event.data)
+                        elif event.data:
+                            await self._reading.wait()
+                            receiver.lines_received([event.data.encode()])
         except (httpx2.HTTPError, httpx2.InvalidURL, ConnectionClosed) as error:
             self._fail(error)
         finally:
@@ -97,17 +99,20 @@ class SseTransport:
             endpoint = await self._endpoint
             while True:
                 while self._unsent:
-                    line = self._unsent.popleft()
-                    json = {"Content-Type": "application/json"}
-                    async with self._client.stream("POST", endpoint, content=line, headers=json) as response:
-                        _check(response)
-                        await _skip(response)
-                    self._outbox.sent(len(line) + 1)
+                    await self._send(self._unsent.popleft(), endpoint)
                 self._something_to_send.clear()
                 await self._something_to_send.wait()
         except (httpx2.HTTPError, httpx2.InvalidURL, ConnectionClosed) as error:
             self._fail(error)
             self._tasks[0].cancel()
+
+    async def _send(self, line: bytes, endpoint: str) -> None:
+        json = {"Content-Type": "application/json"}
+        with unlogged():
+            async with self._client.stream("POST", endpoint, content=line, headers=json) as response:
+                _check(response)
+                await _skip(response)
+        self._outbox.sent(len(line) + 1)
 
     def _take_endpoint(self, data: str) -> None:
         """The server says where to post; headers and messages are for its own origin only."""

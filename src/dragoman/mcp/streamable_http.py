@@ -1,7 +1,6 @@
 """A way to a server at an address, by streamable HTTP: the SDK's own transport, which is imported for nothing else."""
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,21 +16,17 @@ from mcp.shared.transport_context import TransportContext
 from mcp_types import CONNECTION_CLOSED
 
 from dragoman.errors import ConnectionClosed, RemoteError, RpcError
+from dragoman.library_logs import unlogged
 from dragoman.mcp.address import check_headers, explain_status
 from dragoman.mcp.channel import Inbound
 from dragoman.mcp.definition import HttpServer
 from dragoman.wire import MAX_LINE_BYTES
 
-TIMEOUT_S = 30.0
-READ_TIMEOUT_S = 3600.0
+TIMEOUT = httpx2.Timeout(30.0, read=3600.0)
 """A tool may work for long before it says anything; calls have a timeout of their own."""
 
 GOODBYE_TIMEOUT_S = 2.0
 """A server that does not let go of a session this soon has gone or does not care."""
-
-for _name in ("mcp", "client", "httpx2", "httpcore2"):
-    # They log addresses and whole messages, which may hold secrets.
-    logging.getLogger(_name).setLevel(logging.CRITICAL + 1)
 
 
 class HttpChannel:
@@ -49,14 +44,16 @@ class HttpChannel:
     async def ask(self, method: str, params: dict[str, Any], *, cancellable: bool = True) -> dict[str, Any]:
         options: CallOptions = {"headers": self._headers(), "cancel_on_abandon": cancellable}
         try:
-            return await self._dispatcher.send_raw_request(method, params, options)
+            with unlogged():  # the SDK's tasks work in the context of who sends
+                return await self._dispatcher.send_raw_request(method, params, options)
         except MCPError as error:
             if error.code == CONNECTION_CLOSED:
                 raise ConnectionClosed("the server closed the connection") from None
             raise RemoteError(method, error.code, error.message, error.data) from None
 
     async def tell(self, method: str, params: dict[str, Any]) -> None:
-        await self._dispatcher.notify(method, params, {"headers": self._headers()})
+        with unlogged():
+            await self._dispatcher.notify(method, params, {"headers": self._headers()})
 
     def explain(self, message: str) -> str:
         return message if self._bad_status is None else explain_status(self._bad_status)
@@ -100,19 +97,19 @@ class HttpChannel:
 @asynccontextmanager
 async def open_http(definition: HttpServer, inbound: Inbound) -> AsyncGenerator[HttpChannel]:
     """Talk with a server at an address; raises what httpx2 raises, inside groups."""
-    timeout = httpx2.Timeout(TIMEOUT_S, read=READ_TIMEOUT_S)
-    async with (
-        _HttpClient(headers=check_headers(definition.headers), timeout=timeout) as client,
-        streamable_http_client(definition.url, http_client=client, max_sse_event_size=MAX_LINE_BYTES) as (read, write),
-        anyio.create_task_group() as tasks,
-    ):
-        channel = HttpChannel(JSONRPCDispatcher(read, write), inbound)
-        client.event_hooks = {"response": [channel.look]}
-        await tasks.start(channel.run)
-        try:
-            yield channel
-        finally:
-            tasks.cancel_scope.cancel()
+    with unlogged():
+        async with (
+            _HttpClient(headers=check_headers(definition.headers), timeout=TIMEOUT) as client,
+            streamable_http_client(definition.url, http_client=client, max_sse_event_size=MAX_LINE_BYTES) as streams,
+            anyio.create_task_group() as tasks,
+        ):
+            channel = HttpChannel(JSONRPCDispatcher(*streams), inbound)
+            client.event_hooks = {"response": [channel.look]}
+            await tasks.start(channel.run)
+            try:
+                yield channel
+            finally:
+                tasks.cancel_scope.cancel()
 
 
 class _HttpClient(httpx2.AsyncClient):

@@ -6,7 +6,6 @@ the other, share one. And for http:// it has to be told which version to speak: 
 """
 
 import asyncio
-import logging
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping
@@ -20,6 +19,7 @@ import httpx2
 import msgspec
 
 from dragoman.errors import DragomanError
+from dragoman.library_logs import unlogged
 from dragoman.wire.address import Address, explain_os_error
 from dragoman.wire.websocket import MAX_FRAME_BYTES
 
@@ -48,10 +48,6 @@ _KEEP_ALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
     if hasattr(socket, name)
 ]
 """A network that was pulled is noticed in forty seconds."""
-
-for _name in ("httpx2", "httpcore2"):
-    # They log addresses and headers, which may hold secrets.
-    logging.getLogger(_name).setLevel(logging.CRITICAL + 1)
 
 
 class LinkBroken(DragomanError):
@@ -96,7 +92,7 @@ class HttpLink:
     async def post(self, line: bytes, headers: Mapping[str, str], timeout_s: float = POST_TIMEOUT_S) -> Reply:
         """Send a message; raises LinkBroken, or AddressFailed when the answer is too large."""
         json = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers}
-        with _translated(timeout_s):
+        with unlogged(), _translated(timeout_s):
             async with (
                 asyncio.timeout(timeout_s),
                 self._posts.stream("POST", self.address.url, content=line, headers=json) as response,
@@ -106,7 +102,7 @@ class HttpLink:
 
     async def delete(self, headers: Mapping[str, str]) -> None:
         """Let the server forget the connection; raises LinkBroken."""
-        with _translated(CONNECT_TIMEOUT_S):
+        with unlogged(), _translated(CONNECT_TIMEOUT_S):
             async with self._posts.stream("DELETE", self.address.url, headers=headers):
                 return
 
@@ -115,7 +111,7 @@ class HttpLink:
         """Open an event stream. Raises LinkBroken, and AddressFailed when it is refused or is no event stream."""
         accept = {"Accept": "text/event-stream", **headers}
         try:
-            with _translated(CONNECT_TIMEOUT_S):
+            with unlogged(), _translated(CONNECT_TIMEOUT_S):
                 async with (
                     self._make_client() as client,
                     client.stream("GET", self.address.url, headers=accept) as response,

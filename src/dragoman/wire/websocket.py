@@ -24,8 +24,8 @@ OPEN_TIMEOUT_S = 15.0
 PING_INTERVAL_S = 20.0
 """How often the server is asked for a sign of life, and how long it has for it: a pulled network is noticed in 40 s."""
 
-_silent = logging.getLogger("dragoman.wire.websocket")
-_silent.setLevel(logging.CRITICAL + 1)  # it would log the headers of the handshake, and with them the token
+_silent = logging.Logger("dragoman.wire.websocket", logging.CRITICAL + 1)  # noqa: LOG001 -- nobody can turn it on
+"""The library would log the headers of the handshake, and with them the token."""
 
 
 class NoWebSocket(AddressFailed):

@@ -5,7 +5,6 @@ This module and those it imports pull in the model library; nothing may import i
 
 import asyncio
 import inspect
-import logging
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -33,18 +32,13 @@ from dragoman.agent.models.provider_names import THOUGHT_LEVELS, ModelName, lead
 from dragoman.agent.models.provider_options import ProviderOptions
 from dragoman.agent.models.provider_reply import ReplyReader
 from dragoman.errors import ModelFailure
+from dragoman.library_logs import unlogged
 
 NO_KEY = "none"
 """What is sent for a key to an address of one's own that was given none: the libraries insist on one."""
 
 CONNECT_S = 5.0
 """How long a connection may take to be made; a provider that is there answers in a fraction of it."""
-
-_TALKATIVE = ("anthropic", "openai", "groq", "google_genai", "httpx", "httpx2", "httpcore", "httpcore2")
-"""Loggers that write whole requests at DEBUG: prompts, and headers that may be keys."""
-
-for _name in _TALKATIVE:
-    logging.getLogger(_name).setLevel(logging.WARNING)
 
 
 class Link:
@@ -80,8 +74,9 @@ class Link:
             self._entered = True
             await self._model.__aenter__()
         try:
-            async with self._open(request) as stream:
-                yield stream
+            with unlogged():
+                async with self._open(request) as stream:
+                    yield stream
         finally:
             for reply, _ in self._replies.pop(asyncio.current_task(), []):
                 await reply.aclose()
