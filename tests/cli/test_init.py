@@ -71,7 +71,7 @@ def test_a_snippet_goes_to_stdout_and_where_it_goes_to_stderr(editor, here, caps
     shown = capsys.readouterr()
     for snippet in snippets(editor, agent_command()):
         assert snippet.text in shown.out
-        assert snippet.file in shown.err
+        assert f"add this to {snippet.file}; it needs {snippet.needs}, or later." in shown.err
     assert list(here.iterdir()) == []
 
 
@@ -95,6 +95,20 @@ def test_a_lua_or_lisp_snippet_quotes_the_command():
     for snippet in [*snippets("neovim", COMMAND), *snippets("emacs", COMMAND)]:
         assert r'"/opt/my \"dragoman\"/bin/dragöman"' in snippet.text
         assert all(snippet.text.count(left) == snippet.text.count(right) for left, right in ["()", "{}"])
+
+
+@pytest.mark.parametrize(("editor", "mark"), [("neovim", "--"), ("emacs", ";;")])
+def test_a_comment_over_a_snippet_says_what_it_is_for_and_what_it_needs(editor, mark):
+    for snippet in snippets(editor, COMMAND):
+        comment = snippet.text.split("\n")[0]
+        assert comment == f"{mark} For {snippet.needs}, or later."
+        assert snippet.product in comment
+
+
+def test_emacs_is_given_a_function_that_makes_the_configuration():
+    [snippet] = snippets("emacs", COMMAND)
+    assert "(defun dragoman-agent-config ()" in snippet.text
+    assert "(add-to-list 'agent-shell-agent-configs #'dragoman-agent-config)" in snippet.text
 
 
 @pytest.mark.skipif(not shutil.which("luac"), reason="Lua is not here to judge its snippets")
@@ -130,6 +144,8 @@ def test_settings_follow_the_configuration_home_of_the_person(monkeypatch):
 def test_the_documentation_knows_every_editor_and_its_json_is_json():
     page = (Path(__file__).parents[2] / "docs/editors.md").read_text()
     assert all(f"| `{editor}` |" in page for editor in EDITORS)
+    for version in (word for editor in EDITORS for each in snippets(editor, COMMAND) for word in each.needs.split()):
+        assert not version[0].isdigit() or version in page
     shown = json.loads(page.split("```json\n")[1].split("```")[0])
     [made] = snippets("zed", [shown["agent_servers"]["dragoman"]["command"], "agent"])
     assert json.loads(made.text) == shown

@@ -1,8 +1,8 @@
 """How each editor is told of our agent: what to put where.
 
 The formats are those of Zed (`agent_servers` in its settings), JetBrains AI Assistant (`acp.json`), CodeCompanion.nvim
-and avante.nvim for Neovim, and agent-shell for Emacs. JSON strings are good Lua and Emacs Lisp strings as well, as
-long as letters stay letters.
+and avante.nvim for Neovim, and agent-shell for Emacs; docs/editors.md says against which state of each they were
+checked. JSON strings are good Lua and Emacs Lisp strings as well, as long as letters stay letters.
 """
 
 import json
@@ -18,6 +18,8 @@ class Snippet(msgspec.Struct, frozen=True):
     """Some lines of configuration, what they are for, and where they go."""
 
     product: str
+    needs: str
+    """The least versions that understand it."""
     language: str
     file: str
     text: str
@@ -38,24 +40,38 @@ def snippets(editor: str, command: Sequence[str]) -> list[Snippet]:
 
 
 def _zed(command: Sequence[str]) -> list[Snippet]:
-    hint = "Then open the agent panel and start a new dragoman thread."
-    return [Snippet("Zed", "json", _zed_settings(), _servers(command, type="custom"), hint)]
+    hint = (
+        "Agent Settings > External Agents > Add Agent > Add Custom Agent opens that file. "
+        "Then choose dragoman in the new-thread menu of the agent panel."
+    )
+    return [Snippet("Zed", "Zed 0.215", "json", _zed_settings(), _servers(command, type="custom"), hint)]
 
 
 def _jetbrains(command: Sequence[str]) -> list[Snippet]:
-    hint = "The AI Chat opens the same file with Add Custom Agent; then choose dragoman in the chat."
-    return [Snippet("JetBrains AI Assistant", "json", "~/.jetbrains/acp.json", _servers(command), hint)]
+    hint = (
+        "Add Custom Agent, in the menu at the upper right of the AI Chat window, opens that file "
+        "(before 2026.1 it is Configure ACP Agents). Then choose dragoman in the chat."
+    )
+    return [
+        Snippet("JetBrains AI Assistant", "an IDE of 2025.3", "json", "~/.jetbrains/acp.json", _servers(command), hint)
+    ]
 
 
 def _neovim(command: Sequence[str]) -> list[Snippet]:
+    made = (
+        ("CodeCompanion.nvim", "CodeCompanion.nvim 18 and Neovim 0.11", _code_companion, "Then :CodeCompanionChat."),
+        ("avante.nvim", "avante.nvim 0.0.28 and Neovim 0.11", _avante, "Then :AvanteChat."),
+    )
     return [
-        Snippet("CodeCompanion.nvim", "lua", _nvim_init(), _code_companion(command), "Then :CodeCompanionChat."),
-        Snippet("avante.nvim", "lua", _nvim_init(), _avante(command), "Then :AvanteChat."),
+        Snippet(product, needs, "lua", _nvim_init(), f"{_comment('--', needs)}{make(command)}", hint)
+        for product, needs, make, hint in made
     ]
 
 
 def _emacs(command: Sequence[str]) -> list[Snippet]:
-    return [Snippet("agent-shell", "elisp", "~/.emacs.d/init.el", _agent_shell(command), "Then M-x agent-shell.")]
+    product, needs = "agent-shell", "agent-shell 0.74 and Emacs 29.1"
+    text = f"{_comment(';;', needs)}{_agent_shell(command)}"
+    return [Snippet(product, needs, "elisp", "~/.emacs.d/init.el", text, "Then M-x agent-shell.")]
 
 
 _EDITORS: dict[str, Callable[[Sequence[str]], list[Snippet]]] = {
@@ -65,6 +81,11 @@ _EDITORS: dict[str, Callable[[Sequence[str]], list[Snippet]]] = {
     "emacs": _emacs,
 }
 EDITORS = tuple(_EDITORS)
+
+
+def _comment(mark: str, needs: str) -> str:
+    """Say what the lines below are for: those of several plugins go to one output."""
+    return f"{mark} For {needs}, or later.\n"
 
 
 def _servers(command: Sequence[str], **more: str) -> str:
@@ -108,23 +129,24 @@ require("avante").setup({{
 
 
 def _agent_shell(command: Sequence[str]) -> str:
+    # Entries of the list are functions that make a configuration; a configuration itself is the older form.
     return f"""\
+(defun dragoman-agent-config ()
+  (agent-shell-make-agent-config
+   :identifier 'dragoman
+   :mode-line-name "dragoman"
+   :buffer-name "dragoman"
+   :shell-prompt "dragoman> "
+   :shell-prompt-regexp "dragoman> "
+   :client-maker
+   (lambda (buffer)
+     (acp-make-client
+      :command {_quote(command[0])}
+      :command-params '({" ".join(map(_quote, command[1:]))})
+      :environment-variables (agent-shell-make-environment-variables :inherit-env t)
+      :context-buffer buffer))))
 (with-eval-after-load 'agent-shell
-  (add-to-list
-   'agent-shell-agent-configs
-   (agent-shell-make-agent-config
-    :identifier 'dragoman
-    :mode-line-name "dragoman"
-    :buffer-name "dragoman"
-    :shell-prompt "dragoman> "
-    :shell-prompt-regexp "dragoman> "
-    :client-maker
-    (lambda (buffer)
-      (acp-make-client
-       :command {_quote(command[0])}
-       :command-params '({" ".join(map(_quote, command[1:]))})
-       :environment-variables (agent-shell-make-environment-variables :inherit-env t)
-       :context-buffer buffer)))))"""
+  (add-to-list 'agent-shell-agent-configs #'dragoman-agent-config))"""
 
 
 def _quote(text: str) -> str:

@@ -51,7 +51,8 @@ def _show(editor: str, *, as_json: bool) -> int:
         return 0
     # The lines alone go to stdout, so that they can be piped; where they go is said beside them.
     for snippet in shown:
-        print(f"{snippet.product}: add this to {snippet.file}. {snippet.hint}", file=sys.stderr, flush=True)
+        where = f"{snippet.product}: add this to {snippet.file}; it needs {snippet.needs}, or later."
+        print(f"{where} {snippet.hint}", file=sys.stderr, flush=True)
         print(f"{snippet.text}\n", flush=True)
     return 0
 
