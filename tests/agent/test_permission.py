@@ -279,6 +279,68 @@ def test_decisions_made_at_the_same_time_are_all_kept(tmp_path):
     assert [Approvals(tmp_path, "/srv").find(deed) for deed in deeds] == ["reject"] * 40
 
 
+RUN_SCRIPT = "- - tool: {name: run_command, arguments: {command: 'timeout 5 sh run.sh'}}\n- - text: done\n"
+UNCLEAR = "- - tool: {name: run_command, arguments: {command: 'cat run.sh | sh'}}\n- - text: done\n"
+
+
+async def test_always_holds_until_a_file_that_the_command_names_is_rewritten(tmp_path):
+    (tmp_path / "run.sh").write_text("echo one >> out")
+    async with session_in(tmp_path, RUN_SCRIPT) as (client, session_id):
+        asked = answer_with(client, "allow_always", remember="project")
+        for _ in range(2):
+            await client.prompt(session_id, "go")
+        assert len(asked) == 1
+    (tmp_path / "run.sh").write_text("echo two >> out")
+    async with session_in(tmp_path, RUN_SCRIPT) as (client, session_id):
+        asked = answer_with(client, "reject_once")
+        await client.prompt(session_id, "go")
+        assert len(asked) == 1
+    assert (tmp_path / "out").read_text() == "one\none\n"
+
+
+async def test_always_is_not_offered_for_what_is_not_clear(tmp_path):
+    (tmp_path / "run.sh").write_text("echo one >> out")
+    async with session_in(tmp_path, UNCLEAR, decide=lambda _: "allow") as (client, session_id):
+        for _ in range(2):
+            await client.prompt(session_id, "go")
+        assert [[option.kind for option in each.options] for each in client.permissions] == [
+            ["allow_once", "reject_once", "reject_always"]
+        ] * 2
+    assert (tmp_path / "out").read_text() == "one\none\n"
+
+
+async def test_always_is_no_answer_where_it_was_not_offered(tmp_path):
+    (tmp_path / "run.sh").write_text("echo one >> out")
+    async with session_in(tmp_path, UNCLEAR) as (client, session_id):
+        asked = answer_with(client, "allow_always", remember="project")
+        for _ in range(2):
+            await client.prompt(session_id, "go")
+        assert len(asked) == 2
+    assert not (tmp_path / "out").exists()
+
+
+async def test_never_holds_for_what_is_not_clear_whatever_its_files_hold(tmp_path):
+    (tmp_path / "run.sh").write_text("echo one >> out")
+    async with session_in(tmp_path, UNCLEAR) as (client, session_id):
+        asked = answer_with(client, "reject_always")
+        await client.prompt(session_id, "go")
+        (tmp_path / "run.sh").write_text("echo two >> out")
+        await client.prompt(session_id, "go")
+        assert len(asked) == 1
+
+
+@pytest.mark.parametrize("script", [RUN_SCRIPT, UNCLEAR])
+async def test_an_approval_that_was_kept_without_the_files_approves_nothing(script, tmp_path):
+    (tmp_path / "run.sh").write_text("echo one >> out")
+    command = script.split("'")[1]
+    Approvals(tmp_path / ".home", str(tmp_path)).keep_for_good(Deed("command", command, str(tmp_path)), "allow")
+    async with session_in(tmp_path, script) as (client, session_id):
+        asked = answer_with(client, "reject_once")
+        await client.prompt(session_id, "go")
+        assert len(asked) == 1
+    assert not (tmp_path / "out").exists()
+
+
 async def test_a_file_that_changed_since_it_was_shown_is_asked_about_again(tmp_path):
     notes = tmp_path / "notes.txt"
     notes.write_text("old")

@@ -5,7 +5,7 @@ answer that makes no sense, are denials. A denial is told to the model, and the 
 
 There is one option of each kind, because clients take two of a kind for one and the same. How long "always allow" holds
 stands in its name; `protocol/permission_options.py` has how a client may choose another scope. "Always reject" holds in
-the project.
+the project. "Always allow" is missing where it cannot be held to exactly what was shown.
 """
 
 import asyncio
@@ -85,6 +85,8 @@ class Permission:
         if call.deed is None or (call.reads_only and call.inside and call.verdict is None):
             return "run", ""
         decided = self._approvals.find(call.deed)
+        if decided == "allow" and not call.can_be_kept:
+            decided = None  # it was approved when less was looked at
         refusal = _refusal(call, call.deed, mode, decided)
         if refusal:
             return "refuse", refusal
@@ -99,7 +101,7 @@ class Permission:
         if not isinstance(outcome, v1.SelectedPermissionOutcome):
             return Decision(allowed=False, reason="the question was dismissed, so it was not allowed", asked=True)
         option = outcome.option_id
-        if option not in ("allow_once", "allow_always"):
+        if option != "allow_once" and not (option == "allow_always" and call.can_be_kept):
             remembered = await self._keep(call, "reject", "project") if option == "reject_always" else None
             return Decision(
                 allowed=False, reason="the person declined", asked=True, option_id=option, remembered=remembered
@@ -128,11 +130,12 @@ def _options(call: PreparedCall, remember: Scope) -> list[v1.PermissionOption]:
     ]
     scopes.sort(key=lambda each: each.scope != remember)
     reject = f"Always reject {what} in this project{rest}"
+    always = v1.PermissionOption(
+        option_id="allow_always", name=scopes[0].name, kind="allow_always", meta=write_scopes(scopes)
+    )
     return [
         v1.PermissionOption(option_id="allow_once", name="Allow", kind="allow_once"),
-        v1.PermissionOption(
-            option_id="allow_always", name=scopes[0].name, kind="allow_always", meta=write_scopes(scopes)
-        ),
+        *([always] if call.can_be_kept else []),
         v1.PermissionOption(option_id="reject_once", name="Reject", kind="reject_once"),
         v1.PermissionOption(option_id="reject_always", name=reject, kind="reject_always"),
     ]

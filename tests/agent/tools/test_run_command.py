@@ -260,7 +260,7 @@ async def test_a_script_rewritten_after_approval_does_not_run(tmp_path):
     async with working(tmp_path) as here:
         call = await here.prepare("run_command", command="sh ./run.sh")
         script.write_text("touch owned")
-        with pytest.raises(Changed, match="script"):
+        with pytest.raises(Changed, match="file that the command names"):
             await here.run(call)
         assert not (tmp_path / "owned").exists()
 

@@ -1,5 +1,6 @@
 """The tool that runs a command."""
 
+import asyncio
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -7,7 +8,7 @@ from msgspec import Meta
 from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.tools.arguments import Arguments, decode, make_schema
 from dragoman.agent.tools.content import code
-from dragoman.agent.tools.scripts import fingerprint
+from dragoman.agent.tools.scripts import bind
 from dragoman.agent.tools.tool import Changed, Deed, PreparedCall, Progress, ToolFailure, ToolOutcome
 from dragoman.agent.workspace.shell import CommandEnd
 from dragoman.agent.workspace.workspace import Workspace
@@ -47,22 +48,25 @@ class RunCommand:
         self._timeout_s = timeout_s
 
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
-        """Show the whole command, and note what the scripts hold that it names; raises ToolFailure."""
+        """Show the whole command, and note what the files hold that it names; raises ToolFailure."""
         command = decode(RunCommandArguments, arguments, self.definition.name).command
         _check(command)
         workspace, cwd = self._workspace, self._workspace.cwd
-        scripts = await fingerprint(workspace, command)
+        bound = await asyncio.to_thread(bind, command, cwd, workspace.roots)
 
         async def check() -> None:
-            if await fingerprint(workspace, command) != scripts:
-                raise Changed("a script that the command runs has changed since it was looked at")
+            if await asyncio.to_thread(bind, command, cwd, workspace.roots) != bound:
+                raise Changed("a file that the command names has changed since it was looked at")
 
         async def run(progress: Progress) -> ToolOutcome:
             return _give(await workspace.commands.run(command, cwd, progress, timeout_s=self._timeout_s))
 
-        where = f"{scripts} {cwd}" if scripts else cwd
+        # A refusal of what is not understood holds for its text, whatever the files hold.
+        where = f"{bound.digest} {cwd}" if bound.digest and bound.certain else cwd
         deed = Deed("command", command, where)
-        return PreparedCall(_title(command), self.kind, run, check, deed=deed, content=[code(command)])
+        return PreparedCall(
+            _title(command), self.kind, run, check, deed=deed, can_be_kept=bound.certain, content=[code(command)]
+        )
 
 
 def _check(command: str) -> None:

@@ -1,95 +1,155 @@
-"""The scripts that a command names: approving the command is approving what they hold now.
+"""The files that a command names: approving the command is approving what they hold now.
 
-A command whose text is the same may do something else tomorrow, because the script it names was rewritten
-(CVE-2026-32978). So the content of each script inside the workspace that a command runs by name belongs to what is
-approved: `./run.sh`, `python x.py`, `sh -e x.sh`, `. env.sh`, also after `cd`, `env`, assignments and `&&`.
+A command whose text is the same may do something else tomorrow, because a script that it names was rewritten
+(CVE-2026-32978). So each word that names a regular file inside the session's directories is part of what is approved,
+whatever the program does with it: `./run.sh`, `timeout 5 sh run.sh`, `make -f x.mk`, `--config=x.toml`, `< x`.
 
-What this does not see: what a script loads in turn, programs found on PATH, makefiles, and names that only the shell
-knows (`$X`, `*.sh`). It binds an approval closer to what was seen; it is no sandbox.
+What is not read with certainty is approved once and never for good: see `plain_command` for the grammar and `programs`
+for what is known of programs. The same holds when a command names too much, and when what it runs may have been made by
+the command before it (`make && ./prog`).
+
+What this does not see: what a program or a script loads in turn (a makefile, package.json, an imported module). It
+binds an approval to what was seen; it is no sandbox.
 """
 
-import hashlib
 import os
 import re
-import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from dragoman.agent.tools.tool import ToolFailure
-from dragoman.agent.workspace.workspace import Workspace
+import msgspec
 
-MAX_SCRIPTS = 16
-"""Programs in one command that are looked at."""
+from dragoman.agent.tools.named_files import NamedFiles, ancestors
+from dragoman.agent.tools.plain_command import PlainCommand, UnclearCommand, parse
+from dragoman.agent.tools.programs import Program, find_program
 
-_SEPARATORS = ";&|()\n"
-_WRAPPERS = frozenset({"env", "exec", "nohup", "time", "nice", "sudo", "command", "!", "if", "then", "else", "do", "{"})
-_INTERPRETER = re.compile(
-    r"(?:(?:ba|da|z|k|fi)?sh|python[0-9.]*|pypy[0-9.]*|node|bun|deno|ruby|perl|php|lua|Rscript|awk|gawk|source|\.)"
-)
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+MAX_DEPTH = 3
+"""Of texts for shells in each other."""
 
+PROGRAM_DIRECTORIES = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
+"""Where `npx`, `uv run` and their like look up programs, in the project."""
 
-async def fingerprint(workspace: Workspace, command: str) -> str:
-    """Return a digest of the scripts that a command names, with their paths; empty when it names none."""
-    seen: dict[str, str] = {}
-    for path in find_scripts(command, workspace.cwd):
-        if len(seen) == MAX_SCRIPTS:
-            break
-        try:
-            spot = await workspace.find(path)
-        except ToolFailure:
-            continue
-        digest = await workspace.digest(spot) if spot.inside else None
-        if digest is not None:
-            seen[spot.path] = digest
-    if not seen:
-        return ""
-    listed = "\0".join(f"{path}\0{digest}" for path, digest in sorted(seen.items()))
-    return f"sha256:{hashlib.sha256(listed.encode(errors='surrogateescape')).hexdigest()}"
+_MENTION = re.compile(r"[^\s'\"`;|&()<>$\\*?\[\]{}#!]+")
 
 
-def find_scripts(command: str, cwd: str) -> Iterator[str]:
-    """Give the absolute paths that may be scripts which the command runs; whether they exist is not looked at."""
-    directory = cwd
-    for words in _split(command):
-        program = _strip(words)
-        if program[:1] == ["cd"] and len(program) == 2:
-            directory = os.path.join(directory, program[1])  # noqa: PTH118 -- links and `..` are followed later
-            continue
-        name = _script(program)
-        if name:
-            yield os.path.join(directory, name)  # noqa: PTH118 -- as above
+class Binding(msgspec.Struct, frozen=True):
+    """What an approval of a command is bound to beside its text and its directory."""
+
+    digest: str = ""
+    """Of the files that it names, with their paths; empty when it names none."""
+    certain: bool = True
+    """Whether it is certain what the command runs; if not, it may be allowed once, and never for good."""
 
 
-def _split(command: str) -> Iterator[list[str]]:
-    """Give the simple commands of a text, as words; none when its quotes do not match."""
-    lexer = shlex.shlex(command, posix=True, punctuation_chars=_SEPARATORS)
-    lexer.whitespace = " \t\r"
-    lexer.commenters = ""
-    words: list[str] = []
+def bind(command: str, cwd: str, roots: Sequence[str]) -> Binding:
+    """Find what an approval of a command in a directory has to be bound to; reads files, so not for the event loop."""
+    files = NamedFiles(roots)
     try:
-        for word in lexer:
-            if set(word) <= set(_SEPARATORS):
-                yield words
-                words = []
+        _Survey(cwd, files).follow(parse(command))
+        return Binding(files.digest())
+    except UnclearCommand:
+        return Binding(_digest_mentions(command, cwd, NamedFiles(roots)), certain=False)
+
+
+def _digest_mentions(command: str, cwd: str, files: NamedFiles) -> str:
+    """Do what can be done for a command that is not understood: most changes between question and run are seen."""
+    for mention in dict.fromkeys(_MENTION.findall(command)):
+        try:
+            files.collect([mention], [cwd])
+        except UnclearCommand:
+            continue
+    return files.digest()
+
+
+class _Survey:
+    """Goes through the commands of a text in their order, with the directories that each may be in."""
+
+    def __init__(self, cwd: str, files: NamedFiles) -> None:
+        self._cwd = cwd
+        self._files = files
+        self._current = [cwd]
+        """Where the command at hand may be."""
+        self._possible = [cwd]
+        """Where any command so far may have been."""
+        self._written = False
+        """Whether a command before may have written files."""
+
+    def follow(self, commands: Sequence[PlainCommand], depth: int = 0) -> None:
+        """Note the files of these commands; raises UnclearCommand."""
+        if depth > MAX_DEPTH:
+            raise UnclearCommand("texts for shells are in each other")
+        for command in commands:
+            if command.joined_by not in ("", "&&"):
+                self._current = list(self._possible)
+            if command.words[0] == "cd":
+                self._change_directory(command)
             else:
-                words.append(word)
-    except ValueError:
-        return
-    yield words
+                self._look_at(command, find_program(command), depth)
+
+    def _change_directory(self, command: PlainCommand) -> None:
+        """Follow `cd`: what is behind its `&&` runs there; anything else may run where the commands before did."""
+        target = command.words[1] if len(command.words) == 2 else ""
+        more = (
+            command.assignments or command.inputs or command.outputs or "|" in (command.joined_by, command.followed_by)
+        )
+        if more or not target or target.startswith("-") or ".." in target.split("/") or os.environ.get("CDPATH"):
+            raise UnclearCommand("where cd leads is not clear")
+        there = self._places(target)
+        self._possible = list(dict.fromkeys([*self._possible, *there]))
+        # In `cd a || cd b && c`, c may run in a: the second cd is skipped.
+        certain = command.followed_by == "&&" and command.joined_by != "||"
+        self._current = there if certain else list(self._possible)
+
+    def _look_at(self, command: PlainCommand, program: Program, depth: int) -> None:
+        words = [*program.words, *command.assignments, *command.inputs]
+        any_files, named = self._files.collect(words, self._current, self._searched(), whole=program.inert)
+        if self._written and not program.inert:
+            self._check_not_made(program, any_files=any_files or bool(command.inputs or program.modules))
+        for script in program.scripts:
+            if not all(map(os.path.isfile, self._places(script))):
+                raise UnclearCommand(f"there is no script {script}")
+        for module in program.modules:
+            _check_not_in(module, [*self._current, *named])
+        for target in command.outputs:
+            for place in self._places(target):
+                self._files.note_target(place)
+        current = self._current
+        for text in program.texts:
+            self.follow(parse(text), depth + 1)
+        self._current = current
+        self._written |= program.writes
+
+    def _check_not_made(self, program: Program, *, any_files: bool) -> None:
+        """Refuse what may run a file that a command before has made; a plain name that is no file may pass."""
+        paths = [word for word in program.words if "." in word or "/" in word]
+        if any_files or not all(os.path.isdir(place) for path in paths for place in self._places(path)):  # noqa: PTH112 -- texts
+            raise UnclearCommand(f"{program.words[0]} may run what was made just before")
+
+    def _searched(self) -> Iterator[str]:
+        """Give the directories inside where programs are looked up by name; raises UnclearCommand."""
+        for entry in os.environ.get("PATH", os.defpath).split(os.pathsep):
+            if not os.path.isabs(entry):  # noqa: PTH117 -- a Path would turn "" into "."
+                raise UnclearCommand("PATH leads into the directory that the command is in")
+            if self._files.is_inside(entry) or self._files.is_inside(os.path.realpath(entry)):
+                yield entry
+        parents = [path for path in ancestors(self._cwd) if self._files.is_inside(path)]
+        for directory in dict.fromkeys([*self._current, *parents]):
+            yield from filter(os.path.isdir, (f"{directory}/{name}" for name in PROGRAM_DIRECTORIES))
+
+    def _places(self, path: str) -> list[str]:
+        return [os.path.join(directory, path) for directory in self._current]  # noqa: PTH118 -- links are for the kernel
 
 
-def _strip(words: list[str]) -> list[str]:
-    """Take away what only stands before a program."""
-    while words and (words[0] in _WRAPPERS or _ASSIGNMENT.match(words[0])):
-        words = words[1:]
-        while words and words[0].startswith("-"):
-            words = words[1:]
-    return words
+def _check_not_in(module: str, directories: Iterable[str]) -> None:
+    """Refuse a module that Python would find in the project."""
+    top = module.partition(".")[0]
+    for directory in directories:
+        for place in (directory, f"{directory}/src", f"{directory}/lib"):
+            if any(name.partition(".")[0] == top for name in _list(place)):
+                raise UnclearCommand(f"the module {module} is in the project")
 
 
-def _script(words: list[str]) -> str | None:
-    if not words:
-        return None
-    if _INTERPRETER.fullmatch(words[0].rpartition("/")[2]):
-        return next((word for word in words[1:] if not word.startswith("-")), None)
-    return words[0] if "/" in words[0] else None
+def _list(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)  # noqa: PTH208 -- names, not paths
+    except OSError:
+        return []

@@ -69,6 +69,8 @@ class PreparedCall(msgspec.Struct, frozen=True):
     """Stays inside the session's directories."""
     deed: Deed | None = None
     """What there is to approve; None for what needs no approval in any mode."""
+    can_be_kept: bool = True
+    """Whether an approval for longer can be held to exactly this; if not, it is allowed once or not at all."""
     locations: Sequence[v1.ToolCallLocation] = ()
     verdict: Literal["ask", "allow", "deny"] | None = None
     """What the person's agent file says of it, whatever the mode is."""

@@ -132,17 +132,6 @@ class Workspace:
         """List a directory; raises ToolFailure."""
         return await _in_thread(lambda: self.boundary_of(spot).list_directory(spot.path))
 
-    async def digest(self, spot: Spot) -> str | None:
-        """Return the sha256 of a file on the disk, None when there is no such file inside."""
-
-        def identify() -> str | None:
-            try:
-                return self._boundary.identity(spot.path, content=True).sha256
-            except PathError:
-                return None
-
-        return await _in_thread(identify)
-
     async def is_directory(self, spot: Spot) -> bool:
         """Whether there is a directory; raises ToolFailure when there is nothing."""
         return await _in_thread(lambda: _is_directory(self.boundary_of(spot), spot))
