@@ -132,6 +132,7 @@ PUBLIC = {
         "StdioTransport",
         "Transport",
         "Way",
+        "error_object",
         "memory_pair",
         "open_url",
         "parse",

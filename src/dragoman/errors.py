@@ -2,6 +2,7 @@
 
     DragomanError
     ├── RpcError               a handler refuses: this is the answer to send
+    │   ├── MethodNotFound     there is no such method here
     │   └── InvalidParams      the parameters of a request do not fit its schema
     ├── RemoteError            the other side answered our request with an error
     ├── InvalidResult          the other side's answer does not fit the schema
@@ -35,8 +36,11 @@ into an `RpcError` goes to the other side: no traceback and no secret belongs th
 
 import errno as codes
 import os
+from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any
+from typing import Any, cast
+
+import msgspec
 
 
 class ErrorCode(IntEnum):
@@ -62,7 +66,7 @@ MESSAGES = {
     ErrorCode.AUTH_REQUIRED: "Authentication required",
     ErrorCode.RESOURCE_NOT_FOUND: "Resource not found",
 }
-"""The stable message of each code; what is particular to a case goes into `data`."""
+"""The standard phrase of each code, with which a message begins; what is particular to a case follows it."""
 
 
 class DragomanError(Exception):
@@ -70,37 +74,63 @@ class DragomanError(Exception):
 
 
 class RpcError(DragomanError):
-    """The answer that a handler gives instead of a result."""
+    """The answer that a handler gives instead of a result.
 
-    def __init__(self, code: int, data: Any = None, *, message: str | None = None) -> None:
+    Clients show `message`: the standard phrase of the code, then the sentence that says what is wrong and what to do.
+    The sentence is `data` itself where that is a text, else its `problem`; other members of `data` are for programs.
+    """
+
+    def __init__(self, code: int, data: Any = None, *, phrase: str | None = None, sentence: str | None = None) -> None:
         self.code = code
-        self.message = message or _stable_message(code)
         self.data = data
-        super().__init__(_describe(self.code, self.message, data))
+        phrase = phrase or _standard_phrase(code)
+        sentence = (sentence or _sentence_of(data)).strip()
+        self.message = f"{phrase}: {sentence}" if sentence else phrase
+        super().__init__(self.message)
+
+
+class MethodNotFound(RpcError):
+    """There is no such method here."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__(ErrorCode.METHOD_NOT_FOUND, {"method": method}, sentence=method)
 
 
 class InvalidParams(RpcError):
-    """The parameters of a request do not fit: `data` names the path, what was expected and what came."""
+    """The parameters of a request do not fit: `data` names the path, what was expected and what came.
 
-    def __init__(self, path: str, problem: str, *, expected: str | None = None, got: str | None = None) -> None:
+    `problem` is the sentence, unless there is a longer one.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        problem: str,
+        *,
+        expected: str | None = None,
+        got: str | None = None,
+        sentence: str | None = None,
+    ) -> None:
         self.path = path
         self.problem = problem
         data = {"path": path, "problem": problem, "expected": expected, "got": got}
-        super().__init__(ErrorCode.INVALID_PARAMS, {key: value for key, value in data.items() if value is not None})
+        given = {key: value for key, value in data.items() if value is not None}
+        super().__init__(ErrorCode.INVALID_PARAMS, given, sentence=sentence)
 
     def __str__(self) -> str:
         return f"{self.path}: {self.problem}"
 
 
 class RemoteError(DragomanError):
-    """The other side answered our request with an error."""
+    """The other side answered our request with an error; `words` is what it says of it to a person."""
 
     def __init__(self, method: str, code: int, message: str, data: Any = None) -> None:
         self.method = method
         self.code = code
         self.message = message
         self.data = data
-        super().__init__(f"{method} was answered with error {_describe(code, message, data)}")
+        self.words = join_words(code, message, data)
+        super().__init__(f"the answer to {method} is an error: {self.words}")
 
 
 class InvalidResult(DragomanError):
@@ -271,15 +301,83 @@ def _next_step(errno: int, action: str) -> str:
     return _NEXT_STEPS.get(errno, _OTHERWISE)
 
 
-def _stable_message(code: int) -> str:
+def _standard_phrase(code: int) -> str:
     try:
         return MESSAGES[ErrorCode(code)]
     except ValueError:
         return "Error"
 
 
-def _describe(code: int, message: str, data: Any) -> str:
-    return f"{int(code)} {message}" if data is None else f"{int(code)} {message}: {data}"
+def _sentence_of(data: Any) -> str:
+    """Return the words in the data of an error of ours."""
+    if isinstance(data, dict):
+        data = cast("dict[str, Any]", data).get("problem")
+    return data if isinstance(data, str) else ""
+
+
+_TELLING = ("problem", "details", "detail", "message", "reason", "error", "method", "uri")
+"""Where agents, clients and servers put the words of an error's data."""
+
+
+MAX_WORDS = 4000
+"""Letters of what the other side says in an error that are repeated: more than any person reads."""
+
+
+def join_words(code: int, message: str, data: Any) -> str:
+    """Return what an error says, each thing once: its message, and its data where that says more.
+
+    The standard phrase is left out where a sentence follows it. A message may be cut short; then the data has it whole.
+    """
+    said = _words_of(data)
+    phrase, sentence = _split_message(code, message)
+    flat, flat_said = " ".join(sentence.split()), " ".join(said.split())
+    if flat_said in flat:
+        words = sentence
+    elif flat.removesuffix("…") in flat_said:
+        words = said
+    else:
+        words = f"{sentence}: {said}"
+    if not words:
+        words = phrase or _standard_phrase(code)
+    elif phrase and code in _SAYING_SOMETHING and len(words.split()) < _LEAST_SENTENCE:
+        words = f"{phrase}: {words}"
+    return words if len(words) <= MAX_WORDS else f"{words[: MAX_WORDS - 1]}…"
+
+
+_SAYING_SOMETHING = frozenset({ErrorCode.METHOD_NOT_FOUND, ErrorCode.RESOURCE_NOT_FOUND, ErrorCode.REQUEST_CANCELLED})
+"""Codes whose phrase is needed before a mere name; the others' add nothing to any words."""
+_LEAST_SENTENCE = 4
+"""Words that are more than a name."""
+
+
+def _split_message(code: int, message: str) -> tuple[str, str]:
+    """Return the standard phrase and the rest of a message, each if there is one; some SDKs quote the phrase."""
+    message = message.strip()
+    phrase = _standard_phrase(code)
+    for start in (phrase, f'"{phrase}"'):
+        rest = message[len(start) :]
+        if message.lower().startswith(start.lower()) and rest[:1] in ("", ":", "."):
+            return phrase, rest[1:].strip()
+    return "", message
+
+
+def _words_of(data: Any) -> str:
+    match data:
+        case None:
+            return ""
+        case str():
+            return data.strip()
+        case dict():
+            return _words_of_members(cast("Mapping[str, Any]", data))
+        case _:
+            return msgspec.json.encode(data, enc_hook=str).decode()
+
+
+def _words_of_members(data: Mapping[str, Any]) -> str:
+    for key in _TELLING:
+        if isinstance(data.get(key), str | dict) and (words := _words_of(data[key])):
+            return words
+    return "; ".join(f"{key}: {_words_of(value)}" for key, value in data.items())
 
 
 def _describe_death(command: str, exit_code: int | None, signal: int | None, stderr_tail: str) -> str:

@@ -188,7 +188,7 @@ async def test_requests_for_what_we_do_not_offer_are_answered(method):
     assert json.loads(text(events)) == {
         "jsonrpc": "2.0",
         "id": "x",
-        "error": {"code": -32601, "message": "Method not found", "data": {"method": method}},
+        "error": {"code": -32601, "message": f"Method not found: {method}", "data": {"method": method}},
     }
 
 

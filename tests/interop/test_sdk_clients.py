@@ -82,6 +82,13 @@ def test_a_load_replays_the_conversation_in_a_new_process(client, our_agent, tmp
     assert second["prompts"][0]["stopReason"] == "end_turn"
 
 
+def test_an_error_tells_the_client_in_its_message_what_is_wrong(client, our_agent, tmp_path):
+    command = [*client, "--cwd", str(tmp_path), "--load", "nowhere", "--", *our_agent]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    shown = "-32002 Resource not found: there is no session nowhere; the list of sessions shows which there are: {"
+    assert json.loads(done.stdout)["error"].startswith(shown)
+
+
 @pytest.mark.parametrize(
     ("answer", "outcome", "reason", "statuses"),
     [

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from dragoman.errors import ErrorCode
-from dragoman.wire import MAX_NESTING, Malformed, Message, Oversized, parse
+from dragoman.errors import ErrorCode, InvalidParams, MethodNotFound, RpcError
+from dragoman.wire import MAX_NESTING, Malformed, Message, Oversized, error_object, parse
+from dragoman.wire.message import MAX_MESSAGE
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -162,6 +163,42 @@ def test_an_oversized_line_is_an_invalid_request_that_names_the_limit():
     assert isinstance(refusal, Malformed)
     assert refusal.code == ErrorCode.INVALID_REQUEST
     assert "1024" in refusal.problem
+
+
+MODE = "there is no mode 'zzz'; expected one of ask, code, plan"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (InvalidParams("params.modeId", MODE, expected="ask, code, plan"), f"Invalid params: {MODE}"),
+        (
+            RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"problem": "no such file", "n": 1}),
+            "Resource not found: no such file",
+        ),
+        (
+            RpcError(ErrorCode.INTERNAL_ERROR, "the disk is full\n\n  free some "),
+            "Internal error: the disk is full free some",
+        ),
+        (RpcError(ErrorCode.INVALID_REQUEST, "no", phrase="Not allowed"), "Not allowed: no"),
+        (RpcError(ErrorCode.REQUEST_CANCELLED), "Request cancelled"),
+        (RpcError(ErrorCode.INTERNAL_ERROR, {"n": 1}), "Internal error"),
+        (RpcError(ErrorCode.INTERNAL_ERROR, " \n"), "Internal error"),
+        (RpcError(-31999, "odd"), "Error: odd"),
+        (MethodNotFound("session/fly"), "Method not found: session/fly"),
+        (MethodNotFound("a\x1b[31mb\u202ec"), "Method not found: a\ufffd[31mb\ufffdc"),
+    ],
+)
+def test_the_message_of_an_error_is_the_phrase_and_the_sentence_in_one_safe_line(error, message):
+    assert error_object(error).message == message
+
+
+def test_a_huge_value_does_not_make_a_huge_message():
+    error = InvalidParams("params.cwd", f"expected a path, got {'x' * 5_000_000}")
+    message = error_object(error).message
+    assert len(message) == MAX_MESSAGE
+    assert message.startswith("Invalid params: expected a path, got xxx")
+    assert message.endswith("…")
 
 
 @given(st.binary())

@@ -4,7 +4,7 @@ import json
 import pytest
 from msgspec.json import decode
 
-from dragoman.errors import ErrorCode, InvalidResult, RemoteError, RpcError, WouldDeadlock
+from dragoman.errors import MESSAGES, ErrorCode, InvalidResult, RemoteError, RpcError, WouldDeadlock
 from dragoman.wire import MAX_IN_FLIGHT
 from tests.wire.peers import Recorder, catch, peer_and_raw_end, two_peers
 
@@ -39,7 +39,7 @@ async def test_a_refusal_is_sent_with_code_message_and_data():
             await peer.call("refuse")
     assert (caught.value.code, caught.value.message, caught.value.data) == (
         ErrorCode.RESOURCE_NOT_FOUND,
-        "Resource not found",
+        "Resource not found: no such thing",
         "no such thing",
     )
 
@@ -49,6 +49,7 @@ async def test_a_crash_of_a_handler_is_an_internal_error_without_its_details(met
     async with peer_and_raw_end() as (_, end, _):
         answer = await end.ask({"id": 1, "method": method})
         assert answer["error"]["code"] == ErrorCode.INTERNAL_ERROR
+        assert answer["error"]["message"] == "Internal error: the log on stderr has the details"
         assert "secret-canary" not in json.dumps(answer)
         assert "Traceback" not in json.dumps(answer)
     assert any(record.exc_info for record in caplog.records)
@@ -97,7 +98,7 @@ async def test_no_line_ends_the_connection(line, code):
     async with peer_and_raw_end() as (_, end, _):
         answer = await end.ask(line)
         assert (answer["id"], answer["error"]["code"]) == (None, code)
-        assert answer["error"]["data"]
+        assert answer["error"]["message"] == f"{MESSAGES[code]}: {answer['error']['data']}"
         assert (await end.ask({"id": 2, "method": "echo", "params": {}}))["result"] == {}
 
 

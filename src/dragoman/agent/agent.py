@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dragoman import __version__
-from dragoman.errors import ErrorCode, InvalidParams, RpcError
+from dragoman.errors import ErrorCode, InvalidParams, MethodNotFound, RpcError
 from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.routes import Routes
@@ -100,7 +100,7 @@ class Agent:
     async def _log_out(self, params: v1.LogoutRequest, request: IncomingRequest) -> v1.LogoutResponse:
         del params
         if self._auth is None or not self._auth.can_log_out:
-            raise RpcError(ErrorCode.METHOD_NOT_FOUND, {"method": request.method})
+            raise MethodNotFound(request.method)
         self._auth.log_out()
         return v1.LogoutResponse()
 

@@ -360,7 +360,12 @@ def check_absolute(cwd: str, path: str = "params.cwd") -> None:
     """Refuse what is no absolute path; raises InvalidParams in words."""
     if not os.path.isabs(cwd):  # noqa: PTH117 -- a Path would turn "" into "."
         hint = "; `~` is for shells, send the home directory itself" if cwd.startswith("~") else ""
-        raise InvalidParams(path, f"expected an absolute path, got {cwd!r}{hint}", expected="an absolute path", got=cwd)
+        raise InvalidParams(
+            path,
+            f"{path.removeprefix('params.')} has to be an absolute path, got {cwd!r}{hint}",
+            expected="an absolute path",
+            got=cwd,
+        )
     if "\0" in cwd:
         raise InvalidParams(path, "a path cannot hold a NUL character")
 

@@ -194,7 +194,7 @@ def _header(cwd: str, directories: list[str], *, forked_from: str | None = None)
 
 def not_found(session_id: str) -> RpcError:
     """Say that there is no such session."""
-    problem = "there is no such session; session/list tells which there are, session/new makes one"
+    problem = f"there is no session {session_id}; the list of sessions shows which there are"
     return RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"sessionId": session_id, "problem": problem})
 
 

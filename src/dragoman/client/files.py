@@ -161,10 +161,12 @@ def _encode(content: str) -> bytes:
     try:
         data = content.encode()
     except UnicodeEncodeError:
-        raise InvalidParams("params.content", "it has half of a surrogate pair; no UTF-8 text can") from None
+        raise InvalidParams("params.content", "the content has half of a surrogate pair; no UTF-8 text can") from None
     if len(data) > MAX_FILE_BYTES:
         raise InvalidParams(
-            "params.content", f"it has {len(data):,} bytes", expected=f"at most {MAX_FILE_BYTES:,} bytes"
+            "params.content",
+            f"the content has {len(data):,} bytes; expected at most {MAX_FILE_BYTES:,}",
+            expected=f"at most {MAX_FILE_BYTES:,} bytes",
         )
     return data
 

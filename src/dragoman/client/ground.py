@@ -42,7 +42,7 @@ class Grounds:
 def check_absolute(path: str, field: str) -> None:
     """Raise InvalidParams unless a path is absolute, as the protocol wants it."""
     if not is_absolute(path):
-        raise InvalidParams(f"params.{field}", f"{path!r} is not absolute", expected="an absolute path")
+        raise InvalidParams(f"params.{field}", f"the path {path!r} is not absolute", expected="an absolute path")
 
 
 def refuse(error: PathError) -> RpcError:
@@ -65,4 +65,4 @@ async def require(decide: Decide, question: Question, doing: str) -> None:
 def denied(doing: str, reason: str) -> RpcError:
     """Return the answer for what is not allowed."""
     because = f": {reason}" if reason else ""
-    return RpcError(ErrorCode.INVALID_REQUEST, {"problem": f"{doing} is not allowed{because}"}, message="Not allowed")
+    return RpcError(ErrorCode.INVALID_REQUEST, {"problem": f"{doing} is not allowed{because}"}, phrase="Not allowed")

@@ -135,7 +135,7 @@ async def _initialize(
     except ConnectionClosed as end:
         raise place.is_gone(end) from end
     except RemoteError as error:
-        raise place.is_no_agent(f"refused to begin: {error.message} ({error.code})") from error
+        raise place.is_no_agent(f"refused to begin: {error.words}") from error
     except InvalidResult as error:
         raise place.is_no_agent(f"answered, but {error}") from error
     if answer.protocol_version != request.protocol_version:

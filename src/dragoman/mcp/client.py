@@ -11,7 +11,15 @@ from typing import Any, Literal, TypeVar, cast
 import msgspec
 
 from dragoman import __version__
-from dragoman.errors import ConnectionClosed, ErrorCode, InvalidResult, RemoteError, RpcError, ServerFailure
+from dragoman.errors import (
+    ConnectionClosed,
+    ErrorCode,
+    InvalidResult,
+    MethodNotFound,
+    RemoteError,
+    RpcError,
+    ServerFailure,
+)
 from dragoman.mcp.channel import Channel
 from dragoman.mcp.host import Host
 from dragoman.mcp.info import CallResult, Progress, PromptArgument, PromptInfo, PromptText, ToolInfo
@@ -194,7 +202,7 @@ class Client:
                 _check(params, _SamplingQuestion)
                 return await host.sample(name, params)
             case _:
-                raise RpcError(ErrorCode.METHOD_NOT_FOUND, {"method": legible(method, 100)})
+                raise MethodNotFound(legible(method, 100))
 
     async def take(self, method: str, params: dict[str, Any]) -> None:
         """Take a notification of the server. Nothing is asked here: the answer would wait behind this very message."""

@@ -20,7 +20,7 @@ from dragoman.library_logs import unlogged
 from dragoman.mcp.address import check_headers, explain_status
 from dragoman.mcp.channel import Inbound
 from dragoman.mcp.definition import HttpServer
-from dragoman.wire import MAX_LINE_BYTES
+from dragoman.wire import MAX_LINE_BYTES, error_object
 
 TIMEOUT = httpx2.Timeout(30.0, read=3600.0)
 """A tool may work for long before it says anything; calls have a timeout of their own."""
@@ -85,7 +85,7 @@ class HttpChannel:
         try:
             return await self._inbound.answer(method, dict(params or {}))
         except RpcError as error:
-            raise MCPError(code=error.code, message=error.message, data=error.data) from None
+            raise MCPError(code=error.code, message=error_object(error).message, data=error.data) from None
 
     async def _take(
         self, context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None

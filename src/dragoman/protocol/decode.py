@@ -36,7 +36,9 @@ def decode_params(method: Method[P, Any], raw: RawJson, *, lenient: bool = False
     try:
         return _decode_slowly(method.params, raw, Place("params", lenient), null_is_empty=True)
     except Misfit as misfit:
-        raise InvalidParams(misfit.path, misfit.problem, expected=misfit.expected, got=misfit.got) from None
+        raise InvalidParams(
+            misfit.path, misfit.problem, expected=misfit.expected, got=misfit.got, sentence=str(misfit)
+        ) from None
 
 
 def decode_result(method: Method[Any, R], raw: RawJson) -> R:

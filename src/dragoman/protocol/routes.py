@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 from msgspec import Raw
 
-from dragoman.errors import ErrorCode, InvalidParams, RpcError
+from dragoman.errors import InvalidParams, MethodNotFound
 from dragoman.protocol.decode import decode_params, params_decoder
 from dragoman.protocol.methods import Method
 from dragoman.wire import HEADS, IncomingRequest, Shortcut
@@ -71,7 +71,7 @@ class Routes:
             return await handler(decode_params(method, request.params, lenient=self._lenient), request)
         if request.method in self._extensions:
             return await self._extensions[request.method](_decode_json(request.params), request)
-        raise RpcError(ErrorCode.METHOD_NOT_FOUND, {"method": request.method})
+        raise MethodNotFound(request.method)
 
     def find_shortcut(self, method: str) -> Shortcut | None:
         """Say how a notification of the protocol is decoded and handled, for the peer."""

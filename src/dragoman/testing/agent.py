@@ -69,7 +69,10 @@ class ScriptedAgent:
 
     async def _prompt(self, params: v1.PromptRequest, request: IncomingRequest) -> v1.PromptResponse:
         if params.session_id not in self.sessions:
-            raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"sessionId": params.session_id})
+            raise RpcError(
+                ErrorCode.RESOURCE_NOT_FOUND,
+                {"sessionId": params.session_id, "problem": f"there is no session {params.session_id}"},
+            )
         cancelled = self._cancels[params.session_id]
         cancelled.clear()
         request.on_cancel = cancelled.set

@@ -4,7 +4,7 @@ from dragoman.wire.address import AddressFailed, BadAddress
 from dragoman.wire.framing import MAX_LINE_BYTES, LineSplitter, Oversized
 from dragoman.wire.handler import Handler, IncomingRequest
 from dragoman.wire.memory import MemoryTransport, memory_pair
-from dragoman.wire.message import MAX_NESTING, ErrorObject, Malformed, Message, parse
+from dragoman.wire.message import MAX_NESTING, ErrorObject, Malformed, Message, error_object, parse
 from dragoman.wire.peer import MAX_IN_FLIGHT, Peer
 from dragoman.wire.shortcut import HEADS, Shortcut
 from dragoman.wire.stdio import StdioTransport, take_stdio
@@ -32,6 +32,7 @@ __all__ = [
     "StdioTransport",
     "Transport",
     "Way",
+    "error_object",
     "memory_pair",
     "open_url",
     "parse",

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from dragoman.errors import ErrorCode
+from dragoman.errors import ErrorCode, RpcError, join_words
 from dragoman.wire.framing import Oversized
 
 MAX_NESTING = 200
@@ -32,6 +32,9 @@ _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 """A string, also one that never ends: without that the search would begin anew at each quote in it."""
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+MAX_MESSAGE = 500
+"""Letters of an error's message: a sentence or three; `data` has the whole."""
+
 _STARTS_OF_AN_ID = frozenset(b'"-0123456789n')
 
 
@@ -61,6 +64,11 @@ class ErrorObject(msgspec.Struct):
     code: int
     message: str
     data: Any = UNSET
+
+    @property
+    def words(self) -> str:
+        """What it says to a person."""
+        return join_words(self.code, self.message, None if self.data is UNSET else self.data)
 
 
 _decode = msgspec.json.Decoder(Message).decode
@@ -99,6 +107,19 @@ def parse_error(raw: Raw) -> ErrorObject:
         return _decode_error(raw)
     except BAD_JSON as error:
         return ErrorObject(ErrorCode.INTERNAL_ERROR, f"the error object itself is malformed: {error}")
+
+
+def error_object(error: RpcError) -> ErrorObject:
+    """Return an error as it goes on the wire; whatever a foreign text in its message holds, that is one short line."""
+    return ErrorObject(int(error.code), _one_line(error.message), UNSET if error.data is None else error.data)
+
+
+def _one_line(text: str) -> str:
+    # Cut at first as well: a foreign text in it may have millions of letters.
+    words = " ".join(text[: 4 * MAX_MESSAGE].split())
+    line = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in words)
+    is_whole = len(line) <= MAX_MESSAGE and len(text) <= 4 * MAX_MESSAGE
+    return line if is_whole else f"{line[: MAX_MESSAGE - 1]}…"
 
 
 def _check(message: Message, line: bytes) -> Message | Malformed:

@@ -29,7 +29,6 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from dragoman.errors import (
-    MESSAGES,
     ConnectionClosed,
     DragomanError,
     ErrorCode,
@@ -45,9 +44,9 @@ from dragoman.wire.message import (
     NO_PARAMS,
     NULL_ID,
     SURELY_SHALLOW_BYTES,
-    ErrorObject,
     Malformed,
     Message,
+    error_object,
     is_sound,
     parse,
     parse_error,
@@ -236,14 +235,13 @@ class Peer:
             await self._transport.drained()
             self._congested = False
 
-    def _put_error(self, request_id: bytes, code: int, data: Any = None, message: str | None = None) -> None:
+    def _put_error(self, request_id: bytes, error: RpcError) -> None:
         head = b'{"jsonrpc":"2.0","id":%b,"error":' % request_id
         try:
-            error = ErrorObject(int(code), message or MESSAGES[ErrorCode(code)], UNSET if data is None else data)
-            self._put(head, error)
+            self._put(head, error_object(error))
         except (TypeError, ValueError, NotImplementedError, RecursionError) as problem:
             _log.error("the details of an error could not be encoded: %s", type(problem).__name__)
-            self._put(head, ErrorObject(int(code), "Error"))
+            self._put(head, error_object(RpcError(error.code)))
 
     # ── receiving ───────────────────────────────────────────────────────────────────────────────
 
@@ -395,7 +393,7 @@ class Peer:
         if is_oversized and len(self._calls) == 1 and not self._strict:
             [(method, future)] = self._calls.values()  # what else would be so long
         if malformed.answerable and self._strict:
-            self._put_error(malformed.id, malformed.code, malformed.problem)
+            self._put_error(malformed.id, RpcError(malformed.code, malformed.problem))
             self._hold_back()
         elif method is not None and future is not None and not future.done():
             future.set_exception(InvalidResult(method, malformed.problem))
@@ -424,12 +422,12 @@ class Peer:
     def _take_request(self, method: str, params: Raw, request_id: bytes) -> None:
         if len(self._in_flight) >= MAX_IN_FLIGHT:
             problem = f"{MAX_IN_FLIGHT} requests are in flight already; wait for answers before sending more"
-            self._put_error(request_id, ErrorCode.INVALID_REQUEST, problem)
+            self._put_error(request_id, RpcError(ErrorCode.INVALID_REQUEST, problem))
             self._hold_back()
             return
         if request_id in self._by_id and request_id != NULL_ID:
             problem = f"id {request_id.decode()} belongs to a request that is still running; use a new one"
-            self._put_error(request_id, ErrorCode.INVALID_REQUEST, problem)
+            self._put_error(request_id, RpcError(ErrorCode.INVALID_REQUEST, problem))
             self._hold_back()
             return
         request = IncomingRequest(method, params, request_id)
@@ -444,20 +442,17 @@ class Peer:
             result = await self._handler.request(request)
             self._put(b'{"jsonrpc":"2.0","id":%b,"result":' % request.id, result)
         except RpcError as error:
-            self._put_error(request.id, error.code, error.data, error.message)
+            self._put_error(request.id, error)
         except asyncio.CancelledError:
             if self._closing:
                 raise
-            self._put_error(request.id, ErrorCode.REQUEST_CANCELLED)
+            self._put_error(request.id, RpcError(ErrorCode.REQUEST_CANCELLED))
         except DragomanError as error:
             _log.warning("%s failed: %s", request.method, error)
-            # In the message too, for that is what most clients show.
-            self._put_error(request.id, ErrorCode.INTERNAL_ERROR, str(error), str(error).partition("\n")[0])
+            self._put_error(request.id, RpcError(ErrorCode.INTERNAL_ERROR, str(error)))
         except Exception:  # noqa: BLE001 -- boundary: handler dispatch
             _log.exception("the handler of %s failed", request.method)
-            self._put_error(
-                request.id, ErrorCode.INTERNAL_ERROR, "an internal error; the log on stderr has the details"
-            )
+            self._put_error(request.id, RpcError(ErrorCode.INTERNAL_ERROR, "the log on stderr has the details"))
         try:
             await self.flow()
         finally:

@@ -159,7 +159,7 @@ async def test_a_server_may_ask_the_model_when_the_person_agrees(place, decision
             assert len(messages) == 1
             assert not request.tools
         else:
-            assert "not allowed" in answer["error"]["message"]
+            assert answer["error"]["message"].startswith("Not allowed: ")
             assert question["status"] == "failed"
             assert len(model.requests) == 2
 

@@ -41,7 +41,7 @@ class Inside:
 
     async def _connect(self, params, request):
         if params.server_id == "unknown":
-            raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, "there is no such server", message="no server of that id")
+            raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, "there is no such server", phrase="no server of that id")
         self.connected.append(params.server_id)
         return v1.ConnectMcpResponse(connection_id=f"connection-{len(self.connected)}")
 
@@ -130,7 +130,7 @@ async def test_an_error_of_the_server_fails_the_call_in_its_words(place):
         inside = Inside(client)
 
         async def fail(params):
-            raise RpcError(ErrorCode.INTERNAL_ERROR, message="the printer is on fire")
+            raise RpcError(ErrorCode.INTERNAL_ERROR, phrase="the printer is on fire")
 
         inside.calls = fail
         talk = await begin(client, place[0], acp())

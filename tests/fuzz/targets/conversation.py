@@ -13,6 +13,7 @@ from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.routes import Routes
 from dragoman.wire import LineSplitter, Malformed, Oversized, memory_pair, parse
+from dragoman.wire.message import MAX_MESSAGE
 from dragoman.wire.surrogates import without_halves
 from tests.fuzz.made_json import METHODS, make_text
 
@@ -141,7 +142,11 @@ def _refuse(constant):
 def _check_answer(answer):
     assert set(answer) in ({"jsonrpc", "id", "result"}, {"jsonrpc", "id", "error"}), answer
     if "error" in answer:
-        assert answer["error"]["message"] == MESSAGES[ErrorCode(answer["error"]["code"])]
+        phrase, colon, sentence = answer["error"]["message"].partition(": ")
+        assert phrase == MESSAGES[ErrorCode(answer["error"]["code"])]
+        assert bool(sentence.strip()) == bool(colon)
+        assert len(sentence) < MAX_MESSAGE
+        assert sentence.isprintable()
         assert answer["error"]["code"] != ErrorCode.INTERNAL_ERROR, answer
 
 

@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 POEM = (
     "# Title\n\nOne paragraph\nof two lines.\n\n1. first\n\n2. second\n   - inner\n\nAfter.\n"
     "```python\nx = 1\n\ny = 2\n```\nThen\n\n- a\n- b\n\n~~~\n```\n~~~\n## End\nlast words"
@@ -295,10 +297,25 @@ async def test_a_form_says_what_does_not_fit_and_sends_nothing(modules):
 # ── errors ───────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_an_error_is_explained_with_the_details_of_whoever_made_it(modules):
+@pytest.mark.parametrize(
+    ("message", "data", "words"),
+    [
+        ("Invalid params", {"details": "no such session"}, "no such session"),
+        ("Invalid params: no such session", {"problem": "no such session"}, "no such session"),
+        ("Internal error: one tw…", "one\n  two", "one\n  two"),
+        ("Authentication required", "Please run `auggie login` first", "Please run `auggie login` first"),
+        ("Authentication required", None, "Authentication required"),
+        ('"Method not found": x/y', None, "Method not found: x/y"),
+        ("Resource not found: there is no session x", None, "there is no session x"),
+        ("Internal error", {"error": {"message": "the disk is full"}}, "the disk is full"),
+        ("it failed", "the disk is full", "it failed: the disk is full"),
+        ("Internal error", None, "Internal error"),
+        ("Gone", None, "Gone"),
+    ],
+)
+async def test_an_error_is_explained_once_in_the_words_of_whoever_made_it(modules, message, data, words):
     body = "return values.map((one) => m.explain(one));"
-    errors = [{"message": "Invalid params", "data": {"details": "no such session"}}, {"message": "Gone", "data": None}]
-    assert await modules.run("failure", body, *errors) == ["Invalid params: no such session", "Gone"]
+    assert await modules.run("failure", body, {"message": message, "data": data}) == [words]
 
 
 # ── files that may be mentioned ──────────────────────────────────────────────────────────────────

@@ -29,7 +29,7 @@ async def test_what_the_agent_says_against_initialize_is_passed_on(tmp_path):
         by_socket = await call(socket, **INITIALIZE)
         by_http = await viewer.initialize()
     assert by_socket["error"]["code"] == -32000
-    assert by_socket["error"]["message"] == "the agent refused to begin: Authentication required (-32000)"
+    assert by_socket["error"]["message"] == "Authentication required: the agent refused to begin: how: log in; big: 1.0"
     assert by_socket["error"]["data"] == {"how": "log in", "big": 1.0}
     assert by_http.status_code == 200
     assert by_http.json()["error"] == by_socket["error"]

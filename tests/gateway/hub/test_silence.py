@@ -24,7 +24,7 @@ async def test_a_load_that_the_agent_does_not_answer_is_an_error_and_its_late_an
         for viewer in (one, two):
             error = (await viewer.load("old", method))["error"]
             assert f"has not answered {method} of session old" in error["message"]
-            assert error["data"]["problem"] == error["message"]
+            assert error["message"] == f"Internal error: {error['data']['problem']}"
         assert not one.viewer.knows("old")
         gate.touch()
         await eventually(lambda: len(hub.sessions["old"].setup))

@@ -27,24 +27,22 @@ def includes_of(meta: Mapping[str, Any] | None, path: str) -> Includes:
     wish = (meta or {}).get(KEY)
     if wish is None:
         return Includes()
+    place = f"{path}._meta[{KEY!r}]"
     if isinstance(wish, str):
-        return Includes(_mode(wish, f"{path}._meta[{KEY!r}]"))
+        return Includes(_mode(wish, place))
     if not isinstance(wish, dict):
-        raise InvalidParams(f"{path}._meta[{KEY!r}]", "expected a mode, or an object with default and tools")
+        raise InvalidParams(place, f"{place}: expected a mode, or an object with default and tools")
     known = cast("dict[str, Any]", wish)
     tools = known.get("tools", {})
     if not isinstance(tools, dict):
-        raise InvalidParams(f"{path}._meta[{KEY!r}].tools", "expected an object of modes by tool name")
+        raise InvalidParams(f"{place}.tools", f"{place}.tools: expected an object of modes by tool name")
     return Includes(
-        _mode(known.get("default", "always"), f"{path}._meta[{KEY!r}].default"),
-        {
-            name: _mode(mode, f"{path}._meta[{KEY!r}].tools[{name!r}]")
-            for name, mode in cast("dict[str, Any]", tools).items()
-        },
+        _mode(known.get("default", "always"), f"{place}.default"),
+        {name: _mode(mode, f"{place}.tools[{name!r}]") for name, mode in cast("dict[str, Any]", tools).items()},
     )
 
 
 def _mode(value: Any, path: str) -> Include:
     if value not in get_args(Include):
-        raise InvalidParams(path, "expected always, manual or agent", expected="always, manual or agent")
+        raise InvalidParams(path, f"{path}: expected always, manual or agent", expected="always, manual or agent")
     return value

@@ -63,7 +63,7 @@ async def sample(session: "Session", server: str, identity: str, params: dict[st
 
 async def _ask(session: "Session", request: ModelRequest, decision: Decision) -> tuple[str, str | None]:
     if not decision.allowed:
-        raise RpcError(REFUSED, message=f"not allowed: {decision.reason}")
+        raise RpcError(REFUSED, decision.reason, phrase="Not allowed")
     said: list[str] = []
     stop: str | None = None
     try:
@@ -81,7 +81,7 @@ async def _ask(session: "Session", request: ModelRequest, decision: Decision) ->
                     case _:
                         pass
     except ModelFailure as failure:
-        raise RpcError(ErrorCode.INTERNAL_ERROR, str(failure), message="the model failed") from None
+        raise RpcError(ErrorCode.INTERNAL_ERROR, f"the model failed: {failure}") from None
     return "".join(said), stop
 
 

@@ -1,7 +1,7 @@
 """Files as the client has them, changes included that nobody has saved yet."""
 
 from dragoman.agent.tools.tool import ToolFailure
-from dragoman.agent.workspace.client_side import ClientSide, explain
+from dragoman.agent.workspace.client_side import ClientSide
 from dragoman.errors import RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import FS_READ_TEXT_FILE, FS_WRITE_TEXT_FILE
@@ -21,7 +21,7 @@ class ClientFiles:
         try:
             return (await self._client.ask(FS_READ_TEXT_FILE, request)).content
         except RemoteError as error:
-            raise ToolFailure(f"the client could not read {path}: {explain(error)}") from None
+            raise ToolFailure(f"the client could not read {path}: {error.words}") from None
 
     async def write(self, path: str, text: str) -> None:
         """Give a file this text; raises ToolFailure."""
@@ -29,4 +29,4 @@ class ClientFiles:
         try:
             await self._client.ask(FS_WRITE_TEXT_FILE, request)
         except RemoteError as error:
-            raise ToolFailure(f"the client refused to write {path}: {explain(error)}") from None
+            raise ToolFailure(f"the client refused to write {path}: {error.words}") from None

@@ -48,14 +48,6 @@ class ClientSide:
             _log.debug("%s at the client failed: %s", method.name, error)
 
 
-def explain(error: RemoteError) -> str:
-    """Say what a client answered, in its own words."""
-    data: Any = error.data
-    if isinstance(data, dict):
-        data = data.get("problem") or data.get("message") or data.get("details") or data  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] -- JSON
-    return error.message if data is None else f"{error.message}: {data}"
-
-
 async def finish(cleanup: Coroutine[Any, Any, R]) -> R:
     """Run a cleanup to its end, and raise a cancellation that comes meanwhile only then; it bounds itself."""
     task = asyncio.create_task(cleanup)

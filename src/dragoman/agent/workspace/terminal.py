@@ -5,7 +5,7 @@ import re
 
 from dragoman.agent.tools.content import code
 from dragoman.agent.tools.tool import Progress, ToolFailure
-from dragoman.agent.workspace.client_side import ANSWER_TIMEOUT_S, CLEANUP_TIMEOUT_S, ClientSide, explain, finish
+from dragoman.agent.workspace.client_side import ANSWER_TIMEOUT_S, CLEANUP_TIMEOUT_S, ClientSide, finish
 from dragoman.agent.workspace.output import HEAD_BYTES, TAIL_BYTES
 from dragoman.agent.workspace.shell import CommandEnd, show_last
 from dragoman.errors import RemoteError
@@ -43,7 +43,7 @@ class ClientTerminals:
             finally:
                 await finish(terminal.discard())
         except RemoteError as error:
-            raise ToolFailure(f"the client could not run it in its terminal: {explain(error)}") from None
+            raise ToolFailure(f"the client could not run it in its terminal: {error.words}") from None
 
     async def _create(self, command: str, cwd: str) -> str:
         request = v1.CreateTerminalRequest(

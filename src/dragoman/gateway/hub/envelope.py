@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from dragoman.errors import MESSAGES, ErrorCode
-from dragoman.wire import HEADS
+from dragoman.errors import RpcError
+from dragoman.wire import HEADS, error_object
 from dragoman.wire.message import BAD_JSON
 
 encode = msgspec.json.Encoder().encode
@@ -112,12 +112,10 @@ def make_result(id_: bytes, result: Any) -> bytes:
     return encode({"jsonrpc": "2.0", "id": Raw(id_), "result": result})
 
 
-def make_error(id_: bytes, code: int, data: Any = None, *, message: str | None = None) -> bytes:
-    """Make the answer to a request that is refused; `data` says why, in words."""
-    error = {"code": int(code), "message": message or MESSAGES.get(ErrorCode(code), "Error")}
-    if data is not None:
-        error["data"] = data
-    return encode({"jsonrpc": "2.0", "id": Raw(id_), "error": error})
+def make_error(id_: bytes, code: int, data: Any = None, *, sentence: str | None = None) -> bytes:
+    """Make the answer to a request that is refused; `data` says why, in words, unless there is another sentence."""
+    error = RpcError(code, data, sentence=sentence)
+    return encode({"jsonrpc": "2.0", "id": Raw(id_), "error": error_object(error)})
 
 
 def mark(line: bytes, cursor: bytes, time_ms: int) -> bytes:

@@ -68,7 +68,7 @@ def refuse_initialize(id_: bytes, trouble: Trouble) -> bytes:
     code, data = int(ErrorCode.INTERNAL_ERROR), trouble.data()
     if isinstance(trouble, Refusal):
         code, data = trouble.error.code, data if trouble.error.data is UNSET else trouble.error.data
-    return make_error(id_, code, data, message=trouble.reason)
+    return make_error(id_, code, data, sentence=trouble.reason)
 
 
 def reader_params(params: Raw) -> Raw:

@@ -194,7 +194,7 @@ class Keeper:
             return failed.trouble
         if message.result is UNSET:
             error = parse_error(message.error or Raw(b"{}"))
-            said = f"the agent refused to begin: {error.message} ({error.code})"
+            said = f"the agent refused to begin: {error.words}"
             return Refusal(said, stderr=process.stderr_tail, error=error)
         self.answer = message
         self.offers = read_offers(message.result)

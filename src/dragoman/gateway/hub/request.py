@@ -54,13 +54,13 @@ class Request(msgspec.Struct):
         """Answer it with what the agent answered."""
         self._send(with_id(line, self.id))
 
-    def refuse(self, code: int, problem: Any, *, message: str | None = None) -> None:
+    def refuse(self, code: int, problem: Any) -> None:
         """Answer it with an error in words."""
-        self._send(make_error(self.id, code, problem, message=message))
+        self._send(make_error(self.id, code, problem))
 
     def fail(self, trouble: Trouble) -> None:
         """Answer that the agent is not there."""
-        self.refuse(ErrorCode.INTERNAL_ERROR, trouble.data(), message=trouble.reason)
+        self.refuse(ErrorCode.INTERNAL_ERROR, trouble.data())
 
     def open_session(self, result: Any, attachment: Attachment, after: int) -> None:
         """Answer a request that opened a session."""

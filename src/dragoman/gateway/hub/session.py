@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import UNSET, Raw
 
+from dragoman.errors import ErrorCode, RpcError
 from dragoman.gateway.hub.attachment import Attachment
 from dragoman.gateway.hub.envelope import encode, fields_of, make_notification, string_of
 from dragoman.gateway.hub.journal import Journal
 from dragoman.gateway.hub.replay import Replay
+from dragoman.wire import error_object
 
 if TYPE_CHECKING:
     from dragoman.gateway.hub.ask import Ask
@@ -205,11 +207,11 @@ class Session:
         if self.stop_reason is not None:
             described["stopReason"] = self.stop_reason
         if self.wants_login is not None:
-            described["error"] = {"code": -32000, "message": "Authentication required", "data": self.wants_login}
+            described["error"] = error_object(RpcError(ErrorCode.AUTH_REQUIRED, self.wants_login))
         elif self.error is not None:
             described["error"] = self.error
         elif self.journal.failure is not None:
-            described["error"] = {"code": -32603, "message": "Internal error", "data": str(self.journal.failure)}
+            described["error"] = error_object(RpcError(ErrorCode.INTERNAL_ERROR, str(self.journal.failure)))
         return described
 
     @property

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Raw
 
-from dragoman.errors import ErrorCode
+from dragoman.errors import ErrorCode, RpcError
 from dragoman.gateway.hub.envelope import fields_of, parse_list, string_of
 from dragoman.gateway.hub.request import Request
 from dragoman.gateway.hub.session import Session
 from dragoman.gateway.hub.trouble import Trouble
-from dragoman.wire import Message
+from dragoman.wire import Message, error_object
 
 if TYPE_CHECKING:
     from dragoman.gateway.hub.desk import Desk
@@ -62,7 +62,7 @@ class Turns:
             request.pass_on(line)
 
         def failed(trouble: Trouble) -> None:
-            session.end_turn(None, {"code": -32603, "message": trouble.reason, "data": trouble.data()})
+            session.end_turn(None, error_object(RpcError(ErrorCode.INTERNAL_ERROR, trouble.data())))
             self._hub.touch(session)
             request.fail(trouble)
 

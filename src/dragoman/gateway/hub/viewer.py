@@ -203,17 +203,9 @@ class Viewer:
         """Answer a request of it."""
         self.send(make_result(id_, result), attachment)
 
-    def refuse(
-        self,
-        id_: bytes,
-        code: ErrorCode,
-        problem: Any,
-        attachment: Attachment | None = None,
-        *,
-        message: str | None = None,
-    ) -> None:
+    def refuse(self, id_: bytes, code: ErrorCode, problem: Any, attachment: Attachment | None = None) -> None:
         """Answer a request of it with an error in words."""
-        self.send(make_error(id_, code, problem, message=message), attachment)
+        self.send(make_error(id_, code, problem), attachment)
 
     def note_answer(self, ask_id: bytes, attachment: Attachment | None) -> None:
         """Take note that it has the request that it answers."""

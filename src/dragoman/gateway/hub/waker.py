@@ -91,7 +91,7 @@ class Waker:
 
     def refused(self, session: Session, error: ErrorObject) -> None:
         """Take note that the agent did not take a session up again: for good, or until somebody has logged in."""
-        said = f"{error.message}: {error.data}" if isinstance(error.data, str) else error.message
+        said = error.words
         if error.code == ErrorCode.REQUEST_CANCELLED:
             self.fail(session, Trouble(f"opening session {session.id} was cancelled; try again"))
             return

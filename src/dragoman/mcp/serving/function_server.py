@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from dragoman import __version__
-from dragoman.errors import ErrorCode, InvalidParams, RpcError
+from dragoman.errors import ErrorCode, InvalidParams, MethodNotFound, RpcError
 from dragoman.mcp.serving.function_tool import FunctionTool, UnusableFunction, as_tool
 from dragoman.mcp.serving.progress import Progress, Tell
 from dragoman.mcp.serving.threads import Threads
@@ -69,7 +69,7 @@ class Conversation:
             case "tools/call":
                 return await self._call(_fit(params, _Call), request_id, tell)
             case _:
-                raise RpcError(ErrorCode.METHOD_NOT_FOUND, {"method": method})
+                raise MethodNotFound(method)
 
     def take(self, method: str, params: dict[str, Any]) -> None:
         """Take a notification; of those that there are, one means something here."""
@@ -95,7 +95,9 @@ class Conversation:
         tool = self._server.tools.get(params.name)
         if tool is None:
             expected = ", ".join(self._server.tools)
-            raise InvalidParams("name", f"there is no tool {params.name!r}", expected=expected)
+            raise InvalidParams(
+                "name", f"there is no tool {params.name!r}; expected one of {expected}", expected=expected
+            )
         progress = Progress(params.meta.progress_token if params.meta else None)
         call = asyncio.create_task(tool.call(params.arguments or {}, progress, self._server.threads))
         self._calls[request_id] = call

@@ -17,12 +17,12 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import UNSET
 
-from dragoman.errors import MESSAGES, ErrorCode, InvalidParams, RpcError
+from dragoman.errors import ErrorCode, InvalidParams, RpcError
 from dragoman.mcp.definition import HttpServer
 from dragoman.mcp.serving.function_server import VERSIONS, Conversation, FunctionServer, decode_params
 from dragoman.mcp.serving.http_channel import Channel, Request, open_channel
 from dragoman.mcp.serving.listening import listening
-from dragoman.wire import MAX_LINE_BYTES, ErrorObject, Malformed, Message, parse
+from dragoman.wire import MAX_LINE_BYTES, Malformed, Message, error_object, parse
 
 HOST = "127.0.0.1"
 PATH = "/mcp"
@@ -74,7 +74,7 @@ class _Loopback:
                 try:
                     await self._answer(channel, request)
                 except _Refused as refused:
-                    error = _failed(_NO_ID, ErrorCode.INVALID_REQUEST, refused.words)
+                    error = _failed(_NO_ID, RpcError(ErrorCode.INVALID_REQUEST, refused.words))
                     await channel.respond(refused.status, error, {**_JSON, **refused.headers})
 
     async def _answer(self, channel: Channel, request: Request) -> None:
@@ -104,7 +104,7 @@ class _Loopback:
     async def _post(self, channel: Channel, request: Request) -> None:
         message = parse(request.body)
         if isinstance(message, Malformed):
-            await channel.respond(400, _failed(message.id, message.code, message.problem), _JSON)
+            await channel.respond(400, _failed(message.id, RpcError(message.code, message.problem)), _JSON)
             return
         if message.method == "initialize" and message.id is not UNSET:
             session_id, conversation = self._begin()
@@ -150,7 +150,7 @@ class _Reply:
         try:
             result = await conversation.answer(method, decode_params(message.params), request_id, self._tell)
         except RpcError as error:
-            answer = _failed(request_id, error.code, error.data, error.message)
+            answer = _failed(request_id, error)
         else:
             answer = b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (request_id, msgspec.json.encode(result))
         if self._streams:
@@ -167,6 +167,5 @@ class _Reply:
         await self._channel.send_event(msgspec.json.encode(notice))
 
 
-def _failed(request_id: bytes, code: int, data: Any, message: str | None = None) -> bytes:
-    error = ErrorObject(int(code), message or MESSAGES[ErrorCode(code)], UNSET if data is None else data)
-    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (request_id, msgspec.json.encode(error))
+def _failed(request_id: bytes, error: RpcError) -> bytes:
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (request_id, msgspec.json.encode(error_object(error)))

@@ -9,13 +9,35 @@ export class Failure extends Error {
   }
 }
 
-/** One sentence for any error; the peer's own details are better than its general message. */
+/** The phrases with which the protocol begins a message; the second kind says something before a mere name. */
+const PHRASE =
+  /^"?(?:(Parse error|Invalid request|Invalid params|Internal error|Authentication required)|(Method not found|Resource not found|Request cancelled))"?(?:[:.]\s*|$)/i;
+
+const LEAST_SENTENCE = 4;
+
+/** What an error says, each thing once: the protocol's phrase is left out where a sentence follows it. */
 export function explain(error) {
-  const data = error?.data;
-  const details = typeof data === "string" ? data : (data?.problem ?? data?.details ?? data?.reason ?? data?.message);
-  const message = String(error?.message ?? error);
-  if (typeof details === "string" && details && !message.includes(details)) return `${message}: ${details}`;
-  return message;
+  const message = String(error?.message ?? error).trim();
+  const [start, empty] = PHRASE.exec(message) ?? ["", ""];
+  const words = join(message.slice(start.length), detailsOf(error?.data));
+  const phrase = start.replace(/[:.\s"]+$/, "").replace(/^"/, "");
+  if (!words) return message;
+  return phrase && !empty && words.split(/\s+/).length < LEAST_SENTENCE ? `${phrase}: ${words}` : words;
+}
+
+/** A message may be cut short, or have fewer lines than the details. */
+function join(message, details) {
+  const flat = message.replace(/\s+/g, " ");
+  const all = details.replace(/\s+/g, " ");
+  if (flat.includes(all)) return message;
+  return all.includes(flat.replace(/…$/, "")) ? details : `${message}: ${details}`;
+}
+
+function detailsOf(data) {
+  if (typeof data === "string") return data.trim();
+  const details = data?.problem ?? data?.details ?? data?.message ?? data?.reason ?? data?.error;
+  if (typeof details === "string") return details.trim();
+  return details && typeof details === "object" ? detailsOf(details) : "";
 }
 
 /** Words of a peer as a sentence of ours. */
