@@ -47,6 +47,7 @@ def test_json_is_one_object_with_all_of_it(tmp_path):
         "tool_calls": [],
         "denied": [],
         "error": None,
+        "error_code": None,
         "exit_code": 0,
     }
 
@@ -57,7 +58,7 @@ def test_json_tells_an_error_and_what_was_said_before():
     assert done.returncode == answer["exit_code"] == 1
     assert (answer["text"], answer["stop_reason"]) == ("so far", None)
     assert answer["error"] in done.stderr
-    assert "Invalid params: no" in answer["error"]
+    assert (answer["error"], answer["error_code"]) == ("the agent answered with an error: no", -32602)
 
 
 def test_json_tells_that_there_is_no_agent():

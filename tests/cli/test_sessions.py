@@ -205,7 +205,9 @@ def test_a_whole_id_counts_although_others_begin_with_it():
 def test_a_session_that_is_not_there_is_said(session_id):
     done = run("show", "nowhere")
     assert done.returncode == 1
-    assert "there is no such session" in done.stderr
+    assert done.stderr == (
+        "dragoman sessions: there is no session nowhere; the list of sessions shows which there are\n"
+    )
 
 
 @pytest.mark.parametrize(

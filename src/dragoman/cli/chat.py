@@ -16,6 +16,7 @@ from dragoman.cli.chatting.clean import clean
 from dragoman.cli.chatting.openings import Openings
 from dragoman.cli.chatting.options import choose
 from dragoman.cli.command import split_command
+from dragoman.cli.explanation import explain
 from dragoman.client import Session
 from dragoman.errors import DragomanError
 
@@ -45,17 +46,17 @@ def main(argv: Sequence[str]) -> int:
     if is_own:
         command += _own_options(options)
     try:
-        return _chat(options, elsewhere or command, cwd)
+        return _chat(options, elsewhere or command, cwd, is_own=is_own)
     except DragomanError as error:
-        print(f"dragoman chat: {clean(str(error))}", file=sys.stderr)
+        print(f"dragoman chat: {clean(explain(error, is_own=is_own))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
 
 
-def _chat(options: argparse.Namespace, agent: list[str] | Elsewhere, cwd: Path) -> int:
+def _chat(options: argparse.Namespace, agent: list[str] | Elsewhere, cwd: Path, *, is_own: bool) -> int:
     has_person = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    with Background(agent, has_person=has_person) as background:
+    with Background(agent, is_own=is_own, has_person=has_person) as background:
         openings = Openings(background, cwd, Path(options.mcp).absolute() if options.mcp else None)
         session = _open(openings, options)
         if options.model and (isinstance(agent, Elsewhere) or "--model" not in agent):

@@ -14,8 +14,8 @@ import msgspec
 
 from dragoman.cli.agent_url import Elsewhere, read_url
 from dragoman.cli.command import split_command
+from dragoman.cli.explanation import Log, code_of, explain
 from dragoman.cli.loop import Stopped, run
-from dragoman.cli.run_error import Log, explain
 from dragoman.cli.run_options import make_parser
 from dragoman.cli.run_output import OUTPUTS, NdjsonOutput, Output
 from dragoman.cli.run_policy import BadPolicy, make_policy
@@ -108,7 +108,8 @@ def _end(work: "_Run", job: Job) -> int:
         run(work.go())
     except DragomanError as error:
         if not work.is_late:
-            record.error = explain(error, work.log, record.text, is_own=job.is_own)
+            record.error = explain(error, is_own=job.is_own, stderr=work.log.tail, answer=record.text)
+            record.error_code = code_of(error)
             return USAGE if isinstance(error, Refused) else FAILED
     except TimeoutError:
         if not work.is_late:

@@ -6,7 +6,6 @@ from typing import Protocol
 
 import msgspec
 
-from dragoman.cli.run_error import OWN_PREFIX
 from dragoman.cli.run_record import Record
 from dragoman.cli.run_screen import Screen, harmless
 from dragoman.client import Asked, Event, Session, Text, Thought, ToolCallState, ToolChanged
@@ -150,5 +149,4 @@ def show_denial(screen: Screen, event: Event) -> None:
 
 def show_error(screen: Screen, error: str) -> None:
     """Say what went wrong."""
-    words = error if error.startswith(OWN_PREFIX) else f"dragoman run: {error}"
-    screen.write_beside(f"{harmless(words)}\n")
+    screen.write_beside(f"dragoman run: {harmless(error)}\n")

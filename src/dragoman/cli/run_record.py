@@ -32,6 +32,7 @@ class Record:
         self.denied: list[Denial] = []
         self.done: Done | None = None
         self.error: str | None = None
+        self.error_code: int | None = None
         self.is_interrupted = False
         self._pieces: list[str] = []
         self._message_id: str | None = None
@@ -80,6 +81,7 @@ class Record:
             ],
             "denied": [{"title": each.question.tool_call.title, "reason": each.reason} for each in self.denied],
             "error": self.error,
+            "error_code": self.error_code,
             "exit_code": code,
         }
 

@@ -13,6 +13,7 @@ import msgspec
 
 from dragoman.cli.command import split_command
 from dragoman.cli.conversation import Conversation, Message, plain, plain_line, read_conversation
+from dragoman.cli.explanation import explain
 from dragoman.cli.loop import Stopped, run
 from dragoman.cli.sessions_find import Found, find_session
 from dragoman.client import RemoteAgent, Session, ToolCallState, connect
@@ -52,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
         code = run(_run(options, command))
         sys.stdout.flush()
     except DragomanError as error:
-        print(f"dragoman sessions: {plain(str(error))}", file=sys.stderr)
+        print(f"dragoman sessions: {plain(explain(error, is_own='--' not in argv))}", file=sys.stderr)
         return FAILED
     except Stopped as stopped:
         return 128 + stopped.signal_number

@@ -11,7 +11,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
 from dragoman.client.problem import NeedsLogin
-from dragoman.errors import ConnectionClosed, ErrorCode, RemoteError
+from dragoman.errors import MESSAGES, ConnectionClosed, ErrorCode, RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.methods import Method
@@ -69,7 +69,7 @@ class Link:
             return await self._connection.call(method, params)
         except RemoteError as error:
             if error.code == ErrorCode.AUTH_REQUIRED:
-                raise NeedsLogin(self.command, self.auth_methods, error.message) from error
+                raise NeedsLogin(self.command, self.auth_methods, _own_words(error)) from error
             raise
 
     def tell(self, method: Method[P, None], params: P) -> None:
@@ -110,3 +110,8 @@ class Link:
             await self._connection.notify(method, params)
         except ConnectionClosed:
             return
+
+
+def _own_words(error: RemoteError) -> str:
+    """Return what an agent says beyond that it wants a login."""
+    return "" if error.words.lower() == MESSAGES[ErrorCode.AUTH_REQUIRED].lower() else error.words

@@ -76,14 +76,13 @@ class WrongVersion(ConnectFailed):
 
 
 class NeedsLogin(DragomanError):
-    """The agent wants somebody to log in first; `methods` are the ways it offers."""
+    """The agent wants somebody to log in first; `methods` are the ways it offers, `said` is what it says of them."""
 
     def __init__(self, command: Sequence[str], methods: Sequence[v1.AuthMethod], said: str = "") -> None:
         self.command = tuple(command)
         self.methods = tuple(methods)
-        ways = "\n".join(f"- {_describe_method(command, method)}" for method in methods)
-        step = f"choose one of its ways:\n{ways}" if ways else "it offers no way to; see its own manual"
-        super().__init__(f"{command[0]} needs a login{f' ({said})' if said else ''}: {step}")
+        self.said = said
+        super().__init__(describe_login(command[0], said, [_describe_method(command, method) for method in methods]))
 
 
 class Refused(DragomanError):
@@ -165,6 +164,14 @@ _REASONS = {
     "max_tokens": "the model reached its limit of tokens",
     "max_turn_requests": "the agent reached its limit of requests to the model",
 }
+
+
+def describe_login(agent: str, said: str, ways: Sequence[str]) -> str:
+    """Say that an agent needs a login, what it says of that itself, and the ways that it offers."""
+    start = f"{agent} needs a login{f': {said}' if said else ''}"
+    if ways:
+        return "\n- ".join((f"{start}\nit offers these ways:", *ways))
+    return start if said else f"{start}, and offers no way to; see its own manual"
 
 
 def _describe_method(command: Sequence[str], method: v1.AuthMethod) -> str:

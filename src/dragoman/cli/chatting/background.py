@@ -63,9 +63,11 @@ Item = Happened | Asks | Ended | Interrupted
 class Background:
     """A connection to an agent, in a thread."""
 
-    def __init__(self, agent: Sequence[str] | Elsewhere, *, has_person: bool) -> None:
+    def __init__(self, agent: Sequence[str] | Elsewhere, *, is_own: bool, has_person: bool) -> None:
         self.inbox: SimpleQueue[Item] = SimpleQueue()
         """Its `put` may be called from a signal handler."""
+        self.is_own = is_own
+        """Whether it is dragoman's own agent."""
         self._where = agent
         self._has_person = has_person
         self._opened: Future[RemoteAgent] = Future()

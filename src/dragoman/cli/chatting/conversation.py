@@ -20,6 +20,7 @@ from dragoman.cli.chatting.question import question_rows
 from dragoman.cli.chatting.screen import Screen
 from dragoman.cli.chatting.styled import Span
 from dragoman.cli.chatting.view import MARK, View, note
+from dragoman.cli.explanation import explain
 from dragoman.cli.permission_choice import Choice, find_choices, find_refusal
 from dragoman.client import Done, Elicitation, Question, Session
 from dragoman.errors import DragomanError, ProcessDied
@@ -121,7 +122,7 @@ class Conversation:
             self.tell("interrupted")
         except DragomanError as error:
             self.screen.begin_block()
-            note(self.screen, clean(str(error)), "red")
+            note(self.screen, clean(explain(error, is_own=self.background.is_own)), "red")
 
     def _follow(self) -> None:
         done: Done | None = None

@@ -1,0 +1,107 @@
+"""What went wrong between us and an agent, in words for somebody at a shell: once, and without the protocol."""
+
+import shlex
+from collections.abc import Sequence
+
+from dragoman.client import NeedsLogin, NotAnAgent, StartTimeout
+from dragoman.client.problem import QUOTED_LINES, describe_login
+from dragoman.errors import DragomanError, ErrorCode, ProcessDied, RemoteError
+from dragoman.protocol import v1
+
+MAX_STDERR_LINES = 20
+MAX_STDERR_BYTES = 16 * 1024
+
+_OWN_PREFIX = "dragoman agent: "
+_TOLD = "the agent failed, as its answer says"
+
+
+class Log:
+    """The end of what an agent writes to its stderr."""
+
+    def __init__(self) -> None:
+        self._end = b""
+
+    def add(self, data: bytes) -> None:
+        """Take the next piece."""
+        self._end = (self._end + data)[-MAX_STDERR_BYTES:]
+
+    @property
+    def tail(self) -> str:
+        """The last lines."""
+        return "\n".join(self._end.decode(errors="replace").strip().splitlines()[-MAX_STDERR_LINES:])
+
+
+def explain(error: DragomanError, *, is_own: bool, stderr: str = "", answer: str = "") -> str:
+    """Return what to print of an error, without what the agent has said in its answer already.
+
+    `is_own` is for dragoman's own agent, which speaks for itself; `stderr` is the end of what the agent wrote there.
+    """
+    match error:
+        case NotAnAgent() | ProcessDied() if is_own and (said := _own_words(error.stderr_tail or stderr)):
+            return said
+        case NotAnAgent():
+            return _explain_stranger(error)
+        case StartTimeout(command=command, timeout_s=timeout_s):
+            return (
+                f"{command} said nothing within {timeout_s:g} s of its start; if it is an ACP agent that needs longer, "
+                f"--timeout S gives it S seconds{_ending(stderr)}"
+            )
+        case NeedsLogin():
+            return _explain_login(error, answer, is_own=is_own)
+        case RemoteError():
+            return _explain_answer(error, answer, stderr, is_own=is_own)
+        case _:
+            return str(error)
+
+
+def code_of(error: DragomanError) -> int | None:
+    """Return the code that the agent answered with, for programs."""
+    cause = error.__cause__ if isinstance(error, NeedsLogin) else error
+    return cause.code if isinstance(cause, RemoteError) else None
+
+
+def _own_words(tail: str) -> str:
+    _, prefix, said = f"\n{tail.strip()}".rpartition(f"\n{_OWN_PREFIX}")
+    return said if prefix else ""
+
+
+def _explain_stranger(error: NotAnAgent) -> str:
+    start = f"{error.command} is no ACP agent, or not with these arguments: it"
+    if error.exit_code is None and error.signal is None:
+        return f"{start} {error.problem}"
+    how = f"exited with code {error.exit_code}" if error.signal is None else f"was killed by signal {error.signal}"
+    lines = [f"{start} {how} before it answered; many programs are agents only with a flag, such as --acp or acp"]
+    if error.printed:
+        lines.extend(("it printed:", *error.printed[:QUOTED_LINES]))
+    if error.stderr_tail.strip():
+        lines.extend(("its stderr ends:", *error.stderr_tail.strip().splitlines()[-MAX_STDERR_LINES:]))
+    return "\n".join(lines)
+
+
+def _explain_answer(error: RemoteError, answer: str, stderr: str, *, is_own: bool) -> str:
+    if error.words in answer:
+        return _TOLD
+    if is_own:
+        return error.words
+    words = f"the agent answered with an error: {error.words}"
+    # The reason of an internal error is on stderr, if anywhere.
+    is_unclear = error.code == ErrorCode.INTERNAL_ERROR and error.words not in stderr
+    return f"{words}{_ending(stderr)}" if is_unclear else words
+
+
+def _ending(stderr: str) -> str:
+    return f"\nits stderr ends:\n{stderr}" if stderr else ""
+
+
+def _explain_login(error: NeedsLogin, answer: str, *, is_own: bool) -> str:
+    said = "" if error.said in answer else error.said
+    if is_own and error.said:  # it names the way already
+        return said or _TOLD
+    return describe_login(error.command[0], said, [_explain_method(error.command, method) for method in error.methods])
+
+
+def _explain_method(command: Sequence[str], method: v1.AuthMethod) -> str:
+    words = f"{method.name}: {method.description.rstrip('.')}" if method.description else method.name
+    if isinstance(method, v1.AuthMethodTerminal):
+        return f"{words}; run {shlex.join([*command, *method.args])}"
+    return f"{words}; log in with the agent's own program, or in an editor"
