@@ -1,48 +1,11 @@
 """Our own agent, and the scripted one, behind the gateway."""
 
-import os
-import signal
 import sys
 
 from dragoman.gateway import AgentSpec
 from dragoman.testing import dump_turns, steps
+from tests.gateway.hub.own import kill_agent, own_agent, plain_prompt
 from tests.gateway.hub.seeing import eventually, hub_of, seer
-
-SCRIPT = """
-- - text: "One. "
-- - tool: {name: write_file, arguments: {path: notes.txt, content: hello}}
-- - text: "Two. "
-"""
-
-
-def own_agent(tmp_path):
-    script = tmp_path / "script.yaml"
-    script.write_text(SCRIPT)
-    command = (sys.executable, "-m", "dragoman", "agent", "--model", f"script:{script}")
-    return AgentSpec("own", command, env={"DRAGOMAN_HOME": str(tmp_path / "agent-home")})
-
-
-def agent_pids(hub):
-    """Ask the system for the agent's process, which the gateway does not tell."""
-    mine = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    found = []
-    for pid in mine:
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                words = file.read().split(b"\0")
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                environment = file.read()
-        except OSError:
-            continue
-        home = str(hub.spec.env["DRAGOMAN_HOME"]).encode()
-        if b"agent" in words and b"DRAGOMAN_HOME=" + home in environment.split(b"\0"):
-            found.append(pid)
-    return found
-
-
-async def plain_prompt(viewer, session, text):
-    params = {"sessionId": session, "prompt": [{"type": "text", "text": text}]}
-    return await viewer.answer(viewer.request("session/prompt", params))
 
 
 async def test_our_agent_goes_on_after_it_was_killed_and_after_the_gateway_was_stopped(tmp_path):
@@ -52,11 +15,7 @@ async def test_our_agent_goes_on_after_it_was_killed_and_after_the_gateway_was_s
         one = await seer(hub, marked=True)
         session = await one.new(str(work))
         assert (await plain_prompt(one, session, "begin"))["result"]["stopReason"] == "end_turn"
-        for pid in agent_pids(hub):
-            os.kill(pid, signal.SIGKILL)
-        await one.until(
-            lambda message: message.get("method") == "_dragoman/agent" and message["params"]["state"] == "crashed"
-        )
+        await kill_agent(hub, one)
         assert (await plain_prompt(one, session, "a script begins anew"))["result"]["stopReason"] == "end_turn"
         prompt = one.request("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "write it"}]})
         asked = await one.asked()

@@ -67,8 +67,10 @@ class Catalogue:
         self._desk.forward(request, then=answered)
 
     def _describe(self) -> "list[dict[str, Any]]":
-        found = [session.describe() for session in self._hub.sessions.values()]
-        found += [_describe_known(known) for known in self._hub.shelf.known.values()]
+        """Say how the sessions are that were prompted, or are being looked at."""
+        shown = [session for session in self._hub.sessions.values() if session.prompted or session.attachments]
+        found = [session.describe() for session in shown]
+        found += [_describe_known(known) for known in self._hub.shelf.known.values() if known.prompted]
         return sorted(found, key=lambda session: session["updatedAt"], reverse=True)
 
 

@@ -137,7 +137,7 @@ class Desk:
         elif session.put_away and not request.viewer.marked:
             problem = f"session {session.id} was closed; open it again with session/load or session/resume"
             request.refuse(ErrorCode.RESOURCE_NOT_FOUND, problem)
-        elif session.live and not session.parked and self._hub.keeper.state == "ready":
+        elif session.live and not session.waking and not session.parked and self._hub.keeper.state == "ready":
             go_on()
         else:
             session.parked.append(Parked(request, go_on))

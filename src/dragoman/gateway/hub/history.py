@@ -18,6 +18,9 @@ from dragoman.store.record import Header, encode_header
 from dragoman.store.repair import copy_file, mend_torn, set_aside
 from dragoman.store.tail import read_tail
 
+_MAX_UNPROMPTED_BYTES = 1 << 20
+"""Of the settings and commands of a session, and nothing else, a journal has some kilobytes."""
+
 
 class Block(msgspec.Struct):
     """Messages that follow each other: their places, themselves, and the place up to which nothing is left out."""
@@ -34,6 +37,7 @@ class Known(msgspec.Struct, frozen=True):
     header: Header
     title: str | None
     updated_ms: int
+    prompted: bool
 
 
 def read_block(disk: Disk, journal: Journal, after: int, until: int, *, marked: bool) -> Block:
@@ -83,9 +87,15 @@ def look_at(disk: Disk, path: Path) -> Known | None:
         header, start = found
         status = os.fstat(fd)
         tail = read_tail(fd, start, status.st_size)
-        return Known(path, header, tail.title, tail.time or int(status.st_mtime * 1000))
+        prompted = tail.prompted or _has_conversation(fd, status.st_size)
+        return Known(path, header, tail.title, tail.time or int(status.st_mtime * 1000), prompted)
     finally:
         os.close(fd)
+
+
+def _has_conversation(fd: int, size: int) -> bool:
+    """Tell whether a journal without a turn has what an agent replayed of turns before."""
+    return size > _MAX_UNPROMPTED_BYTES or b'_message_chunk"' in os.pread(fd, size, 0)
 
 
 def reopen(disk: Disk, known: Known, budget: TailBudget) -> Journal:

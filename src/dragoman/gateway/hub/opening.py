@@ -113,6 +113,7 @@ class Opening:
         self._add_new(request, session_id, result, line, history)
         fork = self._hub.sessions[session_id]
         fork.title = fork.title or parent.title
+        fork.prompted = parent.prompted
         self._hub.changed(fork)
 
     def _is_full(self, request: Request) -> bool:
@@ -209,6 +210,7 @@ class Opening:
             self._begin_anew(session)
         elif not has_journal:
             self._hub.settle(session)
+            session.prompted = True  # the agent has kept it
         self._hub.waker.came_back(session, result)
         if has_journal:
             self._serve(request, session)

@@ -56,6 +56,8 @@ class Session:
         self.asks: dict[Ask, None] = {}
         self.parked: list[Parked] = []
         self.title: str | None = None
+        self.prompted = journal.prompts > 0
+        """Whether anybody has prompted it: some agents keep no others, and lists show no others."""
         self.put_away = False
         """Whether it was closed, and nobody has opened it since."""
         self.setup = fields_of(UNSET if journal.config is None else Raw(journal.config))
@@ -120,6 +122,7 @@ class Session:
         replay.journal.on_failure = self.journal.on_failure
         self.journal.let_go()
         self.journal = replay.journal
+        self.prompted = True
         self._noted = None
         if self.title is not None:
             self.journal.note("title", encode({"title": self.title}))
@@ -160,6 +163,7 @@ class Session:
     def begin_turn(self, viewer: "Viewer", prompt: Iterable[Raw]) -> None:
         """Journal what a viewer asks for; others see it as the user's message."""
         self.turns += 1
+        self.prompted = True
         self.stop_reason = self.error = None
         attachment = self.attachments.get(viewer)
         for block in prompt:

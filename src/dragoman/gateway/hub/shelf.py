@@ -13,7 +13,9 @@ from dragoman.gateway.hub.epoch import make_header
 from dragoman.gateway.hub.history import Block, Known, copy_lines, look_at, read_block, reopen
 from dragoman.gateway.hub.journal import Journal
 from dragoman.gateway.hub.tail import TailBudget
+from dragoman.store import UNPROMPTED_KEPT_S
 from dragoman.store.disk import Disk, make_directories
+from dragoman.store.record import now_ms
 
 _HASH_CHARACTERS = 40
 
@@ -90,11 +92,16 @@ class Shelf:
     def _scan(self) -> dict[str, Known]:
         make_directories(self._disk, self._directory)
         found: dict[str, Known] = {}
+        oldest_ms = now_ms() - int(1000 * UNPROMPTED_KEPT_S)
         for path in self._directory.glob("*.jsonl"):
             with suppress(OSError, SessionUnreadable):
                 known = look_at(self._disk, path)
-                if known is not None and self._path(known.header.id) == path:
+                if known is None or self._path(known.header.id) != path:
+                    continue
+                if known.prompted or known.updated_ms >= oldest_ms:
                     found[known.header.id] = known
+                else:
+                    path.unlink()
         for left in self._directory.glob("*.new"):
             with suppress(OSError):
                 left.unlink()

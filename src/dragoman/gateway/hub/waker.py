@@ -110,7 +110,8 @@ class Waker:
 
     def _give_up(self, session: Session, reason: str) -> None:
         session.live = session.waking = session.muted = False
-        session.gone = f"session {session.id} can only be read: {reason}; start a new session"
+        loss = "can only be read" if session.prompted else "was never prompted, and is lost"
+        session.gone = f"session {session.id} {loss}: {reason}; start a new session"
         parked, session.parked = session.parked, []
         for waiting in parked:
             waiting.request.refuse(ErrorCode.RESOURCE_NOT_FOUND, session.gone)

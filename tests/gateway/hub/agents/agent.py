@@ -166,6 +166,8 @@ def new(message):
 
 def load(message):
     session = message["params"]["sessionId"]
+    if "load_waits" in SETTINGS:
+        do(session, {"until": SETTINGS["load_waits"]})
     path = STORE / session if STORE else None
     if path is None or not path.exists():
         write({"id": message["id"], "error": {"code": -32002, "message": "no such session here", "data": session}})
@@ -182,8 +184,6 @@ def load(message):
         Path(SETTINGS["load_dies"]).touch()
         write_line(path.read_text().splitlines()[0])
         os._exit(5)
-    if "load_waits" in SETTINGS:
-        do(session, {"until": SETTINGS["load_waits"]})
     if message["method"] == "session/load":
         for line in path.read_text().splitlines():
             write_line(line)
