@@ -89,7 +89,8 @@ async def test_a_retry_while_summing_up_is_shown_and_its_cost_is_counted(tmp_pat
         session_in(tmp_path, model=model) as (client, session_id),
     ):
         await client.prompt(session_id, "hello")
-        await client.prompt(session_id, "/compact")
+        summed_up = await client.prompt(session_id, "/compact")
+        assert summed_up.usage == v1.Usage(total_tokens=120, input_tokens=100, output_tokens=20)
         thoughts = [update for update in client.conversation() if isinstance(update, v1.AgentThoughtChunk)]
         assert "slow down; trying again" in thoughts[-1].content.text
         await client.prompt(session_id, "/usage")
