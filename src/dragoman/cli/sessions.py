@@ -11,13 +11,14 @@ from pathlib import Path
 
 import msgspec
 
+from dragoman.cli.agent_url import Elsewhere, add_url_options, read_url
 from dragoman.cli.command import split_command
 from dragoman.cli.conversation import Conversation, Message, plain, plain_line, read_conversation
 from dragoman.cli.explanation import explain
 from dragoman.cli.loop import Stopped, run
 from dragoman.cli.sessions_find import Found, find_session
 from dragoman.client import RemoteAgent, Session, ToolCallState, connect
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
 from dragoman.protocol.methods import SESSION_DELETE
@@ -48,12 +49,14 @@ def main(argv: Sequence[str]) -> int:
     parser = _parser()
     options = parser.parse_intermixed_args(own)
     _check(parser, options, command)
+    elsewhere = read_url(options, parser, has_command="--" in argv)
     logging.basicConfig(stream=sys.stderr, level=os.environ.get("DRAGOMAN_LOG", "ERROR").upper())
     try:
-        code = run(_run(options, command))
+        code = run(_run(options, command if elsewhere is None else elsewhere))
         sys.stdout.flush()
     except DragomanError as error:
-        print(f"dragoman sessions: {plain(explain(error, is_own='--' not in argv))}", file=sys.stderr)
+        is_own = elsewhere is None and "--" not in argv
+        print(f"dragoman sessions: {plain(explain(error, is_own=is_own))}{_hint(error, options)}", file=sys.stderr)
         return FAILED
     except Stopped as stopped:
         return 128 + stopped.signal_number
@@ -63,8 +66,8 @@ def main(argv: Sequence[str]) -> int:
     return code
 
 
-async def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
-    async with connect(command) as agent:
+async def _run(options: argparse.Namespace, agent_at: Sequence[str] | Elsewhere) -> int:
+    async with agent_at.connect(policy=None) if isinstance(agent_at, Elsewhere) else connect(agent_at) as agent:
         if options.action == "list":
             return await _list(agent, options)
         found = await find_session(agent, options.id, options.cwd)
@@ -208,6 +211,17 @@ async def _agrees(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
+def _hint(error: DragomanError, options: argparse.Namespace) -> str:
+    """Say how to get at a session that the agent of a bridge has open."""
+    data: object = error.data if isinstance(error, RemoteError) else None
+    if not isinstance(data, dict) or "pid" not in data or options.url is not None:
+        return ""
+    return (
+        f"; if that is the agent of a dragoman serve, let it do this: "
+        f"dragoman sessions {options.action} {options.id} --url http://127.0.0.1:8421/acp"
+    )
+
+
 def _check(parser: argparse.ArgumentParser, options: argparse.Namespace, command: Sequence[str]) -> None:
     if not command:
         parser.error("there is no command after --; name an agent, or leave -- out to use dragoman's own")
@@ -225,11 +239,11 @@ def _parser() -> argparse.ArgumentParser:
     actions = "\n".join(f"  {name:<7} {text}" for name, text in ACTIONS.items())
     parser = argparse.ArgumentParser(
         prog="dragoman sessions",
-        usage="%(prog)s [ACTION] [ID] [OPTIONS] [-- CMD ...]",
+        usage="%(prog)s [ACTION] [ID] [OPTIONS] [--url URL | -- CMD ...]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=f"The sessions that an agent keeps. ACTION is one of:\n\n{actions}\n\n"
         "ID is a session's id, or as much of its beginning as tells it from the others.\n"
-        "CMD is any ACP agent, or the name of one; without it, dragoman's own is used.",
+        "CMD is any ACP agent, or the name of one, URL one that runs already; without either, dragoman's own is used.",
         epilog="Exit codes: 0 done, 1 it cannot be done, 2 usage.",
     )
     parser.add_argument("action", metavar="ACTION", nargs="?", choices=list(ACTIONS), default="list", help="see above")
@@ -242,4 +256,5 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--yes", action="store_true", help="delete: do not ask")
     parser.add_argument("--format", choices=["markdown", "json", "html"], help="export: what to write (markdown)")
     parser.add_argument("--out", metavar="FILE", help="export: where to write it (default: stdout)")
+    add_url_options(parser)
     return parser
