@@ -92,7 +92,7 @@ class Permission:
             return "refuse", refusal
         if decided == "allow" or call.verdict == "allow" or (mode == "yolo" and call.verdict is None):
             return "run", ""
-        if mode == "code" and call.deed.kind == "write" and call.inside:
+        if mode == "code" and call.deed.kind == "write" and call.inside and not call.always_asks:
             return "run", ""
         return "ask", ""
 

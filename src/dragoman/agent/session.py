@@ -106,6 +106,7 @@ class Session:
                 connection=self.outlet.connection,
                 capabilities=self.client,
                 supervise=self._setup.supervise,
+                active_files=self._setup.active_files(),
             )
         return self._workspace
 

@@ -14,6 +14,7 @@ from dragoman.agent.profile.model import ModelSettings
 from dragoman.agent.servers.pool import Pool
 
 if TYPE_CHECKING:
+    from dragoman.agent.workspace.active_files import ActiveFiles
     from dragoman.proc import Supervisor
 
 GUIDE = "guide"
@@ -53,6 +54,12 @@ class Setup:
     def choose_profile(self, cwd: str) -> Choice:
         """Choose the agent file for a session; raises ProfileError."""
         return choose_profile(self._agent_file, cwd, self.home, self.trust)
+
+    def active_files(self) -> "ActiveFiles":
+        """Return the files that are asked about whenever they are to be written."""
+        from dragoman.agent.workspace.active_files import ActiveFiles
+
+        return ActiveFiles(str(self.home), str(self._agent_file) if self._agent_file else None)
 
     def model_for(self, profile: Profile) -> Model:
         """Return the model that a session begins with; raises UnknownModel, ModelFailure and MissingVariable."""

@@ -46,6 +46,7 @@ def rewriting(
         run,
         check,
         deed=Deed("write", spot.path),
+        always_asks=spot.active,
         locations=[v1.ToolCallLocation(path=spot.path, line=line) for line in lines or [None]],
         content=[diff],
     )

@@ -69,6 +69,8 @@ class PreparedCall(msgspec.Struct, frozen=True):
     """Stays inside the session's directories."""
     deed: Deed | None = None
     """What there is to approve; None for what needs no approval in any mode."""
+    always_asks: bool = False
+    """Whether it is asked about also in a mode that lets its like run, `yolo` aside."""
     can_be_kept: bool = True
     """Whether an approval for longer can be held to exactly this; if not, it is allowed once or not at all."""
     locations: Sequence[v1.ToolCallLocation] = ()

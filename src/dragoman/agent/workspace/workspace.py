@@ -16,6 +16,7 @@ from typing import TypeVar
 import msgspec
 
 from dragoman.agent.tools.tool import Changed, ToolFailure
+from dragoman.agent.workspace.active_files import ActiveFiles
 from dragoman.agent.workspace.client_files import ClientFiles
 from dragoman.agent.workspace.client_side import CLEANUP_TIMEOUT_S, ClientSide
 from dragoman.agent.workspace.shell import Commands, Shell, Supervise
@@ -41,6 +42,8 @@ class Spot(msgspec.Struct, frozen=True):
     """The absolute path without links."""
     inside: bool
     """Whether it lies in the session's directories."""
+    active: bool = False
+    """Whether it is inside and acts by itself: see `active_files`."""
 
 
 class Workspace:
@@ -55,9 +58,11 @@ class Workspace:
         connection: Connection,
         capabilities: v1.ClientCapabilities | None,
         supervise: Supervise,
+        active_files: ActiveFiles | None = None,
     ) -> None:
         """Open the directories; raises PathError when one cannot be."""
         self._boundary = Boundary([cwd, *additional_directories])
+        self._active_files = active_files or ActiveFiles()
         self.supervise = supervise
         client = ClientSide(connection, session_id)
         capabilities = capabilities or v1.ClientCapabilities()
@@ -184,9 +189,10 @@ class Workspace:
             named = os.path.join(self.cwd, path)  # noqa: PTH118 -- a Path would take `..` for words
         real = os.path.realpath(named)
         try:
-            return Spot(path, os.path.normpath(self._boundary.resolve(real).path), inside=True)
+            place = os.path.normpath(self._boundary.resolve(real).path)
         except OutsideBoundary:
             return Spot(path, real, inside=False)
+        return Spot(path, place, inside=True, active=self._active_files.includes(named, real, self.roots))
 
 
 def _read(boundary: Boundary, spot: Spot) -> str | None:
