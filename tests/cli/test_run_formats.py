@@ -201,8 +201,27 @@ def test_an_agent_that_can_only_load_loads_and_the_replay_is_no_answer():
     assert (done.stdout, done.returncode) == ("now\n", 0)
 
 
+@pytest.mark.parametrize("option", [["--session", "s"], ["--continue"]])
+def test_an_agent_that_advertises_a_resume_and_does_not_route_it_is_asked_to_load(option, tmp_path):
+    answer = {"update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "now"}}}
+    agent = raw(
+        {
+            "initialize": capable(loadSession=True, sessionCapabilities={"resume": {}, "list": {}}),
+            "session/list": [[{"result": {"sessions": [{"sessionId": "s", "cwd": str(tmp_path)}]}}]],
+            "session/resume": [[{"error": {"code": -32601, "message": "Method not found"}}]],
+            "session/prompt": [[answer, {"result": {"stopReason": "end_turn"}}]],
+        }
+    )
+    done = dragoman_run("go", *option, "--", *agent, cwd=tmp_path)
+    assert (done.stdout, done.stderr, done.returncode) == ("now\n", "", 0)
+
+
 @pytest.mark.parametrize(
-    ("option", "words"), [(["--session", "s"], "needs agentCapabilities.loadSession"), (["--continue"], "session/list")]
+    ("option", "words"),
+    [
+        (["--session", "s"], "cannot open a session again; leave the session out to begin a new one"),
+        (["--continue"], "cannot list its sessions, so it is not known which was the last; say --session ID"),
+    ],
 )
 def test_an_agent_that_keeps_no_sessions_is_named(option, words):
     done = dragoman_run("go", *option, "--", *raw({}))

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
-from dragoman.client import NeedsLogin, NotAnAgent, StartTimeout
+from dragoman.client import MissingCapability, NeedsLogin, NotAnAgent, StartTimeout
 from dragoman.client.problem import QUOTED_LINES, describe_login
 from dragoman.errors import DragomanError, ErrorCode, ProcessDied, RemoteError
 from dragoman.protocol import v1
@@ -12,6 +12,14 @@ MAX_STDERR_LINES = 20
 MAX_STDERR_BYTES = 16 * 1024
 
 _OWN_PREFIX = "dragoman agent: "
+_ABILITIES = {
+    "session/load": "open a session again; leave the session out to begin a new one",
+    "session/list": "list its sessions",
+    "session/fork": "copy a session",
+    "session/delete": "delete a session",
+}
+"""What an agent lacks that has not advertised a method."""
+
 _TOLD = "the agent failed, as its answer says"
 
 
@@ -38,20 +46,23 @@ def explain(error: DragomanError, *, is_own: bool, stderr: str = "", answer: str
     """
     match error:
         case NotAnAgent() | ProcessDied() if is_own and (said := _own_words(error.stderr_tail or stderr)):
-            return said
+            words = said
         case NotAnAgent():
-            return _explain_stranger(error)
+            words = _explain_stranger(error)
         case StartTimeout(command=command, timeout_s=timeout_s):
-            return (
+            words = (
                 f"{command} said nothing within {timeout_s:g} s of its start; if it is an ACP agent that needs longer, "
                 f"--timeout S gives it S seconds{_ending(stderr)}"
             )
+        case MissingCapability(agent=agent, wanted=wanted) if wanted in _ABILITIES:
+            words = f"{agent} cannot {_ABILITIES[wanted]}"
         case NeedsLogin():
-            return _explain_login(error, answer, is_own=is_own)
+            words = _explain_login(error, answer, is_own=is_own)
         case RemoteError():
-            return _explain_answer(error, answer, stderr, is_own=is_own)
+            words = _explain_answer(error, answer, stderr, is_own=is_own)
         case _:
-            return str(error)
+            words = str(error)
+    return words
 
 
 def code_of(error: DragomanError) -> int | None:

@@ -15,6 +15,7 @@ import msgspec
 from dragoman.cli.agent_url import Elsewhere, read_url
 from dragoman.cli.command import split_command
 from dragoman.cli.explanation import Log, code_of, explain
+from dragoman.cli.last_session import find_last_session
 from dragoman.cli.loop import Stopped, run
 from dragoman.cli.run_options import make_parser
 from dragoman.cli.run_output import OUTPUTS, NdjsonOutput, Output
@@ -24,7 +25,6 @@ from dragoman.cli.run_question import Person, has_person
 from dragoman.cli.run_record import FAILED, TIMEOUT, USAGE, Record
 from dragoman.cli.run_screen import Screen
 from dragoman.client import Policy, RemoteAgent, Session, connect
-from dragoman.client.check import has
 from dragoman.client.introduction import START_TIMEOUT_S
 from dragoman.client.problem import Refused
 from dragoman.client.turn import CANCEL_TIMEOUT_S, Turn
@@ -190,24 +190,7 @@ class _Run:
 
 async def _open(agent: RemoteAgent, job: Job) -> Session:
     """Open the session that is asked for; without a replay where the agent can."""
-    session_id = await _newest(agent) if job.goes_on else job.session_id
+    session_id = await find_last_session(agent, Path.cwd()) if job.goes_on else job.session_id
     if session_id is None:
         return await agent.new_session(mcp_servers=job.servers)
-    if has(agent.capabilities, "agentCapabilities.sessionCapabilities.resume"):
-        return await agent.resume_session(session_id, mcp_servers=job.servers)
-    return await agent.load_session(session_id, mcp_servers=job.servers)
-
-
-async def _newest(agent: RemoteAgent) -> str:
-    cwd = Path.cwd()
-    found = [info async for info in agent.list_sessions(cwd)]
-    if not found:
-        raise NothingToContinue(cwd)
-    return max(found, key=lambda info: info.updated_at or "").session_id
-
-
-class NothingToContinue(Refused):
-    """There is no session in this directory."""
-
-    def __init__(self, cwd: Path) -> None:
-        super().__init__(f"the agent has no session in {cwd} to continue; leave --continue out to begin one")
+    return await agent.reopen_session(session_id, mcp_servers=job.servers)

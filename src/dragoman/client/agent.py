@@ -1,7 +1,9 @@
 """An agent that was connected to: what it is, what it can do, and its sessions."""
 
 import os
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import nullcontext
+from typing import Any
 
 from dragoman.client.check import Check, StrPath, absolute
 from dragoman.client.functions import FunctionHost
@@ -10,7 +12,7 @@ from dragoman.client.problem import NotOffered, PromptRunning
 from dragoman.client.servers import McpServers, as_servers
 from dragoman.client.session import Session
 from dragoman.client.sessions import Sessions
-from dragoman.errors import InvalidResult
+from dragoman.errors import ErrorCode, InvalidResult, RemoteError
 from dragoman.mcp.serving.function_server import Tool
 from dragoman.protocol import v1
 from dragoman.protocol.methods import (
@@ -23,6 +25,7 @@ from dragoman.protocol.methods import (
     SESSION_LOAD,
     SESSION_NEW,
     SESSION_RESUME,
+    Method,
 )
 
 
@@ -86,24 +89,14 @@ class RemoteAgent:
     ) -> Session:
         """Open a session that there was before; all that the agent replays is in its `history`."""
         self.check.method(SESSION_LOAD)
-        directory = _directory(cwd)
-        async with self._functions.offering(tools, self.capabilities) as functions:
-            request = v1.LoadSessionRequest(
-                session_id=session_id,
-                cwd=directory,
-                mcp_servers=[*self._servers(mcp_servers, directory), *functions.servers],
-                additional_directories=self.check.directories(additional_directories),
-            )
-            session = self._add(session_id, request)
-            session.on_detach = functions.stop
-            try:
-                with session.replaying():
-                    answer = await self.link.call(SESSION_LOAD, request)
-            except BaseException:
-                self._sessions.remove(session)
-                raise
-            session.set_up(answer.modes, answer.config_options)
-            return session
+        return await self._take_up(
+            [SESSION_LOAD],
+            session_id,
+            _directory(cwd),
+            mcp_servers=mcp_servers,
+            tools=tools,
+            additional_directories=additional_directories,
+        )
 
     async def resume_session(
         self,
@@ -116,23 +109,41 @@ class RemoteAgent:
     ) -> Session:
         """Open a session that there was before, without a replay."""
         self.check.method(SESSION_RESUME)
-        directory = _directory(cwd)
-        async with self._functions.offering(tools, self.capabilities) as functions:
-            request = v1.ResumeSessionRequest(
-                session_id=session_id,
-                cwd=directory,
-                mcp_servers=[*self._servers(mcp_servers, directory), *functions.servers],
-                additional_directories=self.check.directories(additional_directories),
-            )
-            session = self._add(session_id, request)
-            session.on_detach = functions.stop
-            try:
-                answer = await self.link.call(SESSION_RESUME, request)
-            except BaseException:
-                self._sessions.remove(session)
-                raise
-            session.set_up(answer.modes, answer.config_options)
-            return session
+        return await self._take_up(
+            [SESSION_RESUME],
+            session_id,
+            _directory(cwd),
+            mcp_servers=mcp_servers,
+            tools=tools,
+            additional_directories=additional_directories,
+        )
+
+    async def reopen_session(
+        self,
+        session_id: str,
+        cwd: StrPath | None = None,
+        *,
+        replay: bool = False,
+        mcp_servers: McpServers = (),
+        tools: Iterable[Tool] = (),
+        additional_directories: Iterable[StrPath] = (),
+    ) -> Session:
+        """Open a session that there was before in whichever way the agent can; `replay` says which if it can both.
+
+        An agent may advertise a way and answer that it has no such method: then the other way is tried.
+        """
+        ways = [SESSION_LOAD, SESSION_RESUME] if replay else [SESSION_RESUME, SESSION_LOAD]
+        advertised = [way for way in ways if self.check.has_method(way)]
+        if not advertised:
+            self.check.method(SESSION_LOAD)
+        return await self._take_up(
+            advertised,
+            session_id,
+            _directory(cwd),
+            mcp_servers=mcp_servers,
+            tools=tools,
+            additional_directories=additional_directories,
+        )
 
     async def fork(
         self,
@@ -200,6 +211,51 @@ class RemoteAgent:
         """Log out."""
         self.check.method(LOGOUT)
         await self.link.call(LOGOUT, v1.LogoutRequest())
+
+    async def _take_up(
+        self,
+        ways: Sequence[Method[Any, Any]],
+        session_id: str,
+        cwd: str,
+        *,
+        mcp_servers: McpServers,
+        tools: Iterable[Tool],
+        additional_directories: Iterable[StrPath],
+    ) -> Session:
+        """Open a session by the first of these methods that the agent has."""
+        directories = self.check.directories(additional_directories)
+        async with self._functions.offering(tools, self.capabilities) as functions:
+            wanted = {
+                "session_id": session_id,
+                "cwd": cwd,
+                "mcp_servers": [*self._servers(mcp_servers, cwd), *functions.servers],
+                "additional_directories": directories,
+            }
+            *others, last = ways
+            for way in others:
+                try:
+                    return await self._reopen(way, way.params(**wanted), functions.stop)
+                except RemoteError as error:
+                    if error.code != ErrorCode.METHOD_NOT_FOUND:
+                        raise
+            return await self._reopen(last, last.params(**wanted), functions.stop)
+
+    async def _reopen(
+        self,
+        way: Method[Any, Any],
+        request: v1.LoadSessionRequest | v1.ResumeSessionRequest,
+        on_detach: Callable[[], object] | None,
+    ) -> Session:
+        session = self._add(request.session_id, request)
+        try:
+            with session.replaying() if way is SESSION_LOAD else nullcontext():
+                answer: v1.LoadSessionResponse | v1.ResumeSessionResponse = await self.link.call(way, request)
+        except BaseException:
+            self._sessions.remove(session)
+            raise
+        session.on_detach = on_detach
+        session.set_up(answer.modes, answer.config_options)
+        return session
 
     def _servers(self, given: McpServers, cwd: str) -> list[v1.McpServer]:
         return as_servers(given, self.capabilities, agent=self.name, cwd=cwd)

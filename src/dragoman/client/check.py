@@ -43,6 +43,10 @@ class Check:
         if method.capability is not None:
             self._require(method.capability, method.name)
 
+    def has_method(self, method: Method[Any, Any]) -> bool:
+        """Tell whether the agent has a method, as far as it said."""
+        return method.capability is None or has(self._capabilities, method.capability)
+
     def servers(self, servers: Iterable[v1.McpServer]) -> list[v1.McpServer]:
         """Refuse MCP servers that the agent cannot reach."""
         checked = list(servers)

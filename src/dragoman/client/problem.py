@@ -95,6 +95,7 @@ class MissingCapability(Refused):
     def __init__(self, capability: str, wanted: str, agent: str) -> None:
         self.capability = capability
         self.wanted = wanted
+        self.agent = agent
         super().__init__(f"{wanted} needs {capability}, and {agent} does not have that capability")
 
 

@@ -222,6 +222,27 @@ class SyncAgent:
         )
         return self._wrap(opening)
 
+    def reopen_session(
+        self,
+        session_id: str,
+        cwd: StrPath | None = None,
+        *,
+        replay: bool = False,
+        mcp_servers: McpServers = (),
+        tools: Iterable[Tool] = (),
+        additional_directories: Iterable[StrPath] = (),
+    ) -> "SyncSession":
+        """Open a session that there was before in whichever way the agent can."""
+        opening = self.agent.reopen_session(
+            session_id,
+            cwd,
+            replay=replay,
+            mcp_servers=mcp_servers,
+            tools=tools,
+            additional_directories=additional_directories,
+        )
+        return self._wrap(opening)
+
     def fork(self, session: "SyncSession | str", cwd: StrPath | None = None) -> "SyncSession":
         """Open a copy of a session."""
         return self._wrap(self.agent.fork(session if isinstance(session, str) else session.session, cwd))

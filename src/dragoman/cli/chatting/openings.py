@@ -3,16 +3,12 @@
 from pathlib import Path
 
 from dragoman.cli.chatting.background import Background
-from dragoman.client import MissingCapability, Session
+from dragoman.cli.last_session import find_last_session
+from dragoman.client import Session
 from dragoman.client.servers import McpServers
-from dragoman.errors import DragomanError
 from dragoman.protocol import v1
 
 MAX_LISTED = 20
-
-
-class NoSuchSession(DragomanError):
-    """There is no session like that."""
 
 
 class Openings:
@@ -30,18 +26,12 @@ class Openings:
     def reopen(self, session_id: str) -> Session:
         """Open one that there was before: with its history, or without where the agent cannot replay it."""
         agent = self._background.agent
-        try:
-            loading = agent.load_session(session_id, self.cwd, mcp_servers=self._servers)
-            return self._background.call(loading)
-        except MissingCapability:
-            return self._background.call(agent.resume_session(session_id, self.cwd, mcp_servers=self._servers))
+        opening = agent.reopen_session(session_id, self.cwd, replay=True, mcp_servers=self._servers)
+        return self._background.call(opening)
 
     def newest(self) -> Session:
-        """Open the last one of the directory; raises NoSuchSession."""
-        found = self.listed()
-        if not found:
-            raise NoSuchSession(f"there is no session in {self.cwd} to continue; leave --continue out to begin one")
-        return self.reopen(found[0].session_id)
+        """Open the last one of the directory; raises NothingToContinue."""
+        return self.reopen(self._background.call(find_last_session(self._background.agent, self.cwd)))
 
     def listed(self) -> list[v1.SessionInfo]:
         """Return the last sessions of the directory, the newest first."""
