@@ -6,6 +6,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.process_state import is_foreign, read_process_state, tell_changes
 from tests.store.tiny_disk import mounted
 
 # The suite starts the program well over a thousand times: it is compiled once, whatever the shell that runs it says.
@@ -21,6 +22,13 @@ settings.register_profile("dragoman", deadline=None, suppress_health_check=[Heal
 settings.load_profile("dragoman")
 
 
+def pytest_terminal_summary(terminalreporter):
+    """Say how to get the same order again: the header, where it stands, is not shown with -q."""
+    seed = terminalreporter.config.getoption("randomly_seed", None)
+    if seed is not None:
+        terminalreporter.write_line(f"The order was random; for the same again: pytest --randomly-seed={seed}")
+
+
 @pytest.fixture(scope="session")
 def homes(tmp_path_factory):
     """Names of homes: pytest's own numbering looks through all that were before, and every test takes one."""
@@ -29,7 +37,17 @@ def homes(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def a_home_of_its_own(homes, monkeypatch):
+def process_state_is_kept():
+    """No test changes what others find in the same process; what a foreign library sets up for itself is its own."""
+    before = read_process_state()
+    yield
+    after = {name: part for name, part in read_process_state().items() if name in before or not is_foreign(name)}
+    changes = tell_changes(before, after)
+    assert not changes, "the test left the process changed:\n" + "\n".join(changes)
+
+
+@pytest.fixture(autouse=True)
+def a_home_of_its_own(process_state_is_kept, homes, monkeypatch):
     """No test, and no child of one, touches the sessions of whoever runs the tests."""
     home = next(homes)
     home.mkdir(mode=0o700)

@@ -1,6 +1,7 @@
 """What `dragoman serve` finds out before anybody connects: it ends with 2, and says what to do."""
 
 import json
+import logging
 
 import pytest
 
@@ -8,8 +9,9 @@ from dragoman.cli import serve
 
 
 @pytest.fixture
-def refused(tmp_path, monkeypatch, capsys):
+def refused(tmp_path, monkeypatch, capsys, caplog):
     """Start it with these arguments, and give what it said against them."""
+    caplog.set_level(logging.WARNING, "dragoman")  # as the command does for its process; here it is put back
     monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
 
