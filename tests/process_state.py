@@ -9,9 +9,11 @@ import os
 import resource
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+SHARED_CHILDREN = (b"dragoman.gateway.front.render_worker", b"multiprocessing.resource_tracker")
 _LIMITS = ("RLIMIT_NOFILE", "RLIMIT_FSIZE", "RLIMIT_CORE")
 
 
@@ -70,12 +72,16 @@ def _signals():
 
 def _children():
     for task in Path("/proc/self/task").glob("*/children"):
-        yield from filter(_runs, task.read_text().split())
+        with suppress(FileNotFoundError):  # a thread that ended meanwhile
+            yield from filter(_is_left, task.read_text().split())
 
 
-def _runs(pid):
+def _is_left(pid):
+    """Tell whether a child runs, and is none of those that tests of one worker share until it ends."""
+    process = Path("/proc") / pid
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+        is_dead = (process / "stat").read_text().rpartition(")")[2].split()[0] in ("Z", "X")
+        return not is_dead and not any(name in (process / "cmdline").read_bytes() for name in SHARED_CHILDREN)
     except OSError:
         return False
 

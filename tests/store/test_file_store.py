@@ -239,7 +239,9 @@ async def test_a_title_is_found_behind_a_long_unfinished_turn(store, home):
         log.append("update", b'{"title":"not this","text":"%b"}' % (b"x" * 300))
     log.flush()
     (home / "index.db").unlink()
-    (session,) = (await FileStore(home).page()).sessions
+    fresh = FileStore(home)
+    (session,) = (await fresh.page()).sessions
+    await fresh.close()
     assert (session.title, session.message_count) == ("Before", 2)
     await log.close()
 

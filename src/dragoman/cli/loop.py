@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+_STOPPING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+
 
 class Stopped(Exception):
     """The process was told to end by this signal."""
@@ -17,8 +19,12 @@ class Stopped(Exception):
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end; SIGTERM, SIGHUP and SIGINT cancel it, and then `Stopped` is raised."""
+    """Run a coroutine to its end; SIGTERM, SIGHUP and SIGINT cancel it, and then `Stopped` is raised.
+
+    Afterwards the signals do what they did before: uvloop would go on taking them, for a loop that is closed.
+    """
     stopped_by: list[int] = []
+    handlers = {number: signal.getsignal(number) or signal.SIG_DFL for number in _STOPPING}
 
     async def watched() -> T:
         task = asyncio.current_task()
@@ -29,7 +35,7 @@ def run(main: Coroutine[Any, Any, T]) -> T:
             if task is not None:
                 task.cancel()
 
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        for number in _STOPPING:
             loop.add_signal_handler(number, stop, number)
         return await main
 
@@ -40,6 +46,9 @@ def run(main: Coroutine[Any, Any, T]) -> T:
         if not stopped_by:
             raise
         raise Stopped(stopped_by[0]) from None
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -163,7 +163,7 @@ async def on_another_server(make_app, **options):
     """Serve an application with a server that is not ours; gives its port."""
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(make_app(port), log_level="error", ws="websockets-sansio", **options))
+    server = uvicorn.Server(uvicorn.Config(make_app(port), log_config=None, ws="websockets-sansio", **options))
     task = asyncio.create_task(server.serve([listening]))
     try:
         yield port

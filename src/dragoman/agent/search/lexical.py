@@ -19,6 +19,7 @@ words are kept here, with plainer stems. Concepts are those of a passage's text,
 """
 
 import math
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
@@ -128,6 +129,7 @@ class Fts5:
 
         # The index above is used by one thread at a time, not always by the same.
         self._database = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        weakref.finalize(self, self._database.close)  # it is memory only, and goes with its owner
         tokenizer = "porter unicode61 remove_diacritics 2"
         self._database.execute(f"CREATE VIRTUAL TABLE passage USING fts5(text, detail=none, tokenize='{tokenizer}')")
 
