@@ -39,7 +39,7 @@ class Endpoint:
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
         session_id = headers.get("acp-session-id")
         if scope["method"] == "GET":
-            await self.stream(session_id, send)
+            await self.stream(session_id, receive, send)
         elif scope["method"] == "DELETE":
             await self.reply(send, 202)
         else:
@@ -69,14 +69,18 @@ class Endpoint:
     def put(self, scope, message):
         self.queues.setdefault(scope, asyncio.Queue()).put_nowait(message)
 
-    async def stream(self, scope, send):
-        queue = self.queues.setdefault(scope, asyncio.Queue())
+    async def stream(self, scope, receive, send):
         headers = [(b"content-type", b"text/event-stream")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b": hello\n\n", "more_body": True})
+        sending = asyncio.create_task(self.send_events(self.queues.setdefault(scope, asyncio.Queue()), send))
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        sending.cancel()
+
+    async def send_events(self, queue, send):
         while True:
-            message = await queue.get()
-            data = f"data: {json.dumps(message)}\n\n".encode()
+            data = f"data: {json.dumps(await queue.get())}\n\n".encode()
             await send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def reply(self, send, status, body=b"", *headers):

@@ -3,8 +3,7 @@
 import errno
 import os
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from dragoman.files.content import READ, check_regular, decode, read_all
 from dragoman.files.directory import LIST, Entry, Found, entries, walk
@@ -15,6 +14,8 @@ from dragoman.files.opener import Opener, best_opener
 from dragoman.files.path import check, is_absolute, split
 from dragoman.files.replacement import remove, replace
 from dragoman.files.root import Place, Root, locate
+
+T = TypeVar("T")
 
 
 class Boundary:
@@ -56,8 +57,7 @@ class Boundary:
 
     def read_bytes(self, path: str, max_bytes: int) -> bytes:
         """Read a whole file, if it has no more than this many bytes."""
-        with self._opened(path) as fd:
-            return read_all(fd, path, max_bytes)
+        return self._with_file(path, lambda fd: read_all(fd, path, max_bytes))
 
     def read_text(self, path: str, max_bytes: int) -> str:
         """Read a whole file as UTF-8, its line ends as they are."""
@@ -103,8 +103,7 @@ class Boundary:
 
     def identity(self, path: str, *, content: bool = False) -> FileIdentity:
         """Say which file this is now; with `content`, with the digest of what it holds."""
-        with self._opened(path) as fd:
-            return identify_content(fd) if content else identify(fd)
+        return self._with_file(path, identify_content if content else identify)
 
     def list_directory(self, path: str) -> list[Entry]:
         """List a directory, by name."""
@@ -134,12 +133,11 @@ class Boundary:
 
         yield from walk(fd, enter, report)
 
-    @contextmanager
-    def _opened(self, path: str) -> Generator[int]:
+    def _with_file(self, path: str, work: Callable[[int], T]) -> T:
         fd = self._open_file(path)
         try:
             with self._translating(path):
-                yield fd
+                return work(fd)
         finally:
             os.close(fd)
 
@@ -149,12 +147,27 @@ class Boundary:
             check_regular(fd, path)
             return fd
 
-    @contextmanager
-    def _translating(self, path: str) -> Generator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise translate(error, path, self.roots) from error
+    def _translating(self, path: str) -> "_Translating":
+        return _Translating(path, self.roots)
+
+
+class _Translating:
+    """Makes ours of an OSError.
+
+    It is no generator: since Python 3.12 an error that passes one through `contextmanager` is in a cycle with its
+    frames, and these would keep the boundary and its descriptors until the next collection.
+    """
+
+    def __init__(self, path: str, roots: Sequence[str]) -> None:
+        self._path = path
+        self._roots = roots
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, OSError):
+            raise translate(error, self._path, self._roots) from error
 
 
 def _stat(directory: int, name: str) -> os.stat_result:
