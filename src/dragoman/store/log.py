@@ -136,7 +136,11 @@ class FileLog:
             if was is _State.WRITABLE:
                 await self.sync()
         finally:
-            self._let_go()
+            try:
+                if self._lock is not None:  # to remove its file can take as long as a sync
+                    await finish(self._lock.release)
+            finally:
+                self._let_go()
 
     def abandon(self) -> None:
         """Let go without writing what is left."""
