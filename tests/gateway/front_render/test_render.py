@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.gateway.front.highlight import CLASSES, LANGUAGES, MAX_CODE_CHARS
 from dragoman.gateway.front.markdown import TAGS
-from dragoman.gateway.front.render import CACHE_CHARS, MAX_CHARS, Renderer
+from dragoman.gateway.front.render import CACHE_CHARS, MAX_CHARS, Renderer, plain_html
 
 ATTRIBUTES = {
     "a": {"href", "title", "target", "rel"},
@@ -274,6 +274,16 @@ async def test_a_text_that_holds_up_the_highlighter_is_shown_whole_without_colou
 async def test_the_next_text_is_rendered_after_a_worker_was_lost(renderer):
     renderer.close()
     assert await renderer.render("*again*") == "<p><em>again</em></p>\n"
+
+
+async def test_a_text_that_is_being_rendered_does_not_hold_up_the_end(renderer):
+    await renderer.render("*first*")
+    code = "\n" * (MAX_CODE_CHARS - 10) + "int y;"
+    text = f"# Title\n\n```c\n{code}\n```"
+    rendering = asyncio.create_task(renderer.render(text))
+    await asyncio.sleep(0)
+    await asyncio.to_thread(renderer.close)
+    assert await rendering == plain_html(text)
 
 
 async def test_a_block_too_long_to_colour_is_plain_and_whole(seen):

@@ -39,6 +39,7 @@ class Renderer:
         self.kept_chars = 0
         self._kept: OrderedDict[bytes, str] = OrderedDict()
         self._worker: subprocess.Popen[bytes] | None = None
+        self._is_closing = False
         # One thread, its own: those that read journals are not to wait behind a hostile text.
         self._thread = ThreadPoolExecutor(1, "render")
 
@@ -56,13 +57,19 @@ class Renderer:
         return html
 
     def close(self) -> None:
-        """End the worker, if there is one; a later text starts it again."""
-        if self._worker is None:
+        """End the worker, if there is one, with what it is at; a later text starts it again."""
+        worker = self._worker
+        if worker is None:
             return
+        self._is_closing = True
+        worker.kill()
         self._thread.submit(self._end).result()
+        self._is_closing = False
 
     def _make(self, text: str) -> str:
         for coloured in (True, False):
+            if self._is_closing:
+                break
             if (html := self._ask(text, coloured=coloured)) is not None:
                 return html
         return plain_html(text)
@@ -126,5 +133,5 @@ async def render(markdown: str) -> str:
 
 
 def close() -> None:
-    """End the worker of the shared renderer; waits for a text that is being rendered."""
+    """End the worker of the shared renderer, with what it is at."""
     _shared.close()
