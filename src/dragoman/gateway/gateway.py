@@ -36,11 +36,10 @@ class Gateway:
             tasks = await asyncio.TaskGroup().__aenter__()
             # What fails in the body is no failure of a task: it is to come out as it is, not in a group.
             stack.push_async_callback(tasks.__aexit__, None, None, None)
+            stack.push_async_callback(self._close_hubs)
             for spec in self.settings.agents:
-                hub = Hub(spec, self.settings, supervisor, tasks, self._disk)
-                stack.push_async_callback(hub.close)
+                self._hubs[spec.name] = hub = Hub(spec, self.settings, supervisor, tasks, self._disk)
                 await hub.start()
-                self._hubs[spec.name] = hub
             self._stack = stack.pop_all()
         return self
 
@@ -48,6 +47,14 @@ class Gateway:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.__aexit__(kind, error, trace)
+
+    def begin_stop(self) -> None:
+        """Begin to stop all agents, while viewers are still told that the gateway ends."""
+        for hub in self._hubs.values():
+            hub.begin_close()
+
+    async def _close_hubs(self) -> None:
+        await asyncio.gather(*(hub.close() for hub in self._hubs.values()))
 
     def hub(self, name: str | None = None) -> Hub | None:
         """Give the hub of an agent, by default the first; None if there is no agent of that name."""

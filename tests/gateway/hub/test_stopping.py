@@ -1,7 +1,13 @@
-"""An agent that is being stopped or takes its time to come back, and somebody who needs it just then."""
+"""An agent that is being stopped or takes its time to come back, somebody who needs it just then, and the very end."""
 
-from dragoman.gateway.hub import keeper
-from tests.gateway.hub.seeing import LOADING, RESUMING, Seer, agent, eventually, hub_of, seer
+import asyncio
+import threading
+
+import pytest
+
+from dragoman.gateway.hub import agent_process, keeper
+from dragoman.store.disk import Disk
+from tests.gateway.hub.seeing import LOADING, RESUMING, Seer, agent, eventually, gateway_of, hub_of, seer
 
 
 async def test_a_prompt_that_comes_while_an_idle_agent_is_being_stopped_waits_for_the_next(tmp_path):
@@ -42,7 +48,91 @@ async def test_what_a_slow_agent_replays_after_all_is_not_history_twice(tmp_path
 
 
 async def test_a_gateway_that_is_closed_while_its_agent_starts_does_not_wait_for_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(keeper, "_END_TIMEOUT_S", 3600)
+    monkeypatch.setattr(keeper, "END_TIMEOUT_S", 3600)
     async with hub_of(tmp_path) as hub:
         Seer(hub).request("initialize", {"protocolVersion": 1})
         await eventually(lambda: hub.keeper.state == "starting")
+
+
+async def test_all_agents_are_told_to_end_before_any_of_them_has(tmp_path, monkeypatch):
+    monkeypatch.setattr(agent_process, "LAST_GRACE_S", 3600)
+    monkeypatch.setattr(keeper, "CLOSE_S", 3600)
+    ends = [tmp_path / f"end{number}" for number in range(5)]
+    asked = [end.with_name(f"{end.name}.asked") for end in ends]
+
+    async def let_them_end():
+        await eventually(lambda: all(one.exists() for one in asked))
+        for end in ends:
+            end.touch()
+
+    specs = [agent(f"agent-{number}", lingers=str(end)) for number, end in enumerate(ends)]
+    async with asyncio.TaskGroup() as tasks, gateway_of(tmp_path, *specs, stop_timeout_s=3600.0) as gateway:
+        for spec in specs:
+            await seer(gateway.hub(spec.name))
+        watching = tasks.create_task(let_them_end())
+    assert watching.done()
+
+
+@pytest.mark.parametrize("ignores_sigterm", [False, True])
+async def test_an_agent_that_does_not_end_by_itself_is_ended(tmp_path, ignores_sigterm):
+    spec = agent(lingers=str(tmp_path / "never"), ignores_sigterm=ignores_sigterm)
+    async with hub_of(tmp_path, spec, stop_timeout_s=3600.0) as hub:
+        one = await seer(hub)
+        await one.new()
+    assert hub.keeper.state == "stopped"
+
+
+async def test_an_agent_that_was_being_stopped_at_leisure_is_ended_with_the_gateway(tmp_path):
+    spec = agent(capabilities=RESUMING, lingers=str(tmp_path / "never"))
+    async with hub_of(tmp_path, spec, idle_stop_s=0.05, stop_timeout_s=3600.0) as hub:
+        one = await seer(hub)
+        await one.viewer.close()
+        await eventually((tmp_path / "never.asked").exists)
+
+
+class MeetingDisk(Disk):
+    """Syncs nothing before several syncs wait at the same time, once it was told so."""
+
+    def __init__(self, parties):
+        self.barrier = threading.Barrier(parties)
+        self.is_meeting = False
+
+    def sync(self, fd):
+        if self.is_meeting:
+            self.barrier.wait(20)
+        super().sync(fd)
+
+
+class StuckDisk(Disk):
+    """Does not come back from a sync, once it was told so."""
+
+    def __init__(self):
+        self.is_stuck = False
+        self.gate = threading.Event()
+
+    def sync(self, fd):
+        if self.is_stuck:
+            self.gate.wait(60)
+        super().sync(fd)
+
+
+async def test_journals_reach_the_disk_side_by_side_at_the_end(tmp_path):
+    disk = MeetingDisk(parties=8)
+    async with hub_of(tmp_path, disk=disk) as hub:
+        one = await seer(hub)
+        for session in [await one.new() for _ in range(16)]:
+            hub.sessions[session].journal.add(b'{"jsonrpc":"2.0","method":"late"}')
+        disk.is_meeting = True
+    assert not disk.barrier.broken
+
+
+async def test_a_disk_that_does_not_answer_does_not_hold_up_the_end(tmp_path, caplog):
+    disk = StuckDisk()
+    async with hub_of(tmp_path, disk=disk) as hub:
+        one = await seer(hub)
+        session = await one.new()
+        hub.sessions[session].journal.add(b'{"jsonrpc":"2.0","method":"late"}')
+        disk.is_stuck = True
+    assert "1 journals were written and not synced" in caplog.text
+    assert b'"late"' in hub.sessions[session].journal.path.read_bytes()
+    disk.gate.set()

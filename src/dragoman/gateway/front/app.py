@@ -83,8 +83,12 @@ class Application:
         return bool(self._prefix) and is_below and self._find_hub(path) is None
 
     async def stop(self) -> None:
-        """End all streams, and let go of whoever came by HTTP and of what the page needed."""
+        """End all streams, and let go of whoever came by HTTP and of what the page needed.
+
+        Agents begin to end at the same time: the gateway is closed next.
+        """
         self.stopping.set()
+        self._gateway.begin_stop()
         await self._connections.close_all()
         await self._pages.close()
 

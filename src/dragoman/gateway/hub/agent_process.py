@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
 from dragoman.errors import ConnectionClosed
 from dragoman.gateway.hub.inspector import FROM_AGENT, TO_AGENT, Inspector
@@ -9,6 +10,16 @@ from dragoman.gateway.hub.overlong import AgentTransport
 from dragoman.gateway.settings import AgentSpec, Settings
 from dragoman.proc import EVERYTHING, Child, Supervisor
 from dragoman.wire import Oversized, Receiver
+
+LAST_UNSENT_S = 0.3
+"""When the gateway ends: for an agent to read what it was sent. This and the next two waits are long enough for an
+agent that is alive, and leave the rest of three seconds to the journals."""
+
+LAST_GRACE_S = 1.0
+"""When the gateway ends: for an agent to end by itself once its stdin is closed."""
+
+LAST_TERM_S = 0.5
+"""When the gateway ends: for an agent to end after SIGTERM; then it is killed."""
 
 
 class AgentProcess:
@@ -61,6 +72,18 @@ class AgentProcess:
         await self._transport.close()
         await self._child.stop(grace_s=self._stop_timeout_s)
         self.ended.set()
+
+    async def stop_soon(self) -> None:
+        """End it, and all it has started, because the gateway ends: within two seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_UNSENT_S):
+                await self._transport.close()
+        await self._child.stop(grace_s=min(LAST_GRACE_S, self._stop_timeout_s), term_s=LAST_TERM_S)
+        self.ended.set()
+
+    def kill(self) -> None:
+        """Kill it, and all it has started, now."""
+        self._child.kill()
 
 
 async def start_agent(

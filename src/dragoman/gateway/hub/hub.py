@@ -23,7 +23,7 @@ from dragoman.gateway.hub.reader import AgentReader
 from dragoman.gateway.hub.session import Session
 from dragoman.gateway.hub.shelf import Shelf
 from dragoman.gateway.hub.sweeper import Sweeper
-from dragoman.gateway.hub.syncer import Syncer
+from dragoman.gateway.hub.syncer import Syncer, sync_side_by_side
 from dragoman.gateway.hub.tail import TailBudget
 from dragoman.gateway.hub.terminals import Terminals
 from dragoman.gateway.hub.trouble import Trouble
@@ -32,6 +32,10 @@ from dragoman.gateway.hub.waker import Waker
 from dragoman.gateway.settings import AgentSpec, Settings
 from dragoman.proc import Supervisor
 from dragoman.store.disk import Disk
+
+LAST_SYNC_S = 0.5
+"""For journals to reach the disk when the gateway ends. They are written by then: only a power cut could lose the end
+of those that are left, and the system syncs them some seconds later."""
 
 _log = logging.getLogger("dragoman.gateway")
 
@@ -70,7 +74,7 @@ class Hub:
         self._running: set[asyncio.Task[None]] = set()
         self._dirty: dict[Session, None] = {}
         self._flush_due = False
-        self._closed = False
+        self._ending: asyncio.Future[None] | None = None
 
     def open(self, *, read_only: bool = False) -> Viewer:
         """Let a viewer in; raises TooManyViewers."""
@@ -89,19 +93,28 @@ class Hub:
         await self.shelf.scan()
         self.spawn(Sweeper(self).run())
 
+    def begin_close(self) -> None:
+        """Begin to stop the agent for good, while viewers are still told that the gateway ends."""
+        if self._ending is None:
+            self._ending = asyncio.ensure_future(self.keeper.close())
+
     async def close(self) -> None:
-        """Let all viewers go, stop the agent, and leave whole journals."""
-        self._closed = True
+        """Let all viewers go, stop the agent, and leave whole journals, in bounded time."""
+        self.begin_close()
         for viewer in list(self.viewers.values()):
             viewer.drop("the gateway is being stopped")
-        await self.keeper.close()
+        if self._ending is not None:
+            await asyncio.shield(self._ending)
         for task in list(self._running):
             task.cancel()
-        for session in self.sessions.values():
-            await session.journal.sync()
-            session.journal.close()
-            if session.journal.is_waiting:
-                _log.warning("%s: the disk is full: the end of %s is lost", self.spec.name, session.journal.path)
+        journals = [session.journal for session in self.sessions.values()]
+        left = await sync_side_by_side(journals, LAST_SYNC_S)
+        if left:
+            _log.warning("%s: %d journals were written and not synced: the disk is slow", self.spec.name, left)
+        for journal in journals:
+            journal.close()
+            if journal.is_waiting:
+                _log.warning("%s: the disk is full: the end of %s is lost", self.spec.name, journal.path)
 
     def is_agent_blank(self) -> bool:
         """Tell whether the agent that runs has nothing that another life of it would not have."""

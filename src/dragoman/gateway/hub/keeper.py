@@ -34,7 +34,10 @@ MAX_PRINTED = 5
 
 _PRINTED_CHARACTERS = 200
 
-_END_TIMEOUT_S = 10.0
+CLOSE_S = 2.0
+"""For the agent to end when the gateway does; one that is not gone then is killed."""
+
+END_TIMEOUT_S = 0.5
 """For the end of a life to be told to everybody: the process itself is gone by then."""
 
 
@@ -124,12 +127,18 @@ class Keeper:
             await self._process.stop()
 
     async def close(self) -> None:
-        """Stop the agent for good."""
-        self._closed = True
-        task = self._task
-        await self.stop()
+        """Stop the agent for good, in bounded time."""
+        self._closed = self._stopping = True
+        task, process = self._task, self._process
+        if self.state == "ready":
+            self.state = "stopped"
+        if process is not None:
+            stopping = asyncio.ensure_future(process.stop_soon())
+            if not (await asyncio.wait({stopping}, timeout=CLOSE_S))[0]:  # it was being stopped at leisure
+                process.kill()
+            await asyncio.wait({stopping}, timeout=END_TIMEOUT_S)
         if task is not None and self.state != "crashed":
-            await asyncio.wait({task}, timeout=_END_TIMEOUT_S)
+            await asyncio.wait({task}, timeout=END_TIMEOUT_S)
 
     async def _run(self, wait_s: float) -> None:
         await asyncio.sleep(wait_s)
@@ -168,7 +177,7 @@ class Keeper:
         finally:
             self._process = None
             self.state = "stopped"
-            await process.stop()
+            await (process.stop_soon() if self._closed else process.stop())
         return trouble or Trouble("the agent was stopped")
 
     async def _introduce(self, process: AgentProcess) -> Trouble | None:

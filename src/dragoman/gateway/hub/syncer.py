@@ -1,10 +1,15 @@
 """Sees to it that journals survive a power cut: all that are due at a time go to the disk together.
 
-Nobody waits for it, and each trip costs a change of threads: at the end of a turn the answer goes first.
+Nobody waits for it, and each trip costs a change of threads: at the end of a turn the answer goes first. At the end of
+the gateway somebody does wait, for all journals at once: then they go side by side, because a file system commits those
+together that wait at the same time.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from typing import Any
 
 from dragoman.gateway.hub.journal import Journal
@@ -12,6 +17,9 @@ from dragoman.store.thread import finish
 
 PAUSE_S = 0.02
 """Between a turn's end and the trip to the disk: the answer is out by then, and many turns may end at once."""
+
+LAST_THREADS = 16
+"""Side by side at the end: 500 files take 0.1 s with four threads or more, and 2.3 s one after the other."""
 
 
 class Syncer:
@@ -46,3 +54,38 @@ async def _sync_all(works: list[Callable[[], None]]) -> None:
 
     if works:
         await finish(work_all)
+
+
+async def sync_side_by_side(journals: Iterable[Journal], timeout_s: float) -> int:
+    """Bring journals to the disk before the process ends; gives how many are left when the time is up.
+
+    The threads are daemons, so that a disk which does not answer cannot keep the process from ending.
+    """
+    works = deque(work for journal in journals if (work := journal.begin_sync()) is not None)
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    left = len(works)
+
+    def work_some() -> None:
+        while works:
+            try:
+                work = works.popleft()
+            except IndexError:
+                return  # another thread was faster
+            work()
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(count)
+
+    def count() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            ended.set()
+
+    for _ in range(min(LAST_THREADS, left)):
+        threading.Thread(target=work_some, name="sync", daemon=True).start()
+    if left:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await ended.wait()
+    works.clear()
+    return left

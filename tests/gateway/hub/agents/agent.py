@@ -10,6 +10,7 @@ A prompt is the JSON of a list of steps:
 
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -18,6 +19,9 @@ SETTINGS = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
 STORE = Path(SETTINGS["store"]) if "store" in SETTINGS else None
 BACKLOG = []
 COUNTER = {"session": 0, "request": 0}
+
+if SETTINGS.get("ignores_sigterm"):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 class Cancelled(Exception):
