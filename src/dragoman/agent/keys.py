@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import msgspec
 
 from dragoman.errors import DragomanError
-from dragoman.files.private_file import Exposed, PrivateFile
+from dragoman.files.private_file import Exposed, PrivateFile, next_step
 
 if TYPE_CHECKING:
     from dragoman.agent.models.model import Model
@@ -105,7 +105,7 @@ class KeyStore:
     def _unusable(self, error: OSError) -> KeysUnusable:
         if not isinstance(error, Exposed):
             problem = error.strerror or type(error).__name__
-            return KeysUnusable(self.path, problem, "see that this user can read and write it")
+            return KeysUnusable(self.path, problem, next_step(error, "see that this user can read and write it"))
         chmod = f"run `chmod 600 {self.path}`, and replace the keys if somebody may have seen them"
         return KeysUnusable(self.path, error.problem, chmod if error.by_mode else _START_AGAIN)
 

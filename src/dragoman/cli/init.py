@@ -34,8 +34,12 @@ def _write(path: Path, *, as_json: bool) -> int:
         return _fail(f"{path} is there already; it is left as it is")
     except OSError as error:
         return _fail(f"cannot write {path}: {error.strerror}")
-    with open(descriptor, "wb") as file:  # noqa: PTH123 -- it is a descriptor
-        file.write(template.read_bytes())
+    try:
+        with open(descriptor, "wb") as file:  # noqa: PTH123 -- it is a descriptor
+            file.write(template.read_bytes())
+    except OSError as error:
+        path.unlink(missing_ok=True)  # or the next try would find it there already
+        return _fail(f"cannot write {path}: {error.strerror}")
     if as_json:
         print(json.dumps({"path": str(path)}))
     else:

@@ -4,6 +4,7 @@ Readers need no lock, for the file is only ever replaced. What others could have
 read, is refused.
 """
 
+import errno
 import fcntl
 import os
 import stat
@@ -87,6 +88,12 @@ class PrivateFile:
             raise Exposed("it belongs to another user")
         if status.st_mode & self._forbidden:
             raise Exposed(self._problem, by_mode=True)
+
+
+def next_step(error: OSError, otherwise: str) -> str:
+    """Say what to do about a file that could not be written; `otherwise` unless the disk is full."""
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return "free some space on that disk, then try again" if is_full else otherwise
 
 
 def _wait_for_lock(descriptor: int) -> None:

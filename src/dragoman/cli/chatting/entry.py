@@ -8,8 +8,11 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
+
+from dragoman.files.private_file import PrivateFile
 
 try:
     import readline
@@ -88,7 +91,8 @@ class Entry:
             return []
         texts = [_decode(line) for line in lines[-MAX_HISTORY:]]
         if len(lines) > 2 * MAX_HISTORY:
-            self._history.write_text("".join(f"{line}\n" for line in lines[-MAX_HISTORY:]), encoding="utf-8")
+            with suppress(OSError):  # a long history is better than none
+                PrivateFile(self._history).replace("".join(f"{line}\n" for line in lines[-MAX_HISTORY:]).encode())
         return [text for text in texts if text]
 
     def _remember(self, text: str) -> str:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from dragoman.errors import DragomanError
-from dragoman.files.private_file import Exposed, PrivateFile
+from dragoman.files.private_file import Exposed, PrivateFile, next_step
 
 FILE_NAME = "token"
 
@@ -79,7 +79,8 @@ def keep_token(directory: Path) -> Token:
         raise TokenUnusable(path, error.problem, _remedy(path, error)) from None
     except OSError as error:
         problem = error.strerror or type(error).__name__
-        raise TokenUnusable(path, problem, f"see that this user can read and write {os.fspath(directory)}") from None
+        remedy = next_step(error, f"see that this user can read and write {os.fspath(directory)}")
+        raise TokenUnusable(path, problem, remedy) from None
 
 
 def _read(file: PrivateFile) -> Token | None:

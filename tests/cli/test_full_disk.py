@@ -1,0 +1,134 @@
+"""What writes in the home, on a full disk: words, nothing left behind, and all is well once there is room."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+
+import pytest
+
+from dragoman.agent.approvals import Approvals
+from dragoman.agent.keys import KeyStore, KeysUnusable
+from dragoman.agent.profile import Trust, TrustFailed
+from dragoman.agent.tools.tool import Deed
+from dragoman.gateway.guard.token import TokenUnusable, keep_token
+from tests.gateway.guard.serving import serving
+
+FULL = pytest.mark.parametrize("files", [False, True], ids=["no byte", "no file"])
+COMMANDS = {
+    "login": ["login", "anthropic"],
+    "init": ["init", "--home"],
+    "mcp add": ["mcp", "add", "time", "--", "true"],
+    "run": ["run", "hello"],
+    "chat": ["chat"],
+    "serve": ["serve", "--json", "--port", "0"],
+}
+
+
+@pytest.fixture
+def home(tiny_disk, monkeypatch):
+    tiny_disk.path.mkdir()
+    monkeypatch.setenv("DRAGOMAN_HOME", str(tiny_disk.path))
+    return tiny_disk.path
+
+
+def dragoman(*arguments, cwd):
+    line = [sys.executable, "-m", "dragoman", *arguments]
+    given = {"input": "a-key-that-is-none\n", "capture_output": True, "text": True}
+    return subprocess.run(line, cwd=cwd, timeout=30, check=False, **given)
+
+
+def content(home):
+    """All files that are not empty, as a lock is; and the agent file, which may not be."""
+    return {path for path in home.rglob("*") if path.is_file() and (path.stat().st_size or path.suffix == ".yaml")}
+
+
+def descriptors():
+    return set(os.listdir("/proc/self/fd"))
+
+
+@FULL
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_that_finds_no_room_says_so_and_leaves_nothing_behind(tiny_disk, home, tmp_path, files, name):
+    tiny_disk.fill(files=files)
+    done = dragoman(*COMMANDS[name], cwd=tmp_path)
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "this user" not in done.stderr
+    assert content(home) == set()
+    tiny_disk.free()
+    if name == "serve":
+        with serving(home) as served:
+            assert served.token
+    else:
+        assert dragoman(*COMMANDS[name], cwd=tmp_path).returncode == 0
+
+
+@FULL
+def test_lists_need_no_room(tiny_disk, home, tmp_path, files):
+    made = dragoman("run", "hello", "--format", "json", cwd=tmp_path)
+    tiny_disk.fill(files=files)
+    [session] = json.loads(dragoman("sessions", "list", "--json", cwd=tmp_path).stdout)
+    assert session["sessionId"] == json.loads(made.stdout)["session_id"]
+
+
+@FULL
+def test_a_key_a_decision_and_a_token_are_kept_whole_or_not_at_all(tiny_disk, home, tmp_path, files, caplog):
+    keys, trust, path = KeyStore(home), Trust(home), tmp_path / "dragoman.yaml"
+    approvals, deed = Approvals(home, str(tmp_path)), Deed("command", "make", str(tmp_path))
+    caplog.set_level(logging.WARNING)
+
+    def keep_all():
+        keys.keep("anthropic", "new")
+        trust.remember(path, "digest", allowed=True)
+        approvals.keep_for_good(deed, "allow")
+        return keep_token(home / "gateway")
+
+    keys.keep("anthropic", "old")
+    tiny_disk.fill(files=files)
+    before = descriptors()
+    for _ in range(3):
+        with pytest.raises(KeysUnusable, match="No space left on device; free some space on that disk"):
+            keys.keep("anthropic", "new")
+        with pytest.raises(TrustFailed, match="No space left on device; it holds for this session only"):
+            trust.remember(path, "digest", allowed=True)
+        approvals.keep_for_good(deed, "allow")
+        with pytest.raises((TokenUnusable, OSError), match="No space left on device"):
+            keep_token(home / "gateway")
+    assert descriptors() == before
+    assert content(home) == {keys.path}
+    assert keys.find("anthropic") == "old"
+    assert trust.verdict(path, "digest") is None
+    assert approvals.find(deed) == "allow", "in the session that it was decided in"
+    assert Approvals(home, str(tmp_path)).find(deed) is None
+    assert "holds in this session" in caplog.text
+    tiny_disk.free()
+    token = keep_all()
+    assert keys.find("anthropic") == "new"
+    assert trust.is_trusted(path, "digest")
+    assert Approvals(home, str(tmp_path)).find(deed) == "allow"
+    assert keep_token(home / "gateway").matches(token.reveal())
+
+
+LONG_HISTORY = """
+import sys
+from pathlib import Path
+from dragoman.cli.chatting.entry import Entry
+Entry(Path(sys.argv[1]), lambda line, word: (), colour=False)
+"""
+
+
+@FULL
+def test_a_long_history_that_cannot_be_cut_is_kept(tiny_disk, home, files):
+    history = home / "chat-history"
+    history.write_text('"a line"\n' * 5000)
+    history.chmod(0o600)
+    tiny_disk.fill(files=files)
+    for lines in (5000, 2000):
+        done = subprocess.run([sys.executable, "-c", LONG_HISTORY, str(history)], capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert history.read_text().count("\n") == lines
+        if lines == 5000:
+            tiny_disk.free()
