@@ -1,9 +1,13 @@
 """From spawning an agent to its answer to `session/new`, against every agent written in Python that installs.
 
+And `session/new` in an agent that runs, beside the least that it has to do: a file and its folder on the disk.
+
 Theirs have a model that needs no key: fast-agent its passthrough, pydantic-acp its library's test model, deepagents
 LangChain's fake one. Ours has its guide; and once a provider's model, whose library it imports behind the answer.
 """
 
+import os
+import statistics
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +19,8 @@ from bench.measure import Measure, Missing, Target
 from bench.raw_agent import RawAgent
 
 OURS = "dragoman agent"
+SYNCED = "a file and its folder on the disk"
+SESSIONS = 30
 PROVIDER = "dragoman agent, openai:…"
 THEIRS: dict[str, Callable[[], Command]] = {
     "pydantic-acp": lambda: commands.peer("pydantic-acp", "python", str(commands.PEERS / "pydantic_acp_agent.py")),
@@ -41,6 +47,39 @@ def time_session_ms(command: Command) -> float:
             return 1000 * (perf_counter() - started)
 
 
+def time_next_session_ms(command: Command) -> float:
+    """Return the median of the sessions after the first."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = {"cwd": folder, "mcpServers": []}
+        with RawAgent(command, environment={"DRAGOMAN_HOME": folder}, cwd=Path(folder)) as agent:
+            agent.initialize()
+            agent.call("session/new", place)
+            return statistics.median(_time_ms(lambda: agent.call("session/new", place)) for _ in range(SESSIONS))
+
+
+def time_synced_file_ms() -> float:
+    """Return the median of as many small files, each on the disk with its name."""
+    with tempfile.TemporaryDirectory() as folder:
+        return statistics.median(
+            _time_ms(lambda number=number: _sync_file(folder, number)) for number in range(SESSIONS)
+        )
+
+
+def _sync_file(folder: str, number: int) -> None:
+    for path, flags in ((f"{folder}/{number}", os.O_WRONLY | os.O_CREAT | os.O_EXCL), (folder, os.O_RDONLY)):
+        descriptor = os.open(path, flags)
+        if flags & os.O_CREAT:
+            os.write(descriptor, bytes(400))
+        os.fsync(descriptor)
+        os.close(descriptor)
+
+
+def _time_ms(work: Callable[[], object]) -> float:
+    started = perf_counter()
+    work()
+    return 1000 * (perf_counter() - started)
+
+
 def time_peer_ms(command: Command) -> float:
     """Do the same with a foreign agent; raises Missing when it does not start."""
     try:
@@ -58,6 +97,16 @@ MEASURES = (
         | {name: lambda make=make: time_peer_ms(make()) for name, make in THEIRS.items()},
         targets=tuple(Target(OURS, name, "at most", 0.25) for name in THEIRS),
         ratios=tuple((PROVIDER, name) for name in THEIRS),
+        rounds=11,
+        quick_rounds=3,
+    ),
+    Measure(
+        part="session",
+        title="session/new in a running agent",
+        unit="ms",
+        contenders={OURS: lambda: time_next_session_ms(commands.dragoman("agent")), SYNCED: time_synced_file_ms},
+        targets=(),
+        ratios=((OURS, SYNCED),),
         rounds=11,
         quick_rounds=3,
     ),
