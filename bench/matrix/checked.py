@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from bench import commands
-from dragoman.check.finding import Report
+from dragoman.check.results import Report
 from dragoman.check.rule import Role
 
 KEPT = commands.ROOT / ".cache" / "matrix"

@@ -17,7 +17,7 @@ from bench.matrix.checked import Checked, today
 from bench.matrix.subject import Subject
 from dragoman.check.adversary import ClientOptions, check_client
 from dragoman.check.driver import Options, check_agent
-from dragoman.check.finding import Report
+from dragoman.check.results import Report
 
 PATIENCE_S = 30.0
 """For a plain answer, and START_S for the first one: the slowest agents take half a minute on a busy machine."""

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from bench.matrix.checked import Checked
-from dragoman.check.finding import Result
+from dragoman.check.results import Result
 
 FILE = Path(__file__).parent / "confirmed.yaml"
 

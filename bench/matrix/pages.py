@@ -7,10 +7,10 @@ import msgspec
 from bench.matrix.checked import Checked, plain
 from bench.matrix.confirmed import Confirmed, findings
 from bench.matrix.subject import Subject
-from dragoman.check.catalogue import RULES
-from dragoman.check.finding import Evidence, Report, Result, summarize
-from dragoman.check.reports import subject as reports
+from dragoman.check.reports import named_report as reports
 from dragoman.check.reports.markdown import matrix
+from dragoman.check.results import Evidence, Report, Result, summarize
+from dragoman.check.rules import RULES
 
 MAX_MESSAGES = 4
 MAX_LETTERS = 260

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.check.adversary.record import Record, read_record
+from dragoman.check.adversary.channels import Record, read_record
 from dragoman.check.conversation import MAX_BYTES, Flooded
 from dragoman.check.driver import Options, check_agent
 from dragoman.check.inbox import Inbox

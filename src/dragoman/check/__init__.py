@@ -1,18 +1,28 @@
 """The checker: judges any agent or client of ACP by what it says on the wire.
 
-Pytest imports this package at every start, for its plugin: what is in it comes with its first use.
+Pytest imports this package at every start, because of its plugin, so each name is imported at its first use.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dragoman.check.catalogue import AREAS, RULES
-    from dragoman.check.conclude import report, show
     from dragoman.check.conversation import Conversation, Entry, Side
-    from dragoman.check.finding import Evidence, Fault, Finding, Report, Result, Summary, Verdict, summarize
     from dragoman.check.judge import INVENTED, Judge, Memory
+    from dragoman.check.results import (
+        Evidence,
+        Fault,
+        Finding,
+        Report,
+        Result,
+        Summary,
+        Verdict,
+        report,
+        show,
+        summarize,
+    )
     from dragoman.check.rule import Level, Role, Rule
+    from dragoman.check.rules import AREAS, RULES
 
 __all__ = [
     "AREAS",
@@ -38,7 +48,7 @@ __all__ = [
     "summarize",
 ]
 
-_MODULES = ("catalogue", "conclude", "conversation", "finding", "judge", "rule")
+_MODULES = ("conversation", "judge", "results", "rule", "rules")
 
 
 def __getattr__(name: str) -> Any:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.check.finding import Report, summarize
-from dragoman.check.reports.words import as_json
+from dragoman.check.reports.named_report import as_json
+from dragoman.check.results import Report, summarize
 from dragoman.errors import DragomanError
 
 VERSION = 1

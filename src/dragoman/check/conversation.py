@@ -36,6 +36,9 @@ class Flooded(DragomanError):
 
 Side = Literal["client", "agent"]
 
+OTHER: dict[Side, Side] = {"client": "agent", "agent": "client"}
+"""The other side of each."""
+
 
 class Entry(msgspec.Struct):
     """A line that one side sent, or an event that happened to it."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 if TYPE_CHECKING:
-    from dragoman.check.finding import Report
+    from dragoman.check.results import Report
 
 OPTION = "acp_agent"
 
@@ -43,7 +43,7 @@ class AcpAgent:
         __tracebackhide__ = True
         from dragoman.check.baseline import without_known
         from dragoman.check.reports import terminal
-        from dragoman.check.reports.subject import Subject
+        from dragoman.check.reports.named_report import Subject
 
         report = self.check(**options)
         if without_known(report, frozenset(known)).exit_code(level):

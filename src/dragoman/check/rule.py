@@ -11,10 +11,9 @@ SITE = "https://agentclientprotocol.com/protocol/v1"
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """What one side has to do, the clause it rests on, and how to come to see it and to mend it.
+    """A duty of one side, the clause of the specification, what makes an occasion to break it, and how to mend it.
 
-    Rules on agents are numbered from 001 in each area, rules on clients from 101. `field` is the row of the list of
-    common mistakes that the rule is there for.
+    Rules on agents are numbered from 001 in each area, rules on clients from 101.
     """
 
     id: str
@@ -25,8 +24,6 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     role: Role
     exercised: str
     fix: str
-    version: int = 1
-    field: int | None = None
 
     @property
     def area(self) -> str:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dragoman.check.finding import Report
+from dragoman.check.results import Report
 from dragoman.cli.agent_url import Elsewhere, read_url
 from dragoman.cli.check_options import make_parser
 from dragoman.cli.check_output import FAILED_CHECK, deliver, deliver_matrix

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from dragoman.check.adversary import ClientOptions, check_client, listen
-from dragoman.check.finding import Report
+from dragoman.check.results import Report
 from dragoman.errors import DragomanError
 
 

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 from dragoman.check.baseline import mended, read_baseline, without_known, write_baseline
-from dragoman.check.finding import Report
 from dragoman.check.reports import render, terminal
 from dragoman.check.reports.json import read
 from dragoman.check.reports.markdown import matrix
-from dragoman.check.reports.subject import Subject
+from dragoman.check.reports.named_report import Subject
+from dragoman.check.results import Report
 from dragoman.errors import DragomanError
 
 FAILED_CHECK = 2

@@ -12,7 +12,7 @@ from websockets.asyncio.client import connect as connect_websocket
 from websockets.exceptions import InvalidStatus
 
 from dragoman.check.adversary import TOUR_TURNS, ClientOptions, Listening, NeverStarted, check_client, listen
-from dragoman.check.finding import Report
+from dragoman.check.results import Report
 from dragoman.client import allow_all, connect, connect_url
 from dragoman.client.agent import RemoteAgent
 from dragoman.errors import DragomanError, StartError

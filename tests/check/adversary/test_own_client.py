@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from dragoman.check.adversary import ClientOptions, check_client
-from dragoman.check.finding import Report
+from dragoman.check.results import Report
 
 RUN = (sys.executable, "-m", "dragoman", "run")
 PROGRAM = Path(__file__).with_name("our_client.py")

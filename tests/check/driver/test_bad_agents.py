@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.check.driver import BadScript, Options, Turn, check_agent, read_script
-from dragoman.check.finding import Report
+from dragoman.check.results import Report
 from dragoman.errors import StartError
 
 ROOT = Path(__file__).parents[3]
@@ -73,7 +73,7 @@ async def test_sessions_come_back_on_the_connection_of_an_agent_that_forgets_the
 
 
 async def test_what_an_agent_leaves_running_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("dragoman.check.driver.link.ORPHAN_S", 0.1)
+    monkeypatch.setattr("dragoman.check.driver.connection.ORPHAN_S", 0.1)
     command = ("sh", "-c", f"sleep 20 & sleep 20 & exec {shlex.join(clean_agent(tmp_path))}")
     scenes = frozenset({"close_input"})
     verdicts = spoken_for(

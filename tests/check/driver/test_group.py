@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from dragoman.check.driver.group import left_behind
+from dragoman.check.driver.transport import left_behind
 
 LEADER = """
 import os, subprocess, sys

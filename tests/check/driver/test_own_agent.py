@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.check.driver import Options, Turn, check_agent
-from dragoman.check.finding import Report
+from dragoman.check.results import Report
 from tests.gateway.guard.serving import serving
 
 AGENT = (sys.executable, "-m", "dragoman", "agent")

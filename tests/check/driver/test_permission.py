@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.check.driver.desk import Desk
+from dragoman.check.driver.client_services import Desk
 
 
 class Answers(list[Any]):

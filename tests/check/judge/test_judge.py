@@ -7,11 +7,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dragoman.check import RULES, Conversation, Judge, report
-from dragoman.check.conclude import conclude
 from dragoman.check.judge.judge import MAX_PER_RULE
 from dragoman.check.judge.message import Message
 from dragoman.check.judge.observer import watch
 from dragoman.check.judge.turns import PromptObserver
+from dragoman.check.results import conclude
 from tests.check.judge.cases.case import Case
 from tests.check.judge.talking import (
     cancel,

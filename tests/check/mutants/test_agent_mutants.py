@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.check import RULES
 from dragoman.check.driver import Options, Turn, check_agent
-from dragoman.check.finding import Report
+from dragoman.check.results import Report
 from tests.check.mutants.agent_breaches import BREACHES
 from tests.check.mutants.agent_plays import PLAYS, play_of
 

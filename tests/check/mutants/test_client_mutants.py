@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.check import RULES
 from dragoman.check.adversary import ClientOptions, check_client
-from dragoman.check.finding import Report
+from dragoman.check.results import Report
 from tests.check.mutants.client_breaches import BREACHES
 from tests.check.mutants.client_plays import PLAYS, play_of
 

@@ -9,12 +9,12 @@ import pytest
 from jsonschema import Draft4Validator
 
 from dragoman.check.baseline import BaselineUnusable, mended, read_baseline, without_known, write_baseline
-from dragoman.check.finding import Evidence, Report, Result, summarize
 from dragoman.check.reports import FORMATS, render, terminal
 from dragoman.check.reports.json import ReportUnreadable
 from dragoman.check.reports.json import read as read_report
 from dragoman.check.reports.markdown import matrix
-from dragoman.check.reports.subject import Subject
+from dragoman.check.reports.named_report import Subject
+from dragoman.check.results import Evidence, Report, Result, summarize
 
 SARIF_SCHEMA = Path(__file__).parent / "data" / "sarif-schema-2.1.0.json"
 HOSTILE = "<script>alert(1)</script> & \x1b]0;owned\x07\x1b[31m \u202e | ]]> \" ' \x00 \ud800"

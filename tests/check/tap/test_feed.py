@@ -3,8 +3,7 @@
 import os
 import threading
 
-from dragoman.check.tap.feed import Feed
-from dragoman.check.tap.frame import HEADER_BYTES, FrameReader, Kind
+from dragoman.check.tap.feed import HEADER_BYTES, Feed, FrameReader, Kind
 
 CHUNK = b"x" * 100_000
 

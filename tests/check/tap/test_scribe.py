@@ -2,12 +2,10 @@
 
 import json
 
-from dragoman.check.tap import judging
-from dragoman.check.tap.findings import Findings
-from dragoman.check.tap.frame import Frame, Kind
-from dragoman.check.tap.recording import Recording
-from dragoman.check.tap.redaction import Redaction, keep_all
-from dragoman.check.tap.scribe import Scribe
+from dragoman.check.tap import recorder
+from dragoman.check.tap.feed import Frame, Kind
+from dragoman.check.tap.recorder import Findings, Scribe
+from dragoman.check.tap.recording import Recording, Redaction, keep_all
 from dragoman.check.trace import read_trace
 from dragoman.protocol.recorder import TrajectoryFile
 from dragoman.protocol.trajectory import read_trajectory
@@ -57,7 +55,7 @@ def test_after_a_gap_nothing_is_judged_and_the_gap_is_told(tmp_path):
 
 
 def test_a_judge_that_falls_too_far_behind_stops_and_says_how_much_it_missed(tmp_path, monkeypatch):
-    monkeypatch.setattr(judging, "MAX_WAITING_BYTES", 1000)
+    monkeypatch.setattr(recorder, "MAX_WAITING_BYTES", 1000)
     scribe = scribe_to(tmp_path / "out")
     scribe.take(agent(UPDATE * 100))
     said = "\n".join(scribe.finish())

@@ -5,8 +5,8 @@ import os
 import sys
 from pathlib import Path
 
+from dragoman.check.adversary.channels import serve
 from dragoman.check.adversary.parts import PARTS, TOUR
-from dragoman.check.adversary.stdio import serve
 from dragoman.descriptors import open_missing
 
 

@@ -1,32 +1,192 @@
-"""The parts that an adversary can play, by name."""
+"""The turns of an adversary, and the parts made of them.
 
-from dragoman.check.adversary import turns
-from dragoman.check.adversary.player import Part
+A turn does nothing that the protocol forbids, but much that clients do not expect.
+"""
+
+import asyncio
+import uuid
+from pathlib import Path
+
+from dragoman.check.adversary.player import Part, Player, Refused
+from dragoman.check.judge import INVENTED
+from dragoman.check.judge.message import Object, part, text
+from dragoman.errors import ErrorCode
+
+LONG_BYTES = 200_000
+"""Three times what naive readers of lines take."""
+
+SETTLE_S = 2.0
+"""For a client to answer what needs no decision any more."""
+
+LINGER_S = 0.3
+"""For a client to do something else while a turn is running."""
+
+OUTPUT_LIMIT = 100
+
+OPTIONS = [
+    {"optionId": "yes", "name": "Allow", "kind": "allow_once"},
+    {"optionId": "no", "name": "Reject", "kind": "reject_once"},
+]
+
+
+def _announce(player: Player, session_id: str, title: str) -> str:
+    call_id = f"call-{uuid.uuid4()}"
+    player.update(session_id, "tool_call", toolCallId=call_id, title=title, kind="other", status="pending")
+    return call_id
+
+
+def _permission(session_id: str, call_id: str) -> Object:
+    return {"sessionId": session_id, "toolCall": {"toolCallId": call_id}, "options": OPTIONS}
+
+
+async def surprise(player: Player, session_id: str) -> str:
+    """Send what is new to the client, and ask what it cannot know."""
+    player.say(session_id, "Let us see. ")
+    player.update(session_id, f"_{INVENTED}update", anything={"goes": None})
+    player.notify(f"_{INVENTED}notification", {"sessionId": session_id})
+    player.notify(f"$/{INVENTED}notification", {})
+    await player.ask(f"_{INVENTED}method", {"sessionId": session_id}, f"a string, as an id may be, {uuid.uuid4()}")
+    await player.ask(f"{INVENTED}method", {})
+    call_id = _announce(player, session_id, "Ask for permission")
+    answer = await player.ask("session/request_permission", _permission(session_id, call_id), f"ask-{uuid.uuid4()}")
+    outcome = part(part(answer or {}, "result"), "outcome")
+    status = "completed" if text(outcome, "optionId") == "yes" else "failed"
+    player.update(session_id, "tool_call_update", toolCallId=call_id, status=status)
+    if text(outcome, "outcome") == "cancelled":
+        return "cancelled"
+    player.say(session_id, "That was all.")
+    return "end_turn"
+
+
+async def take_back(player: Player, session_id: str) -> str:
+    """Ask for a permission and take the request back."""
+    call_id = _announce(player, session_id, "Ask, and think better of it")
+    request_id = f"taken back {uuid.uuid4()}"
+    call = player.begin("session/request_permission", _permission(session_id, call_id), request_id)
+    player.notify("$/cancel_request", {"requestId": request_id})
+    await player.wait(call, SETTLE_S)
+    player.update(session_id, "tool_call_update", toolCallId=call_id, status="failed")
+    return "end_turn"
+
+
+async def use_offers(player: Player, session_id: str) -> str:
+    """Use all that the client offers, and ask once for what it does not."""
+    await _use_files(player, session_id)
+    await _use_terminals(player, session_id)
+    await _elicit(player, session_id)
+    player.say(session_id, "Thank you.")
+    return "end_turn"
+
+
+async def _use_files(player: Player, session_id: str) -> None:
+    path = Path(player.cwd) / f"dragoman-check-{uuid.uuid4()}.txt"
+    place: Object = {"sessionId": session_id, "path": str(path)}
+    written = await player.ask("fs/write_text_file", {**place, "content": "one\ntwo\nthree\n"})
+    if written is not None and "result" in written:
+        await player.ask("fs/read_text_file", place)
+        await player.ask("fs/read_text_file", {**place, "line": 2, "limit": 1})
+    elif player.offers("fs.readTextFile"):
+        await player.ask("fs/read_text_file", place)
+    path.unlink(missing_ok=True)
+
+
+async def _use_terminals(player: Player, session_id: str) -> None:
+    command: Object = {"command": "echo", "args": ["ä" * OUTPUT_LIMIT], "outputByteLimit": OUTPUT_LIMIT}
+    created = await player.ask("terminal/create", {"sessionId": session_id, **command})
+    terminal_id = text(part(created or {}, "result"), "terminalId")
+    if terminal_id is None:
+        return
+    other = await player.ask("terminal/create", {"sessionId": session_id, "command": "true"})
+    other_id = text(part(other or {}, "result"), "terminalId")
+    if other_id is not None and other_id != terminal_id:
+        await player.ask("terminal/release", {"sessionId": session_id, "terminalId": other_id})
+    place: Object = {"sessionId": session_id, "terminalId": terminal_id}
+    for method in ("wait_for_exit", "output", "kill", "output", "release", "output"):
+        await player.ask(f"terminal/{method}", place)
+
+
+async def _elicit(player: Player, session_id: str) -> None:
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    form: Object = {"sessionId": session_id, "mode": "form", "message": "Who are you?", "requestedSchema": schema}
+    page: Object = {"sessionId": session_id, "mode": "url", "message": "Please have a look."}
+    page |= {"elicitationId": f"page-{uuid.uuid4()}", "url": "https://agentclientprotocol.com"}
+    if player.offers("elicitation.form"):
+        await player.ask("elicitation/create", form)
+    if player.offers("elicitation"):
+        await player.ask("elicitation/create", page)
+
+
+async def strange_lines(player: Player, session_id: str) -> str:
+    """Send what is no message, and one that is very long."""
+    player.send(b"DEBUG: this is no JSON")
+    player.send(b'{"jsonrpc":"2.0","id":987654,"result":{}}')
+    await player.ask(f"_{INVENTED}method", {})
+    player.say(session_id, "x" * LONG_BYTES)
+    await player.ask(f"_{INVENTED}method", {})
+    await player.ask("session/request_permission", {"sessionId": session_id, "options": OPTIONS})
+    return "end_turn"
+
+
+async def linger(player: Player, session_id: str) -> str:
+    """Say something, and take a moment to end."""
+    player.say(session_id, "Let me see. ")
+    await asyncio.sleep(LINGER_S)
+    player.say(session_id, "There is nothing to do.")
+    return "end_turn"
+
+
+async def wait_for_cancel(player: Player, session_id: str) -> str:
+    """Ask for a permission, and do nothing until the turn is cancelled."""
+    call_id = _announce(player, session_id, "Wait to be cancelled")
+    asking = player.begin("session/request_permission", _permission(session_id, call_id), "cancel me")
+    await asyncio.wait({asking, asyncio.ensure_future(player.cancelled.wait())}, return_when="FIRST_COMPLETED")
+    if not player.cancelled.is_set():
+        player.say(session_id, "Working on it. ")
+        await player.cancelled.wait()
+    await player.wait(asking, SETTLE_S)
+    player.update(session_id, "tool_call_update", toolCallId=call_id, status="failed")
+    return "cancelled"
+
+
+async def fail(player: Player, session_id: str) -> str:
+    """Answer with an error."""
+    player.say(session_id, "This will not end well. ")
+    raise Refused(ErrorCode.INTERNAL_ERROR, "the adversary fails, as its part says")
+
+
+async def die(player: Player, session_id: str) -> str:
+    """End in the middle of a line."""
+    player.say(session_id, "These are my last wor")
+    player.channel.send(b'{"jsonrpc":"2.0","method":"session/upd')
+    player.channel.note("agent", event="exited 3")
+    await player.channel.die()
+    return "end_turn"
+
 
 PARTS = {
     each.name: each
     for each in (
-        Part("surprises", [turns.surprise]),
-        Part("offers", [turns.use_offers]),
-        Part("strange-lines", [turns.strange_lines]),
-        Part("takes-back", [turns.take_back]),
-        Part("is-cancelled", [turns.wait_for_cancel, turns.surprise]),
-        Part("offers-all", [turns.linger], is_generous=True),
-        Part("fails", [turns.fail]),
-        Part("dies", [turns.die]),
-        Part("unknown-version", [turns.surprise], version=65_535),
+        Part("surprises", [surprise]),
+        Part("offers", [use_offers]),
+        Part("strange-lines", [strange_lines]),
+        Part("takes-back", [take_back]),
+        Part("is-cancelled", [wait_for_cancel, surprise]),
+        Part("offers-all", [linger], is_generous=True),
+        Part("fails", [fail]),
+        Part("dies", [die]),
+        Part("unknown-version", [surprise], version=65_535),
     )
 }
 """Those that a client is started with, one after the other."""
 
 TOUR_TURNS = {
-    turns.surprise: "say anything, and deny or allow what is asked",
-    turns.use_offers: "say anything: your client's files, terminals and forms are used",
-    turns.strange_lines: "say anything: lines come that are no messages",
-    turns.take_back: "say anything: a question comes and is taken back",
-    turns.wait_for_cancel: "say anything, and cancel while you are asked",
-    turns.fail: "say anything: the answer is an error",
-    turns.die: "say anything: the agent dies",
+    surprise: "say anything, and deny or allow what is asked",
+    use_offers: "say anything: your client's files, terminals and forms are used",
+    strange_lines: "say anything: lines come that are no messages",
+    take_back: "say anything: a question comes and is taken back",
+    wait_for_cancel: "say anything, and cancel while you are asked",
+    fail: "say anything: the answer is an error",
+    die: "say anything: the agent dies",
 }
 """For a client that a person drives: each turn of one conversation, and what the person does for it."""
 

@@ -1,27 +1,33 @@
-"""Checking a client: it is started once for each part, and what the adversary wrote down is judged."""
+"""Checking a client: we start it once for each part, or a person points it at us; the recordings are judged."""
 
 import asyncio
 import os
+import secrets
 import shlex
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.http11 import Request, Response
 
-from dragoman.check.adversary.parts import PARTS
-from dragoman.check.adversary.player import ANSWER_TIMEOUT_S
-from dragoman.check.adversary.record import read_record
-from dragoman.check.conclude import report
-from dragoman.check.conversation import Conversation
-from dragoman.check.finding import Report
+from dragoman.check.adversary.channels import Record, WebSocketChannel, read_record
+from dragoman.check.adversary.parts import PARTS, TOUR
+from dragoman.check.adversary.player import ANSWER_TIMEOUT_S, Player
+from dragoman.check.conversation import Conversation, Flooded
 from dragoman.check.judge import Judge
+from dragoman.check.results import Report, report
 from dragoman.errors import DragomanError
 from dragoman.proc import EVERYTHING, Child, Supervisor
+from dragoman.wire.websocket import MAX_FRAME_BYTES
 
+HOST = "127.0.0.1"
 PLACE = "{agent}"
 """Where the command of the adversary goes, in the command of the client."""
 
@@ -173,3 +179,54 @@ async def _drain(fd: int) -> None:
             pass
     finally:
         transport.close()
+
+
+# ── clients that a person drives ────────────────────────────────────────────────────────────────
+
+
+class Listening(msgspec.Struct):
+    """Where clients can be pointed, and where what they say is written down."""
+
+    command: list[str]
+    url: str
+    directory: Path
+
+    @property
+    def conversations(self) -> int:
+        """Return how many were begun."""
+        return len(list(self.directory.glob("*.ndjson")))
+
+    def report(self) -> Report:
+        """Judge all that was said so far. Raises Flooded."""
+        return report([judge_client(read_record(each)) for each in sorted(self.directory.glob("*.ndjson"))], "client")
+
+
+@asynccontextmanager
+async def listen(directory: Path, port: int = 0) -> AsyncGenerator[Listening]:
+    """Wait for clients, until left; raises OSError when the port is taken."""
+    path = f"/{secrets.token_urlsafe(24)}"  # whoever knows it may talk to us; no page in a browser does
+
+    def admit(connection: ServerConnection, request: Request) -> Response | None:
+        if request.path != path or "Origin" in request.headers:
+            return connection.respond(HTTPStatus.NOT_FOUND, "There is nothing here. Use the whole URL as printed.\n")
+        return None
+
+    async def play(connection: ServerConnection) -> None:
+        record = Record(directory / f"tour.{secrets.token_hex(4)}.ndjson")
+        channel = WebSocketChannel(connection, record)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                channel.transport.start(channel.inbox, tasks)
+                await Player(channel, TOUR).play()
+                await channel.transport.close()
+        except* Flooded:
+            pass  # the report says so
+        finally:
+            record.close()
+
+    async with serve(play, HOST, port, process_request=admit, max_size=MAX_FRAME_BYTES) as server:
+        yield Listening(agent_command(TOUR.name, directory), f"ws://{HOST}:{_port(server)}{path}", directory)
+
+
+def _port(server: Server) -> int:
+    return next(iter(server.sockets)).getsockname()[1]

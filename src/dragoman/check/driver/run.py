@@ -5,13 +5,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from dragoman.check.conclude import report
-from dragoman.check.driver.knowledge import Knowledge
-from dragoman.check.driver.link import Gone
+from dragoman.check.driver.connection import Gone
 from dragoman.check.driver.options import Options
 from dragoman.check.driver.scenes import ANY_VERSION, CONVERSATION, FIRST, SCENES, Scene
-from dragoman.check.driver.stage import Stage
-from dragoman.check.finding import Report
+from dragoman.check.driver.stage import Knowledge, Stage
+from dragoman.check.results import Report, report
 from dragoman.errors import DragomanError
 from dragoman.proc import Supervisor
 

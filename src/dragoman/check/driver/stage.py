@@ -1,8 +1,7 @@
-"""Where scenes are played, one after the other.
+"""The stage: it starts the agent for the scenes, which play one after the other.
 
-The agent is started anew for a scene that needs it so. Others go on in the conversation that the scene before has left,
-for the start of an agent is most of what a check costs, but only where nothing was wrong in that: whatever comes of a
-fault is not laid to the charge of a scene that came after.
+Some scenes need a fresh agent. Others go on in the conversation of the scene before, because the start of an agent is
+most of the cost of a check. They do so only if nothing was wrong there: a fault must not be blamed on a later scene.
 """
 
 import asyncio
@@ -14,14 +13,30 @@ from typing import Self
 
 from dragoman import __version__
 from dragoman.check.conversation import Conversation
-from dragoman.check.driver.desk import Desk, Object
-from dragoman.check.driver.knowledge import Knowledge
-from dragoman.check.driver.link import Gone, Link, Reply
+from dragoman.check.driver.client_services import Desk, Object
+from dragoman.check.driver.connection import Gone, Link, Reply
 from dragoman.check.driver.options import Options
-from dragoman.check.driver.way import PipeWay, Way
-from dragoman.check.judge import Judge
-from dragoman.check.judge.field import offered, part
+from dragoman.check.driver.transport import PipeWay, Way, open_url
+from dragoman.check.judge import Judge, Memory
+from dragoman.check.judge.message import offered, part
 from dragoman.proc import EVERYTHING, Supervisor
+
+
+class Knowledge:
+    """Shared by all scenes of a check."""
+
+    def __init__(self) -> None:
+        self.judges: list[Judge] = []
+        self.memory = Memory()
+        self.greeting: Object | None = None
+        """The agent's answer to `initialize`, once it has given a good one."""
+        self.has_answered = False
+        """Whether it has given any, be it with another version."""
+        self.permission_prompt: str | None = None
+        """A prompt that has led to a permission request."""
+        self.has_conversed = asyncio.Event()
+        """Set once the first conversation is over, and `permission_prompt` is known if there is one."""
+
 
 PROTOCOL_VERSION = 1
 
@@ -126,12 +141,15 @@ class Stage:
         session_id = None if reply is None else reply.fields.get("sessionId")
         return session_id if isinstance(session_id, str) else None
 
+    async def tidy(self, link: Link, session_id: str) -> None:
+        """Delete a session if the agent can, so that the check leaves nothing in its lists."""
+        if self.offers("sessionCapabilities.delete"):
+            await link.request("session/delete", {"sessionId": session_id}, self.options.timeout_s)
+
     @asynccontextmanager
     async def _way(self) -> AsyncGenerator[Way]:
         options = self.options
         if options.url:
-            from dragoman.check.driver.url_way import open_url
-
             async with open_url(options.url, options.token) as way:
                 yield way
             return

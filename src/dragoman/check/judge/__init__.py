@@ -1,6 +1,6 @@
 """The judge, and what it remembers between connections."""
 
 from dragoman.check.judge.judge import Judge
-from dragoman.check.judge.memory import INVENTED, Memory
+from dragoman.check.judge.session import INVENTED, Memory
 
 __all__ = ["INVENTED", "Judge", "Memory"]

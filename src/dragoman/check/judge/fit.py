@@ -1,16 +1,169 @@
-"""Whether a message is what the schema says, to the letter."""
+"""Whether a message fits the schema exactly, and which fields it has that the specification does not have.
 
+The types of `dragoman.protocol` ignore unknown fields, as a peer has to. The specification forbids to send them, so
+each type is made again here, on first need, with unknown fields forbidden and nothing else changed. One pass of the
+decoder judges a whole line; only a line that does not fit is examined field by field.
+"""
+
+import types
 from collections import Counter
-from typing import Any
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Literal, Union, cast, get_args, get_origin
 
 import msgspec
+from msgspec import inspect
 
-from dragoman.check.judge import strict
-from dragoman.check.judge.extra import find_extra
-from dragoman.check.judge.message import Json, Message
+from dragoman.check.judge.later import LATER
+from dragoman.check.judge.message import Json, Message, Object
 from dragoman.protocol import lenient
+from dragoman.protocol.lenient import build
 from dragoman.protocol.methods import NOTIFICATIONS, REQUESTS, Method
 from dragoman.protocol.misfit import SECRET_FIELDS, Misfit, Place, quote
+from dragoman.protocol.unions import AnyOf, UnknownVariant, candidates, decode_hook
+
+_PLURAL = (Union, types.UnionType, list, dict)
+
+
+class ErrorObject(msgspec.Struct, forbid_unknown_fields=True):
+    """The `error` of a response, as JSON-RPC has it."""
+
+    code: int
+    message: str
+    data: Any = None
+
+
+@cache
+def params_decoder(method: Method[Any, Any], kind: str) -> msgspec.json.Decoder[Any]:
+    """Return what decodes a line that is a request or notification of a method, if all of it is right."""
+    fields: list[Any] = [("jsonrpc", Literal["2.0"]), ("method", str), ("params", tighten(method.params))]
+    if kind == "request":
+        fields.append(("id", Any))
+    return _decoder("Call", fields)
+
+
+@cache
+def result_decoder(method: Method[Any, Any]) -> msgspec.json.Decoder[Any]:
+    """Return what decodes a line that is the answer to a request, if all of it is right."""
+    return _decoder("Answer", [("jsonrpc", Literal["2.0"]), ("id", Any), ("result", tighten(method.result))])
+
+
+@cache
+def error_decoder() -> msgspec.json.Decoder[Any]:
+    """Return what decodes a line that is an error response, if all of it is right."""
+    return _decoder("Refusal", [("jsonrpc", Literal["2.0"]), ("id", Any), ("error", ErrorObject)])
+
+
+def _decoder(name: str, fields: list[Any]) -> msgspec.json.Decoder[Any]:
+    envelope = msgspec.defstruct(name, fields, forbid_unknown_fields=True, kw_only=True)
+    return msgspec.json.Decoder(envelope, dec_hook=decode_hook)
+
+
+@cache
+def tighten(type_: Any) -> Any:
+    """Return a type of the protocol with unknown fields forbidden all the way down."""
+    if isinstance(type_, type):
+        if issubclass(type_, msgspec.Struct):
+            return _tighten_struct(type_)
+        return _tighten_union(type_) if issubclass(type_, AnyOf) else cast("Any", type_)
+    args: tuple[Any, ...] = tuple(map(tighten, get_args(type_))) if get_origin(type_) in _PLURAL else ()
+    match get_origin(type_):
+        case origin if origin is Union or origin is types.UnionType:
+            return Union[args]  # noqa: UP007 -- the members are only known now
+        case origin if origin is list:
+            return list[args[0]]
+        case origin if origin is dict:
+            return dict[args[0], args[1]]
+        case _:
+            return type_
+
+
+def _tighten_struct(struct: type[msgspec.Struct]) -> type[msgspec.Struct]:
+    config = struct.__struct_config__
+    fields: list[Any] = []
+    for field in msgspec.structs.fields(struct):
+        type_ = tighten(field.type)
+        fields.append((field.name, type_) if field.required else (field.name, type_, None))
+    names = {field.name: field.encode_name for field in msgspec.structs.fields(struct)}
+    return msgspec.defstruct(
+        struct.__name__,
+        fields,
+        kw_only=True,
+        forbid_unknown_fields=True,
+        rename=names,
+        tag_field=config.tag_field,
+        tag=config.tag,
+    )
+
+
+def _tighten_union(union: type[AnyOf]) -> type[AnyOf]:
+    return types.new_class(
+        union.__name__,
+        (AnyOf,),
+        {
+            "tag_field": union.tag_field,
+            "tagged": {tag: tuple(map(tighten, variants)) for tag, variants in union.tagged.items()},
+            "other": union.other,
+            "untagged": tuple(map(tighten, union.untagged)),
+        },
+    )
+
+
+def find_extra(type_: Any, value: Json, path: str) -> Iterator[str]:
+    """Yield the paths of unknown fields in a value that fits its type otherwise; `_meta` is known everywhere."""
+    yield from _find(inspect.type_info(type_), value, path)
+
+
+def _find(info: inspect.Type, value: Json, path: str) -> Iterator[str]:
+    match info, value:
+        case inspect.StructType(), dict():
+            yield from _find_in_struct(info, cast("Object", value), path)
+        case inspect.UnionType(types=members), dict() | list():
+            for member in _meant(members, value):
+                yield from _find(member, value, path)
+        case inspect.CustomType(cls=union), _ if issubclass(union, AnyOf):
+            variant = _variant(union, value)
+            if variant is not None:
+                yield from find_extra(variant, value, path)
+        case inspect.ListType(item_type=item_type), list():
+            for index, item in enumerate(cast("list[Json]", value)):
+                yield from _find(item_type, item, f"{path}[{index}]")
+        case inspect.DictType(value_type=value_type), dict():
+            for key, item in cast("Object", value).items():
+                yield from _find(value_type, item, f"{path}.{key}")
+        case _:
+            return
+
+
+def _find_in_struct(info: inspect.StructType, members: Object, path: str) -> Iterator[str]:
+    known = {field.encode_name: field.type for field in info.fields}
+    passed_over = {"_meta", info.tag_field, *LATER.get(info.cls.__name__, ())}
+    for name, value in members.items():
+        if name in known:
+            yield from _find(known[name], value, f"{path}.{name}")
+        elif name not in passed_over:
+            yield f"{path}.{name}"
+
+
+def _meant(members: tuple[inspect.Type, ...], value: Json) -> list[inspect.Type]:
+    structs = [each for each in members if isinstance(each, inspect.StructType)]
+    if len(structs) > 1 and isinstance(value, dict):
+        tag = cast("Object", value).get(str(structs[0].tag_field))
+        return [each for each in structs if each.tag == tag]
+    return [each for each in members if not isinstance(each, inspect.NoneType)]
+
+
+def _variant(union: type[AnyOf], value: Json) -> Any:
+    for variant in candidates(union, value):
+        if variant is UnknownVariant:
+            return None
+        try:
+            build(variant, value, Place("", lenient=False))
+        except Misfit:
+            continue
+        return variant
+    return None
+
 
 MAX_EXPLAINED = 100
 """How often the same refusal is looked into: by hand it costs a hundred times the decoder."""
@@ -88,13 +241,13 @@ def is_mendable(message: Message) -> bool:
 
 def _find_decode(message: Message) -> Any:
     if message.kind == "error":
-        return strict.error_decoder().decode
+        return error_decoder().decode
     method = _method(message)
     if method is None:
         return None
     if message.kind == "result":
-        return strict.result_decoder(method).decode
-    return strict.params_decoder(method, message.kind).decode
+        return result_decoder(method).decode
+    return params_decoder(method, message.kind).decode
 
 
 def _method(message: Message) -> Method[Any, Any] | None:
@@ -122,7 +275,7 @@ def _explain_body(message: Message) -> list[Flaw]:
 
 def _explain_error(value: Json) -> list[Flaw]:
     try:
-        msgspec.convert(value, strict.ErrorObject)
+        msgspec.convert(value, ErrorObject)
     except msgspec.ValidationError as error:
         return [Flaw("error", str(error))]
     return []

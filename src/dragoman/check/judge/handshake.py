@@ -4,11 +4,9 @@ from typing import ClassVar
 
 import msgspec
 
-from dragoman.check.conversation import Entry
-from dragoman.check.judge.field import offered, part, parts, text
-from dragoman.check.judge.message import Message
+from dragoman.check.conversation import OTHER, Entry
+from dragoman.check.judge.message import Message, offered, part, parts, text
 from dragoman.check.judge.observer import Court, Observer, watch
-from dragoman.check.judge.state import OTHER
 from dragoman.protocol import v1
 from dragoman.protocol.methods import REQUESTS
 

@@ -1,21 +1,130 @@
 """The judge: sees a conversation entry by entry, and says which rules it breaks.
 
 It drives nothing and asks nobody: a probe, a tap and a recorded trace get the same verdicts for the same messages.
+
+Pieces of text in a running turn take a fast path, because agents stream by the word and a tap has to keep up. A piece
+of text that fits the schema, in a session whose turn runs and has brought text before, can break no other rule: it is
+only counted.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection
+from typing import Any
 
-from dragoman.check.catalogue import RULES
+import msgspec
+
 from dragoman.check.conversation import Conversation, Entry
-from dragoman.check.finding import Fault, Finding
-from dragoman.check.judge.memory import Memory
+from dragoman.check.judge.content import CommandObserver, ContentObserver, ElicitationObserver
+from dragoman.check.judge.fit import params_decoder, tighten
+from dragoman.check.judge.handshake import AuthObserver, InitObserver
+from dragoman.check.judge.keeping import CloseObserver, DeleteObserver, ListObserver
 from dragoman.check.judge.message import Message, Noise, read
+from dragoman.check.judge.noise import LONG_BYTES, NoiseObserver
 from dragoman.check.judge.observer import Observer, handlers
-from dragoman.check.judge.observers import OBSERVERS
+from dragoman.check.judge.opening import McpObserver, NewObserver, ResumeObserver
+from dragoman.check.judge.replay import LoadObserver
+from dragoman.check.judge.rpc import RpcObserver
+from dragoman.check.judge.services import FileObserver, TerminalObserver
+from dragoman.check.judge.session import Memory
+from dragoman.check.judge.settings import ConfigObserver, ModeObserver
+from dragoman.check.judge.shape import ExtensionObserver, ShapeObserver
 from dragoman.check.judge.state import State
-from dragoman.check.judge.stream import OCCASIONS, Stream
+from dragoman.check.judge.tools import PendingPermissionObserver, PermissionObserver, ToolObserver
+from dragoman.check.judge.turns import CancelObserver, PromptObserver
+from dragoman.check.results import Fault, Finding
 from dragoman.check.rule import Role
+from dragoman.check.rules import RULES
+from dragoman.protocol import v1
+from dragoman.protocol.methods import SESSION_UPDATE
+from dragoman.wire.message import is_sound
+
+_REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_MARK = b'"session/update"'
+
+OCCASIONS = (
+    "ACP-WIRE-001",
+    "ACP-WIRE-002",
+    "ACP-WIRE-003",
+    "ACP-WIRE-004",
+    "ACP-WIRE-020",
+    "ACP-WIRE-021",
+    "ACP-WIRE-022",
+    "ACP-EXT-001",
+    "ACP-NEW-003",
+    "ACP-CONTENT-001",
+)
+"""What each piece of text is an occasion for."""
+
+
+class Stream:
+    """Takes what it can of the agent's messages off the judge."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._decode = params_decoder(SESSION_UPDATE, "notification").decode
+        self._text = tighten(v1.TextContent)
+        self._message = tighten(v1.AgentMessageChunk)
+        self._chunks = frozenset({self._message, tighten(v1.AgentThoughtChunk)})
+        self._taken = 0
+
+    def look(self, entry: Entry) -> Any:
+        """Return the update in a line, if it is one and fits the schema."""
+        line = entry.line
+        if _MARK not in line or len(line) > LONG_BYTES or not is_sound(line):
+            return None
+        try:
+            call = self._decode(line)
+        except _REFUSALS:
+            return None
+        return call.params if call.method == SESSION_UPDATE.name else None
+
+    def take(self, params: Any) -> bool:
+        """Count an update, if that is all there is to do about it."""
+        update = params.update
+        if type(update) not in self._chunks or type(update.content) is not self._text:
+            return False
+        session = self._state.sessions.get(params.session_id)
+        if session is None or not session.is_talking or params.meta is not None:
+            return False
+        if session.turn is not None and type(update) is self._message:
+            session.turn.hear(update.content.text)
+        self._taken += 1
+        return True
+
+    def drain(self) -> int:
+        """Return how many were taken since the last time."""
+        taken, self._taken = self._taken, 0
+        return taken
+
+
+OBSERVERS: tuple[type[Observer], ...] = (
+    NoiseObserver,
+    RpcObserver,
+    ShapeObserver,
+    InitObserver,
+    AuthObserver,
+    NewObserver,
+    LoadObserver,
+    ResumeObserver,
+    McpObserver,
+    ListObserver,
+    CloseObserver,
+    DeleteObserver,
+    ModeObserver,
+    ConfigObserver,
+    PromptObserver,
+    CancelObserver,
+    ToolObserver,
+    PermissionObserver,
+    PendingPermissionObserver,
+    FileObserver,
+    TerminalObserver,
+    ContentObserver,
+    CommandObserver,
+    ElicitationObserver,
+    ExtensionObserver,
+)
+
 
 MAX_PER_RULE = 100
 """Findings of one rule that are kept for a conversation: a peer that errs in every message would fill the memory."""

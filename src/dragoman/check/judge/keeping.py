@@ -4,13 +4,10 @@ from datetime import datetime
 from typing import ClassVar
 
 from dragoman.check.conversation import Entry
-from dragoman.check.judge.field import is_absolute, offered, parts, text
-from dragoman.check.judge.memory import INVENTED
-from dragoman.check.judge.message import Message, Object
+from dragoman.check.judge.message import Message, Object, is_absolute, offered, parts, same_place, text
 from dragoman.check.judge.observer import Court, Observer, watch
 from dragoman.check.judge.opening import CONTENT
-from dragoman.check.judge.place import same_place
-from dragoman.check.judge.session import Turn
+from dragoman.check.judge.session import INVENTED, Turn
 
 INTERNAL_ERROR = -32603
 EXCUSES = frozenset({-32000, -32601})

@@ -1,5 +1,6 @@
-"""One line of a conversation, read without trust: a message with its flaws, or noise."""
+"""One line of a conversation, read without trust: a message with its flaws, or noise; and access to its fields."""
 
+import posixpath
 from typing import Any, Literal, cast
 
 import msgspec
@@ -121,3 +122,82 @@ def _explain(entry: Entry, error: Exception) -> Noise:
     if begins_well and "trailing" in words:
         return Noise(entry, "trailing", "there is more on the line after its JSON")
     return Noise(entry, "not JSON", f"the line is not JSON: {words}")
+
+
+EMPTY: Object = {}
+
+
+def text(value: Object, name: str) -> str | None:
+    """Return a field that is a string."""
+    field = value.get(name)
+    return field if isinstance(field, str) else None
+
+
+def number(value: Object, name: str) -> float | None:
+    """Return a field that is a number."""
+    field = value.get(name)
+    return field if isinstance(field, int | float) and not isinstance(field, bool) else None
+
+
+def part(value: Object, name: str) -> Object:
+    """Return a field that is an object, or an empty one."""
+    field = value.get(name)
+    return cast("Object", field) if isinstance(field, dict) else EMPTY
+
+
+def parts(value: Object, name: str) -> list[Object]:
+    """Return the objects in a field that is an array."""
+    return [each for each in items(value, name) if isinstance(each, dict)]
+
+
+def items(value: Object, name: str) -> list[Json]:
+    """Return a field that is an array, or an empty one."""
+    field = value.get(name)
+    return cast("list[Json]", field) if isinstance(field, list) else []
+
+
+def texts(value: Object, name: str) -> list[str]:
+    """Return the strings in a field that is an array."""
+    return [each for each in items(value, name) if isinstance(each, str)]
+
+
+def offered(capabilities: Object, path: str) -> bool:
+    """Tell whether a capability is there: `true`, or an object, be it empty."""
+    *above, name = path.split(".")
+    for each in above:
+        capabilities = part(capabilities, each)
+    value = capabilities.get(name)
+    return value is not None and value is not False
+
+
+def is_absolute(path: str) -> bool:
+    """Tell whether a path is absolute on any system."""
+    return path.startswith(("/", "\\\\")) or (path[1:2] == ":" and path[2:3] in ("/", "\\") and path[0].isalpha())
+
+
+def decode_object(line: bytes) -> Object | None:
+    """Return what a line holds, if it is a JSON object."""
+    try:
+        value = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+    return cast("Object", value) if isinstance(value, dict) else None
+
+
+def same_place(one: str, other: str) -> bool:
+    """Tell whether two paths may be of the same place.
+
+    A peer may have resolved links on the way: paths whose last parts agree are given the benefit of the doubt.
+    """
+    one, other = _normal(one), _normal(other)
+    return one == other or posixpath.basename(one) == posixpath.basename(other)
+
+
+def is_within(path: str, directory: str) -> bool:
+    """Tell whether a path is a directory or lies in it."""
+    path, directory = _normal(path), _normal(directory)
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
+
+
+def _normal(path: str) -> str:
+    return posixpath.normpath(path.replace("\\", "/"))

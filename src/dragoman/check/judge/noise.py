@@ -6,10 +6,9 @@ a process that was killed. Which of them it is shows in what comes next.
 
 from typing import ClassVar
 
-from dragoman.check.conversation import Entry, Side
+from dragoman.check.conversation import OTHER, Entry, Side
 from dragoman.check.judge.message import Message, Noise
 from dragoman.check.judge.observer import Court, Observer, watch
-from dragoman.check.judge.state import OTHER
 
 LONG_BYTES = 64 * 1024
 """The buffer of many line readers, and so the length that finds out about them."""

@@ -3,11 +3,9 @@
 from typing import ClassVar
 
 from dragoman.check.conversation import Entry
-from dragoman.check.judge.field import is_absolute, items, offered, parts, text, texts
-from dragoman.check.judge.memory import INVENTED
-from dragoman.check.judge.message import Message
+from dragoman.check.judge.message import Message, is_absolute, is_within, items, offered, parts, text, texts
 from dragoman.check.judge.observer import Court, Observer, watch
-from dragoman.check.judge.place import is_within
+from dragoman.check.judge.session import INVENTED
 
 OPENERS = ("request session/new", "request session/load", "request session/resume")
 CONTENT = frozenset(

@@ -8,11 +8,10 @@ where nothing of them is found, the agent may have other words for them, and is 
 from typing import ClassVar
 
 from dragoman.check.conversation import Entry
-from dragoman.check.judge.field import offered, part, text
-from dragoman.check.judge.memory import INVENTED, Past
-from dragoman.check.judge.message import Message, Object
+from dragoman.check.judge.message import Message, Object, offered, part, text
 from dragoman.check.judge.observer import Court, Observer, watch
 from dragoman.check.judge.opening import CONTENT
+from dragoman.check.judge.session import INVENTED, Past
 
 MESSAGES = {"user_message_chunk": "user", "agent_message_chunk": "agent"}
 MAX_SHOWN_CHARS = 60

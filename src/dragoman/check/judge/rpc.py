@@ -2,11 +2,11 @@
 
 from typing import ClassVar, NamedTuple
 
-from dragoman.check.conversation import Entry, Side
-from dragoman.check.judge.memory import INVENTED
+from dragoman.check.conversation import OTHER, Entry, Side
 from dragoman.check.judge.message import Json, Message, Noise
 from dragoman.check.judge.observer import Court, Observer, watch
-from dragoman.check.judge.state import OTHER, PROOF_S
+from dragoman.check.judge.session import INVENTED
+from dragoman.check.judge.state import PROOF_S
 from dragoman.protocol.methods import METHODS, NOTIFICATIONS, REQUESTS
 
 SILENCE_S = 30.0

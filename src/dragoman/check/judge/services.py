@@ -5,12 +5,9 @@ import re
 from typing import ClassVar
 
 from dragoman.check.conversation import Entry
-from dragoman.check.judge.field import is_absolute, number, offered, part, text
-from dragoman.check.judge.message import Message
+from dragoman.check.judge.message import Message, is_absolute, number, offered, part, same_place, text
 from dragoman.check.judge.observer import Court, Observer, watch
-from dragoman.check.judge.place import same_place
-from dragoman.check.judge.session import Session
-from dragoman.check.judge.terminal import Terminal
+from dragoman.check.judge.session import Session, Terminal
 
 TERMINAL_USES = ("terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release")
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from dragoman.check.conversation import Entry
-from dragoman.check.judge.field import offered, part, parts, text
-from dragoman.check.judge.message import Json, Message, Object
+from dragoman.check.judge.message import Json, Message, Object, offered, part, parts, text
 from dragoman.check.judge.observer import Court, Observer, watch
 from dragoman.check.judge.session import Session
 

@@ -1,8 +1,7 @@
-"""Watches the shape of every message, against the schema, in both directions.
+"""Watches the shape of every message against the schema, in both directions, and names of extensions.
 
-What does not fit is a breach of the rule for its kind of mistake: a wrong discriminator, wrong casing, or one of the
-places that are known to go wrong. Failing that, it is one of the area that the place belongs to, or of the general
-rule.
+A message that does not fit breaks the rule for its kind of mistake: a wrong discriminator, wrong casing, or one of the
+places that are known to go wrong. Otherwise it breaks a rule of the area of that place, or the general rule.
 """
 
 import re
@@ -11,9 +10,10 @@ from typing import Any, ClassVar, cast
 
 from dragoman.check.conversation import Side
 from dragoman.check.judge.fit import Fitter, Flaw, is_mendable
-from dragoman.check.judge.message import Json, Message, Object
+from dragoman.check.judge.message import Json, Message, Object, part, text
 from dragoman.check.judge.observer import Court, Observer, watch
 from dragoman.check.judge.rpc import rule
+from dragoman.protocol.methods import METHODS
 from dragoman.protocol.misfit import Missing
 
 INVALID_PARAMS = -32602
@@ -225,3 +225,35 @@ def _reach(root: Json, path: str) -> Object:
         except (KeyError, IndexError, TypeError):
             return {}
     return cast("Object", value) if isinstance(value, dict) else {}
+
+
+_TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}.*")
+
+
+class ExtensionObserver(Observer):
+    """Judges names that are not the protocol's."""
+
+    area: ClassVar[str] = "EXT"
+
+    @watch("request", "notification")
+    def see_call(self, message: Message) -> None:
+        if message.method not in METHODS:
+            self.judge(
+                "ACP-EXT-102" if message.sender == "client" else "ACP-EXT-002",
+                message.method.startswith("_"),
+                f"the protocol has no method {message.method!r}; expected one of one's own to begin with an underscore",
+                message.entry,
+            )
+
+    @watch("message")
+    def see_message(self, message: Message) -> None:
+        if b'"traceparent"' not in message.entry.line:
+            return
+        trace = text(part(message.params, "_meta"), "traceparent")
+        if trace is not None:
+            self.judge(
+                "ACP-EXT-105" if message.sender == "client" else "ACP-EXT-005",
+                _TRACE.fullmatch(trace) is not None,
+                f"traceparent is {trace!r}; expected the form of W3C",
+                message.entry,
+            )

@@ -4,12 +4,9 @@ The state is read from JSON of any shape, and keeps what it can make sense of: o
 like ten. Answers are matched before the observers see them, everything else is taken in after.
 """
 
-from dragoman.check.conversation import Entry, Side
-from dragoman.check.judge.field import items, number, offered, part, parts, text, texts
-from dragoman.check.judge.memory import Memory
-from dragoman.check.judge.message import Json, Message, Object
-from dragoman.check.judge.session import Session, ToolCall, Turn
-from dragoman.check.judge.terminal import Terminal
+from dragoman.check.conversation import OTHER, Entry, Side
+from dragoman.check.judge.message import Json, Message, Object, items, number, offered, part, parts, text, texts
+from dragoman.check.judge.session import Memory, Session, Terminal, ToolCall, Turn
 
 PROOF_S = 2.0
 """A message written this long ago has been read, unless the reader hangs; pipes take far less than a millisecond."""
@@ -24,7 +21,6 @@ MAX_CALLS = 2000
 OPENERS = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
 SIGNALLED = frozenset(f"exited -{number}" for number in (1, 2, 9, 15))
 """Ends by a signal that comes from outside: SIGHUP, SIGINT, SIGKILL, SIGTERM."""
-OTHER: dict[Side, Side] = {"client": "agent", "agent": "client"}
 
 
 class State:

@@ -3,8 +3,7 @@
 from typing import ClassVar
 
 from dragoman.check.conversation import Entry
-from dragoman.check.judge.field import is_absolute, number, part, parts, text
-from dragoman.check.judge.message import Message, Object
+from dragoman.check.judge.message import Message, Object, is_absolute, number, part, parts, text
 from dragoman.check.judge.observer import Court, Observer, watch
 from dragoman.check.judge.session import FINISHED, Session, ToolCall
 

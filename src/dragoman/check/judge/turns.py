@@ -9,8 +9,7 @@ there for seconds.
 from typing import ClassVar
 
 from dragoman.check.conversation import Entry
-from dragoman.check.judge.field import offered, part, parts, text
-from dragoman.check.judge.message import Message
+from dragoman.check.judge.message import Message, offered, part, parts, text
 from dragoman.check.judge.observer import Court, Observer, watch
 from dragoman.check.judge.opening import CONTENT
 from dragoman.check.judge.session import Session, Turn

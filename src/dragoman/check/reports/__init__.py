@@ -1,5 +1,22 @@
-"""What was found, in the forms that people and programs read."""
+"""Reports about an agent or a client, in formats for people and programs."""
 
-from dragoman.check.reports.formats import FORMATS, Format, render
+from importlib import import_module
+from typing import Literal
 
-__all__ = ["FORMATS", "Format", "render"]
+from dragoman.check.reports.named_report import Subject
+
+Format = Literal["terminal", "json", "junit", "sarif", "markdown", "html"]
+
+FORMATS: dict[Format, str] = {
+    "terminal": "short, failures first",
+    "json": "one object",
+    "junit": "for CI servers",
+    "sarif": "for code scanning",
+    "markdown": "a table",
+    "html": "a page with the messages that prove each failure",
+}
+
+
+def render(subject: Subject, form: Format) -> str:
+    """Write a report; for a terminal, use `terminal.render`, which knows of colours."""
+    return import_module(f"dragoman.check.reports.{form}").render(subject)

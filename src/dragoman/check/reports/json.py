@@ -5,9 +5,8 @@ from typing import Any
 
 import msgspec
 
-from dragoman.check.finding import Evidence, Report, Result, Summary, Verdict
-from dragoman.check.reports.subject import Subject
-from dragoman.check.reports.words import as_json
+from dragoman.check.reports.named_report import Subject, as_json
+from dragoman.check.results import Evidence, Report, Result, Summary, Verdict
 from dragoman.check.rule import Level
 from dragoman.errors import DragomanError
 

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from xml.sax.saxutils import quoteattr
 
-from dragoman.check.catalogue import AREAS
-from dragoman.check.finding import Evidence, Result
-from dragoman.check.reports.subject import Subject
-from dragoman.check.reports.words import one_line, plain
+from dragoman.check.reports.named_report import Subject, one_line, plain
+from dragoman.check.results import Evidence, Result
+from dragoman.check.rules import AREAS
 
 
 def render(subject: Subject) -> str:

@@ -4,10 +4,9 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from dragoman.check.catalogue import AREAS
-from dragoman.check.finding import Result, Verdict
-from dragoman.check.reports.subject import Subject
-from dragoman.check.reports.words import one_line
+from dragoman.check.reports.named_report import Subject, one_line
+from dragoman.check.results import Result, Verdict
+from dragoman.check.rules import AREAS
 
 MARKS: dict[Verdict, str] = {"pass": "pass", "fail": "**FAIL**", "warn": "warn", "not_exercised": "-", "error": "error"}
 

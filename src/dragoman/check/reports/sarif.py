@@ -4,9 +4,8 @@ from typing import Any
 from urllib.parse import quote
 
 from dragoman import __version__
-from dragoman.check.finding import Evidence, Result
-from dragoman.check.reports.subject import Subject
-from dragoman.check.reports.words import as_json, one_line
+from dragoman.check.reports.named_report import Subject, as_json, one_line
+from dragoman.check.results import Evidence, Result
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

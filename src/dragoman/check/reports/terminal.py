@@ -3,9 +3,8 @@
 import textwrap
 from collections.abc import Iterator
 
-from dragoman.check.finding import Evidence, Result, Verdict
-from dragoman.check.reports.subject import WORDS, Subject
-from dragoman.check.reports.words import one_line
+from dragoman.check.reports.named_report import WORDS, Subject, one_line
+from dragoman.check.results import Evidence, Result, Verdict
 
 MAX_EVIDENCE = 4
 """Messages shown for a result; the other formats have all."""

@@ -1,1 +1,60 @@
-"""The rules, one file an area, and the clauses that have none."""
+"""All rules, by id; each module of this package has the rules of a few areas."""
+
+from collections.abc import Mapping
+from importlib import import_module
+
+from dragoman.check.rule import Rule
+
+AREAS: Mapping[str, str] = {
+    "WIRE": "Transports and JSON-RPC",
+    "INIT": "Initialization",
+    "AUTH": "Authentication",
+    "NEW": "Creating sessions",
+    "LOAD": "Loading sessions",
+    "RESUME": "Resuming sessions",
+    "LIST": "Listing sessions",
+    "CLOSE": "Closing sessions",
+    "DELETE": "Deleting sessions",
+    "MODE": "Session modes",
+    "CONFIG": "Session config options",
+    "PROMPT": "Prompt turns",
+    "CANCEL": "Cancelling turns",
+    "TOOL": "Tool calls",
+    "PERM": "Permission requests",
+    "FS": "File system",
+    "TERM": "Terminals",
+    "PLAN": "Plans",
+    "CMD": "Slash commands",
+    "CONTENT": "Content",
+    "ELICIT": "Elicitation",
+    "EXT": "Extensibility",
+    "MCP": "MCP servers",
+}
+"""The areas of the protocol, in the order of a conversation, with the names that a reader knows."""
+
+
+_MODULES = (
+    "wire",
+    "wire_client",
+    "initialization",
+    "session_setup",
+    "session_list",
+    "session_settings",
+    "prompt_turn",
+    "tool_calls",
+    "client_services",
+    "content",
+    "extensibility",
+)
+
+
+def _join() -> dict[str, Rule]:
+    rules: list[Rule] = [rule for name in _MODULES for rule in import_module(f"{__name__}.{name}").RULES]
+    joined = {rule.id: rule for area in AREAS for rule in rules if rule.area == area}
+    if len(joined) != len(rules):
+        raise ValueError("two rules have the same id, or a rule has an area that is not in AREAS")
+    return joined
+
+
+RULES: Mapping[str, Rule] = _join()
+"""Every rule, by id, in the order of the areas."""

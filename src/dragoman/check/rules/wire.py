@@ -1,7 +1,6 @@
-"""Rules on transports and JSON-RPC: what every message is like, whatever it says."""
+"""Rules on agents for every message: transports, JSON-RPC, lines, ids and shapes."""
 
 from dragoman.check.rule import Rule
-from dragoman.check.rules import wire_client
 
 RULES = (
     Rule(
@@ -13,7 +12,6 @@ RULES = (
         role="agent",
         exercised="any line from the agent",
         fix="Send logs, banners and progress to stderr; keep stdout for JSON-RPC alone.",
-        field=1,
     ),
     Rule(
         id="ACP-WIRE-002",
@@ -54,7 +52,6 @@ RULES = (
         role="agent",
         exercised="a request with a string as its id",
         fix="Keep the id as it came, be it a string or a number, and send it back unchanged.",
-        field=18,
     ),
     Rule(
         id="ACP-WIRE-006",
@@ -105,7 +102,6 @@ RULES = (
         role="agent",
         exercised="a request for a method that the protocol does not have",
         fix="Answer methods you do not know with the error -32601, method not found.",
-        field=14,
     ),
     Rule(
         id="ACP-WIRE-011",
@@ -116,7 +112,6 @@ RULES = (
         role="agent",
         exercised="any request to the agent",
         fix="Answer every request, with an error when there is nothing better to say.",
-        field=14,
     ),
     Rule(
         id="ACP-WIRE-012",
@@ -147,7 +142,6 @@ RULES = (
         role="agent",
         exercised="a request of more than 64 KiB",
         fix="Raise the limit of the line reader: images and files come in one line.",
-        field=16,
     ),
     Rule(
         id="ACP-WIRE-015",
@@ -188,7 +182,6 @@ RULES = (
         role="agent",
         exercised="looking for children of the agent after it has ended",
         fix="End child processes, those of npx and uvx included, before you leave; start them in a group of their own.",
-        field=17,
     ),
     Rule(
         id="ACP-WIRE-019",
@@ -219,7 +212,6 @@ RULES = (
         role="agent",
         exercised="a session/update or another union from the agent",
         fix="Say the kind of an update in sessionUpdate and the kind of content in type, with a value of the schema.",
-        field=10,
     ),
     Rule(
         id="ACP-WIRE-022",
@@ -230,7 +222,6 @@ RULES = (
         role="agent",
         exercised="any message from the agent",
         fix="Rename fields to camelCase, and write values such as tool_call in snake_case.",
-        field=10,
     ),
     Rule(
         id="ACP-WIRE-023",
@@ -271,7 +262,5 @@ RULES = (
         role="agent",
         exercised="a request from the agent",
         fix="Count requests with whole numbers, or name them with strings.",
-        field=18,
     ),
-    *wire_client.RULES,
 )

@@ -1,4 +1,4 @@
-"""Rules on clients for what is the same for all messages: JSON-RPC, lines, ids and shapes."""
+"""Rules on clients for every message: transports, JSON-RPC, lines, ids and shapes."""
 
 from dragoman.check.rule import Rule
 
@@ -12,7 +12,6 @@ RULES = (
         role="client",
         exercised="any line from the client",
         fix="Write only JSON-RPC to the agent's stdin.",
-        field=1,
     ),
     Rule(
         id="ACP-WIRE-102",
@@ -53,7 +52,6 @@ RULES = (
         role="client",
         exercised="a request from the agent with a string as its id",
         fix="Keep the id as it came, be it a string or a number, and send it back unchanged.",
-        field=18,
     ),
     Rule(
         id="ACP-WIRE-106",
@@ -104,7 +102,6 @@ RULES = (
         role="client",
         exercised="a request from the agent for a method that the protocol does not have",
         fix="Answer methods you do not know with the error -32601, method not found.",
-        field=14,
     ),
     Rule(
         id="ACP-WIRE-111",
@@ -115,7 +112,6 @@ RULES = (
         role="client",
         exercised="any request to the client",
         fix="Answer every request, with an error when there is nothing better to say.",
-        field=14,
     ),
     Rule(
         id="ACP-WIRE-112",
@@ -146,7 +142,6 @@ RULES = (
         role="client",
         exercised="a line of more than 64 KiB from the agent, then a request",
         fix="Raise the limit of the line reader: diffs and files come in one line.",
-        field=16,
     ),
     Rule(
         id="ACP-WIRE-115",
@@ -177,7 +172,6 @@ RULES = (
         role="client",
         exercised="a prompt or another union from the client",
         fix="Say the kind of content in type and the kind of an outcome in outcome, with a value of the schema.",
-        field=10,
     ),
     Rule(
         id="ACP-WIRE-122",
@@ -188,7 +182,6 @@ RULES = (
         role="client",
         exercised="any message from the client",
         fix="Rename fields to camelCase, and write values such as resource_link in snake_case.",
-        field=10,
     ),
     Rule(
         id="ACP-WIRE-123",
@@ -229,6 +222,5 @@ RULES = (
         role="client",
         exercised="a request from the client",
         fix="Count requests with whole numbers, or name them with strings.",
-        field=18,
     ),
 )

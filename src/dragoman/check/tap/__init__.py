@@ -1,6 +1,6 @@
 """The tap: a transparent proxy between any client and any agent, which records and judges what passes."""
 
-from dragoman.check.tap.options import TapOptions
+from dragoman.check.tap.recorder_process import TapOptions
 from dragoman.check.tap.tap import Tap, exit_code
 
 __all__ = ["Tap", "TapOptions", "exit_code"]

@@ -1,18 +1,74 @@
-"""The way from the pumps to the scribe. What passes never waits for it.
+"""The pipe from the pumps to the recorder process, and the frames in it. A pump never waits for the recorder.
 
-As a rule what a pump tells goes straight into a pipe, in one system call of a few microseconds. When the scribe is
-behind and the pipe is full, it waits here in memory, up to a limit, and a thread sends it after. Beyond the limit it is
-not told at all, and the scribe is told how much that was.
+A frame is a header of 13 bytes and the bytes that passed. The header has the kind, the length of those bytes, and the
+time in nanoseconds since 1970.
+
+Usually a pump writes a frame straight into the pipe, in one system call of a few microseconds. When the recorder is
+behind and the pipe is full, frames wait in memory, up to a limit, and a thread sends them. Beyond the limit frames are
+dropped, and a frame of the kind SKIPPED tells the recorder how many bytes it missed.
 """
 
 import fcntl
 import os
 import select
+import struct
 import threading
+import time
 from collections import deque
+from collections.abc import Iterator
 from contextlib import suppress
+from enum import IntEnum
+from typing import NamedTuple
 
-from dragoman.check.tap.frame import Kind, header
+_HEADER = struct.Struct("<BIQ")
+HEADER_BYTES = _HEADER.size
+
+
+class Kind(IntEnum):
+    """What a frame tells."""
+
+    CLIENT = 1
+    """Bytes of the client."""
+    AGENT = 2
+    """Bytes of the agent."""
+    EVENT = 3
+    """What became of the agent's process, in words."""
+    SKIPPED = 4
+    """How many bytes passed before this that the scribe is not told of, in digits."""
+
+
+class Frame(NamedTuple):
+    """One thing that passed."""
+
+    kind: int
+    time_ns: int
+    data: bytes
+
+
+def header(kind: int, length: int) -> bytes:
+    """Return what precedes so many bytes of a kind that pass now."""
+    return _HEADER.pack(kind, length, time.time_ns())
+
+
+class FrameReader:
+    """Cuts what was written back into frames."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """Take the next bytes and give the frames that they complete."""
+        self._held += data
+        start = 0
+        while len(self._held) - start >= HEADER_BYTES:
+            kind, length, time_ns = _HEADER.unpack_from(self._held, start)
+            end = start + HEADER_BYTES + length
+            if end > len(self._held):
+                break
+            yield Frame(kind, time_ns, bytes(memoryview(self._held)[start + HEADER_BYTES : end]))
+            start = end
+        del self._held[:start]
+
 
 PIPE_BYTES = 1024 * 1024
 """The most that an unprivileged user's pipe holds on Linux: a fifth of a second at 20,000 messages a second."""

@@ -1,7 +1,7 @@
-"""A pump: passes bytes from one descriptor to another as they come, and tells of them.
+"""A pump passes bytes from one descriptor to another as they come, and puts a copy into the feed.
 
-Two of these are all that stands between a client and its agent. They block in the kernel, each in a thread of its own,
-and leave the descriptors as they were given: making them non-blocking would do so for whoever else has them. `splice`
+Two pumps are all that stands between a client and its agent. They block in the kernel, each in a thread of its own,
+and leave the flags of the descriptors alone: non-blocking mode would apply to every other holder of them. `splice`
 would spare the copies, but it needs pipes, many clients give sockets, and the copies are not what a message costs: a
 pump passes gigabytes a second.
 """
@@ -11,8 +11,21 @@ import select
 import threading
 from collections.abc import Callable
 
-from dragoman.check.tap.feed import Feed
-from dragoman.check.tap.frame import Kind
+from dragoman.check.tap.feed import Feed, Kind
+
+STDERR = 2
+
+
+def say(text: str) -> None:
+    """Write a line if it can be taken at once: nobody has to read what we say, and nothing may wait for it."""
+    poll = select.poll()
+    poll.register(STDERR, select.POLLOUT)
+    try:
+        if any(events & select.POLLOUT for _, events in poll.poll(0)):
+            os.write(STDERR, f"dragoman tap: {text}\n".encode("utf-8", "backslashreplace"))
+    except OSError:
+        return
+
 
 READ_BYTES = 256 * 1024
 

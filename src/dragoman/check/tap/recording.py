@@ -1,10 +1,16 @@
-"""The recording of a tap: a trajectory, in which what is no message of either side is kept as well."""
+"""The recording of a tap: a trajectory that also keeps lines that are no messages, without secrets.
 
+Environments, headers, the settings of MCP servers and tokens are left out.
+"""
+
+import os
+import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
 
 import msgspec
 
+from dragoman.check.conversation import Side
+from dragoman.proc.environment import without_secrets
 from dragoman.protocol.recorder import (
     EVENT,
     MAX_NOISE_CHARACTERS,
@@ -16,13 +22,75 @@ from dragoman.protocol.recorder import (
     TrajectoryFile,
     text_noise,
 )
+from dragoman.protocol.secrecy import HIDDEN, SUSPECTS, hide_secrets
 from dragoman.wire import Malformed, Oversized, parse
 from dragoman.wire.message import BAD_JSON, is_sound
 from dragoman.wire.surrogates import without_halves
 
-Sender = Literal["client", "agent"]
+SHORTEST_SECRET = 8
+"""A shorter value is a word of any text, and hiding it would only garble that."""
 
-_KEYS: dict[Sender, tuple[bytes, bytes]] = {"client": (SENT, SENT_NOISE), "agent": (RECEIVED, NOISE)}
+_HIDDEN = HIDDEN.encode()
+
+_NAMED = re.compile(
+    rb'("[\w.-]*(?:api[_-]?key|(?<!progress)[_-]?token|secret|passwd|password|passphrase|authorization)"\s*:\s*)'
+    rb'"(?:[^"\\]|\\.)*+"',
+    re.IGNORECASE,
+)
+"""A member whose name says that its value is secret."""
+
+_NAMES = (
+    *(suspect.lower() for suspect in SUSPECTS),
+    *(b'key"', b'token"', b'secret"', b'passwd"', b'password"', b'passphrase"', b'authorization"'),
+)
+
+_SHAPED = re.compile(
+    rb"\b(?:sk-[A-Za-z0-9_-]{16,}|gh[opsu]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}"
+    rb"|AKIA[A-Z0-9]{16}|AIza[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,})"
+    rb"|(?<=Bearer )[\w.~+/-]{8,}=*"
+)
+"""A token that is known by its looks, wherever it is."""
+
+_SHAPES = (b"sk-", b"gh", b"glpat-", b"xox", b"AKIA", b"AIza", b"eyJ", b"Bearer ")
+
+
+class Redaction:
+    """Takes the secrets out of lines."""
+
+    def __init__(self) -> None:
+        secret = os.environ.keys() - without_secrets().keys()
+        values = {os.environ[name] for name in secret if len(os.environ[name]) >= SHORTEST_SECRET}
+        self._known = [value.encode() for value in sorted(values, key=len, reverse=True)]
+
+    def clean(self, line: bytes) -> bytes:
+        """Return a line without what is known to be secret in it, or looks so."""
+        line = hide_secrets(line)
+        for value in self._known:
+            line = line.replace(value, _HIDDEN)
+        line = _SHAPED.sub(_HIDDEN, line)
+        return _NAMED.sub(rb'\1"' + _HIDDEN + b'"', line)
+
+    def clean_all(self, lines: Sequence[bytes]) -> list[bytes]:
+        """Return lines without secrets; most have none, which takes fewer looks to see in all of them at once."""
+        if self._may_have_secrets(b"\n".join(lines)):
+            return [self.clean(line) for line in lines]
+        return keep_all(lines)
+
+    def _may_have_secrets(self, text: bytes) -> bool:
+        lowered = text.lower()
+        return (
+            any(name in lowered for name in _NAMES)
+            or any(shape in text for shape in _SHAPES)
+            or any(value in text for value in self._known)
+        )
+
+
+def keep_all(lines: Sequence[bytes]) -> list[bytes]:
+    """Return lines with all their secrets."""
+    return [line.strip() for line in lines]
+
+
+_KEYS: dict[Side, tuple[bytes, bytes]] = {"client": (SENT, SENT_NOISE), "agent": (RECEIVED, NOISE)}
 
 
 class Recording:
@@ -47,7 +115,7 @@ class Recording:
         """How many records it has."""
         return self._file.count
 
-    def lines(self, sender: Sender, lines: Iterable[bytes | Oversized], time_ns: int) -> None:
+    def lines(self, sender: Side, lines: Iterable[bytes | Oversized], time_ns: int) -> None:
         """Write lines that passed at one time."""
         message, noise = _KEYS[sender]
         sorted_out = [_sort_out(line) for line in lines]
@@ -62,7 +130,7 @@ class Recording:
         """Write what became of the process."""
         self._file.append([(EVENT, msgspec.json.encode(words))], time_ns // 1_000_000)
 
-    def torn(self, sender: Sender, lines: Iterable[bytes | Oversized], time_ns: int) -> None:
+    def torn(self, sender: Side, lines: Iterable[bytes | Oversized], time_ns: int) -> None:
         """Write the beginning of a line that a death has cut short, which is no breach and so no noise."""
         for line in lines:
             [begun] = self._clean_all([_sort_out(line)[1]])

@@ -11,12 +11,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
-from dragoman.check.tap.feed import Feed
-from dragoman.check.tap.frame import Kind
-from dragoman.check.tap.options import TapOptions
-from dragoman.check.tap.pump import Pump, let_go, wait_broken, write
-from dragoman.check.tap.scribe_process import ScribeProcess
-from dragoman.check.tap.voice import say
+from dragoman.check.tap.feed import Feed, Kind
+from dragoman.check.tap.pump import Pump, let_go, say, wait_broken, write
+from dragoman.check.tap.recorder_process import ScribeProcess, TapOptions
 from dragoman.proc import EVERYTHING, STDIN_GRACE_S, Child, Exit, Supervisor
 
 STDIN, STDOUT, STDERR = 0, 1, 2

@@ -1,18 +1,47 @@
-"""A recorded conversation, in whichever of the known formats it is."""
+"""Recorded conversations in any known format: detection, reading, and the report about them."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from dragoman.check.conversation import Conversation
-from dragoman.check.trace.bare import is_bare, read_bare
+from dragoman.check.conversation import Conversation, Side
+from dragoman.check.judge import Judge
+from dragoman.check.judge.message import decode_object
+from dragoman.check.results import Report, conclude, summarize
+from dragoman.check.rule import Role
 from dragoman.check.trace.conductor import is_conductor, read_conductor
-from dragoman.check.trace.directed import is_directed, read_directed
-from dragoman.check.trace.own import read_own
+from dragoman.check.trace.messages import is_bare, is_directed, read_bare, read_directed
 from dragoman.check.trace.source import Source, TraceUnreadable
-from dragoman.protocol.trajectory import is_header
+from dragoman.protocol.trajectory import Kind, TrajectoryUnreadable, is_header, read_records
+
+_SENDERS: dict[Kind, Side] = {
+    "sent": "client",
+    "sent_noise": "client",
+    "received": "agent",
+    "noise": "agent",
+    "event": "agent",
+}
+
+
+def read_own(source: Source) -> Iterator[Conversation]:
+    """Yield the one conversation of the file. Raises TraceUnreadable."""
+    conversation = Conversation(source.path)
+    began = None
+    last = 0
+    try:
+        for record in read_records(source.lines(), source.path):
+            began = record.time if began is None else began
+            line = msgspec.json.encode(record.message) if record.message else record.noise.encode()
+            conversation.add(_SENDERS[record.kind], line, (record.time - began) / 1000, record.event)
+            last = record.seq
+    except TrajectoryUnreadable as error:
+        # The header is line 1, and record 1 is line 2.
+        raise TraceUnreadable(source.path, error.problem, last + 2 if last else 1) from None
+    source.torn = not source.data.endswith(b"\n")
+    yield conversation
+
 
 __all__ = ["FORMATS", "Format", "Trace", "TraceUnreadable", "read_trace"]
 
@@ -66,3 +95,31 @@ def _detect(source: Source) -> Format:
     known = "; ".join(FORMATS.values())
     shown = msgspec.json.encode(sorted(first.value)).decode() if first is not None else "nothing"
     raise source.unreadable(f"no known recording begins like this, with {shown}; known are: {known}", 1)
+
+
+def check_trace(path: str | os.PathLike[str], roles: Sequence[Role] = ("agent", "client")) -> Report:
+    """Judge what was recorded. Raises TraceUnreadable."""
+    judges: list[Judge] = []
+    for conversation in read_trace(path).conversations:
+        judge = Judge(conversation, roles=roles)
+        judge.state.is_from_start = _is_from_start(conversation)
+        for entry in conversation.entries:
+            judge.see(entry)
+        judge.end()
+        judges.append(judge)
+    results = [result for role in roles for result in conclude(judges, role)]
+    return Report(roles[0], results, summarize(results))
+
+
+def _is_from_start(conversation: Conversation) -> bool:
+    """Tell whether nothing can have come before: the client first asks for `initialize`, and has asked nothing else."""
+    for entry in conversation.entries:
+        fields = decode_object(entry.line)
+        if fields is None:
+            continue
+        is_answer = "method" not in fields
+        if entry.sender == "client" and not is_answer:
+            return fields["method"] == "initialize"
+        if entry.sender == "agent" and is_answer:
+            return False
+    return False

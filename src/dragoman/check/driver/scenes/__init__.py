@@ -2,15 +2,15 @@
 
 from collections.abc import Awaitable, Callable
 
-from dragoman.check.driver.scenes import contents, faults, greeting, lines, loads, servers, sessions, turns
+from dragoman.check.driver.scenes import connection, servers, sessions, turns
 from dragoman.check.driver.stage import Stage
 
 Scene = Callable[[Stage], Awaitable[None]]
 
-FIRST: Scene = greeting.greet
+FIRST: Scene = connection.greet
 """Played by itself: without an agent that answers, there is nothing more to try."""
 
-ANY_VERSION: Scene = greeting.unknown_version
+ANY_VERSION: Scene = connection.unknown_version
 """All that there is to try on an agent that speaks another version than ours."""
 
 CONVERSATION: Scene = turns.converse
@@ -18,7 +18,7 @@ CONVERSATION: Scene = turns.converse
 
 SCENES: tuple[tuple[Scene, ...], ...] = (
     (CONVERSATION, turns.cancel_request, turns.two_prompts),
-    (loads.come_back,),
+    (sessions.come_back,),
     (servers.give_server,),
     (
         sessions.bad_parameters,
@@ -26,16 +26,16 @@ SCENES: tuple[tuple[Scene, ...], ...] = (
         sessions.unknown_sessions,
         sessions.unadvertised,
         sessions.lists,
-        contents.contents,
+        turns.contents,
         servers.give_http_server,
-        faults.close_input,
+        connection.close_input,
     ),
     (turns.reject, turns.close),
     (turns.cancel, turns.two_sessions, turns.cancel_permission),
     (turns.bare_client,),
-    (lines.strange_lines, lines.long_line, faults.close_in_mid_line),
-    (greeting.unknown_version,),
-    (greeting.misshapen,),
-    (greeting.log_in,),
+    (connection.strange_lines, connection.long_line, connection.close_in_mid_line),
+    (connection.unknown_version,),
+    (connection.bad_hello,),
+    (connection.log_in,),
 )
 """Those of a row are played one after the other, with one agent where nothing goes wrong; the longest rows first."""

@@ -1,18 +1,71 @@
-"""MCP servers given to a session."""
+"""Scenes about MCP servers given to a session, and a small MCP server over HTTP, which answers each POST with JSON."""
 
 import asyncio
 import os
 import sys
 import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from dragoman.check.driver import mcp_server
-from dragoman.check.driver.desk import Object
-from dragoman.check.driver.http_server import http_server
-from dragoman.check.driver.link import ORPHAN_S, Link
-from dragoman.check.driver.scenes.sessions import tidy
-from dragoman.check.driver.scenes.turns import prompt
+from dragoman.check.driver.client_services import Object
+from dragoman.check.driver.connection import ORPHAN_S, Link
+from dragoman.check.driver.mcp_server import answer
 from dragoman.check.driver.stage import Stage
+
+HOST = "127.0.0.1"
+MAX_BODY_BYTES = 1_000_000
+
+
+@asynccontextmanager
+async def http_server() -> AsyncGenerator[str]:
+    """Serve until left, at the address returned."""
+    server = await asyncio.start_server(_serve, HOST, 0)
+    try:
+        yield f"http://{HOST}:{server.sockets[0].getsockname()[1]}/mcp"
+    finally:
+        server.close()
+
+
+async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        body = await reader.readexactly(min(_length(head), MAX_BODY_BYTES))
+        writer.write(_respond(head, body))
+        await writer.drain()
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+        pass  # it went away, or was no client of HTTP: the judge sees what it says to us
+    finally:
+        writer.close()
+
+
+def _length(head: str) -> int:
+    for line in head.split("\r\n")[1:]:
+        name, _, value = line.partition(":")
+        if name.lower() == "content-length" and value.strip().isdigit():
+            return int(value)
+    return 0
+
+
+def _respond(head: str, body: bytes) -> bytes:
+    if not head.startswith("POST "):
+        return _response("405 Method Not Allowed")
+    try:
+        message = msgspec.json.decode(body, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return _response("400 Bad Request")
+    reply = answer(message)
+    return _response("202 Accepted") if reply is None else _response("200 OK", msgspec.json.encode(reply))
+
+
+def _response(status: str, body: bytes = b"") -> bytes:
+    headers = ("Content-Type: application/json", f"Content-Length: {len(body)}", "Connection: close")
+    return "\r\n".join([f"HTTP/1.1 {status}", *headers, "", ""]).encode() + body
+
 
 CONNECT_S = 3.0
 """For a server to be started: an interpreter on a busy machine takes one."""
@@ -41,7 +94,7 @@ async def give_server(stage: Stage) -> None:
         started = await _started(marks, 1, connect_s / 3)
         if not started and stage.options.prompt:
             # Some start them with the first prompt.
-            await link.finish(prompt(link, session_id, stage.options.turns[0].prompt), stage.options.turn_timeout_s)
+            await link.finish(link.prompt(session_id, stage.options.turns[0].prompt), stage.options.turn_timeout_s)
             started = await _started(marks, 1, connect_s)
         if not started:
             if stage.options.prompt:
@@ -61,7 +114,7 @@ async def give_http_server(stage: Stage) -> None:
         server: Object = {"type": "http", "name": "check", "url": url, "headers": []}
         session_id = await stage.new_session(link, "served-over-http", [server])
         if session_id is not None:
-            await tidy(stage, link, session_id)
+            await stage.tidy(link, session_id)
 
 
 async def _open_another(stage: Stage, link: Link, marks: Path, start_s: float) -> None:
@@ -69,7 +122,7 @@ async def _open_another(stage: Stage, link: Link, marks: Path, start_s: float) -
     before = len(_pids(marks))
     other = await stage.new_session(link, "not-served")
     if other is not None and stage.options.prompt:
-        await link.finish(prompt(link, other, stage.options.turns[0].prompt), stage.options.turn_timeout_s)
+        await link.finish(link.prompt(other, stage.options.turns[0].prompt), stage.options.turn_timeout_s)
     leaked = await _started(marks, before + 1, min(2 * start_s, CONNECT_S))
     link.note_event("mcp leaked check" if leaked else "mcp alone check")
 

@@ -1,31 +1,20 @@
-"""Prompts: answered, cancelled, refused a permission, and crossing each other."""
+"""Scenes about prompts: answered, cancelled, denied a permission, crossing each other, and with more than text."""
 
+import base64
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
-from dragoman.check.driver.link import Call, Gone, Link
-from dragoman.check.driver.scenes.sessions import tidy
-from dragoman.check.driver.script import Turn
+from dragoman.check.driver.client_services import Object
+from dragoman.check.driver.connection import LATE_S, Call, Gone, Link, Reply
+from dragoman.check.driver.options import Turn
 from dragoman.check.driver.stage import Stage
 from dragoman.check.judge import INVENTED
-from dragoman.check.judge.field import part
+from dragoman.check.judge.message import part
 from dragoman.check.judge.opening import CONTENT
-
-LATE_S = 0.2
-"""How long we listen for what comes after an answer, where nothing should."""
 
 BEGIN_S = 10.0
 """For a turn to show that it is under way."""
-
-
-def prompt(link: Link, session_id: str, text: str) -> Call:
-    """Send a prompt."""
-    return link.begin("session/prompt", {"sessionId": session_id, "prompt": [{"type": "text", "text": text}]})
-
-
-async def listen(link: Link) -> None:
-    """Hear what comes late."""
-    await link.until(lambda: False, LATE_S)
 
 
 @asynccontextmanager
@@ -38,7 +27,7 @@ async def _session(
         if session_id is None:
             raise Gone
         yield link, session_id
-        await tidy(stage, link, session_id)
+        await stage.tidy(link, session_id)
 
 
 async def converse(stage: Stage) -> None:
@@ -61,13 +50,13 @@ async def _converse(stage: Stage) -> None:
 
 async def _play(stage: Stage, link: Link, session_id: str, turn: Turn) -> None:
     link.desk.permission = "hold" if turn.cancel == "permission" else turn.permission
-    call = prompt(link, session_id, turn.prompt)
+    call = link.prompt(session_id, turn.prompt)
     if turn.cancel == "update":
         await _cancel_when_under_way(link, session_id, call)
     elif turn.cancel == "permission":
         await _cancel_at_permission(link, session_id, call)
     await link.finish(call, stage.options.turn_timeout_s)
-    await listen(link)
+    await link.listen()
 
 
 async def _cancel_when_under_way(link: Link, session_id: str, call: Call) -> None:
@@ -138,14 +127,14 @@ async def cancel_request(stage: Stage) -> None:
         return
     async with _session(stage, "cancelled by its id") as (link, session_id):
         link.desk.permission = "hold"
-        call = prompt(link, session_id, await _permission_prompt(stage))
+        call = link.prompt(session_id, await _permission_prompt(stage))
         request_id = link.last_id
         await _under_way(link, call)
         link.notify("$/cancel_request", {"requestId": request_id})
         link.desk.settle(link)
         link.desk.permission = "reject"  # it may not heed the cancel, and ask only now
         await link.finish(call, stage.options.turn_timeout_s)
-        await listen(link)
+        await link.listen()
 
 
 async def close(stage: Stage) -> None:
@@ -155,15 +144,15 @@ async def close(stage: Stage) -> None:
     async with _session(stage, "closed while it works") as (link, session_id):
         text = await _permission_prompt(stage)
         link.desk.permission = "hold"
-        call = prompt(link, session_id, text)
+        call = link.prompt(session_id, text)
         await _under_way(link, call)
         closing = link.begin("session/close", {"sessionId": session_id})
         link.desk.settle(link)
         link.desk.permission = "reject"
         await link.finish(closing, stage.options.turn_timeout_s)
         await link.finish(call, stage.options.turn_timeout_s)
-        await listen(link)
-        await link.finish(prompt(link, session_id, text), stage.options.turn_timeout_s)
+        await link.listen()
+        await link.finish(link.prompt(session_id, text), stage.options.turn_timeout_s)
 
 
 async def two_prompts(stage: Stage) -> None:
@@ -173,9 +162,9 @@ async def two_prompts(stage: Stage) -> None:
     async with _session(stage, "two prompts at once") as (link, session_id):
         text = await _permission_prompt(stage)
         link.desk.permission = "hold"
-        first = prompt(link, session_id, text)
+        first = link.prompt(session_id, text)
         await _under_way(link, first)
-        second = prompt(link, session_id, text)
+        second = link.prompt(session_id, text)
         # The second may be refused, may wait for its turn, or may be taken into the first: it only has to be answered.
         await link.until(second.done, LATE_S)
         await _cancel(link, session_id)
@@ -194,12 +183,12 @@ async def two_sessions(stage: Stage) -> None:
             return
         text = await _permission_prompt(stage)
         link.desk.permission = "reject"
-        calls = [prompt(link, one, text), prompt(link, other, text)]
+        calls = [link.prompt(one, text), link.prompt(other, text)]
         link.notify("session/cancel", {"sessionId": one})
         for call in calls:
             await link.finish(call, stage.options.turn_timeout_s)
         for session_id in (one, other):
-            await tidy(stage, link, session_id)
+            await stage.tidy(link, session_id)
 
 
 async def bare_client(stage: Stage) -> None:
@@ -210,3 +199,53 @@ async def bare_client(stage: Stage) -> None:
     nothing = frozenset({"fs", "terminal", "elicitation"})
     async with _session(stage, "a client that offers nothing", without=nothing) as (link, session_id):
         await _play(stage, link, session_id, Turn(text))
+
+
+PIXEL = (
+    b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
+    b"\x00\x00\x00\x0bIDATx\xdac\xf8\x0f\x04\x00\t\xfb\x03\xfdh\xfa\x1c\xcc\x00\x00\x00\x00IEND\xaeB`\x82"
+)
+"""A picture of one pixel."""
+SILENCE = (
+    b"RIFF&\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00"
+    b"data\x02\x00\x00\x00\x00\x00"
+)
+"""A sound of one sample."""
+
+
+async def contents(stage: Stage) -> None:
+    """Prompt with a link and whatever the agent says that it takes: all at once, and if that fails, one by one."""
+    if not stage.options.prompt:
+        return
+    async with stage.joined("more than text") as link:
+        session_id = await stage.new_session(link, "contents")
+        if session_id is None:
+            return
+        blocks = _blocks(stage, stage.directory("contents") / "notes.txt")
+        reply = await _prompt(stage, link, session_id, blocks)
+        if reply is not None and not reply.ok and len(blocks) > 1:
+            for block in blocks:
+                await _prompt(stage, link, session_id, [block])
+        await stage.tidy(link, session_id)
+
+
+async def _prompt(stage: Stage, link: Link, session_id: str, blocks: list[Object]) -> Reply | None:
+    text: Object = {"type": "text", "text": stage.options.turns[0].prompt}
+    params: Object = {"sessionId": session_id, "prompt": [text, *blocks]}
+    return await link.request("session/prompt", params, stage.options.turn_timeout_s)
+
+
+def _blocks(stage: Stage, path: Path) -> list[Object]:
+    """Return a link, which every agent takes, and one of each kind that is advertised."""
+    name = {"uri": path.as_uri(), "mimeType": "text/plain"}
+    guarded: dict[str, Object] = {
+        "image": {"type": "image", "data": _encode(PIXEL), "mimeType": "image/png"},
+        "audio": {"type": "audio", "data": _encode(SILENCE), "mimeType": "audio/wav"},
+        "embeddedContext": {"type": "resource", "resource": {**name, "text": path.read_text()}},
+    }
+    advertised = [block for kind, block in guarded.items() if stage.offers(f"promptCapabilities.{kind}")]
+    return [{"type": "resource_link", "name": path.name, **name}, *advertised]
+
+
+def _encode(data: bytes) -> str:
+    return base64.b64encode(data).decode()

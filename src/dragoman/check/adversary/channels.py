@@ -1,0 +1,120 @@
+"""The channels of an adversary: our stdio, or a WebSocket; every line is recorded for the checker.
+
+The adversary on stdio is a process of the client. The checker runs in another process and reads the recording.
+"""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+from websockets.asyncio.server import ServerConnection
+
+from dragoman.check.adversary.player import Part, Player
+from dragoman.check.conversation import MAX_BYTES, Conversation, Flooded, Side
+from dragoman.check.inbox import Inbox
+from dragoman.wire.stdio import StdioTransport, take_stdio
+from dragoman.wire.websocket import WebSocketTransport
+
+DEAD_STATUS = 3
+
+
+class Line(msgspec.Struct, array_like=True):
+    """A line or an event, and when it came, in seconds since the agent was started."""
+
+    at_s: float
+    sender: Side
+    line: str = ""
+    """Each byte as the letter of its number, for it may be anything."""
+    event: str = ""
+
+
+class Record:
+    """A file that every line goes into at once, for the process may be ended at any moment."""
+
+    def __init__(self, path: Path) -> None:
+        self._name = path.stem
+        self._bytes = 0
+        self._file: BinaryIO = path.open("xb", buffering=0)
+        self._start_s = time.monotonic()
+
+    def add(self, sender: Side, line: bytes = b"", event: str = "") -> None:
+        """Write down what came next. Raises Flooded."""
+        written = msgspec.json.encode(Line(time.monotonic() - self._start_s, sender, line.decode("latin-1"), event))
+        self._file.write(written + b"\n")
+        self._bytes += len(written)
+        if self._bytes > MAX_BYTES:
+            raise Flooded(self._name)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
+def read_record(path: Path) -> Conversation:
+    """Read what was written so far; a last line that is not whole is left out. Raises Flooded."""
+    if path.stat().st_size > MAX_BYTES:
+        raise Flooded(path.stem)
+    conversation = Conversation(path.stem)
+    for written in path.read_bytes().split(b"\n")[:-1]:
+        line = msgspec.json.decode(written, type=Line)
+        conversation.add(line.sender, line.line.encode("latin-1"), line.at_s, line.event)
+    return conversation
+
+
+class WebSocketChannel:
+    """A WebSocket, with everything written down."""
+
+    def __init__(self, connection: ServerConnection, record: Record) -> None:
+        self._connection = connection
+        self._record = record
+        self.transport = WebSocketTransport(connection)
+        self.inbox = Inbox(self.transport)
+        self.read = self.inbox.read
+
+    def send(self, data: bytes) -> None:
+        self.transport.write(data)
+
+    def note(self, sender: Side, line: bytes = b"", event: str = "") -> None:
+        self._record.add(sender, line, event)
+
+    async def die(self) -> None:
+        self._connection.transport.abort()
+
+
+class StdioChannel:
+    """Our stdio, with everything written down."""
+
+    def __init__(self, transport: StdioTransport, record: Record) -> None:
+        self._transport = transport
+        self._record = record
+        self.inbox = Inbox(transport)
+        self.read = self.inbox.read
+
+    def send(self, data: bytes) -> None:
+        self._transport.write(data)
+
+    def note(self, sender: Side, line: bytes = b"", event: str = "") -> None:
+        self._record.add(sender, line, event)
+
+    async def die(self) -> None:
+        await self._transport.close()
+        os._exit(DEAD_STATUS)
+
+
+async def serve(part: Part, record_path: Path, answer_timeout_s: float) -> None:
+    """Play a part with whoever started us."""
+    record = Record(record_path)
+    transport = StdioTransport(*take_stdio())
+    channel = StdioChannel(transport, record)
+    channel.note("agent", event="started")
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            transport.start(channel.inbox, tasks)
+            await Player(channel, part, answer_timeout_s).play()
+            channel.note("agent", event="stdin closed")
+            await transport.close()
+    finally:
+        record.close()

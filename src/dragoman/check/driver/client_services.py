@@ -1,0 +1,156 @@
+"""Our answers to the requests of an agent: permissions, files, terminals and elicitations."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, Protocol, cast
+
+from dragoman.errors import ErrorCode
+from dragoman.protocol.permission_options import find_default
+
+PermissionAnswer = Literal["allow", "reject", "hold"]
+Object = dict[str, Any]
+
+OUTPUT = "checked\n"
+PERSON_S = 0.05
+"""What a person takes at the least to decide about an address; meanwhile the question is open."""
+_EXIT = {"exitCode": 0, "signal": None}
+
+
+class Refused(Exception):
+    """The answer is an error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        self.code = code
+        self.message = message
+        super().__init__(message)
+
+
+class Sender(Protocol):
+    """Whom the answers are given to."""
+
+    def answer(self, request_id: Any, result: Any) -> None:
+        """Answer a request."""
+        ...
+
+    def refuse(self, request_id: Any, code: int, message: str) -> None:
+        """Answer a request with an error."""
+        ...
+
+
+class Desk:
+    """Answers an agent's requests: permissions as told, files below `root`, and commands that are never run."""
+
+    def __init__(self, root: Path, without: frozenset[str] = frozenset()) -> None:
+        self.permission: PermissionAnswer = "allow"
+        self.asked = 0
+        """Permission requests that came."""
+        self.held: list[Any] = []
+        """Ids of those that wait for their answer."""
+        self.changed = asyncio.Event()
+        self._root = root
+        self._without = without
+        self._terminals = 0
+        self._handlers: dict[str, tuple[str, Callable[[Object], Object]]] = {
+            "fs/read_text_file": ("fs", self._read),
+            "fs/write_text_file": ("fs", self._write),
+            "terminal/create": ("terminal", self._create_terminal),
+            "terminal/output": ("terminal", _always({"output": OUTPUT, "truncated": False, "exitStatus": _EXIT})),
+            "terminal/wait_for_exit": ("terminal", _always(_EXIT)),
+            "terminal/kill": ("terminal", _always({})),
+            "terminal/release": ("terminal", _always({})),
+            "elicitation/create": ("elicitation", _always({"action": "decline"})),
+        }
+
+    @property
+    def capabilities(self) -> Object:
+        """Return what we offer in `initialize`, with a capability that nobody knows."""
+        offered: Object = {
+            "fs": {"readTextFile": "fs" not in self._without, "writeTextFile": "fs" not in self._without},
+            "terminal": "terminal" not in self._without,
+            "_meta": {"dragoman.check": {"unknown": True}},
+        }
+        if "elicitation" not in self._without:
+            offered["elicitation"] = {"form": {}, "url": {}}
+        return offered
+
+    def take(self, sender: Sender, request_id: Any, method: str, params: Any) -> None:
+        """Answer a request, or keep it until `settle`."""
+        try:
+            if method == "session/request_permission":
+                self._take_permission(sender, request_id, params)
+                return
+            answer = self._find(method)(_object(params))
+            if method == "elicitation/create" and _object(params).get("mode") == "url":
+                asyncio.get_running_loop().call_later(PERSON_S, sender.answer, request_id, answer)
+            else:
+                sender.answer(request_id, answer)
+        except Refused as refused:
+            sender.refuse(request_id, refused.code, refused.message)
+        except (OSError, ValueError, TypeError) as error:
+            sender.refuse(request_id, ErrorCode.INVALID_PARAMS, f"this cannot be done: {error}")
+
+    def settle(self, sender: Sender) -> None:
+        """Answer all permission requests that wait, as a client does that has cancelled the turn."""
+        for request_id in self.held:
+            sender.answer(request_id, {"outcome": {"outcome": "cancelled"}})
+        self.held.clear()
+
+    def _find(self, method: str) -> Callable[[Object], Object]:
+        capability, handle = self._handlers.get(method, (method, None))
+        if handle is None or capability in self._without:
+            raise Refused(ErrorCode.METHOD_NOT_FOUND, f"{method} is not offered")
+        return handle
+
+    def _take_permission(self, sender: Sender, request_id: Any, params: Any) -> None:
+        self.asked += 1
+        self.changed.set()
+        if self.permission == "hold":
+            self.held.append(request_id)
+            return
+        options = [_object(each) for each in _list(_object(params).get("options"))]
+        kinds = [str(each.get("kind", "")) for each in options]
+        position = find_default(kinds, self.permission)
+        if position is None:  # an "always" would outlive the check
+            position = find_default(kinds, "reject")
+        if position is None:
+            raise Refused(ErrorCode.INVALID_PARAMS, f"there is no option to {self.permission} it once with")
+        sender.answer(request_id, {"outcome": {"outcome": "selected", "optionId": options[position].get("optionId")}})
+
+    def _path(self, params: Object) -> Path:
+        path = Path(str(params.get("path", "")))
+        if not path.is_absolute() or not path.resolve().is_relative_to(self._root):
+            raise Refused(ErrorCode.INVALID_PARAMS, f"{path} is not an absolute path below the session's directory")
+        return path
+
+    def _read(self, params: Object) -> Object:
+        path = self._path(params)
+        if not path.is_file():
+            raise Refused(ErrorCode.RESOURCE_NOT_FOUND, f"there is no file {path}")
+        lines = path.read_text(errors="replace").splitlines(keepends=True)
+        first = max(int(params.get("line") or 1), 1) - 1
+        limit = params.get("limit")
+        return {"content": "".join(lines[first : None if limit is None else first + int(limit)])}
+
+    def _write(self, params: Object) -> Object:
+        path = self._path(params)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(str(params.get("content", "")))
+        return {}
+
+    def _create_terminal(self, params: Object) -> Object:
+        del params
+        self._terminals += 1
+        return {"terminalId": f"check-terminal-{self._terminals}"}
+
+
+def _always(answer: Object) -> Callable[[Object], Object]:
+    return lambda _: answer
+
+
+def _object(value: Any) -> Object:
+    return cast("Object", value) if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []

@@ -1,0 +1,226 @@
+"""One conversation with the agent under check: every line of both sides is evidence."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
+
+from dragoman.check.conversation import MAX_BYTES, Flooded, Side
+from dragoman.check.driver.client_services import Desk, Object
+from dragoman.check.driver.transport import Way
+from dragoman.check.judge import Judge
+from dragoman.check.judge.message import decode_object
+from dragoman.check.rules import RULES
+
+DEATH_S = 1.0
+"""Between the end of an agent's stdout and the end of its process, if that is what it means."""
+
+LATE_S = 0.2
+"""The time to listen for messages after an answer, where none should come."""
+
+ORPHAN_S = 1.0
+"""For a child of the agent to notice that it has gone."""
+
+
+class Gone(Exception):
+    """The agent is no longer there; what it did before is judged."""
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """An answer: a result, or an error."""
+
+    result: Any = None
+    error: Any = None
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether it is a result."""
+        return self.error is None
+
+    @property
+    def fields(self) -> Object:
+        """Return the result, empty when it is no object."""
+        return cast("Object", self.result) if isinstance(self.result, dict) else {}
+
+    @property
+    def code(self) -> int | None:
+        """Return the code of the error."""
+        code = cast("Object", self.error).get("code") if isinstance(self.error, dict) else None
+        return code if isinstance(code, int) else None
+
+
+Call = asyncio.Future[Reply]
+
+
+class Link:
+    """Speaks as the client and writes down both sides, for the judge."""
+
+    def __init__(self, way: Way, judge: Judge, desk: Desk, tasks: asyncio.TaskGroup) -> None:
+        self.way = way
+        self.desk = desk
+        self.judge = judge
+        self.updates: list[Object] = []
+        self.ended = False
+        self._calls: dict[Any, Call] = {}
+        self.last_id = 0
+        """The id of the request that was sent last, unless it was given one."""
+        self._heard_bytes = 0
+        self._has_waited = False
+        self._start_s = time.monotonic()
+        self._news = asyncio.Event()
+        self._reader = tasks.create_task(self._read())
+
+    @property
+    def is_well(self) -> bool:
+        """Tell whether the agent is there, has kept us waiting for nothing, and has broken no rule so far."""
+        has_broken = any(RULES[each.rule].role == "agent" for each in self.judge.findings)
+        return not (self.ended or self._has_waited or self.desk.held or has_broken)
+
+    def join(self, name: str) -> None:
+        """Begin another scene."""
+        self.judge.conversation.name = name
+        self.updates.clear()
+        self.desk.permission = "allow"
+
+    # ── sending ─────────────────────────────────────────────────────────────────────────────────
+
+    def send(self, line: bytes) -> None:
+        """Send a line as it is."""
+        self._note("client", line)
+        self.way.send(line + b"\n")
+
+    def send_part(self, part: bytes) -> None:
+        """Send the beginning of a line that is never finished."""
+        self._note("client", part)
+        self.way.send(part)
+
+    def notify(self, method: str, params: Any) -> None:
+        """Send a notification."""
+        self.send(msgspec.json.encode({"jsonrpc": "2.0", "method": method, "params": params}))
+
+    def begin(self, method: str, params: Any, request_id: int | str | None = None) -> Call:
+        """Send a request; await its answer with `finish`."""
+        if request_id is None:
+            self.last_id += 1
+            request_id = self.last_id
+        call: Call = asyncio.get_running_loop().create_future()
+        self._calls[request_id] = call
+        self.send(msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}))
+        return call
+
+    def prompt(self, session_id: str, text: str) -> Call:
+        """Send a prompt; await its answer with `finish`."""
+        return self.begin("session/prompt", {"sessionId": session_id, "prompt": [{"type": "text", "text": text}]})
+
+    async def finish(self, call: Call, timeout_s: float) -> Reply | None:
+        """Wait for an answer; None when none came in time, which is noted. Raises Gone."""
+        waiting = asyncio.ensure_future(asyncio.wait({call, self._reader}, return_when=asyncio.FIRST_COMPLETED))
+        try:
+            await asyncio.wait_for(waiting, timeout_s)
+        except TimeoutError:
+            self.note_event(f"waited {timeout_s:g}")
+            return None
+        if call.done():
+            return call.result()
+        if self.way.has_process:
+            await self.see_end(DEATH_S)
+        raise Gone
+
+    async def request(
+        self, method: str, params: Any, timeout_s: float, request_id: int | str | None = None
+    ) -> Reply | None:
+        """Send a request and wait for its answer."""
+        return await self.finish(self.begin(method, params, request_id), timeout_s)
+
+    def answer(self, request_id: Any, result: Any) -> None:
+        """Answer a request of the agent."""
+        self.send(msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "result": result}))
+
+    def refuse(self, request_id: Any, code: int, message: str) -> None:
+        """Answer a request of the agent with an error."""
+        error = {"code": code, "message": message}
+        self.send(msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error}))
+
+    # ── what came ───────────────────────────────────────────────────────────────────────────────
+
+    async def until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
+        """Wait until something holds, looking again whenever a line came; False when it does not in time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not condition() and not self.ended:
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            pass
+        return condition()
+
+    async def listen(self) -> None:
+        """Wait a moment for late messages."""
+        await self.until(lambda: False, LATE_S)
+
+    def stop(self) -> None:
+        """Read no more."""
+        self._reader.cancel()
+
+    def note_event(self, event: str) -> None:
+        """Write down what happened to the agent."""
+        self._has_waited = self._has_waited or event.startswith("waited")
+        self._note("agent", event=event)
+
+    async def see_end(self, timeout_s: float) -> bool:
+        """Wait for the end of the agent's process and write it down; False when it goes on."""
+        event = await self.way.exited(timeout_s)
+        self.note_event(event or f"waited {timeout_s:g}")
+        return event is not None
+
+    async def leave(self, timeout_s: float) -> bool:
+        """Close the agent's stdin and see that it ends; False when it has to be killed, which is noted."""
+        self.note_event("stdin closed")
+        self.way.close_input()
+        has_ended = await self.see_end(timeout_s)
+        if not has_ended:
+            self.note_event("killed")
+        return has_ended
+
+    async def see_orphans(self, others: int = 0) -> None:
+        """Write down how many processes the agent has left behind, with others that are known to be its own."""
+        left = await self.way.orphans(0.0 if others else ORPHAN_S)
+        self.note_event(f"orphans {max(others, left)}")
+
+    def _note(self, sender: Side, line: bytes = b"", event: str = "") -> None:
+        at_s = time.monotonic() - self._start_s
+        self.judge.see(self.judge.conversation.add(sender, line, at_s, event))
+
+    async def _read(self) -> None:
+        while (line := await self.way.read()) is not None:
+            self._keep(len(line) + 1)
+            self._note("agent", line or b"\n")
+            self._dispatch(line)
+            self._news.set()
+        self.ended = True
+        self._news.set()
+
+    def _keep(self, count: int) -> None:
+        self._heard_bytes += count
+        if self._heard_bytes > MAX_BYTES:
+            raise Flooded(self.judge.conversation.name)
+
+    def _dispatch(self, line: bytes) -> None:
+        fields = decode_object(line)
+        if fields is None:
+            return
+        method = fields.get("method")
+        if not isinstance(method, str):
+            self._take_reply(fields)
+        elif "id" in fields:
+            self.desk.take(self, fields["id"], method, fields.get("params"))
+        elif method == "session/update" and isinstance(fields.get("params"), dict):
+            self.updates.append(fields["params"])
+
+    def _take_reply(self, fields: Object) -> None:
+        request_id = fields.get("id")
+        call = self._calls.pop(request_id, None) if isinstance(request_id, int | str) else None
+        if call is not None and not call.done():
+            call.set_result(Reply(fields.get("result"), fields.get("error")))

@@ -1,0 +1,192 @@
+"""Lines to the agent and back: over the pipes of a process that we start, or over a connection to an address."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+
+from dragoman.check.inbox import Inbox
+from dragoman.proc import Child
+from dragoman.wire.framing import MAX_LINE_BYTES
+from dragoman.wire.transport import Transport
+
+LOOK_S = 0.02
+PROCESSES = Path("/proc")
+STATE, GROUP = 0, 2
+"""Fields of /proc/PID/stat, behind the name of the program."""
+
+DEAD = ("Z", "X")
+"""States of a process that has ended, and whose parent has not asked how: in a container, nobody may ever ask."""
+
+
+async def left_behind(group: int, timeout_s: float) -> int:
+    """Count the members of a group, once all are gone or the time is over."""
+    until = time.monotonic() + timeout_s
+    while (count := _count(group)) and time.monotonic() < until:  # noqa: ASYNC110 -- processes tell nobody that they end
+        await asyncio.sleep(LOOK_S)
+    return count
+
+
+def _count(group: int) -> int:
+    """Count the members that run; where the system has no list of processes, all of them are one."""
+    if not _has_members(group):
+        return 0
+    if not PROCESSES.is_dir():
+        return 1
+    members = [fields for fields in map(_fields, PROCESSES.glob("[0-9]*/stat")) if fields[GROUP:][:1] == [str(group)]]
+    return sum(fields[STATE] not in DEAD for fields in members)
+
+
+def _has_members(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _fields(path: Path) -> list[str]:
+    try:
+        return path.read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:  # it has ended meanwhile
+        return []
+
+
+class Way(Protocol):
+    """Carries lines; what they say is not its business."""
+
+    has_process: bool
+    """Whether the agent is a process of ours, whose end can be seen."""
+
+    def send(self, data: bytes) -> None:
+        """Send bytes as they are."""
+        ...
+
+    async def read(self) -> bytes | None:
+        """Wait for the next line, without its end; None when there will be no more."""
+        ...
+
+    def close_input(self) -> None:
+        """Let the agent read to the end."""
+        ...
+
+    async def exited(self, timeout_s: float) -> str | None:
+        """Wait for the end of its process and say which: `exited 0`; None while it runs, or where there is none."""
+        ...
+
+    async def orphans(self, timeout_s: float) -> int:
+        """Count those of the process group that are still there so long after the end of its process."""
+        ...
+
+
+class _Brake(asyncio.BaseProtocol):
+    """Is on while the agent does not read what we say: until it does, it is not heard."""
+
+    def __init__(self) -> None:
+        self.released = asyncio.Event()
+        self.released.set()
+
+    def pause_writing(self) -> None:
+        self.released.clear()
+
+    def resume_writing(self) -> None:
+        self.released.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self.released.set()
+
+
+class PipeWay:
+    """The pipes of a child."""
+
+    has_process = True
+
+    def __init__(self, child: Child) -> None:
+        self.child = child
+
+    async def open(self) -> None:
+        """Take the pipes over."""
+        read_fd, write_fd = self.child.take_stdio()
+        loop = asyncio.get_running_loop()
+        self._lines = asyncio.StreamReader(limit=MAX_LINE_BYTES)
+        self._input, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(self._lines), os.fdopen(read_fd, "rb", 0)
+        )
+        self._output, self._brake = await loop.connect_write_pipe(_Brake, os.fdopen(write_fd, "wb", 0))
+
+    def send(self, data: bytes) -> None:
+        if not self._output.is_closing():
+            self._output.write(data)
+
+    async def read(self) -> bytes | None:
+        await self._brake.released.wait()
+        try:
+            line = await self._lines.readline()
+        except ValueError:
+            return None
+        return line.removesuffix(b"\n") if line else None
+
+    def close_input(self) -> None:
+        self._output.close()
+
+    async def exited(self, timeout_s: float) -> str | None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                ended = await self.child.wait()
+                return f"exited {ended.code if ended.signal is None else -ended.signal}"
+        return None
+
+    async def orphans(self, timeout_s: float) -> int:
+        return await left_behind(self.child.pid, timeout_s)
+
+    async def close(self) -> None:
+        """Let go of the pipes and end the process, with all that it has started."""
+        self._input.close()
+        self._output.close()  # what is unsent goes when the process does
+        await self.child.stop(grace_s=0.5)
+
+
+class UrlWay:
+    """A transport, read line by line."""
+
+    has_process = False
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.inbox = Inbox(transport)
+        self.read = self.inbox.read
+
+    def send(self, data: bytes) -> None:
+        self._transport.write(data)
+
+    def close_input(self) -> None:
+        """Do nothing: a connection has one end, and it is ours to close."""
+
+    async def exited(self, timeout_s: float) -> str | None:
+        del timeout_s
+        return None
+
+    async def orphans(self, timeout_s: float) -> int:
+        del timeout_s
+        return 0
+
+
+@asynccontextmanager
+async def open_url(url: str, token: str | None) -> AsyncGenerator[UrlWay]:
+    """Connect to the agent at an address; raises AddressFailed."""
+    from dragoman.wire.url import open_url as open_transport
+
+    transport = await open_transport(url, token=token)
+    way = UrlWay(transport)
+    async with asyncio.TaskGroup() as tasks:
+        transport.start(way.inbox, tasks)
+        try:
+            yield way
+        finally:
+            await transport.close()

@@ -1,0 +1,124 @@
+"""A report with the name of its subject, and text of the subject made safe to show: an agent may say anything."""
+
+import json
+from typing import Any, cast
+
+import msgspec
+
+from dragoman.check.results import Evidence, Report, Result, Verdict
+from dragoman.check.rule import Level
+from dragoman.wire.message import BAD_JSON
+
+ORDER: tuple[Verdict, ...] = ("error", "fail", "warn", "not_exercised", "pass")
+"""The verdicts, the gravest first."""
+
+LEVELS: tuple[Level, ...] = ("must", "should", "disputed")
+
+WORDS: dict[Verdict, str] = {
+    "error": "error",
+    "fail": "fail",
+    "warn": "warn",
+    "not_exercised": "not exercised",
+    "pass": "pass",
+}
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """A report, the name of what was judged, and the failures of it that are known already."""
+
+    name: str
+    report: Report
+    known: frozenset[str] = frozenset()
+
+    @property
+    def ordered(self) -> list[Result]:
+        """The results, the gravest first, what is known already after what is new."""
+        return sorted(
+            self.report.results,
+            key=lambda each: (ORDER.index(each.verdict), each.id in self.known, LEVELS.index(each.level)),
+        )
+
+    def is_known(self, result: Result) -> bool:
+        """Tell whether a failure was there before."""
+        return result.verdict == "fail" and result.id in self.known
+
+    @property
+    def counts(self) -> str:
+        """The summary in words, without what is zero."""
+        summary = self.report.summary
+        numbers = (
+            (summary.error, "errors of the checker"),
+            (summary.fail, "failed"),
+            (summary.warn, "warnings"),
+            (summary.passed, "passed"),
+            (summary.not_exercised, "not exercised"),
+        )
+        return ", ".join(f"{number} {word}" for number, word in numbers if number) or "nothing was judged"
+
+
+_TURNING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
+"""Letters that turn others around."""
+
+_UNSEEN = {ord(letter): f"\\u{ord(letter):04x}" for letter in (*_TURNING, *map(chr, range(0x7F, 0xA0)))}
+"""How JSON may write what a terminal would obey."""
+
+
+def plain(text: str) -> str:
+    """Return a text of which a terminal or a browser only shows the letters; its lines stay."""
+    return "".join(letter if letter in "\n\t" or _is_plain(letter) else "\ufffd" for letter in text)
+
+
+def one_line(text: str, width: int = 0) -> str:
+    """Return such a text in one line, of at most so many letters."""
+    line = " ".join(plain(text).split())
+    return f"{line[: width - 1]}…" if width and len(line) > width else line
+
+
+def as_json(content: object) -> str:
+    """Return what is to be a file of JSON; half a letter, which UTF-8 has no bytes for, is replaced."""
+    text = json.dumps(msgspec.to_builtins(content), ensure_ascii=False, indent=2)
+    return text.translate(_UNSEEN).encode("utf-16", "surrogatepass").decode("utf-16", "replace") + "\n"
+
+
+def name_entry(evidence: Evidence) -> str:
+    """Say in a few words what an entry is: its method, or what it answers."""
+    if evidence.event:
+        return one_line(evidence.event)
+    message = _read(evidence.line)
+    if message is None:
+        return f"no message: {one_line(evidence.line, 40)}"
+    method, request = message.get("method"), message.get("id")
+    about = "" if request is None else f" (id {one_line(msgspec.json.encode(request).decode(), 24)})"
+    if isinstance(method, str):
+        return one_line(method, 40) + _update(message) + about
+    error = message.get("error")
+    if isinstance(error, dict):
+        return f"error {one_line(str(cast('dict[str, Any]', error).get('code')), 12)}{about}"
+    return f"result{about}"
+
+
+def pretty(evidence: Evidence) -> str:
+    """Return the message of an entry over several lines; what is no JSON stays as it is."""
+    try:
+        return plain(msgspec.json.format(evidence.line, indent=2))
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return plain(evidence.line)
+
+
+def _update(message: dict[str, Any]) -> str:
+    params = message.get("params")
+    update = cast("dict[str, Any]", params).get("update") if isinstance(params, dict) else None
+    kind = cast("dict[str, Any]", update).get("sessionUpdate") if isinstance(update, dict) else None
+    return f": {one_line(kind, 32)}" if isinstance(kind, str) else ""
+
+
+def _read(line: str) -> dict[str, Any] | None:
+    try:
+        read = msgspec.json.decode(line)
+    except (*BAD_JSON, UnicodeEncodeError):
+        return None
+    return cast("dict[str, Any]", read) if isinstance(read, dict) else None
+
+
+def _is_plain(letter: str) -> bool:
+    return (letter.isprintable() or letter == "\u3000") and letter not in _TURNING

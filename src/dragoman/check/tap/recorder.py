@@ -1,0 +1,338 @@
+"""The recorder: the second process of a tap, which records and judges the bytes that the first has passed on.
+
+It has a lower priority than the pumps. It records each message at once and judges when nothing comes: recording takes
+microseconds a message, judging tens of them. It ends when the pipe from the pumps ends.
+
+Messages that wait for the judge are bounded. A judge that misses one message would find fault with the next. So when
+too much waits, or bytes were skipped, or the judge itself fails, nothing more is judged, and the rest is counted.
+"""
+
+import os
+import select
+import signal
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from dragoman.check.conversation import Conversation, Side
+from dragoman.check.judge import Judge
+from dragoman.check.judge.judge import MAX_PER_RULE
+from dragoman.check.results import Finding, show
+from dragoman.check.rules import RULES
+from dragoman.check.tap.feed import Frame, FrameReader, Kind
+from dragoman.check.tap.pump import say
+from dragoman.check.tap.recording import Recording
+from dragoman.wire import LineSplitter, Malformed, Oversized, parse
+
+MAX_LIVE = 3
+"""Lines that one rule gets on stderr: a fault that comes with every message would bury all others."""
+
+
+class Findings:
+    """Takes findings as they come; `file` is the descriptor that gets them, or -1."""
+
+    def __init__(self, file: int, *, live: bool, clean_all: Callable[[Sequence[bytes]], list[bytes]]) -> None:
+        self.counts: Counter[str] = Counter()
+        self.first: dict[str, Finding] = {}
+        self._live = live
+        self._clean_all = clean_all
+        self._file = file
+
+    def take(self, conversation: Conversation, findings: Iterable[Finding]) -> None:
+        """Show and keep what was found in a conversation."""
+        for finding in findings:
+            self.counts[finding.rule] += 1
+            self.first.setdefault(finding.rule, finding)
+            count = self.counts[finding.rule]
+            if self._live and count <= MAX_LIVE:
+                say(_line(finding, last=count == MAX_LIVE))
+            if self._file >= 0:
+                self._keep(conversation, finding)
+
+    def summary(self) -> list[str]:
+        """Say what was found, a line a rule, failures first."""
+        ordered = sorted(self.first.values(), key=lambda each: (each.verdict != "fail", each.rule))
+        return [_summed(each, self.counts[each.rule]) for each in ordered]
+
+    def close(self) -> None:
+        """End the file."""
+        if self._file >= 0:
+            os.close(self._file)
+
+    def _keep(self, conversation: Conversation, finding: Finding) -> None:
+        line = msgspec.json.encode(self._object(conversation, finding)) + b"\n"
+        try:
+            while line:
+                line = line[os.write(self._file, line) :]
+        except OSError as error:
+            os.close(self._file)
+            self._file = -1
+            say(f"cannot write the findings: {error.strerror}; those that follow are only in the summary")
+
+    def _object(self, conversation: Conversation, finding: Finding) -> dict[str, Any]:
+        rule = RULES[finding.rule]
+        proof = list(show(conversation, finding))
+        cleaned = self._clean_all([each.line.encode() for each in proof])
+        evidence = [
+            msgspec.structs.replace(each, line=line.decode()) for each, line in zip(proof, cleaned, strict=True)
+        ]
+        return {
+            "id": rule.id,
+            "title": rule.title,
+            "level": rule.level,
+            "verdict": finding.verdict,
+            "clause": rule.clause,
+            "detail": finding.detail,
+            "fix": rule.fix,
+            "evidence": evidence,
+        }
+
+
+def _line(finding: Finding, *, last: bool) -> str:
+    rule = RULES[finding.rule]
+    more = " (more of these come only in the summary)" if last else ""
+    return f"{finding.verdict} {rule.id} {_short(finding.detail)}; {rule.fix}{more}"
+
+
+def _summed(finding: Finding, count: int) -> str:
+    times = f" ({count} times{' or more' if count >= MAX_PER_RULE else ''})" if count > 1 else ""
+    return f"{finding.verdict} {finding.rule}{times}: {RULES[finding.rule].title}: {_short(finding.detail)}"
+
+
+def _short(text: str) -> str:
+    """Keep a text of unknown origin to one line that a terminal only prints."""
+    one_line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    return one_line if len(one_line) <= 300 else f"{one_line[:299]}…"
+
+
+SLICE = 64
+"""Messages judged between two looks at what else came."""
+
+MAX_WAITING_BYTES = 128 * 1024 * 1024
+"""What may wait to be judged: a quarter of a minute of 20,000 messages a second."""
+
+ENTRY_BYTES = 200
+"""What a waiting message takes beside its bytes."""
+
+MAX_ENTRIES = 2_000
+"""Messages kept as evidence; a tap may run for weeks."""
+
+
+class _Waiting(msgspec.Struct, gc=False):
+    sender: Side
+    at_s: float
+    line: bytes
+    event: str
+
+
+class Judging:
+    """A judge and what waits for it."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._conversation = Conversation("tap", max_entries=MAX_ENTRIES)
+        self._judge = Judge(self._conversation)
+        self._waiting: deque[_Waiting] = deque()
+        self._waiting_bytes = 0
+        self.missed = 0
+        """How many messages were not judged."""
+        self.stopped = False
+        """Whether nothing more is judged."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something waits."""
+        return bool(self._waiting)
+
+    def add(self, sender: Side, at_s: float, line: bytes = b"", event: str = "") -> None:
+        """Take what passed, for later."""
+        if self.stopped:
+            self.missed += not event
+            return
+        self._waiting.append(_Waiting(sender, at_s, line, event))
+        self._waiting_bytes += len(line) + ENTRY_BYTES
+        if self._waiting_bytes > MAX_WAITING_BYTES:
+            self.stop()
+
+    def stop(self) -> None:
+        """Judge no more."""
+        self.stopped = True
+        self.missed += sum(not each.event for each in self._waiting)
+        self._waiting.clear()
+
+    def judge_some(self) -> None:
+        """Judge a little of what waits."""
+        try:
+            for _ in range(min(SLICE, len(self._waiting))):
+                self._judge_next()
+        except Exception as error:  # noqa: BLE001 -- the judge's fault must not end the recording
+            say(f"judging has failed with {type(error).__name__}: {error}; that is a mistake in dragoman")
+            self.stop()
+
+    def finish(self, timeout_s: float) -> None:
+        """Judge what is left, for so long at most, and what only the end can tell."""
+        deadline = time.monotonic() + timeout_s
+        while self._waiting and time.monotonic() < deadline:
+            self.judge_some()
+        if self._waiting:
+            self.stop()
+        if not self.stopped:
+            self._findings.take(self._conversation, self._judge.end())
+
+    def _judge_next(self) -> None:
+        next_one = self._waiting.popleft()
+        self._waiting_bytes -= len(next_one.line) + ENTRY_BYTES
+        entry = self._conversation.add(next_one.sender, next_one.line, next_one.at_s, next_one.event)
+        if found := self._judge.see(entry):
+            self._findings.take(self._conversation, found)
+
+
+READ_BYTES = 1024 * 1024
+NICENESS = 5
+
+END_S = 20.0
+"""For judging what is left when the conversation has ended."""
+
+_SENDERS: dict[int, Side] = {Kind.CLIENT: "client", Kind.AGENT: "agent"}
+
+
+class Scribe:
+    """Takes frames; `finish` says what came of them."""
+
+    def __init__(self, recording: Recording | None, findings: Findings, *, judges: bool = True) -> None:
+        self._recording = recording
+        self._findings = findings
+        self._judging = Judging(findings) if judges else None
+        self._splitters = {kind: LineSplitter() for kind in _SENDERS}
+        self._torn: set[int] = set()
+        self._passed = dict.fromkeys(_SENDERS, 0)
+        self._skipped_bytes = 0
+        self._began_ns = time.time_ns()
+        self._end = ""
+
+    def run(self, pipe: int) -> None:
+        """Take frames until they end, and judge in between."""
+        frames = FrameReader()
+        poll = select.poll()
+        poll.register(pipe, select.POLLIN)
+        while True:
+            if self._judging is not None and self._judging.is_behind and not poll.poll(0):
+                self._judging.judge_some()
+                continue
+            data = os.read(pipe, READ_BYTES)
+            if not data:
+                return
+            for frame in frames.feed(data):
+                self.take(frame)
+
+    def take(self, frame: Frame) -> None:
+        """Take what passed."""
+        match frame.kind:
+            case Kind.EVENT:
+                self._take_event(frame.data.decode(), frame.time_ns)
+            case Kind.SKIPPED:
+                self._take_skip(int(frame.data), frame.time_ns)
+            case _:
+                self._take_bytes(frame)
+
+    def finish(self) -> list[str]:
+        """Judge what is left and return the summary, line by line."""
+        self._finish_lines()
+        if self._judging is not None:
+            self._judging.finish(END_S)
+        if self._recording is not None:
+            self._recording.close()
+        self._findings.close()
+        return self._summary()
+
+    def _take_bytes(self, frame: Frame) -> None:
+        data = frame.data
+        if frame.kind in self._torn:
+            _, newline, data = data.partition(b"\n")
+            if not newline:
+                return
+            self._torn.discard(frame.kind)
+        self._take_lines(frame.kind, self._splitters[frame.kind].feed(data), frame.time_ns)
+
+    def _take_lines(self, kind: int, lines: list[bytes | Oversized], time_ns: int) -> None:
+        if not lines:
+            return
+        sender = _SENDERS[kind]
+        self._passed[kind] += len(lines)
+        if self._recording is not None:
+            self._record(self._recording, sender, lines, time_ns)
+        if self._judging is not None:
+            at_s = (time_ns - self._began_ns) / 1e9
+            for line in lines:
+                if isinstance(line, bytes):
+                    self._judging.add(sender, at_s, line)
+
+    def _take_event(self, words: str, time_ns: int) -> None:
+        if words.startswith(("exited", "killed")):
+            self._finish_lines(time_ns)
+            self._end = words
+        if self._recording is not None:
+            self._recording.event(words, time_ns)
+        if self._judging is not None:
+            self._judging.add("agent", (time_ns - self._began_ns) / 1e9, event=words)
+
+    def _take_skip(self, count: int, time_ns: int) -> None:
+        self._skipped_bytes += count
+        self._torn = set(_SENDERS)
+        self._splitters = {kind: LineSplitter() for kind in _SENDERS}
+        if self._judging is not None:
+            self._judging.stop()
+        if self._recording is not None:
+            self._recording.event(f"skipped {count} bytes", time_ns)
+
+    def _finish_lines(self, time_ns: int | None = None) -> None:
+        """Take what was begun and never ended by a newline."""
+        for kind, splitter in self._splitters.items():
+            left = splitter.finish()
+            whole = [line for line in left if not isinstance(parse(line), Malformed)]
+            self._take_lines(kind, whole, time_ns or time.time_ns())
+            if self._recording is not None and not whole:
+                self._recording.torn(_SENDERS[kind], left, time_ns or time.time_ns())
+
+    def _record(self, recording: Recording, sender: Side, lines: list[bytes | Oversized], time_ns: int) -> None:
+        was_well = recording.failure is None
+        recording.lines(sender, lines, time_ns)
+        if was_well and recording.failure is not None:
+            say(f"{recording.failure}; the conversation goes on, and nothing more is recorded")
+
+    def _summary(self) -> list[str]:
+        if not self._end and not any(self._passed.values()):  # there was no agent
+            return []
+        client, agent = self._passed[Kind.CLIENT], self._passed[Kind.AGENT]
+        seconds = (time.time_ns() - self._began_ns) / 1e9
+        end = f"; the agent {self._end}" if self._end else ""
+        lines = [f"{client + agent:,} messages in {seconds:.1f} s: {client:,} to the agent, {agent:,} from it{end}"]
+        recording = self._recording
+        if recording is not None and recording.failure is None:
+            lines.append(f"recorded to {recording.path}: `dragoman check trace {recording.path}` judges it again")
+        if self._skipped_bytes:
+            lines.append(f"{self._skipped_bytes:,} bytes passed too fast to be recorded or judged")
+        return lines if self._judging is None else [*lines, *self._verdict(self._judging)]
+
+    def _verdict(self, judging: Judging) -> list[str]:
+        lines: list[str] = []
+        if judging.missed:
+            again = "`dragoman check trace` on the recording does" if self._recording else "record with --out"
+            lines.append(f"{judging.missed:,} messages were not judged here, because they came too fast; {again}")
+        nothing = "no breach was seen in what was judged" if judging.stopped else "no breach was seen"
+        return [*lines, *(self._findings.summary() or [nothing])]
+
+
+def be_scribe(pipe: int, recording: Recording | None, findings: Findings, *, judges: bool) -> None:
+    """Be the scribe of the pipe until it ends, deaf to what ends the others, and say the summary."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    os.setsid()
+    os.nice(NICENESS)
+    scribe = Scribe(recording, findings, judges=judges)
+    scribe.run(pipe)
+    for line in scribe.finish():
+        say(line)
