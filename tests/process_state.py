@@ -13,7 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-SHARED_CHILDREN = (b"dragoman.gateway.front.render_worker", b"multiprocessing.resource_tracker")
+SHARED_PROGRAMS = (b"dragoman.gateway.front.render_worker", b"multiprocessing.resource_tracker")
+SHARED_CHILDREN: set[int] = set()
+"""Children that outlive the test that started them, because later ones use them."""
+
 _LIMITS = ("RLIMIT_NOFILE", "RLIMIT_FSIZE", "RLIMIT_CORE")
 
 
@@ -77,11 +80,13 @@ def _children():
 
 
 def _is_left(pid):
-    """Tell whether a child runs, and is none of those that tests of one worker share until it ends."""
+    """Tell whether a child runs, and is none of those that the tests of a worker share."""
+    if int(pid) in SHARED_CHILDREN:
+        return False
     process = Path("/proc") / pid
     try:
         is_dead = (process / "stat").read_text().rpartition(")")[2].split()[0] in ("Z", "X")
-        return not is_dead and not any(name in (process / "cmdline").read_bytes() for name in SHARED_CHILDREN)
+        return not is_dead and not any(name in (process / "cmdline").read_bytes() for name in SHARED_PROGRAMS)
     except OSError:
         return False
 

@@ -12,6 +12,7 @@ from playwright.async_api import Error
 from tests.gateway.browser.line import Line
 from tests.gateway.browser.stage import Stage
 from tests.gateway.guard.serving import serving
+from tests.process_state import SHARED_CHILDREN
 
 DELETE_ALL = """async () => {
     for (const id of [...dragoman.state.sessions.keys()]) await dragoman.deleteSession(id);
@@ -35,6 +36,7 @@ class Ground:
         names = ["--allow-host", self.line.host, "--allow-origin", self.line.origin]
         running = serving(directory / "home", "--cwd", str(work), *names, agent=self.stage.command)
         self.served = self._stack.enter_context(running)
+        SHARED_CHILDREN.add(self.served.process.pid)
         self.line.port_beyond = self.served.port
 
     async def close(self):
