@@ -17,8 +17,11 @@ ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = Path(__file__).resolve().parent / "acp-v2" / "schema.unstable.json"
 TARGET = ROOT / "src" / "dragoman" / "check" / "judge" / "later.py"
 
+NEWER = {"ClientSessionCapabilities": ["notices"]}
+"""Fields of a newer schema of version 1 than the pinned one that we use already; they go when that one is pinned."""
+
 HEAD = '''\
-"""Fields that version 2 of the protocol has, as far as it is written, and version 1 has not, by the type of version 1.
+"""Fields that the pinned version 1 has not: those of version 2, as far as it is written, and of a newer version 1.
 
 Made by scripts/generate_later_fields.py. Who sends one has not made it up: all names are kept for later versions.
 """
@@ -36,7 +39,7 @@ def find_later(definitions: dict[str, Any]) -> dict[str, list[str]]:
             known |= {"_meta", type_.__struct_config__.tag_field}
             if later := sorted(definitions[name].get("properties", {}).keys() - known):
                 found[name] = later
-    return found
+    return dict(sorted((NEWER | found).items()))
 
 
 def generate() -> str:

@@ -101,7 +101,7 @@ class Tap:
         return [line for line in updates if not any(kind in line for kind in _NOT_REPLAYED)]
 
 
-_NOT_REPLAYED = (b'"available_commands_update"', b'"user_message_chunk"')
+_NOT_REPLAYED = (b'"available_commands_update"', b'"user_message_chunk"', b'"sessionUpdate":"notice"')
 
 
 class Points:

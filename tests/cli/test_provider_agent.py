@@ -1,6 +1,7 @@
 """As a new user has it: `dragoman agent` as an editor starts it, an agent file, and a provider that is not far away."""
 
 import asyncio
+import json
 import os
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -206,7 +207,7 @@ async def test_a_rate_limit_is_shown_and_waited_out(agent, tmp_path):
     limited = Refusal(429, "slow down", AT_ONCE)
     provider, client, session_id = await agent.session(tmp_path, limited, Chat().reply(("text", "Hi")))
     assert (await client.prompt(session_id, "hi")).stop_reason == "end_turn"
-    assert "limits the rate of requests: slow down; trying again" in thoughts_of(client)
+    assert "limits the rate of requests: slow down; trying again" in client.notices()[0]
     assert client.text() == "Hi"
     assert len(provider.requests) == 2
 
@@ -217,8 +218,55 @@ async def test_a_dropped_connection_is_shown_and_asked_again(agent, before, tmp_
     dropped = wire.reply(("text", *before), end="drop") if before else Stream([], "drop")
     _, client, session_id = await agent.session(tmp_path, dropped, wire.reply(("text", "All of it")))
     assert (await client.prompt(session_id, "hi")).stop_reason == "end_turn"
-    assert "was lost; trying again" in thoughts_of(client)
+    assert "was lost; trying again" in client.notices()[0]
     assert client.text() == "".join(before) + "All of it"
+
+
+@asynccontextmanager
+async def running(command, *answers, prompt="hi", options=()):
+    """`dragoman run` or `chat` without a terminal, with a provider that gives these answers; its end and outputs."""
+    wire = Chat()
+    async with asyncio.timeout(50), loopback(*answers) as provider:
+        write_agent_file(wire.model, provider.url + wire.base_path, f"  api_key: {KEY}")
+        pipe = asyncio.subprocess.PIPE
+        words = [prompt] if command == "run" else []
+        child = await asyncio.create_subprocess_exec(
+            *DRAGOMAN, command, *words, *options, stdin=pipe, stdout=pipe, stderr=pipe
+        )
+        stdout, stderr = await child.communicate(None if words else f"{prompt}\n".encode())
+        yield child.returncode, stdout.decode(), stderr.decode()
+
+
+def cut_off(*texts):
+    return Stream(Chat().reply(("text", *texts), end="drop").events)
+
+
+@pytest.mark.parametrize("command", ["run", "chat"])
+async def test_words_that_broke_off_are_no_part_of_what_is_printed(command):
+    answers = [cut_off("Half ", "of "), Chat().reply(("text", "All of ", "it"))]
+    async with running(command, *answers) as (code, stdout, stderr):
+        assert (code, stdout) == (0, "All of it\n")
+        assert "broke off its answer; trying again in " in stderr
+
+
+async def test_words_that_broke_off_are_no_part_of_the_text_in_json():
+    answers = [cut_off("Half ", "of "), Chat().reply(("text", "All of ", "it"))]
+    async with running("run", *answers, options=["--format", "json"]) as (code, stdout, stderr):
+        said = json.loads(stdout)
+        assert (code, said["text"], said["error"]) == (0, "All of it", None)
+        [notice] = said["notices"]
+        assert notice["severity"] == "info"
+        assert "broke off its answer; trying again in " in notice["title"]
+        assert notice["title"] in stderr
+
+
+async def test_an_answer_that_breaks_off_until_nothing_helps_is_an_error_and_no_success():
+    async with running("run", cut_off("Half of "), Refusal(400, "no more"), options=["--format", "json"]) as ran:
+        code, stdout, stderr = ran
+        said = json.loads(stdout)
+        assert (code, said["exit_code"], said["stop_reason"], said["text"]) == (1, 1, None, "")
+        assert "no more" in said["error"]
+        assert stderr.count("no more") == 1
 
 
 async def test_the_next_request_does_not_hold_what_a_dropped_reply_said(agent, tmp_path):
@@ -283,7 +331,8 @@ async def test_a_server_that_is_not_running_is_said_at_once(tmp_path):
     async with session_with_agent(tmp_path) as (client, session_id):
         with pytest.raises(RemoteError) as caught:
             await client.prompt(session_id, "hi")
-        assert f"nothing answers at {url}/v1; start the server there" in client.text()
+        assert client.text() == ""
+    assert f"nothing answers at {url}/v1; start the server there" in str(caught.value)
     assert caught.value.code == ErrorCode.INTERNAL_ERROR
 
 

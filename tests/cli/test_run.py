@@ -11,7 +11,6 @@ from dragoman.testing import dump_turns, steps
 
 DRAGOMAN = [sys.executable, "-m", "dragoman"]
 RAW_AGENT = str(Path(__file__).parent.parent / "client" / "raw_agent.py")
-RETRY = "[the provider is busy; trying again in 2 s]\n"
 
 
 def scripted(*turns):
@@ -76,9 +75,18 @@ def test_a_message_that_follows_another_begins_a_line():
     assert run(updates).stdout == "aa\nb\n"
 
 
-def test_a_notice_in_a_thought_is_shown_beside_the_answer():
-    done = run([steps.Think("let me see"), steps.Think(RETRY), steps.Say("here")])
-    assert (done.stdout, done.stderr) == ("here\n", RETRY)
+def notice(title, **more):
+    return steps.Update({"sessionUpdate": "notice", "severity": "info", "title": title, **more})
+
+
+def test_a_notice_is_shown_beside_the_answer():
+    done = run([steps.Think("[let me see]"), notice("busy; trying again in 2 s"), steps.Say("here")])
+    assert (done.stdout, done.stderr) == ("here\n", "[busy; trying again in 2 s]\n")
+
+
+def test_the_detail_of_a_notice_does_nothing_to_the_terminal():
+    done = run([notice("one\x1b[2J", description="two\x1b]0;three\x07\nfour"), steps.Say("here")])
+    assert done.stderr == "[one\ufffd[2J]\ntwo\ufffd]0;three\ufffd\nfour\n"
 
 
 def test_a_tool_call_is_named_once_and_by_its_last_title():
@@ -223,7 +231,8 @@ def test_a_key_that_our_own_agent_lacks_is_asked_for_once(monkeypatch):
     done = dragoman_run("hi", "--model", "anthropic:some-model")
     assert done.returncode == 1
     assert (done.stdout + done.stderr).count("ANTHROPIC_API_KEY") == 1
-    assert "Anthropic needs a key for anthropic:some-model" in done.stdout + done.stderr
+    assert "Anthropic needs a key for anthropic:some-model" in done.stderr
+    assert done.stdout == ""
 
 
 def test_a_program_that_ends_at_once_is_shown_with_all_that_it_wrote():

@@ -46,6 +46,7 @@ def test_json_is_one_object_with_all_of_it(tmp_path):
         "usage": {"total_tokens": 15, "input_tokens": 12, "output_tokens": 3},
         "tool_calls": [],
         "denied": [],
+        "notices": [],
         "error": None,
         "error_code": None,
         "exit_code": 0,

@@ -19,6 +19,7 @@ DRAGOMAN = [sys.executable, "-m", "dragoman"]
 RAW_AGENT = str(Path(__file__).parent.parent / "client" / "raw_agent.py")
 CTRL_C = "\x03"
 CTRL_D = "\x04"
+SEEN = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Terminal:
@@ -70,6 +71,27 @@ class Terminal:
 
 def scripted(*turn):
     return [sys.executable, "-m", "dragoman.testing", dump_turns([list(turn)])]
+
+
+def raw(script):
+    return [sys.executable, RAW_AGENT, json.dumps(script)]
+
+
+def said(text, message_id, **more):
+    chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}, "messageId": message_id}
+    return {"method": "session/update", "params": {"sessionId": "s", "update": {**chunk, **more}}}
+
+
+def test_void_words_were_shown_as_they_came_and_are_said_to_be_void():
+    capabilities = {"_meta": {"dragoman/void": True}}
+    void = said("", "one", _meta={"dragoman/void": True})
+    turn = [said("Half of", "one"), void, said("All of it", "two"), {"result": {"stopReason": "end_turn"}}]
+    initialized = {"result": {"protocolVersion": 1, "agentCapabilities": capabilities}}
+    terminal = Terminal("go", "--", *raw({"initialize": [[initialized]], "session/prompt": [turn]}))
+    assert terminal.finish() == 0
+    first, note, last = SEEN.sub("", terminal.shown).splitlines()
+    assert (first, last) == ("Half of", "All of it")
+    assert note.startswith("[the words above are void")
 
 
 def raw_question(call, *options):

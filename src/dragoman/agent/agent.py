@@ -13,6 +13,7 @@ from dragoman import __version__
 from dragoman.errors import ErrorCode, InvalidParams, MethodNotFound, RpcError
 from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection
+from dragoman.protocol.notice import VOID, read_client_capabilities
 from dragoman.protocol.routes import Routes
 from dragoman.wire import IncomingRequest, Transport
 
@@ -36,7 +37,7 @@ CAPABILITIES = v1.AgentCapabilities(
         fork=v1.SessionForkCapabilities(),
         additional_directories=v1.SessionAdditionalDirectoriesCapabilities(),
     ),
-    meta={"dragoman/mcp": {"add": "_dragoman/mcp/add", "remove": "_dragoman/mcp/remove"}},
+    meta={"dragoman/mcp": {"add": "_dragoman/mcp/add", "remove": "_dragoman/mcp/remove"}, VOID: True},
 )
 """What works, and nothing else."""
 
@@ -58,7 +59,7 @@ class Agent:
         self._make_setup = make_setup
         self._find_auth = find_auth
         self._auth: Auth | None = None
-        self._client: v1.InitializeRequest | None = None
+        self._client: v1.ClientCapabilities | None = None
         self._handlers: SessionHandlers | None = None
         routes = Routes("agent", gate=self._check_initialized, on_demand=self._route_sessions)
         routes.on_request(methods.INITIALIZE, self._initialize)
@@ -80,8 +81,7 @@ class Agent:
             raise RpcError(ErrorCode.INVALID_REQUEST, f"{request.method} came before initialize; send initialize first")
 
     async def _initialize(self, params: v1.InitializeRequest, request: IncomingRequest) -> v1.InitializeResponse:
-        del request
-        self._client = params
+        self._client = read_client_capabilities(params, request.params)
         self._auth = self._find_auth()
         return v1.InitializeResponse(
             protocol_version=PROTOCOL_VERSION,  # the only one that we speak, so it is the answer to any
@@ -113,6 +113,6 @@ class Agent:
     def _route_sessions(self, routes: Routes) -> None:
         from dragoman.agent.handlers import SessionHandlers
 
-        client = self._client.client_capabilities if self._client else v1.ClientCapabilities()
+        client = self._client or v1.ClientCapabilities()
         self._handlers = SessionHandlers(self._connection, self._open_store(), self._make_setup(), client, self._auth)
         self._handlers.register(routes)

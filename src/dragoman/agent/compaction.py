@@ -5,7 +5,6 @@ as one text. Sent as it was, it would be refused by some: calls of tools where n
 signatures belong to other settings, and above all a conversation that was too long to begin with.
 """
 
-import uuid
 from collections.abc import Sequence
 from contextlib import aclosing
 
@@ -68,15 +67,10 @@ async def _ask(session: Session, text: str) -> str:
                     session.count(part)
                 case Retry():
                     said.clear()
-                    await _show(session, part)
+                    session.notify(part.words())
                 case _:
                     pass
     return "".join(said).strip()
-
-
-async def _show(session: Session, retry: Retry) -> None:
-    block = v1.TextContent(text=f"[{retry.reason}; trying again in {retry.delay_s:.0f} s]\n")
-    await session.outlet.send(v1.AgentThoughtChunk(content=block, message_id=str(uuid.uuid4())))
 
 
 def _digest(messages: Sequence[Message]) -> str:

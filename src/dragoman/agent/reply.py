@@ -1,6 +1,7 @@
 """One reply of a model, sent on as it comes."""
 
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from dragoman.agent.calls import Calls
@@ -8,14 +9,16 @@ from dragoman.agent.models.message import AssistantMessage, ProviderDetails, Too
 from dragoman.agent.models.model import Part, Retry, Stop, Text, Thought, ToolStart, Usage
 from dragoman.agent.outlet import Outlet
 from dragoman.protocol import v1
+from dragoman.protocol.notice import void_chunk
 
 
 class Reply:
     """What the model said, thought, and asked for, so far."""
 
-    def __init__(self, outlet: Outlet, calls: Calls, *, thoughts: bool) -> None:
+    def __init__(self, outlet: Outlet, calls: Calls, notify: Callable[[str], None], *, thoughts: bool) -> None:
         self._outlet = outlet
         self._calls = calls
+        self._notify = notify
         self._thoughts = thoughts
         self._message_id = str(uuid.uuid4())
         self._thought_id = str(uuid.uuid4())
@@ -69,9 +72,10 @@ class Reply:
     async def _start_over(self, retry: Retry) -> None:
         """Tell the person why it takes longer; what the model said so far is no longer part of its reply."""
         self._calls.end_open("the model has to start over")
+        if self._said:
+            await self._outlet.send(void_chunk(self._message_id))
         self._said.clear()
         self._thought.clear()
         self.tool_uses.clear()
-        self._message_id = str(uuid.uuid4())
-        block = v1.TextContent(text=f"[{retry.reason}; trying again in {retry.delay_s:.0f} s]\n")
-        await self._outlet.send(v1.AgentThoughtChunk(content=block, message_id=str(uuid.uuid4())))
+        self._message_id, self._thought_id = str(uuid.uuid4()), str(uuid.uuid4())
+        self._notify(retry.words())

@@ -3,7 +3,6 @@
 import asyncio
 import math
 import os
-import uuid
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from dragoman.mcp.server import Place
 from dragoman.mcp.switchboard import Switchboard
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_REQUEST_PERMISSION
+from dragoman.protocol.notice import as_thought, takes_notices
 from dragoman.store import Header, Log
 
 if TYPE_CHECKING:
@@ -247,17 +247,21 @@ class Session:
         await self.outlet.send(v1.SessionInfoUpdate(title=title))
 
     def show_notices(self) -> None:
-        """Tell the person, once, what they should know of their session; the conversation itself stays as it was."""
+        """Tell the person, once, what is not as they would expect in their session."""
         notices = [*self.notices, *self.servers.take_notices(), *self.context.notices]
         self.notices.clear()
         self.context.notices.clear()
         for notice in notices:
-            self.say_aside(notice)
+            self.notify(notice, "warning")
 
-    def say_aside(self, notice: str) -> None:
-        """Tell the person something that is no part of the conversation."""
-        block = v1.TextContent(text=f"{notice}\n\n")
-        self.outlet.mention(v1.AgentMessageChunk(content=block, message_id=str(uuid.uuid4())))
+    def notify(self, text: str, severity: v1.NoticeSeverity = "info") -> None:
+        """Tell the person something about the conversation: it is no part of the answer, nor of the log.
+
+        The first line of the text can stand alone; the rest is the detail.
+        """
+        title, _, description = text.strip().partition("\n")
+        notice = v1.Notice(severity=severity, title=title.rstrip(":"), description=description or None)
+        self.outlet.mention(notice if takes_notices(self.client) else as_thought(notice))
 
     # ── what is set ─────────────────────────────────────────────────────────────────────────────
 

@@ -74,9 +74,8 @@ class Turn:
             task.uncancel()
             self._end_calls("cancelled")
             return "cancelled"
-        except ModelFailure as failure:
+        except ModelFailure:
             self._end_calls("the model failed")
-            await self._say(f"The model failed: {failure}")
             raise
 
     async def _answer(self, blocks: list[v1.ContentBlock]) -> v1.StopReason:
@@ -115,7 +114,7 @@ class Turn:
 
     async def _wait_for_servers(self) -> None:
         session = self._session
-        await session.servers.wait(session.profile.limits.mcp_wait_s, session.say_aside)
+        await session.servers.wait(session.profile.limits.mcp_wait_s, session.notify)
 
     async def _begin(self, blocks: list[v1.ContentBlock]) -> None:
         """Log the prompt; the client that sent it is not sent it back."""
@@ -172,7 +171,7 @@ class Turn:
             max_output_tokens=session.profile.limits.output_tokens,
             thought_level=session.settings.thought_level,
         )
-        reply = Reply(outlet, calls, thoughts=session.settings.thoughts)
+        reply = Reply(outlet, calls, session.notify, thoughts=session.settings.thoughts)
         try:
             async with aclosing(session.conversation.reply(request)) as parts:
                 async for part in parts:
@@ -191,7 +190,7 @@ class Turn:
         """Sum up, and say so: the model no longer has the words themselves."""
         before = len(self._session.messages)
         await compact(self._session, self._prompt)
-        await self._say(f"[The conversation, {before} messages, was summed up to make room.]\n\n")
+        self._session.notify(f"The conversation, {before} messages, was summed up to make room.")
 
     async def _count(self, usage: Usage | None) -> None:
         if usage is None:

@@ -144,7 +144,9 @@ class _Run:
         job = self._job
         async with self._connect() as agent:
             session = self.record.session = await _open(agent, job)
-            self._output.begin(session)
+            for event in session.strays:
+                self.record.note(event)
+            self._output.begin(session, withdraws=agent.withdraws)
             blocks = [file.as_block(agent.capabilities.prompt_capabilities) for file in job.files]
             turn = session.prompt([job.prompt, *blocks])
             self._watch_keys(session)

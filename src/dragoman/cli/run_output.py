@@ -1,6 +1,5 @@
 """How `dragoman run` shows what happens: as text, as one JSON object, or as the updates of the agent, one a line."""
 
-import re
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -8,19 +7,17 @@ import msgspec
 
 from dragoman.cli.run_record import Record
 from dragoman.cli.run_screen import Screen, harmless
-from dragoman.client import Asked, Event, Session, Text, Thought, ToolCallState, ToolChanged
+from dragoman.cli.settled_text import SettledText
+from dragoman.client import Asked, Event, Noticed, Session, Text, ToolCallState, ToolChanged, Withdrawn
 from dragoman.protocol.secrecy import hide_secrets
 from dragoman.wire import Malformed, Oversized, parse
-
-_NOTICE = re.compile(r"\[.*\]", re.DOTALL)
-"""Agents have no other way to say that they try again than a thought; ours puts it in brackets."""
 
 
 class Output(Protocol):
     """One of the formats."""
 
-    def begin(self, session: Session) -> None:
-        """Take the session, with what it said before its turn."""
+    def begin(self, session: Session, *, withdraws: bool) -> None:
+        """Take the session, with what it said before its turn, and whether the agent may withdraw what it says."""
         ...
 
     def show(self, event: Event, added: str) -> None:
@@ -38,18 +35,22 @@ class TextOutput:
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
         self._named: set[str] = set()
+        self._settled = SettledText(holds=False)
 
-    def begin(self, session: Session) -> None:
+    def begin(self, session: Session, *, withdraws: bool) -> None:
+        self._settled = SettledText(holds=withdraws and not self._screen.is_terminal)
         for event in session.strays:
+            show_notice(self._screen, event)
             if isinstance(event, Text) and event.text.strip():
                 self._screen.aside(f"[{event.text.strip()}]")
 
     def show(self, event: Event, added: str) -> None:
+        self._screen.say(self._settled.take(event, added))
+        show_notice(self._screen, event)
         match event:
-            case Text():
-                self._screen.say(added)
-            case Thought(text) if _NOTICE.fullmatch(text.strip()):
-                self._screen.aside(text.strip())
+            case Withdrawn() if self._screen.is_terminal:
+                self._screen.end_line()
+                self._screen.aside("[the words above are void: the agent begins this part of its answer anew]")
             case ToolChanged(call):
                 self._name(call)
             case Asked(question, decision):
@@ -61,6 +62,7 @@ class TextOutput:
 
     def finish(self, record: Record, code: int) -> None:
         del code
+        self._screen.say(self._settled.finish())
         self._screen.end_line()
         if record.error is not None:
             show_error(self._screen, record.error)
@@ -78,12 +80,15 @@ class JsonOutput:
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
 
-    def begin(self, session: Session) -> None:
-        del session
+    def begin(self, session: Session, *, withdraws: bool) -> None:
+        del withdraws
+        for event in session.strays:
+            show_notice(self._screen, event)
 
     def show(self, event: Event, added: str) -> None:
         del added
         show_denial(self._screen, event)
+        show_notice(self._screen, event)
 
     def finish(self, record: Record, code: int) -> None:
         self._screen.say(f"{msgspec.json.encode(record.as_json(code)).decode()}\n")
@@ -102,8 +107,8 @@ class NdjsonOutput:
         self._screen = screen
         self._passed: list[bytes] = []
 
-    def begin(self, session: Session) -> None:
-        del session
+    def begin(self, session: Session, *, withdraws: bool) -> None:
+        del session, withdraws
         self._print()
 
     def show(self, event: Event, added: str) -> None:
@@ -145,6 +150,13 @@ def show_denial(screen: Screen, event: Event) -> None:
         call = event.question.tool_call
         if event.decision.reason:
             screen.aside(f"[not allowed: {call.title or call.tool_call_id}; {event.decision.reason}]")
+
+
+def show_notice(screen: Screen, event: Event) -> None:
+    """Say what the agent says about the conversation."""
+    if isinstance(event, Noticed):
+        detail = f"\n{event.description}" if event.description else ""
+        screen.aside(f"[{event.title}]{detail}")
 
 
 def show_error(screen: Screen, error: str) -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from dragoman.client import Asked, Done, Event, Question, Session, Text
+from dragoman.client import Asked, Done, Event, Noticed, Question, Session, Text, Withdrawn
+from dragoman.client.answer import Answer
 
 DONE, FAILED, USAGE, LIMIT, REFUSED, CANCELLED, DENIED, TIMEOUT = 0, 1, 2, 3, 4, 5, 6, 124
 
@@ -30,25 +31,38 @@ class Record:
     def __init__(self) -> None:
         self.session: Session | None = None
         self.denied: list[Denial] = []
+        self.notices: list[Noticed] = []
         self.done: Done | None = None
         self.error: str | None = None
         self.error_code: int | None = None
         self.is_interrupted = False
-        self._pieces: list[str] = []
+        self._answer = Answer()
         self._message_id: str | None = None
+        self._line_is_open = False
 
     @property
     def text(self) -> str:
-        """All that the agent said."""
-        return "".join(self._pieces)
+        """The agent's answer: all that it said, without what it has withdrawn."""
+        return "".join(self._answer.messages())
+
+    def note(self, event: Event) -> None:
+        """Take what came before the turn, of which only notices count."""
+        if isinstance(event, Noticed):
+            self.notices.append(event)
 
     def take(self, event: Event) -> str:
         """Take the next event; returns what it adds to the answer: a message that follows another begins a line."""
         match event:
             case Text(text, update):
-                added = f"\n{text}" if self._begins_message(update.message_id) and self._line_is_open() else text
-                self._pieces.append(added)
+                added = f"\n{text}" if self._begins_message(update.message_id) and self._line_is_open else text
+                self._answer.add(added, update.message_id)
+                self._line_is_open = not added.endswith("\n")
                 return added
+            case Withdrawn(message_id):
+                self._answer.withdraw(message_id)
+                self._line_is_open = bool(self.text) and not self.text.endswith("\n")
+            case Noticed():
+                self.note(event)
             case Asked(question, decision) if decision is not None and decision.verdict == "deny":
                 self.denied.append(Denial(question, decision.reason))
             case Done():
@@ -80,6 +94,10 @@ class Record:
                 for call in calls
             ],
             "denied": [{"title": each.question.tool_call.title, "reason": each.reason} for each in self.denied],
+            "notices": [
+                {"severity": each.severity, "title": each.title, "description": each.description}
+                for each in self.notices
+            ],
             "error": self.error,
             "error_code": self.error_code,
             "exit_code": code,
@@ -88,9 +106,6 @@ class Record:
     def _begins_message(self, message_id: str | None) -> bool:
         before, self._message_id = self._message_id, message_id
         return before is not None and message_id is not None and before != message_id
-
-    def _line_is_open(self) -> bool:
-        return bool(self._pieces) and not self._pieces[-1].endswith("\n")
 
 
 def _usage(done: Done | None) -> dict[str, Any] | None:

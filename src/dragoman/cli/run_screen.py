@@ -17,7 +17,7 @@ class Screen:
 
     def __init__(self) -> None:
         self._has_colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        self._is_terminal = sys.stdout.isatty()
+        self.is_terminal = sys.stdout.isatty()
         self._is_shared = _lead_to_the_same_place()
         self._line_is_open = False
 
@@ -25,7 +25,7 @@ class Screen:
         """Write a piece of the answer."""
         if not text:
             return
-        _write(sys.stdout, _CONTROLS.sub("", text) if self._is_terminal else text)
+        _write(sys.stdout, _CONTROLS.sub("", text) if self.is_terminal else text)
         self._line_is_open = not text.endswith("\n")
 
     def end_line(self) -> None:

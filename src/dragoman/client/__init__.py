@@ -12,6 +12,7 @@ from dragoman.client.events import (
     Done,
     Event,
     ModeChanged,
+    Noticed,
     OptionsChanged,
     Other,
     PlanChanged,
@@ -21,6 +22,7 @@ from dragoman.client.events import (
     ToolChanged,
     UsageChanged,
     UserText,
+    Withdrawn,
 )
 from dragoman.client.introduction import Provision
 from dragoman.client.launch import launch
@@ -89,6 +91,7 @@ __all__ = [
     "NotAnAgent",
     "NotOffered",
     "NotRecorded",
+    "Noticed",
     "OptionsChanged",
     "Other",
     "PlanChanged",
@@ -121,6 +124,7 @@ __all__ = [
     "TurnStopped",
     "UsageChanged",
     "UserText",
+    "Withdrawn",
     "Write",
     "WrongVersion",
     "accept",

@@ -27,6 +27,7 @@ from dragoman.protocol.methods import (
     SESSION_RESUME,
     Method,
 )
+from dragoman.protocol.notice import VOID
 
 
 class RemoteAgent:
@@ -46,6 +47,11 @@ class RemoteAgent:
         self.check = Check(self.capabilities, self.name)
         self._sessions = sessions
         self._functions = functions
+
+    @property
+    def withdraws(self) -> bool:
+        """Whether it says so when a message of it is void: then there is a `Withdrawn`."""
+        return VOID in (self.capabilities.meta or {})
 
     @property
     def name(self) -> str:

@@ -96,6 +96,23 @@ class UsageChanged(msgspec.Struct, frozen=True, gc=False):
     update: v1.UsageUpdate
 
 
+class Noticed(msgspec.Struct, frozen=True, gc=False):
+    """The agent tells the person something about the conversation, which is no part of the answer."""
+
+    severity: str
+    """`info`, `warning`, `error`, or whatever else the agent gave."""
+    title: str
+    description: str | None
+    update: v1.Notice
+
+
+class Withdrawn(msgspec.Struct, frozen=True, gc=False):
+    """What the agent said in a message is void, because it has to begin anew; our own agent says so."""
+
+    message_id: str | None
+    update: v1.AgentMessageChunk
+
+
 class Asked(msgspec.Struct, frozen=True, gc=False):
     """The agent asked for permission and was answered; without a decision the turn was cancelled meanwhile."""
 
@@ -110,7 +127,7 @@ class Other(msgspec.Struct, frozen=True, gc=False):
 
 
 class Done(msgspec.Struct, frozen=True, gc=False):
-    """The turn is over; `text` is all that the agent said in it."""
+    """The turn is over; `text` is the agent's answer: all that it said, without what it has withdrawn."""
 
     stop_reason: str
     """One of the protocol's `StopReason`, or whatever else the agent gave."""
@@ -130,6 +147,8 @@ Event = (
     | CommandsChanged
     | TitleChanged
     | UsageChanged
+    | Noticed
+    | Withdrawn
     | Asked
     | Other
     | Done

@@ -23,6 +23,7 @@ from dragoman.mcp.serving.over_acp import Inside
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.methods import ELICITATION_CREATE, INITIALIZE, SESSION_REQUEST_PERMISSION
+from dragoman.protocol.notice import with_notices
 from dragoman.protocol.routes import Routes
 
 PROTOCOL_VERSION = 1
@@ -73,7 +74,8 @@ class Counter:
         self.inside = Inside()
         self.inside.register(self.routes)
         options = v1.SessionConfigOptionsCapabilities(boolean=v1.BooleanConfigOptionCapabilities())
-        self.capabilities = v1.ClientCapabilities(session=v1.ClientSessionCapabilities(config_options=options))
+        session = with_notices(v1.ClientSessionCapabilities(config_options=options))
+        self.capabilities = v1.ClientCapabilities(session=session)
         self._policy = policy
         self._stack = stack
         self._asking = Asking(self.sessions, policy, None if elicit is None else answer_with(elicit))

@@ -2,14 +2,14 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
 import msgspec
 
 from dragoman.client.check import Check, Prompt
-from dragoman.client.events import Done, Event, Text
+from dragoman.client.events import Done, Event, Text, Withdrawn
 from dragoman.client.link import Link
 from dragoman.client.problem import NotOffered, PromptRunning, SessionClosed, TurnStopped
 from dragoman.client.state import SessionState
@@ -68,7 +68,7 @@ class Session(SessionState):
         super().__init__(session_id, cwd, tuple(additional_directories))
         self.mcp_servers = tuple(mcp_servers)
         self.history: list[Event] = []
-        """What a load replayed, in order."""
+        """What a load replayed, in order, without the messages that were withdrawn."""
         self.strays: deque[Event] = deque(maxlen=MAX_STRAYS)
         """The last events that came outside of any turn."""
         self.on_detach: Callable[[], object] | None = None
@@ -157,7 +157,7 @@ class Session(SessionState):
 
     def receive(self, update: v1.SessionUpdate) -> Awaitable[None] | None:
         """Take an update from the agent."""
-        if type(update) is v1.AgentMessageChunk and type(update.content) is v1.TextContent:
+        if type(update) is v1.AgentMessageChunk and type(update.content) is v1.TextContent and update.meta is None:
             return self._deliver(Text(update.content.text, update))
         return self._deliver(self.note(update))
 
@@ -173,6 +173,12 @@ class Session(SessionState):
             yield
         finally:
             self._deliver = self.strays.append
+            self._drop_withdrawn()
+
+    def _drop_withdrawn(self) -> None:
+        void = {event.message_id for event in self.history if isinstance(event, Withdrawn)}
+        if void:
+            self.history[:] = [event for event in self.history if not _is_of(event, void)]
 
     async def unless_cancelled(self, work: Awaitable[T]) -> T | None:
         """Wait for an answer to the agent; None as soon as the turn is cancelled, or has failed."""
@@ -238,6 +244,11 @@ class Session(SessionState):
     def _require_open(self) -> None:
         if self._is_closed:
             raise SessionClosed(self.id)
+
+
+def _is_of(event: Event, message_ids: Collection[str | None]) -> bool:
+    update = getattr(event, "update", None)
+    return isinstance(update, v1.AgentMessageChunk) and update.message_id in message_ids
 
 
 def _drop(event: Event) -> None:

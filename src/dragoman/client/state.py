@@ -9,6 +9,7 @@ from dragoman.client import events
 from dragoman.client.events import Event
 from dragoman.client.tool_call import ToolCallState, merge
 from dragoman.protocol import v1
+from dragoman.protocol.notice import is_void
 
 
 class SessionState:
@@ -53,6 +54,8 @@ class SessionState:
 
 def _take_said(state: SessionState, update: v1.AgentMessageChunk) -> Event:
     del state
+    if is_void(update):
+        return events.Withdrawn(update.message_id, update)
     if isinstance(update.content, v1.TextContent):
         return events.Text(update.content.text, update)
     return events.Content(update.content, "agent", update)
@@ -106,6 +109,11 @@ def _take_info(state: SessionState, update: v1.SessionInfoUpdate) -> Event:
     return events.TitleChanged(update.title, update)
 
 
+def _take_notice(state: SessionState, update: v1.Notice) -> Event:
+    del state
+    return events.Noticed(update.severity, update.title, update.description, update)
+
+
 def _take_usage(state: SessionState, update: v1.UsageUpdate) -> Event:
     state.usage = update
     return events.UsageChanged(update.used, update.size, update.cost, update)
@@ -123,4 +131,5 @@ _TAKERS: Mapping[type, Callable[[SessionState, Any], Event]] = {
     v1.AvailableCommandsUpdate: _take_commands,
     v1.SessionInfoUpdate: _take_info,
     v1.UsageUpdate: _take_usage,
+    v1.Notice: _take_notice,
 }

@@ -3,10 +3,10 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from io import StringIO
 from typing import Self
 
-from dragoman.client.events import Done, Event, Text
+from dragoman.client.answer import Answer
+from dragoman.client.events import Done, Event, Text, Withdrawn
 from dragoman.client.link import Link
 from dragoman.client.problem import CancelIgnored
 from dragoman.errors import DragomanError
@@ -31,7 +31,7 @@ class Course:
         self.is_left = False
         self._link = link
         self._session_id = session_id
-        self._said = StringIO()
+        self._answer = Answer()
         self._failure: DragomanError | None = None
         self._ended = asyncio.Event()
         self._reader: asyncio.Future[None] | None = None
@@ -48,16 +48,19 @@ class Course:
         if self._reader is not None:
             self._wake()
         if type(event) is Text:
-            self._said.write(event.text)
-        elif self._link.reads - self._mark >= MAX_READS:
-            return self._link.hold(self)
+            self._answer.add(event.text, event.update.message_id)
+        else:
+            if type(event) is Withdrawn:
+                self._answer.withdraw(event.message_id)
+            if self._link.reads - self._mark >= MAX_READS:
+                return self._link.hold(self)
         if len(self.events) >= MAX_EVENTS:
             return self._link.hold(self)
         return None
 
     def end(self, stop_reason: str, usage: v1.Usage | None = None) -> None:
         """Take the end, after the last event."""
-        self._finish(Done(stop_reason, usage, self._said.getvalue()))
+        self._finish(Done(stop_reason, usage, "".join(self._answer.messages())))
 
     def fail(self, failure: DragomanError) -> None:
         """Take what ended it before its time; its reader meets that after the last event."""

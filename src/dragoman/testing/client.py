@@ -16,6 +16,7 @@ from dragoman.protocol.methods import (
     SESSION_REQUEST_PERMISSION,
     SESSION_UPDATE,
 )
+from dragoman.protocol.notice import with_notices, words_of
 from dragoman.protocol.permission_options import find_default
 from dragoman.protocol.routes import Routes
 from dragoman.wire import IncomingRequest, Transport
@@ -27,6 +28,7 @@ class ScriptedClient:
     """Drives one agent; use it as an async context manager.
 
     `decide` answers permission requests; with `wait` a request stays open until its turn is cancelled.
+    Without `capabilities` it offers nothing but to take notices.
     `routes` is open for whatever else the test wants to answer.
     """
 
@@ -44,7 +46,7 @@ class ScriptedClient:
         self.routes.on_request(SESSION_REQUEST_PERMISSION, self._take_permission)
         self.connection = Connection(transport, self.routes)
         self._decide = decide
-        self._capabilities = capabilities or v1.ClientCapabilities()
+        self._capabilities = capabilities or v1.ClientCapabilities(session=with_notices(v1.ClientSessionCapabilities()))
         self._cancelled = asyncio.Event()
         self._news = asyncio.Event()
 
@@ -89,12 +91,12 @@ class ScriptedClient:
             await self._news.wait()
 
     def conversation(self, session_id: str | None = None) -> list[v1.SessionUpdate]:
-        """Return the updates that are part of a conversation: all but the commands that can be asked for."""
+        """Return the updates that are part of a conversation: all but notices, and the commands on offer."""
         return [
             notification.update
             for notification in self.updates
             if session_id in (None, notification.session_id)
-            and not isinstance(notification.update, v1.AvailableCommandsUpdate)
+            and not isinstance(notification.update, v1.AvailableCommandsUpdate | v1.Notice)
         ]
 
     def text(self, session_id: str | None = None) -> str:
@@ -106,6 +108,14 @@ class ScriptedClient:
             and isinstance(update.update, v1.AgentMessageChunk)
             and isinstance(update.update.content, v1.TextContent)
         )
+
+    def notices(self, session_id: str | None = None) -> list[str]:
+        """Return what the agent said about the conversation, each with its title and its description."""
+        return [
+            words_of(update.update)
+            for update in self.updates
+            if session_id in (None, update.session_id) and isinstance(update.update, v1.Notice)
+        ]
 
     def _take_update(self, notification: v1.SessionNotification) -> None:
         self.updates.append(notification)

@@ -1,6 +1,7 @@
 """Slash commands, compaction, and the agent file of a project."""
 
 import json
+import re
 
 import msgspec
 import pytest
@@ -144,9 +145,9 @@ async def test_a_conversation_that_outgrew_the_model_is_summed_up_visibly_and_go
     async with session_in(tmp_path, model=model) as (client, session_id):
         for text in ("one", "two", "three"):
             assert (await client.prompt(session_id, text)).stop_reason == "end_turn"
-        assert client.text().startswith("replyreply[The conversation, ")
-        assert "was summed up to make room" in client.text()
-        assert client.text().endswith("reply")
+        assert client.text() == "replyreplyreply"
+        [notice] = client.notices()
+        assert re.fullmatch(r"The conversation, \d+ messages, was summed up to make room\.", notice)
     summary, prompt = model.requests[-1].messages
     assert summary == SummaryMessage("summary", [v1.TextContent(text="three")])
     assert prompt == UserMessage([v1.TextContent(text="three")])
@@ -211,6 +212,8 @@ async def test_a_broken_file_of_a_project_is_ignored_with_a_word(tmp_path):
     (tmp_path / "dragoman.yaml").write_text("modle: x\n")
     async with session_in(tmp_path, model=Forgetful()) as (client, session_id):
         await client.prompt(session_id, "hi")
-        assert "did you mean model?" in client.text()
+        [notice] = client.notices()
+        assert notice.startswith("The agent file of this project is ignored, for it is wrong\n")
+        assert "did you mean model?" in notice
     [log] = (tmp_path / ".home").glob("projects/*/*.jsonl")
     assert not any("modle" in json.dumps(record) for record in map(json.loads, log.read_text().splitlines()))

@@ -13,6 +13,7 @@ from dragoman.protocol.methods import (
     SESSION_REQUEST_PERMISSION,
     SESSION_RESUME,
 )
+from dragoman.protocol.notice import words_of
 from tests.agent.running import running_agent
 from tests.mcp.servers.commands import scripted
 
@@ -85,6 +86,7 @@ class Turn:
             for update in updates
             if isinstance(update, v1.AgentMessageChunk) and isinstance(update.content, v1.TextContent)
         )
+        self.notices = [words_of(update) for update in updates if isinstance(update, v1.Notice)]
         self.calls = merged(updates)
 
     @property

@@ -74,7 +74,7 @@ async def test_a_failure_of_the_agents_server_is_shown_in_every_session(place):
         for _ in range(2):
             talk = await begin(client, place[0])
             await talk.until("failed", "own")
-            assert "no licence" in (await talk.ask()).text
+            assert "no licence" in (await talk.ask()).notices[0]
             assert (await talk.ask()).text == "done"
 
 
@@ -83,7 +83,7 @@ async def test_the_clients_server_stands_in_for_the_agents_of_that_name_until_it
     mine = stdio("own", tools=[{"name": "clients"}])
     async with talking(place, servers=[mine]) as (talk, model):
         turn = await talk.ask()
-        assert "The client's MCP server own stands in for the agent's of that name." in turn.text
+        assert turn.notices == ["The client's MCP server own stands in for the agent's of that name."]
         assert model.tools()[-1] == ["own__clients"]
         assert "The agent's server own is not used" in (await talk.ask("/mcp")).text
         assert (await talk.ask()).text == "done"

@@ -115,5 +115,5 @@ async def test_an_agent_server_that_cannot_be_used_says_why_when_it_is_restarted
     write_agent_file(place[1], {"own": in_file(scripted(), env={"TOKEN": "env://NOBODY_SET_THIS"})})
     async with talking(place, servers=[], wait=False) as (talk, _):
         assert talk.statuses()["own"]["state"] == "failed"
-        assert "NOBODY_SET_THIS" in (await talk.ask()).text
+        assert "NOBODY_SET_THIS" in (await talk.ask()).notices[0]
         assert "NOBODY_SET_THIS" in (await talk.ask("/mcp restart own")).text

@@ -100,7 +100,7 @@ async def test_a_client_that_refuses_the_connection_is_a_failure_in_words(place)
         talk = await begin(client, place[0], acp("unknown"))
         await talk.until("failed", "one")
         assert "no server of that id" in talk.statuses()["one"]["reason"]
-        assert "The MCP server one failed" in (await talk.ask()).text
+        assert "The MCP server one failed" in (await talk.ask()).notices[0]
 
 
 async def test_a_client_that_knows_nothing_of_it_is_a_failure_in_words(place):

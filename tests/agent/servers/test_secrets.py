@@ -66,7 +66,7 @@ async def test_no_failure_tells_a_secret(place, caplog, capfd):
             assert len(talk.statuses()) == len(servers)
             turns = [await talk.ask(words) for words in ("go", "/mcp", "/context", "/mcp restart crashes")]
             for server in servers:
-                assert f"The MCP server {server.name} failed" in turns[0].text
+                assert f"The MCP server {server.name} failed" in str(turns[0].notices)
             assert CANARY not in str(client.updates)
             assert CANARY not in json.dumps(talk.statuses())
             for name in ("twolines", "letters", "lines"):

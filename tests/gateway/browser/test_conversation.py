@@ -55,6 +55,24 @@ async def test_a_first_message_begins_a_session_and_is_answered_in_markdown(page
     await shoot(page, "conversation")
 
 
+async def test_what_is_said_about_a_conversation_is_shown_apart_and_not_again(page, stage):
+    await say(page, "Go")
+    turn = await stage.next_turn()
+    turn.update("agent_message_chunk", content={"type": "text", "text": "Half of it"}, messageId="one")
+    void = {"content": {"type": "text", "text": ""}, "messageId": "one", "_meta": {"dragoman/void": True}}
+    turn.update("agent_message_chunk", **void)
+    turn.update("notice", severity="warning", title="Trying again", description="It <b>broke</b> off.")
+    turn.update("agent_message_chunk", content={"type": "text", "text": "All of it"}, messageId="two")
+    turn.end()
+    await expect(page.locator(".notice")).to_have_text("Trying againIt <b>broke</b> off.")
+    await expect(page.locator(".message-agent.void .message-body")).to_have_text("Half of it")
+    await expect(page.locator(".message-agent:not(.void) .message-body")).to_have_text("All of it")
+    await page.reload()
+    await expect(page.locator(".message-agent:not(.void) .message-body")).to_have_text("All of it")
+    await expect(page.locator(".message-agent.void .message-body")).to_have_text("Half of it")
+    await expect(page.locator(".notice")).to_have_count(0)
+
+
 async def test_an_answer_is_shown_while_it_is_written(page, stage):
     await say(page, "Count")
     turn = await stage.next_turn()

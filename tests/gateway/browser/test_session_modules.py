@@ -68,6 +68,30 @@ async def test_an_update_of_an_unknown_tool_call_begins_one(modules):
     assert await items_of(modules, update) == [{"id": "x", "title": "", "kind": "other", "status": "failed"}]
 
 
+async def test_a_message_that_is_withdrawn_is_void_and_the_next_is_not(modules):
+    void = chunk("agent_message", "", "a", _meta={"dragoman/void": True})
+    body = """
+      const transcript = new m.Transcript();
+      values[0].forEach((update) => transcript.apply(update));
+      return transcript.items.map((item) => [item.blocks[0].text, item.void]);
+    """
+    updates = [chunk("agent_message", "Half", "a"), void, chunk("agent_message", "All", "b"), void]
+    assert await modules.run("transcript", body, updates) == [["Half", True], ["All", False]]
+
+
+async def test_a_notice_stands_between_the_messages_and_is_none(modules):
+    body = """
+      const transcript = new m.Transcript();
+      values[0].forEach((update) => transcript.apply(update));
+      return transcript.items.map(({ type, severity, title, description }) => [type, severity, title, description]);
+    """
+    notice = {"sessionUpdate": "notice", "severity": "warning", "title": "Slow", "description": "Very"}
+    updates = [chunk("agent_message", "a", "1"), notice, {**notice, "title": ""}]
+    items = await modules.run("transcript", body, updates)
+    assert [item[0] for item in items] == ["message", "notice"]
+    assert items[1] == ["notice", "warning", "Slow", "Very"]
+
+
 async def test_an_unknown_update_changes_nothing(modules):
     assert await items_of(modules, {"sessionUpdate": "_somebody/else", "content": 1}) == []
 

@@ -5,6 +5,8 @@ import json
 from tests.gateway.hub.seeing import RESUMING, agent, hub_of, seer
 
 EVIL = [{"name": "evil", "command": "/bin/evil", "args": [], "env": []}]
+NOTICES = {"session": {"notices": {}}}
+"""What the gateway itself offers to the agent."""
 
 
 async def leave_a_session(home, spec):
@@ -68,7 +70,7 @@ async def test_what_a_reader_can_do_is_not_what_the_agent_begins_with(tmp_path):
         await seer(hub, fs={"readTextFile": True})
     sent = [json.loads(line) for line in log.read_text().splitlines()]
     begun = [message["params"]["clientCapabilities"] for message in sent if message["method"] == "initialize"]
-    assert begun == [{}, {"fs": {"readTextFile": True}}]
+    assert begun == [NOTICES, {"fs": {"readTextFile": True}, **NOTICES}]
 
 
 async def test_the_agent_is_told_what_those_can_do_who_are_there_when_it_starts(tmp_path):
@@ -88,10 +90,11 @@ async def test_the_agent_is_told_what_those_can_do_who_are_there_when_it_starts(
     sent = [json.loads(line) for line in log.read_text().splitlines()]
     begun = [message["params"]["clientCapabilities"] for message in sent if message["method"] == "initialize"]
     both = {"form": {}, "url": {}}
-    later = {"elicitation": {"form": {}}, "fs": {"readTextFile": True}, "terminal": True, "_meta": {"mine": 1}}
+    own = {"_meta": {"mine": 1}, **NOTICES}
+    later = {"elicitation": {"form": {}}, "fs": {"readTextFile": True}, "terminal": True, **own}
     assert begun == [
-        {"elicitation": {"form": {}}, "_meta": {"mine": 1}},
-        {"elicitation": both, "fs": {"readTextFile": True, "writeTextFile": False}, "_meta": {"mine": 1}},
+        {"elicitation": {"form": {}}, **own},
+        {"elicitation": both, "fs": {"readTextFile": True, "writeTextFile": False}, **own},
         later,
         later,
     ]

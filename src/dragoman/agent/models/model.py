@@ -81,6 +81,10 @@ class Retry(msgspec.Struct, frozen=True):
     reason: str
     delay_s: float
 
+    def words(self) -> str:
+        """Say it to the person."""
+        return f"{self.reason}; trying again in {self.delay_s:.0f} s"
+
 
 class Stop(msgspec.Struct, frozen=True):
     """The model stops for a reason other than being done."""

@@ -9,7 +9,6 @@ from dragoman.agent.profile.include import Include
 from dragoman.agent.profile.servers import AgentServer
 from dragoman.agent.servers.include import Includes
 from dragoman.agent.servers.pool import Lease, Pool
-from dragoman.agent.tools.content import fenced
 from dragoman.errors import DragomanError, ServerFailure
 from dragoman.mcp.definition import Definition
 from dragoman.mcp.host import Host
@@ -196,10 +195,10 @@ class SessionServers:
             return
         if timeout_s > SILENT_WAIT_S:
             late = _connecting(waiting)
-            show(f"[Waiting up to {timeout_s:g} s for MCP servers that are still connecting: {', '.join(late)}.]")
+            show(f"Waiting up to {timeout_s:g} s for MCP servers that are still connecting: {', '.join(late)}.")
             if await _settle(waiting, timeout_s - SILENT_WAIT_S):
                 return
-        show(f"[Going on without {', '.join(_connecting(waiting))}; its tools join when it is ready.]")
+        show(f"Going on without {', '.join(_connecting(waiting))}; its tools join when it is ready.")
 
     def take_notices(self) -> list[str]:
         """Return what the person should know, and was not told yet."""
@@ -208,8 +207,8 @@ class SessionServers:
             server = member.server
             if server.state == "failed" and member.told_of != server.reason:
                 member.told_of = server.reason
-                reason = fenced(server.reason or "")
-                notices.append(f"The MCP server {server.name} failed:\n{reason}\n`/mcp restart {server.name}` retries.")
+                retry = f"`/mcp restart {server.name}` retries."
+                notices.append(f"The MCP server {server.name} failed:\n{server.reason or ''}\n{retry}")
         return notices
 
     async def tell_roots(self) -> None:

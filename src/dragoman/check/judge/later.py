@@ -1,4 +1,4 @@
-"""Fields that version 2 of the protocol has, as far as it is written, and version 1 has not, by the type of version 1.
+"""Fields that the pinned version 1 has not: those of version 2, as far as it is written, and of a newer version 1.
 
 Made by scripts/generate_later_fields.py. Who sends one has not made it up: all names are kept for later versions.
 """
@@ -8,6 +8,7 @@ LATER: dict[str, frozenset[str]] = {
     "AgentCapabilities": frozenset({"session"}),
     "AuthMethodAgent": frozenset({"methodId"}),
     "AuthMethodTerminal": frozenset({"methodId"}),
+    "ClientSessionCapabilities": frozenset({"notices"}),
     "Diff": frozenset({"changes", "patch"}),
     "InitializeRequest": frozenset({"capabilities", "info"}),
     "InitializeResponse": frozenset({"capabilities", "info"}),

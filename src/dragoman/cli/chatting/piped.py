@@ -5,8 +5,9 @@ from queue import Empty
 from typing import TextIO
 
 from dragoman.cli.chatting.background import Asks, Background, Ended, Happened
-from dragoman.cli.chatting.clean import Cleaner, clean_line
-from dragoman.client import Asked, Done, Event, Session, Text, ToolChanged
+from dragoman.cli.chatting.clean import Cleaner, clean, clean_line
+from dragoman.cli.settled_text import SettledText
+from dragoman.client import Asked, Done, Event, Noticed, Session, Text, ToolChanged
 from dragoman.protocol import v1
 
 
@@ -17,6 +18,7 @@ class Piped:
         self._background = background
         self._session = session
         self._said = Cleaner()
+        self._settled = SettledText(holds=background.agent.withdraws)
         self._last = "\n"
 
     def run(self, lines: TextIO) -> None:
@@ -48,11 +50,12 @@ class Piped:
                 item.answer.cancel()
 
     def _show(self, event: Event) -> None:
+        self._say(self._settled.take(event, event.text if isinstance(event, Text) else ""))
         match event:
-            case Text(text):
-                text = self._said.feed(text)
-                self._last = text or self._last
-                print(text, end="", flush=True)
+            case Noticed(_, title, description):
+                _aside(f"[{clean_line(title)}]")
+                if description:
+                    _aside(clean(description))
             case ToolChanged(call) if call.is_over:
                 _aside(f"[{call.status}: {clean_line(call.title)}]")
             case Asked(question):
@@ -62,7 +65,14 @@ class Piped:
             case _:
                 pass
 
+    def _say(self, text: str) -> None:
+        text = self._said.feed(text)
+        if text:
+            self._last = text
+            print(text, end="", flush=True)
+
     def _end_line(self) -> None:
+        self._say(self._settled.finish())
         self._said = Cleaner()
         if not self._last.endswith("\n"):
             print(flush=True)

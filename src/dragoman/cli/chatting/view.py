@@ -2,7 +2,7 @@
 
 import time
 
-from dragoman.cli.chatting.clean import Cleaner, clean_line, cut
+from dragoman.cli.chatting.clean import Cleaner, clean, clean_line, cut
 from dragoman.cli.chatting.markdown import AsWritten, Markdown
 from dragoman.cli.chatting.screen import Screen
 from dragoman.cli.chatting.styled import Row, Span, wrap
@@ -12,6 +12,7 @@ from dragoman.client import (
     Done,
     Event,
     ModeChanged,
+    Noticed,
     PlanChanged,
     Session,
     Text,
@@ -19,6 +20,7 @@ from dragoman.client import (
     ToolCallState,
     ToolChanged,
     UserText,
+    Withdrawn,
 )
 from dragoman.protocol import v1
 
@@ -77,6 +79,12 @@ class View:
             case ModeChanged(mode_id):
                 self._enter("note")
                 self.screen.add([[Span(f"mode: {clean_line(mode_id)}", "dim")]])
+            case Noticed(_, title, description):
+                self._enter("note")
+                note(self.screen, clean("\n".join(filter(None, (title, description)))))
+            case Withdrawn():
+                self._enter("note")
+                note(self.screen, "the words above are void: the agent begins this part of its answer anew")
             case _:
                 pass
 

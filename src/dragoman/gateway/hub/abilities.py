@@ -16,6 +16,8 @@ class Abilities(msgspec.Struct, frozen=True):
     marked: bool = False
     """It knows our extensions: it is told the place of each message, and how sessions fare."""
     read_only: bool = False
+    notices: bool = False
+    """It shows what is said about a conversation, and not in it."""
 
     def can(self, method: str, params: Raw) -> bool:
         """Tell whether it may be sent a request."""
@@ -43,7 +45,8 @@ def read_abilities(params: Raw) -> Abilities:
         # An empty object is how the first draft of the capability offered forms.
         offers.update(f"{ELICIT}:{mode}" for mode in modes or ["form"])
     own = _inside(_inside(capabilities, "_meta"), "dragoman")
-    return Abilities(frozenset(offers), is_given(own.get("viewer")), is_given(own.get("readOnly")))
+    notices = is_given(_inside(capabilities, "session").get("notices"))
+    return Abilities(frozenset(offers), is_given(own.get("viewer")), is_given(own.get("readOnly")), notices)
 
 
 def _inside(fields: dict[str, Raw], key: str) -> dict[str, Raw]:

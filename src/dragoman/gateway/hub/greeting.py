@@ -17,6 +17,8 @@ from dragoman.wire.message import ErrorObject
 
 _YES = Raw(b"true")
 _EMPTY = Raw(b"{}")
+_OURS: dict[str, Any] = {"session": {"notices": {}}}
+"""What we can do whoever is there: a viewer that does not show notices gets each as a thought."""
 
 
 class Refusal(Trouble, frozen=True, kw_only=True):
@@ -80,7 +82,7 @@ def reader_params(params: Raw) -> Raw:
 def join_params(params: Raw, greetings: Sequence[Raw]) -> Raw:
     """Say to an agent what those who are there can do between them; without anybody, what was said last."""
     own = _capabilities_of(params)
-    joined = own if not greetings else reduce(_join, map(_capabilities_of, greetings))
+    joined = _join(own if not greetings else reduce(_join, map(_capabilities_of, greetings)), _OURS)
     if joined == own:
         return params
     fields = fields_of(params)

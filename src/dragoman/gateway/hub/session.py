@@ -12,6 +12,8 @@ from dragoman.gateway.hub.attachment import Attachment
 from dragoman.gateway.hub.envelope import encode, fields_of, make_notification, string_of
 from dragoman.gateway.hub.journal import Journal
 from dragoman.gateway.hub.replay import Replay
+from dragoman.protocol import v1
+from dragoman.protocol.notice import as_thought
 from dragoman.wire import error_object
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 State = Literal["idle", "running", "asleep", "gone"]
 
+_NOTICE = b'"notice"'
 _CHANGES = (b'"current_mode_update"', b'"config_option_update"', b'"session_info_update"')
 _NOT_KEPT = frozenset({"sessionId", "_meta"})
 _SETTINGS = frozenset({"modes", "models", "configOptions"})
@@ -96,6 +99,8 @@ class Session:
     def take(self, line: bytes) -> None:
         """Take a notification of the agent."""
         self.heard += 1
+        if _NOTICE in line and self._pass_notice(line):
+            return
         if b'_update"' in line and any(change in line for change in _CHANGES):
             self._follow(line)
         if self.replay is not None:
@@ -218,12 +223,24 @@ class Session:
             described["error"] = error_object(RpcError(ErrorCode.INTERNAL_ERROR, str(self.journal.failure)))
         return described
 
+    def _pass_notice(self, line: bytes) -> bool:
+        """Pass a notice on to whoever is there; it is not journalled, because it is no part of the conversation."""
+        update = _update_of(line)
+        if string_of(update.get("sessionUpdate")) != "notice":
+            return False
+        thought = _as_thought(self.id, update)
+        for viewer, attachment in self.attachments.items():
+            shown = line if viewer.abilities is not None and viewer.abilities.notices else thought
+            if shown is not None and viewer.has_room():
+                viewer.send(shown, attachment)
+        return True
+
     @property
     def _written(self) -> Journal:
         return self.journal if self.replay is None else self.replay.journal
 
     def _follow(self, line: bytes) -> None:
-        update = fields_of(fields_of(fields_of(Raw(line)).get("params", UNSET)).get("update", UNSET))
+        update = _update_of(line)
         match string_of(update.get("sessionUpdate")):
             case "current_mode_update" if (mode := update.get("currentModeId")) is not None:
                 self._set_mode(mode)
@@ -253,6 +270,18 @@ class Session:
             self._noted = config
             self._written.note("config", config)
             self.on_change(self)
+
+
+def _update_of(line: bytes) -> dict[str, Raw]:
+    return fields_of(fields_of(fields_of(Raw(line)).get("params", UNSET)).get("update", UNSET))
+
+
+def _as_thought(session_id: str, update: dict[str, Raw]) -> bytes | None:
+    title, description = string_of(update.get("title")), string_of(update.get("description"))
+    if not title:
+        return None
+    thought = as_thought(v1.Notice(severity="info", title=title, description=description))
+    return make_notification("session/update", {"sessionId": session_id, "update": thought})
 
 
 def to_iso(time_ms: int) -> str:

@@ -37,7 +37,7 @@ const CLIENT = {
   clientCapabilities: {
     fs: { readTextFile: false, writeTextFile: false },
     terminal: false,
-    session: { configOptions: { boolean: {} } },
+    session: { configOptions: { boolean: {} }, notices: {} },
     elicitation: { form: {}, url: {} },
     _meta: { dragoman: { viewer: 1 }, terminal_output: true },
   },

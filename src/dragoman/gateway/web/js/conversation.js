@@ -8,7 +8,7 @@ import { onFrame } from "./frames.js";
 import { MessageView } from "./message.js";
 import { ToolCallView } from "./tool_call.js";
 import { Scroller } from "./scroller.js";
-import { drawStage, failureNote } from "./stage.js";
+import { drawStage, failureNote, noticeNote } from "./stage.js";
 
 const FIRST_ITEMS = 60;
 const MORE_ITEMS = 60;
@@ -162,5 +162,6 @@ export class Conversation {
 function makeView(item, session) {
   if (item.type === "tool") return new ToolCallView(item, session);
   if (item.type === "message") return new MessageView(item);
-  return { element: el("div", { class: "item" }, failureNote(item.error)), update: () => {} };
+  const note = item.type === "notice" ? noticeNote(item) : failureNote(item.error);
+  return { element: el("div", { class: "item" }, note), update: () => {} };
 }

@@ -28,6 +28,7 @@ export class MessageView {
       this.#parts[n].update?.(block.text, live && n === this.#item.blocks.length - 1);
     });
     this.element.classList.toggle("live", live);
+    if (this.#item.void) this.#withdraw();
   }
 
   #article() {
@@ -40,6 +41,12 @@ export class MessageView {
       copyButton(() => this.#text()),
     );
     return el("article", { class: `item message message-${role}` }, label, this.#body, foot);
+  }
+
+  #withdraw() {
+    if (this.element.classList.contains("void")) return;
+    this.element.classList.add("void");
+    this.#body.before(el("p", { class: "void-words" }, "Void: the agent broke off here, and began anew."));
   }
 
   #thought() {

@@ -9,6 +9,8 @@
 import { Failure, explain } from "./failure.js";
 import { Transcript } from "./transcript.js";
 
+const ASIDES = ["failure", "notice"];
+
 export class Session extends EventTarget {
   #app;
   #cursor = null;
@@ -197,7 +199,7 @@ export class Session extends EventTarget {
       await this.#app.connection.request("session/prompt", { sessionId: this.id, prompt: blocks });
       return false;
     } catch (error) {
-      const since = this.transcript.items.slice(before).filter((item) => item.type !== "failure");
+      const since = this.transcript.items.slice(before).filter((item) => !ASIDES.includes(item.type));
       if (!since.some((item) => item.role === "user")) throw error;
       // Without a code it is the connection that broke, and the turn goes on.
       if (!(error instanceof Failure) || error.code === null) return false;

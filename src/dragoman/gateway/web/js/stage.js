@@ -148,6 +148,13 @@ function note(drawing, words, kind = "") {
   return el("div", { class: `note ${kind}`.trim() }, icon(drawing), el("span", {}, words));
 }
 
+/** What the agent said about the conversation. */
+export function noticeNote({ severity, title, description }) {
+  const more = description && el("p", { class: "notice-detail" }, description);
+  const drawing = severity === "warning" || severity === "error" ? "warning" : "info";
+  return el("div", { class: "note notice" }, icon(drawing), el("div", {}, el("p", {}, title), more));
+}
+
 /** How a turn failed. */
 export function failureNote(error, attributes = {}) {
   const stderr = error.data?.stderr;

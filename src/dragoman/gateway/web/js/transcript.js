@@ -2,8 +2,10 @@
  * What a session's updates add up to. It touches no document, so the same history always gives the same transcript.
  *
  * `items` are, in order:
- *   {type: "message", role: "user" | "agent" | "thought", messageId, time, blocks}
+ *   {type: "message", role: "user" | "agent" | "thought", messageId, time, blocks, void}
+ *                                           void: the agent has withdrawn it and begins anew
  *   {type: "tool", id, call, terminals}     call: the fields of the tool call, as last told
+ *   {type: "notice", severity, title, description}  what was said about the conversation, while it was
  *   {type: "failure", error}                how a turn ended that ended badly, after what there is of it
  * Every item has `n`, its place, and `version`, which grows with each change. A text block's text only ever grows.
  */
@@ -13,6 +15,8 @@ const ROLES = {
   agent_message_chunk: "agent",
   agent_thought_chunk: "thought",
 };
+
+const VOID = "dragoman/void";
 
 // The blocks of one prompt are journalled together; a later prompt without a message id is another message.
 const SAME_PROMPT_MS = 25;
@@ -33,11 +37,14 @@ export class Transcript {
   /** Take one update in; returns the item it changed, or the name of the field it changed, or null. */
   apply(update, time = null) {
     const role = ROLES[update.sessionUpdate];
+    if (role === "agent" && update._meta?.[VOID]) return this.#withdraw(update.messageId ?? null);
     if (role) return this.#chunk(role, update, time);
     switch (update.sessionUpdate) {
       case "tool_call":
       case "tool_call_update":
         return this.#tool(update, time);
+      case "notice":
+        return this.#notice(update);
       case "plan":
         this.plan = update.entries ?? [];
         return "plan";
@@ -83,6 +90,18 @@ export class Transcript {
     addBlock(item.blocks, update.content ?? { type: "text", text: "" });
     item.version += 1;
     return item;
+  }
+
+  #withdraw(messageId) {
+    const item = this.items.findLast((one) => one.role === "agent" && one.messageId === messageId);
+    if (!item) return null;
+    item.void = true;
+    item.version += 1;
+    return item;
+  }
+
+  #notice({ severity, title, description }) {
+    return title ? this.#add({ type: "notice", severity, title, description: description ?? null }) : null;
   }
 
   #tool(update, time) {
@@ -134,7 +153,7 @@ export class Transcript {
 }
 
 function message(role, update, time) {
-  return { type: "message", role, messageId: update.messageId ?? null, time, blocks: [] };
+  return { type: "message", role, messageId: update.messageId ?? null, time, blocks: [], void: false };
 }
 
 function continues(last, role, update, time) {
