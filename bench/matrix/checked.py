@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from bench import commands
-from dragoman.check.results import Report
+from dragoman.check.results import CheckReport
 from dragoman.check.rule import Role
 
 KEPT = commands.ROOT / ".cache" / "matrix"
@@ -23,7 +23,7 @@ class Checked(msgspec.Struct, frozen=True):
     version: str
     date: str
     took_s: float
-    report: Report
+    report: CheckReport
 
 
 def keep(checked: Checked) -> None:

@@ -16,8 +16,8 @@ from bench import commands
 from bench.matrix.checked import Checked, today
 from bench.matrix.subject import Subject
 from dragoman.check.adversary import ClientOptions, check_client
-from dragoman.check.driver import Options, check_agent
-from dragoman.check.results import Report
+from dragoman.check.driver import AgentOptions, check_agent
+from dragoman.check.results import CheckReport
 
 PATIENCE_S = 30.0
 """For a plain answer, and START_S for the first one: the slowest agents take half a minute on a busy machine."""
@@ -33,12 +33,12 @@ def check(subject: Subject) -> Checked:
     return Checked(subject.name, subject.role, version, today(), round(time.monotonic() - began, 1), report)
 
 
-def _check_client(subject: Subject) -> Report:
+def _check_client(subject: Subject) -> CheckReport:
     return asyncio.run(check_client(ClientOptions(command=subject.command(), timeout_s=PATIENCE_S)))
 
 
-def _check_agent(subject: Subject, home: str) -> Report:
-    how = Options(
+def _check_agent(subject: Subject, home: str) -> CheckReport:
+    how = AgentOptions(
         command=subject.command(),
         env={"HOME": home, "DRAGOMAN_HOME": home},
         turns=subject.turns,
@@ -53,7 +53,7 @@ def _check_agent(subject: Subject, home: str) -> Report:
         return asyncio.run(check_agent(_at_address(how, url, token)))
 
 
-def _at_address(how: Options, url: str, token: str) -> Options:
+def _at_address(how: AgentOptions, url: str, token: str) -> AgentOptions:
     return msgspec.structs.replace(how, command=(), url=url, token=token)
 
 

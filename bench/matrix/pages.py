@@ -7,9 +7,9 @@ import msgspec
 from bench.matrix.checked import Checked, plain
 from bench.matrix.confirmed import Confirmed, findings
 from bench.matrix.subject import Subject
-from dragoman.check.reports import named_report as reports
 from dragoman.check.reports.markdown import matrix
-from dragoman.check.results import Evidence, Report, Result, summarize
+from dragoman.check.reports.named_report import NamedReport
+from dragoman.check.results import CheckReport, Evidence, Result, summarize
 from dragoman.check.rules import RULES
 
 MAX_MESSAGES = 4
@@ -42,7 +42,7 @@ def matrix_page(columns: Sequence[Column], missing: Mapping[str, str], word: Wor
     lines += [f"| {name} |  |  | left out: {why} |  |  |  |  |" for name, why in missing.items()]
     for role, title in (("agent", "Agents"), ("client", "Clients")):
         chosen = [(subject, checked) for subject, checked in columns if subject.role == role]
-        subjects = [reports.Subject(subject.name, _settled(subject, checked, word)) for subject, checked in chosen]
+        subjects = [NamedReport(subject.name, _settled(subject, checked, word)) for subject, checked in chosen]
         if subjects:
             table = matrix(subjects).split("\n\n", 1)[0]
             lines += ["", f"## {title}", "", table]
@@ -102,13 +102,13 @@ def _show(evidence: Evidence) -> str:
     return f"{arrow} {plain(evidence.line, MAX_LETTERS)}" if evidence.line else f"   ({plain(evidence.event, 80)})"
 
 
-def _settled(subject: Subject, checked: Checked, word: Word) -> Report:
+def _settled(subject: Subject, checked: Checked, word: Word) -> CheckReport:
     """Return the report without what was set aside."""
     results = [
         msgspec.structs.replace(each, verdict="not_exercised") if _is_aside(subject, each, word) else each
         for each in checked.report.results
     ]
-    return Report(checked.role, results, summarize(results))
+    return CheckReport(checked.role, results, summarize(results))
 
 
 def _is_aside(subject: Subject, result: Result, word: Word) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 from bench import commands
 from bench.commands import Command
 from bench.measure import Missing
-from dragoman.check.driver import Turn
+from dragoman.check.driver import ScriptTurn
 from dragoman.check.driver.options import HELLO
 from dragoman.check.rule import Role
 
@@ -31,7 +31,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     command: Callable[[], Command]
     """Raises Missing when it is not installed."""
     role: Role = "agent"
-    turns: tuple[Turn, ...] = (Turn(HELLO),)
+    turns: tuple[ScriptTurn, ...] = (ScriptTurn(HELLO),)
     prompt: bool = True
     is_ours: bool = False
     served: bool = False

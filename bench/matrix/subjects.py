@@ -14,10 +14,10 @@ from bench.matrix.subject import (
     node_version,
 )
 from dragoman import __version__
-from dragoman.check.driver import Turn
+from dragoman.check.driver import ScriptTurn
 
 SCRIPT = commands.PEERS / "matrix_script.yaml"
-PERMISSION = (Turn("hello"), Turn("permission"))
+PERMISSION = (ScriptTurn("hello"), ScriptTurn("permission"))
 PLACE = "{agent}"
 
 
@@ -38,7 +38,7 @@ AGENTS = (
         about="our own agent with a script that reads and writes files and runs a command",
         version=lambda: __version__,
         command=lambda: commands.dragoman_with_models("agent", "--model", f"script:{SCRIPT}"),
-        turns=(Turn("Read it."), Turn("Write it."), Turn("Run it.")),
+        turns=(ScriptTurn("Read it."), ScriptTurn("Write it."), ScriptTurn("Run it.")),
         is_ours=True,
     ),
     Subject(
@@ -46,7 +46,7 @@ AGENTS = (
         about="the scripted one behind `dragoman serve`, at its WebSocket address",
         version=lambda: __version__,
         command=lambda: commands.dragoman_with_models("agent", "--model", f"script:{SCRIPT}"),
-        turns=(Turn("Read it."), Turn("Write it."), Turn("Run it.")),
+        turns=(ScriptTurn("Read it."), ScriptTurn("Write it."), ScriptTurn("Run it.")),
         is_ours=True,
         served=True,
     ),
@@ -88,8 +88,8 @@ AGENTS = (
         version=installed_version("fast-agent", "fast-agent-mcp"),
         command=lambda: commands.peer("fast-agent", "fast-agent-acp", "-x", "--model", "passthrough"),
         turns=(
-            Turn('***CALL_TOOL execute {"command":"echo checked"}'),
-            Turn('***CALL_TOOL read_text_file {"path":"notes.txt"}'),
+            ScriptTurn('***CALL_TOOL execute {"command":"echo checked"}'),
+            ScriptTurn('***CALL_TOOL read_text_file {"path":"notes.txt"}'),
         ),
     ),
     Subject(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.check.adversary.channels import Record, read_record
+from dragoman.check.adversary.channels import AdversaryRecording, read_recording
 from dragoman.check.conversation import MAX_BYTES, Flooded
-from dragoman.check.driver import Options, check_agent
+from dragoman.check.driver import AgentOptions, check_agent
 from dragoman.check.inbox import Inbox
 from dragoman.wire.memory import memory_pair
 from dragoman.wire.transport import HIGH_WATER_BYTES
@@ -53,12 +53,12 @@ async def test_who_does_not_read_our_answers_is_not_heard():
 
 async def test_an_agent_that_never_stops_is_not_judged_and_said_to():
     with pytest.raises(Flooded, match="more than 64 MiB"):
-        await check_agent(Options(command=(sys.executable, "-c", FLOOD)))
+        await check_agent(AgentOptions(command=(sys.executable, "-c", FLOOD)))
 
 
 def test_a_client_that_never_stops_is_not_judged_and_said_to(tmp_path: Path):
     path = tmp_path / "tour.ndjson"
-    record = Record(path)
+    record = AdversaryRecording(path)
     line = b"x" * (MAX_BYTES // 8)
     for _ in range(7):
         record.add("client", line)
@@ -66,4 +66,4 @@ def test_a_client_that_never_stops_is_not_judged_and_said_to(tmp_path: Path):
         record.add("client", line)
     record.close()
     with pytest.raises(Flooded):
-        read_record(path)
+        read_recording(path)

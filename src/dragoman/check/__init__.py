@@ -7,20 +7,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dragoman.check.conversation import Conversation, Entry, Side
+    from dragoman.check.conversation import ConversationEntry, RecordedConversation, Side
+    from dragoman.check.conversation import ConversationEntry as Entry
+    from dragoman.check.conversation import RecordedConversation as Conversation
     from dragoman.check.judge import INVENTED, Judge, Memory
     from dragoman.check.results import (
+        CheckReport,
         Evidence,
         Fault,
         Finding,
-        Report,
         Result,
-        Summary,
         Verdict,
+        VerdictCounts,
         report,
         show,
         summarize,
     )
+    from dragoman.check.results import CheckReport as Report
+    from dragoman.check.results import VerdictCounts as Summary
     from dragoman.check.rule import Level, Role, Rule
     from dragoman.check.rules import AREAS, RULES
 
@@ -28,7 +32,9 @@ __all__ = [
     "AREAS",
     "INVENTED",
     "RULES",
+    "CheckReport",
     "Conversation",
+    "ConversationEntry",
     "Entry",
     "Evidence",
     "Fault",
@@ -36,6 +42,7 @@ __all__ = [
     "Judge",
     "Level",
     "Memory",
+    "RecordedConversation",
     "Report",
     "Result",
     "Role",
@@ -43,6 +50,7 @@ __all__ = [
     "Side",
     "Summary",
     "Verdict",
+    "VerdictCounts",
     "report",
     "show",
     "summarize",
@@ -50,10 +58,18 @@ __all__ = [
 
 _MODULES = ("conversation", "judge", "results", "rule", "rules")
 
+_FORMER_NAMES = {
+    "Conversation": "RecordedConversation",
+    "Entry": "ConversationEntry",
+    "Report": "CheckReport",
+    "Summary": "VerdictCounts",
+}
+
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
+        wanted = _FORMER_NAMES.get(name, name)
         for module in map(import_module, (f"{__name__}.{each}" for each in _MODULES)):
-            if hasattr(module, name):
-                return getattr(module, name)
+            if hasattr(module, wanted):
+                return getattr(module, wanted)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

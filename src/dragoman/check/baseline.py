@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from dragoman.check.reports.named_report import as_json
-from dragoman.check.results import Report, summarize
+from dragoman.check.results import CheckReport, summarize
 from dragoman.errors import DragomanError
 
 VERSION = 1
@@ -40,7 +40,7 @@ def read_baseline(path: str) -> dict[str, str]:
     return read.known
 
 
-def write_baseline(path: str, report: Report) -> int:
+def write_baseline(path: str, report: CheckReport) -> int:
     """Write down what fails now, and return how many that are. Raises BaselineUnusable."""
     known = {result.id: result.detail for result in report.results if result.verdict == "fail"}
     try:
@@ -50,12 +50,12 @@ def write_baseline(path: str, report: Report) -> int:
     return len(known)
 
 
-def without_known(report: Report, known: frozenset[str]) -> Report:
+def without_known(report: CheckReport, known: frozenset[str]) -> CheckReport:
     """Return a report of what is left when known failures are not counted."""
     results = [result for result in report.results if result.verdict != "fail" or result.id not in known]
-    return Report(report.role, results, summarize(results))
+    return CheckReport(report.role, results, summarize(results))
 
 
-def mended(report: Report, known: frozenset[str]) -> list[str]:
+def mended(report: CheckReport, known: frozenset[str]) -> list[str]:
     """Return the rules that are listed as known failures and pass."""
     return [result.id for result in report.results if result.verdict == "pass" and result.id in known]

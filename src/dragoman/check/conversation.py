@@ -40,7 +40,7 @@ OTHER: dict[Side, Side] = {"client": "agent", "agent": "client"}
 """The other side of each."""
 
 
-class Entry(msgspec.Struct):
+class ConversationEntry(msgspec.Struct):
     """A line that one side sent, or an event that happened to it."""
 
     n: int
@@ -50,25 +50,25 @@ class Entry(msgspec.Struct):
     event: str = ""
 
 
-class Conversation:
+class RecordedConversation:
     """The entries of one connection, numbered from 1; with `max_entries` only the latest are kept."""
 
     def __init__(self, name: str = "", *, max_entries: int | None = None) -> None:
         self.name = name
-        self.entries: list[Entry] = []
+        self.entries: list[ConversationEntry] = []
         self._max_entries = max_entries
         self._added = 0
 
-    def add(self, sender: Side, line: bytes = b"", at_s: float = 0.0, event: str = "") -> Entry:
+    def add(self, sender: Side, line: bytes = b"", at_s: float = 0.0, event: str = "") -> ConversationEntry:
         """Add what came next and return it, for the judge to see."""
         self._added += 1
-        entry = Entry(self._added, at_s, sender, line, event)
+        entry = ConversationEntry(self._added, at_s, sender, line, event)
         self.entries.append(entry)
         if self._max_entries is not None and len(self.entries) > 2 * self._max_entries:
             del self.entries[: -self._max_entries]
         return entry
 
-    def find(self, n: int) -> Entry | None:
+    def find(self, n: int) -> ConversationEntry | None:
         """Return an entry by its number, if it is still kept."""
         index = n - 1 - (self._added - len(self.entries))
         return self.entries[index] if 0 <= index < len(self.entries) else None

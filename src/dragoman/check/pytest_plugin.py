@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 if TYPE_CHECKING:
-    from dragoman.check.results import Report
+    from dragoman.check.results import CheckReport
 
 OPTION = "acp_agent"
 
@@ -27,10 +27,10 @@ class AcpAgent:
 
     def __init__(self, command: Sequence[str]) -> None:
         self.command = tuple(command)
-        self._reports: dict[str, Report] = {}
+        self._reports: dict[str, CheckReport] = {}
 
-    def check(self, **options: Any) -> "Report":
-        """Drive the agent and return the report; the options are those of `dragoman.check.driver.Options`."""
+    def check(self, **options: Any) -> "CheckReport":
+        """Drive the agent and return the report; the options are those of `dragoman.check.driver.AgentOptions`."""
         key = repr(sorted(options.items()))
         if key not in self._reports:
             self._reports[key] = self._run(options)
@@ -43,20 +43,20 @@ class AcpAgent:
         __tracebackhide__ = True
         from dragoman.check.baseline import without_known
         from dragoman.check.reports import terminal
-        from dragoman.check.reports.named_report import Subject
+        from dragoman.check.reports.named_report import NamedReport
 
         report = self.check(**options)
         if without_known(report, frozenset(known)).exit_code(level):
             name = shlex.join(self.command)
-            pytest.fail(terminal.render(Subject(name, report, frozenset(known))), pytrace=False)
+            pytest.fail(terminal.render(NamedReport(name, report, frozenset(known))), pytrace=False)
 
-    def _run(self, options: dict[str, Any]) -> "Report":
+    def _run(self, options: dict[str, Any]) -> "CheckReport":
         import asyncio
         from concurrent.futures import ThreadPoolExecutor
 
-        from dragoman.check.driver import Options, check_agent
+        from dragoman.check.driver import AgentOptions, check_agent
 
-        chosen = Options(command=self.command, **options)
+        chosen = AgentOptions(command=self.command, **options)
         # A loop of its own in a thread of its own: the test may be running in one already.
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(lambda: asyncio.run(check_agent(chosen))).result()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from dragoman.check.conversation import Conversation, Side
+from dragoman.check.conversation import RecordedConversation, Side
 from dragoman.check.rule import Level, Role, Rule
 from dragoman.check.rules import RULES
 
@@ -58,7 +58,7 @@ class Result(msgspec.Struct, frozen=True):
     occasions: int = 0
 
 
-class Summary(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
+class VerdictCounts(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
     """How many rules came to which verdict."""
 
     passed: int = 0
@@ -68,12 +68,12 @@ class Summary(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
     error: int = 0
 
 
-class Report(msgspec.Struct, frozen=True):
+class CheckReport(msgspec.Struct, frozen=True):
     """All results about one side, with their count."""
 
     role: Role
     results: list[Result]
-    summary: Summary
+    summary: VerdictCounts
 
     def exit_code(self, level: Literal["must", "should"] = "should") -> int:
         """Return 2 when the checker itself failed, 1 when a rule of this level or a graver one did, else 0."""
@@ -83,10 +83,10 @@ class Report(msgspec.Struct, frozen=True):
         return int(any(each.verdict == "fail" and each.level in graver for each in self.results))
 
 
-def summarize(results: list[Result]) -> Summary:
+def summarize(results: list[Result]) -> VerdictCounts:
     """Count the verdicts."""
     verdicts = [result.verdict for result in results]
-    return Summary(
+    return VerdictCounts(
         verdicts.count("pass"),
         verdicts.count("fail"),
         verdicts.count("warn"),
@@ -104,10 +104,10 @@ def conclude(judges: Sequence["Judge"], role: Role) -> list[Result]:
     return [_conclude_rule(rule, judges) for rule in RULES.values() if rule.role == role]
 
 
-def report(judges: Sequence["Judge"], role: Role) -> Report:
+def report(judges: Sequence["Judge"], role: Role) -> CheckReport:
     """Return the results about one side, with their count."""
     results = conclude(judges, role)
-    return Report(role, results, summarize(results))
+    return CheckReport(role, results, summarize(results))
 
 
 def _conclude_rule(rule: Rule, judges: Sequence["Judge"]) -> Result:
@@ -154,7 +154,7 @@ def _describe(rule: Rule, verdict: Verdict, findings: list[Finding], faults: lis
             return ""
 
 
-def show(conversation: Conversation, finding: Finding) -> Iterable[Evidence]:
+def show(conversation: RecordedConversation, finding: Finding) -> Iterable[Evidence]:
     """Yield the entries that prove a finding."""
     for n in finding.entries:
         entry = conversation.find(n)

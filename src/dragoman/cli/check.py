@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dragoman.check.results import Report
+from dragoman.check.results import CheckReport
 from dragoman.cli.agent_url import Elsewhere, read_url
 from dragoman.cli.check_options import make_parser
 from dragoman.cli.check_output import FAILED_CHECK, deliver, deliver_matrix
@@ -51,20 +51,20 @@ def _agent(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     return deliver(options, name, _check_agent(options, elsewhere))
 
 
-def _check_agent(options: argparse.Namespace, elsewhere: Elsewhere | None) -> Report:
-    from dragoman.check.driver import Options, Turn, check_agent, read_script
+def _check_agent(options: argparse.Namespace, elsewhere: Elsewhere | None) -> CheckReport:
+    from dragoman.check.driver import AgentOptions, ScriptTurn, check_agent, read_script
     from dragoman.check.driver.options import HELLO
 
-    turns = [Turn(prompt) for prompt in options.prompt or ()]
+    turns = [ScriptTurn(prompt) for prompt in options.prompt or ()]
     if options.script is not None:
         turns += read_script(Path(options.script))
     return run(
         check_agent(
-            Options(
+            AgentOptions(
                 command=tuple(options.command),
                 url="" if elsewhere is None else elsewhere.url,
                 token=None if elsewhere is None else elsewhere.token,
-                turns=tuple(turns) or (Turn(HELLO),),
+                turns=tuple(turns) or (ScriptTurn(HELLO),),
                 prompt=not options.no_prompt,
                 auth=options.auth,
                 without=frozenset(options.without or ()),

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from dragoman.check.adversary import ClientOptions, check_client, listen
-from dragoman.check.results import Report
+from dragoman.check.results import CheckReport
 from dragoman.errors import DragomanError
 
 
@@ -17,7 +17,7 @@ class NoPlace(DragomanError):
     """Nobody can be waited for at this port."""
 
 
-async def check(options: argparse.Namespace) -> Report:
+async def check(options: argparse.Namespace) -> CheckReport:
     """Judge a client. Raises StartError, NeverStarted, NoPlace."""
     if options.listen is None:
         return await check_client(ClientOptions(command=tuple(options.command), timeout_s=options.timeout))
@@ -28,7 +28,7 @@ async def check(options: argparse.Namespace) -> Report:
             raise NoPlace(f"cannot listen at port {options.listen}: {error.strerror}; name another port") from None
 
 
-async def _wait(directory: Path, port: int) -> Report:
+async def _wait(directory: Path, port: int) -> CheckReport:
     """Wait for clients until Ctrl-C, and judge what they said."""
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, ended.set)

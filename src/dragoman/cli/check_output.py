@@ -10,8 +10,8 @@ from dragoman.check.baseline import mended, read_baseline, without_known, write_
 from dragoman.check.reports import render, terminal
 from dragoman.check.reports.json import read
 from dragoman.check.reports.markdown import matrix
-from dragoman.check.reports.named_report import Subject
-from dragoman.check.results import Report
+from dragoman.check.reports.named_report import NamedReport
+from dragoman.check.results import CheckReport
 from dragoman.errors import DragomanError
 
 FAILED_CHECK = 2
@@ -25,10 +25,10 @@ class BadColumn(DragomanError):
     """A report for the matrix was not named as it should be."""
 
 
-def deliver(options: argparse.Namespace, name: str, report: Report) -> int:
+def deliver(options: argparse.Namespace, name: str, report: CheckReport) -> int:
     """Write a report as was asked, and return the exit code. Raises NotWritten, BaselineUnusable."""
     known = _known(options, report)
-    subject = Subject(name, report, known)
+    subject = NamedReport(name, report, known)
     _write(options.output, _render(subject, options))
     for rule in mended(report, known):
         print(f"dragoman check: {rule} passes now; take it out of {options.baseline}", file=sys.stderr)
@@ -37,17 +37,17 @@ def deliver(options: argparse.Namespace, name: str, report: Report) -> int:
 
 def deliver_matrix(options: argparse.Namespace) -> int:
     """Write reports side by side. Raises NotWritten, ReportUnreadable, BadColumn."""
-    subjects: list[Subject] = []
+    subjects: list[NamedReport] = []
     for given in options.reports:
         name, equals, path = given.partition("=")
         if not equals or not name or not path:
             raise BadColumn(f"{given!r} is no column; say NAME=FILE, with a report that --format json wrote")
-        subjects.append(Subject(name, read(path)))
+        subjects.append(NamedReport(name, read(path)))
     _write(options.output, matrix(subjects))
     return 0
 
 
-def _known(options: argparse.Namespace, report: Report) -> frozenset[str]:
+def _known(options: argparse.Namespace, report: CheckReport) -> frozenset[str]:
     if options.baseline is None:
         if options.write_baseline:
             raise NotWritten("--write-baseline needs to know where; say --baseline FILE too")
@@ -58,7 +58,7 @@ def _known(options: argparse.Namespace, report: Report) -> frozenset[str]:
     return frozenset(read_baseline(options.baseline))
 
 
-def _render(subject: Subject, options: argparse.Namespace) -> str:
+def _render(subject: NamedReport, options: argparse.Namespace) -> str:
     if options.format != "terminal":
         return render(subject, options.format)
     is_terminal = options.output is None and sys.stdout.isatty()

@@ -12,7 +12,7 @@ from websockets.asyncio.client import connect as connect_websocket
 from websockets.exceptions import InvalidStatus
 
 from dragoman.check.adversary import TOUR_TURNS, ClientOptions, Listening, NeverStarted, check_client, listen
-from dragoman.check.results import Report
+from dragoman.check.results import CheckReport
 from dragoman.client import allow_all, connect, connect_url
 from dragoman.client.agent import RemoteAgent
 from dragoman.errors import DragomanError, StartError
@@ -20,11 +20,11 @@ from dragoman.errors import DragomanError, StartError
 TIMEOUT_S = 30
 
 
-def blamed(report: Report) -> dict[str, str]:
+def blamed(report: CheckReport) -> dict[str, str]:
     return {each.id: each.detail for each in report.results if each.verdict in ("fail", "warn", "error")}
 
 
-def exercised(report: Report) -> set[str]:
+def exercised(report: CheckReport) -> set[str]:
     return {each.id for each in report.results if each.verdict == "pass"}
 
 

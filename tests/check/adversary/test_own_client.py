@@ -4,17 +4,17 @@ import sys
 from pathlib import Path
 
 from dragoman.check.adversary import ClientOptions, check_client
-from dragoman.check.results import Report
+from dragoman.check.results import CheckReport
 
 RUN = (sys.executable, "-m", "dragoman", "run")
 PROGRAM = Path(__file__).with_name("our_client.py")
 
 
-def silent(report: Report) -> set[str]:
+def silent(report: CheckReport) -> set[str]:
     return {each.id for each in report.results if each.verdict == "not_exercised"}
 
 
-def blamed(report: Report) -> dict[str, str]:
+def blamed(report: CheckReport) -> dict[str, str]:
     return {each.id: each.detail for each in report.results if each.verdict in ("fail", "warn", "error")}
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.check.driver import BadScript, Options, Turn, check_agent, read_script
-from dragoman.check.results import Report
+from dragoman.check.driver import AgentOptions, BadScript, ScriptTurn, check_agent, read_script
+from dragoman.check.results import CheckReport
 from dragoman.errors import StartError
 
 ROOT = Path(__file__).parents[3]
@@ -21,13 +21,13 @@ def clean_agent(home: Path) -> tuple[str, ...]:
     return (sys.executable, "-m", "tests.check.mutants.agent", str(home))
 
 
-def spoken_for(report: Report) -> dict[str, tuple[str, str]]:
+def spoken_for(report: CheckReport) -> dict[str, tuple[str, str]]:
     return {each.id: (each.verdict, each.detail) for each in report.results if each.verdict != "not_exercised"}
 
 
 async def test_an_agent_that_is_slow_to_start_is_waited_for(tmp_path: Path):
     text = f"import time; time.sleep(1); from tests.check.mutants.agent import main; main({str(tmp_path)!r})"
-    options = Options(
+    options = AgentOptions(
         command=program(text), env={"PYTHONPATH": str(ROOT)}, timeout_s=0.5, scenes=frozenset({"lists"}), auth="key"
     )
     report = await check_agent(options)
@@ -36,7 +36,7 @@ async def test_an_agent_that_is_slow_to_start_is_waited_for(tmp_path: Path):
 
 
 async def test_an_agent_that_dies_at_its_start_breaks_a_must():
-    report = await check_agent(Options(command=program("raise SystemExit(3)")))
+    report = await check_agent(AgentOptions(command=program("raise SystemExit(3)")))
     unanswered = "the agent exited 3 before it answered initialize; expected a version and capabilities"
     assert spoken_for(report) == {
         "ACP-INIT-001": ("fail", unanswered),
@@ -46,7 +46,7 @@ async def test_an_agent_that_dies_at_its_start_breaks_a_must():
 
 
 async def test_an_agent_that_never_answers_is_blamed_for_that_alone():
-    options = Options(command=program("import sys; sys.stdin.read()"), start_timeout_s=0.5)
+    options = AgentOptions(command=program("import sys; sys.stdin.read()"), start_timeout_s=0.5)
     assert spoken_for(await check_agent(options)) == {
         "ACP-WIRE-011": ("fail", "initialize got no answer from the agent")
     }
@@ -54,7 +54,7 @@ async def test_an_agent_that_never_answers_is_blamed_for_that_alone():
 
 async def test_of_an_agent_that_speaks_another_version_nothing_passes_that_is_of_version_1(tmp_path: Path):
     report = await check_agent(
-        Options(command=(*clean_agent(tmp_path), "ACP-INIT-010"), env={"PYTHONPATH": str(ROOT)}, auth="key")
+        AgentOptions(command=(*clean_agent(tmp_path), "ACP-INIT-010"), env={"PYTHONPATH": str(ROOT)}, auth="key")
     )
     verdicts = spoken_for(report)
     detail = "asked for version 1, the agent answered 2: by the rules of version 1 nothing more is judged"
@@ -67,7 +67,7 @@ async def test_of_an_agent_that_speaks_another_version_nothing_passes_that_is_of
 async def test_sessions_come_back_on_the_connection_of_an_agent_that_forgets_them_at_its_end(rule: str, tmp_path: Path):
     agent = shlex.join([sys.executable, "-m", "tests.check.mutants.agent"])
     command = ("sh", "-c", f'home={shlex.quote(str(tmp_path))}/$$; mkdir $home; exec {agent} $home "$0"', rule)
-    options = Options(command=command, env={"PYTHONPATH": str(ROOT)}, auth="key", scenes=frozenset({"come_back"}))
+    options = AgentOptions(command=command, env={"PYTHONPATH": str(ROOT)}, auth="key", scenes=frozenset({"come_back"}))
     failed = {name for name, (verdict, _) in spoken_for(await check_agent(options)).items() if verdict != "pass"}
     assert failed == {rule}
 
@@ -77,7 +77,7 @@ async def test_what_an_agent_leaves_running_is_counted(tmp_path: Path, monkeypat
     command = ("sh", "-c", f"sleep 20 & sleep 20 & exec {shlex.join(clean_agent(tmp_path))}")
     scenes = frozenset({"close_input"})
     verdicts = spoken_for(
-        await check_agent(Options(command=command, env={"PYTHONPATH": str(ROOT)}, auth="key", scenes=scenes))
+        await check_agent(AgentOptions(command=command, env={"PYTHONPATH": str(ROOT)}, auth="key", scenes=scenes))
     )
     assert verdicts["ACP-WIRE-018"] == ("fail", "2 children were left behind; expected none")
     assert {name for name, (verdict, _) in verdicts.items() if verdict != "pass"} == {"ACP-WIRE-018"}
@@ -89,7 +89,7 @@ async def test_an_agent_that_leaves_unknown_methods_unanswered_is_not_blamed_for
         "Agent.take_strange_request = lambda *_: None\n"
         f"Agent(Shelf({str(tmp_path)!r}), None).serve()"
     )
-    options = Options(
+    options = AgentOptions(
         command=program(text),
         env={"PYTHONPATH": str(ROOT)},
         auth="key",
@@ -103,11 +103,11 @@ async def test_an_agent_that_leaves_unknown_methods_unanswered_is_not_blamed_for
 
 async def test_a_command_that_is_not_there_is_told_as_such():
     with pytest.raises(StartError, match="no-such-agent"):
-        await check_agent(Options(command=("no-such-agent",)))
+        await check_agent(AgentOptions(command=("no-such-agent",)))
 
 
 async def test_without_prompts_the_agent_is_asked_nothing(tmp_path: Path):
-    options = Options(command=clean_agent(tmp_path), env={"PYTHONPATH": str(ROOT)}, auth="key", prompt=False)
+    options = AgentOptions(command=clean_agent(tmp_path), env={"PYTHONPATH": str(ROOT)}, auth="key", prompt=False)
     report = await check_agent(options)
     verdicts = spoken_for(report)
     assert {verdict for verdict, _ in verdicts.values()} == {"pass"}
@@ -116,12 +116,12 @@ async def test_without_prompts_the_agent_is_asked_nothing(tmp_path: Path):
 
 
 async def test_what_a_client_does_not_offer_is_not_asked_of_it(tmp_path: Path):
-    options = Options(
+    options = AgentOptions(
         command=clean_agent(tmp_path),
         env={"PYTHONPATH": str(ROOT)},
         auth="key",
         scenes=frozenset({"converse"}),
-        turns=(Turn("work"),),
+        turns=(ScriptTurn("work"),),
         without=frozenset({"terminal"}),
     )
     verdicts = spoken_for(await check_agent(options))
@@ -157,4 +157,8 @@ def test_a_script_that_is_not_there_is_told_as_such(tmp_path: Path):
 def test_a_script_has_prompts_with_answers_and_cancels(tmp_path: Path):
     path = tmp_path / "turns.yaml"
     path.write_text("- prompt: one\n- prompt: two\n  permission: reject\n- prompt: three\n  cancel: permission\n")
-    assert read_script(path) == (Turn("one"), Turn("two", "reject"), Turn("three", "allow", "permission"))
+    assert read_script(path) == (
+        ScriptTurn("one"),
+        ScriptTurn("two", "reject"),
+        ScriptTurn("three", "allow", "permission"),
+    )

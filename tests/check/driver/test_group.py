@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from dragoman.check.driver.transport import left_behind
+from dragoman.check.driver.transport import count_left_behind
 
 LEADER = """
 import os, subprocess, sys
@@ -30,17 +30,17 @@ def lead(program: str, how: str) -> subprocess.Popen[bytes]:
 
 async def test_a_process_that_has_ended_and_was_not_asked_how_is_not_left():
     with lead("", "ended") as leader:
-        assert await left_behind(leader.pid, 0) == 1
+        assert await count_left_behind(leader.pid, 0) == 1
         assert leader.stdin is not None
         leader.stdin.close()
 
 
 async def test_a_process_that_runs_is_left_until_it_ends():
     with lead("import time; time.sleep(60)", "runs") as leader:
-        assert await left_behind(leader.pid, 0) == 2
+        assert await count_left_behind(leader.pid, 0) == 2
         assert leader.stdin is not None
         leader.stdin.close()
         leader.wait()
-        assert await left_behind(leader.pid, 0) == 1
+        assert await count_left_behind(leader.pid, 0) == 1
         os.killpg(leader.pid, 9)
-        assert await left_behind(leader.pid, 30) == 0
+        assert await count_left_behind(leader.pid, 30) == 0

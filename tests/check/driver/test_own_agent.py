@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.check.driver import Options, Turn, check_agent
-from dragoman.check.results import Report
+from dragoman.check.driver import AgentOptions, ScriptTurn, check_agent
+from dragoman.check.results import CheckReport
 from tests.gateway.guard.serving import serving
 
 AGENT = (sys.executable, "-m", "dragoman", "agent")
@@ -40,11 +40,11 @@ NEVER_DONE = {
 """What the agent never does, however it is driven here."""
 
 
-def silent(report: Report) -> set[str]:
+def silent(report: CheckReport) -> set[str]:
     return {each.id for each in report.results if each.verdict == "not_exercised"}
 
 
-def blamed(report: Report) -> dict[str, str]:
+def blamed(report: CheckReport) -> dict[str, str]:
     return {each.id: each.detail for each in report.results if each.verdict in ("fail", "warn", "error")}
 
 
@@ -57,13 +57,13 @@ def script(tmp_path: Path) -> Path:
 
 async def test_our_agent_keeps_every_rule_when_it_uses_tools(script: Path):
     command = (*AGENT, "--model", f"script:{script}")
-    report = await check_agent(Options(command=command, turns=(Turn("one"), Turn("two"))))
+    report = await check_agent(AgentOptions(command=command, turns=(ScriptTurn("one"), ScriptTurn("two"))))
     assert blamed(report) == {}
     assert silent(report) == NEVER_DONE
 
 
 async def test_our_agent_keeps_every_rule_when_it_only_talks():
-    report = await check_agent(Options(command=AGENT))
+    report = await check_agent(AgentOptions(command=AGENT))
     assert blamed(report) == {}
     assert report.exit_code() == 0
     needs_tools = {"FS", "NEW", "PERM", "PLAN", "TERM", "TOOL"}
@@ -74,7 +74,7 @@ async def test_our_agent_keeps_every_rule_when_it_only_talks():
 
 async def test_our_agent_keeps_the_rules_on_logins_when_it_has_no_key(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    options = Options(command=(*AGENT, "--model", "anthropic:claude-x"), scenes=frozenset({"log_in"}))
+    options = AgentOptions(command=(*AGENT, "--model", "anthropic:claude-x"), scenes=frozenset({"log_in"}))
     report = await check_agent(options)
     assert blamed(report) == {}
     assert LOGINS - silent(report) == {"ACP-AUTH-001", "ACP-AUTH-003", "ACP-AUTH-005"}
@@ -82,7 +82,9 @@ async def test_our_agent_keeps_the_rules_on_logins_when_it_has_no_key(monkeypatc
 
 async def test_our_bridge_passes_on_what_keeps_every_rule(tmp_path: Path, script: Path):
     with serving(tmp_path, "--model", f"script:{script}", agent=()) as served:
-        report = await check_agent(Options(url=served.acp, token=served.token, turns=(Turn("one"), Turn("two"))))
+        report = await check_agent(
+            AgentOptions(url=served.acp, token=served.token, turns=(ScriptTurn("one"), ScriptTurn("two")))
+        )
     assert blamed(report) == {}
     assert silent(report) - NEVER_DONE == {
         "ACP-WIRE-017",  # what ends a process is not to be seen at an address

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.check.driver.client_services import Desk
+from dragoman.check.driver.client_services import ClientServices
 
 
 class Answers(list[Any]):
@@ -18,10 +18,10 @@ class Answers(list[Any]):
         self.append(message)
 
 
-def answer_to(desk: Desk, *kinds: str) -> Any:
+def answer_to(services: ClientServices, *kinds: str) -> Any:
     options = [{"optionId": kind, "name": kind, "kind": kind} for kind in kinds]
     answers = Answers()
-    desk.take(answers, 1, "session/request_permission", {"options": options})
+    services.take(answers, 1, "session/request_permission", {"options": options})
     [answer] = answers
     return answer
 
@@ -35,10 +35,10 @@ def answer_to(desk: Desk, *kinds: str) -> Any:
     ],
 )
 def test_an_always_that_would_outlive_the_check_is_never_chosen(kinds: tuple[str, ...], answer: str, tmp_path: Path):
-    assert answer_to(Desk(tmp_path), *kinds) == answer
+    assert answer_to(ClientServices(tmp_path), *kinds) == answer
 
 
 def test_a_rejection_is_one_for_this_call(tmp_path: Path):
-    desk = Desk(tmp_path)
-    desk.permission = "reject"
-    assert answer_to(desk, "reject_always", "allow_once", "reject_once") == "reject_once"
+    services = ClientServices(tmp_path)
+    services.permission = "reject"
+    assert answer_to(services, "reject_always", "allow_once", "reject_once") == "reject_once"

@@ -4,7 +4,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from dragoman.check.driver import Options, check_agent
+from dragoman.check.driver import AgentOptions, check_agent
 
 ROOT = Path(__file__).parents[3]
 SESSIONS = frozenset({"bad_parameters", "unknown_sessions", "lists"})
@@ -15,7 +15,7 @@ async def count_starts(home: Path, *rule: str) -> int:
     agent = shlex.join([sys.executable, "-m", "tests.check.mutants.agent", str(home / "kept"), *rule])
     starts = home / "starts"
     command = ("sh", "-c", f"echo >> {shlex.quote(str(starts))}; exec {agent}")
-    await check_agent(Options(command=command, env={"PYTHONPATH": str(ROOT)}, auth="key", scenes=SESSIONS))
+    await check_agent(AgentOptions(command=command, env={"PYTHONPATH": str(ROOT)}, auth="key", scenes=SESSIONS))
     return len(starts.read_bytes()) - 1
 
 

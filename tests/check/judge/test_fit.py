@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.check import Conversation
 from dragoman.check.judge.fit import Fitter
-from dragoman.check.judge.message import Message, read
+from dragoman.check.judge.message import SeenMessage, read
 from dragoman.protocol.methods import NOTIFICATIONS, REQUESTS
 from tests.protocol.schema_instances import DEFS, instances, is_valid, minimal, mutations, with_other
 
@@ -16,20 +16,20 @@ every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{
 every_request = pytest.mark.parametrize("method", REQUESTS.values(), ids=lambda method: method.name)
 
 
-def call(method, params) -> Message:
+def call(method, params) -> SeenMessage:
     fields = {"jsonrpc": "2.0", "method": method.name, "params": params}
     return message(fields | ({"id": 1} if method.kind == "request" else {}))
 
 
-def answer(method, result) -> Message:
+def answer(method, result) -> SeenMessage:
     given = message({"jsonrpc": "2.0", "id": 1, "result": result})
     given.method = method.name
     return given
 
 
-def message(fields) -> Message:
+def message(fields) -> SeenMessage:
     found = read(Conversation().add("agent", json.dumps(fields).encode()))
-    assert isinstance(found, Message)
+    assert isinstance(found, SeenMessage)
     return found
 
 

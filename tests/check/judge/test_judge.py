@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dragoman.check import RULES, Conversation, Judge, report
 from dragoman.check.judge.judge import MAX_PER_RULE
-from dragoman.check.judge.message import Message
+from dragoman.check.judge.message import SeenMessage
 from dragoman.check.judge.observer import watch
 from dragoman.check.judge.turns import PromptObserver
 from dragoman.check.results import conclude
@@ -79,7 +79,7 @@ def test_a_conversation_can_keep_only_what_came_last():
 
 def test_a_mistake_of_the_checker_is_an_error_and_no_verdict(monkeypatch):
     @watch("request session/prompt")
-    def stumble(self: PromptObserver, message: Message) -> None:
+    def stumble(self: PromptObserver, message: SeenMessage) -> None:
         raise KeyError(message.method)
 
     monkeypatch.setattr(PromptObserver, "see_prompt", stumble)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dragoman.check.driver import Turn
+from dragoman.check.driver import ScriptTurn
 
-WORK = Turn("work")
-CANCELLED = Turn("work", cancel="permission")
+WORK = ScriptTurn("work")
+CANCELLED = ScriptTurn("work", cancel="permission")
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Play:
     """
 
     scenes: tuple[str, ...] = ("converse",)
-    turns: tuple[Turn, ...] = (WORK,)
+    turns: tuple[ScriptTurn, ...] = (WORK,)
     options: dict[str, Any] = field(default_factory=dict)
     implied: dict[str, str] = field(default_factory=dict)
 
@@ -78,7 +78,7 @@ PLAYS: dict[str, Play] = {
     "ACP-NEW-003": LISTS,
     "ACP-NEW-004": BAD,
     "ACP-LOAD-003": STRANGERS,
-    "ACP-LOAD-005": replace(BACK, turns=(WORK, Turn("and then rest"))),
+    "ACP-LOAD-005": replace(BACK, turns=(WORK, ScriptTurn("and then rest"))),
     "ACP-RESUME-002": STRANGERS,
     "ACP-CLOSE-002": BACK,
     "ACP-DELETE-001": BACK,
@@ -94,7 +94,7 @@ PLAYS: dict[str, Play] = {
     "ACP-PROMPT-005": Play(("two_prompts",)),
     "ACP-PROMPT-008": Play(("contents",)),
     "ACP-CANCEL-004": replace(CANCEL, options={"turn_timeout_s": 0.5}),
-    "ACP-TOOL-006": Play(turns=(Turn("work", permission="reject"),)),
+    "ACP-TOOL-006": Play(turns=(ScriptTurn("work", permission="reject"),)),
     "ACP-PERM-004": CANCEL,
     "ACP-FS-001": BARE,
     "ACP-FS-002": BARE,

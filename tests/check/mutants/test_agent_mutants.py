@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.check import RULES
-from dragoman.check.driver import Options, Turn, check_agent
-from dragoman.check.results import Report
+from dragoman.check.driver import AgentOptions, ScriptTurn, check_agent
+from dragoman.check.results import CheckReport
 from tests.check.mutants.agent_breaches import BREACHES
 from tests.check.mutants.agent_plays import PLAYS, play_of
 
@@ -19,7 +19,7 @@ def command(home: Path, *rule: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "tests.check.mutants.agent", str(home), *rule)
 
 
-def found(report: Report) -> dict[str, str]:
+def found(report: CheckReport) -> dict[str, str]:
     return {each.id: each.verdict for each in report.results if each.verdict not in ("pass", "not_exercised")}
 
 
@@ -28,7 +28,7 @@ async def test_an_agent_that_breaks_one_rule_is_found_to_break_that_one(rule: st
     play = play_of(rule)
     options = {"auth": "key", **play.options}
     report = await check_agent(
-        Options(
+        AgentOptions(
             command=command(tmp_path, rule),
             env={"PYTHONPATH": str(ROOT)},
             turns=play.turns,
@@ -44,10 +44,10 @@ async def test_an_agent_that_breaks_one_rule_is_found_to_break_that_one(rule: st
 
 async def test_an_agent_that_keeps_every_rule_exercises_them_all_and_raises_no_alarm(tmp_path: Path):
     report = await check_agent(
-        Options(
+        AgentOptions(
             command=command(tmp_path),
             env={"PYTHONPATH": str(ROOT)},
-            turns=(Turn("work"), Turn("and then rest")),
+            turns=(ScriptTurn("work"), ScriptTurn("and then rest")),
             auth="key",
         )
     )

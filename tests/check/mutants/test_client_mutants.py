@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.check import RULES
 from dragoman.check.adversary import ClientOptions, check_client
-from dragoman.check.results import Report
+from dragoman.check.results import CheckReport
 from tests.check.mutants.client_breaches import BREACHES
 from tests.check.mutants.client_plays import PLAYS, play_of
 
@@ -24,7 +24,7 @@ def command(directory: Path, rule: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "tests.check.mutants.client", rule, str(directory))
 
 
-def found(report: Report) -> dict[str, str]:
+def found(report: CheckReport) -> dict[str, str]:
     return {each.id: each.verdict for each in report.results if each.verdict not in ("pass", "not_exercised")}
 
 

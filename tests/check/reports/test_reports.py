@@ -13,8 +13,8 @@ from dragoman.check.reports import FORMATS, render, terminal
 from dragoman.check.reports.json import ReportUnreadable
 from dragoman.check.reports.json import read as read_report
 from dragoman.check.reports.markdown import matrix
-from dragoman.check.reports.named_report import Subject
-from dragoman.check.results import Evidence, Report, Result, summarize
+from dragoman.check.reports.named_report import NamedReport
+from dragoman.check.results import CheckReport, Evidence, Result, summarize
 
 SARIF_SCHEMA = Path(__file__).parent / "data" / "sarif-schema-2.1.0.json"
 HOSTILE = "<script>alert(1)</script> & \x1b]0;owned\x07\x1b[31m \u202e | ]]> \" ' \x00 \ud800"
@@ -50,8 +50,8 @@ RESULTS = [
     result("ACP-TOOL-001", "warn", "disputed", detail="hm", evidence=[NOISE]),
     result("ACP-PLAN-001", "not_exercised", detail="needed: a plan"),
 ]
-REPORT = Report("agent", RESULTS, summarize(RESULTS))
-SUBJECT = Subject(f"my agent {HOSTILE}", REPORT, frozenset({"ACP-NEW-002"}))
+REPORT = CheckReport("agent", RESULTS, summarize(RESULTS))
+SUBJECT = NamedReport(f"my agent {HOSTILE}", REPORT, frozenset({"ACP-NEW-002"}))
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -117,7 +117,7 @@ def test_junit_is_xml_with_a_case_a_rule():
 def test_sarif_fits_its_schema():
     schema = json.loads(SARIF_SCHEMA.read_bytes())
     results = [*RESULTS, result("ACP-LIST-001", "error", detail="KeyError: 'cursor'")]
-    subject = Subject(SUBJECT.name, Report("agent", results, summarize(results)), SUBJECT.known)
+    subject = NamedReport(SUBJECT.name, CheckReport("agent", results, summarize(results)), SUBJECT.known)
     written = json.loads(render(subject, "sarif"))
     assert [error.message for error in Draft4Validator(schema).iter_errors(written)] == []
 
@@ -137,8 +137,8 @@ def test_sarif_names_the_rules_and_the_breaches():
 
 
 def test_the_matrix_has_a_column_a_subject():
-    other = Report("agent", [result("ACP-INIT-001", "fail", detail="no")], summarize([]))
-    lines = matrix([Subject("a|b", REPORT), Subject("c", other)]).splitlines()
+    other = CheckReport("agent", [result("ACP-INIT-001", "fail", detail="no")], summarize([]))
+    lines = matrix([NamedReport("a|b", REPORT), NamedReport("c", other)]).splitlines()
     assert lines[0] == "| rule | level | a\\|b | c |"
     assert "| ACP-INIT-001 The title of ACP-INIT-001 | must | pass | **FAIL** |" in lines
     assert "| ACP-NEW-001 The title of ACP-NEW-001 | must | **FAIL** |  |" in lines

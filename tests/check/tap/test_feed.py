@@ -1,9 +1,9 @@
-"""What the pumps tell the scribe: in order and whole, or counted, and never waited for."""
+"""The frames from the pumps to the recorder: in order and whole, or counted, and never waited for."""
 
 import os
 import threading
 
-from dragoman.check.tap.feed import HEADER_BYTES, Feed, FrameReader, Kind
+from dragoman.check.tap.feed import HEADER_BYTES, Feed, FrameKind, FrameReader
 
 CHUNK = b"x" * 100_000
 
@@ -18,7 +18,7 @@ def test_frames_come_in_order_also_when_nobody_reads_for_a_while():
     reading, writing = os.pipe()
     feed = Feed(writing)
     for number in range(100):  # ten times what the pipe holds
-        feed.put(Kind.AGENT if number % 2 else Kind.CLIENT, b"%d " % number + CHUNK)
+        feed.put(FrameKind.AGENT if number % 2 else FrameKind.CLIENT, b"%d " % number + CHUNK)
     got = []
     reader = threading.Thread(target=lambda: got.extend(read_all(reading)))
     reader.start()
@@ -26,7 +26,7 @@ def test_frames_come_in_order_also_when_nobody_reads_for_a_while():
     reader.join(10)
     os.close(reading)
     assert [int(frame.data.split()[0]) for frame in got] == list(range(100))
-    assert [frame.kind for frame in got[:2]] == [Kind.CLIENT, Kind.AGENT]
+    assert [frame.kind for frame in got[:2]] == [FrameKind.CLIENT, FrameKind.AGENT]
     assert all(frame.data.endswith(CHUNK) for frame in got)
 
 
@@ -34,15 +34,15 @@ def test_what_is_too_much_is_left_out_and_counted_to_the_byte():
     reading, writing = os.pipe()
     feed = Feed(writing, max_waiting_bytes=1_000_000)
     for _ in range(100):
-        feed.put(Kind.AGENT, CHUNK)
+        feed.put(FrameKind.AGENT, CHUNK)
     got = []
     reader = threading.Thread(target=lambda: got.extend(read_all(reading)))
     reader.start()
     feed.close(10)
     reader.join(10)
     os.close(reading)
-    told = sum(len(frame.data) for frame in got if frame.kind == Kind.AGENT)
-    skipped = sum(int(frame.data) for frame in got if frame.kind == Kind.SKIPPED)
+    told = sum(len(frame.data) for frame in got if frame.kind == FrameKind.AGENT)
+    skipped = sum(int(frame.data) for frame in got if frame.kind == FrameKind.SKIPPED)
     assert skipped > 0
     assert told + skipped == 100 * len(CHUNK)
 
@@ -51,7 +51,7 @@ def test_what_nobody_came_to_read_is_counted_at_the_end():
     reading, writing = os.pipe()
     feed = Feed(writing)
     for _ in range(100):
-        feed.put(Kind.AGENT, CHUNK)
+        feed.put(FrameKind.AGENT, CHUNK)
     left = feed.close(0.01)
     in_pipe = 0
     while data := os.read(reading, 1 << 20):
@@ -64,8 +64,8 @@ def test_a_scribe_that_is_gone_is_no_reason_to_fail():
     reading, writing = os.pipe()
     feed = Feed(writing)
     os.close(reading)
-    feed.put(Kind.AGENT, CHUNK)
-    feed.put(Kind.AGENT, CHUNK)
+    feed.put(FrameKind.AGENT, CHUNK)
+    feed.put(FrameKind.AGENT, CHUNK)
     assert feed.lost
     feed.close(1)
 
@@ -74,7 +74,7 @@ def test_frames_are_cut_from_any_pieces():
     reading, writing = os.pipe()
     feed = Feed(writing)
     for data in (b"", b"a", b"bc\n"):
-        feed.put(Kind.CLIENT, data)
+        feed.put(FrameKind.CLIENT, data)
     feed.close(1)
     written = os.read(reading, 1000)
     os.close(reading)

@@ -13,7 +13,7 @@ import msgspec
 from websockets.asyncio.server import ServerConnection
 
 from dragoman.check.adversary.player import Part, Player
-from dragoman.check.conversation import MAX_BYTES, Conversation, Flooded, Side
+from dragoman.check.conversation import MAX_BYTES, Flooded, RecordedConversation, Side
 from dragoman.check.inbox import Inbox
 from dragoman.wire.stdio import StdioTransport, take_stdio
 from dragoman.wire.websocket import WebSocketTransport
@@ -21,7 +21,7 @@ from dragoman.wire.websocket import WebSocketTransport
 DEAD_STATUS = 3
 
 
-class Line(msgspec.Struct, array_like=True):
+class RecordedLine(msgspec.Struct, array_like=True):
     """A line or an event, and when it came, in seconds since the agent was started."""
 
     at_s: float
@@ -31,7 +31,7 @@ class Line(msgspec.Struct, array_like=True):
     event: str = ""
 
 
-class Record:
+class AdversaryRecording:
     """A file that every line goes into at once, for the process may be ended at any moment."""
 
     def __init__(self, path: Path) -> None:
@@ -42,7 +42,9 @@ class Record:
 
     def add(self, sender: Side, line: bytes = b"", event: str = "") -> None:
         """Write down what came next. Raises Flooded."""
-        written = msgspec.json.encode(Line(time.monotonic() - self._start_s, sender, line.decode("latin-1"), event))
+        written = msgspec.json.encode(
+            RecordedLine(time.monotonic() - self._start_s, sender, line.decode("latin-1"), event)
+        )
         self._file.write(written + b"\n")
         self._bytes += len(written)
         if self._bytes > MAX_BYTES:
@@ -53,13 +55,13 @@ class Record:
         self._file.close()
 
 
-def read_record(path: Path) -> Conversation:
+def read_recording(path: Path) -> RecordedConversation:
     """Read what was written so far; a last line that is not whole is left out. Raises Flooded."""
     if path.stat().st_size > MAX_BYTES:
         raise Flooded(path.stem)
-    conversation = Conversation(path.stem)
+    conversation = RecordedConversation(path.stem)
     for written in path.read_bytes().split(b"\n")[:-1]:
-        line = msgspec.json.decode(written, type=Line)
+        line = msgspec.json.decode(written, type=RecordedLine)
         conversation.add(line.sender, line.line.encode("latin-1"), line.at_s, line.event)
     return conversation
 
@@ -67,9 +69,9 @@ def read_record(path: Path) -> Conversation:
 class WebSocketChannel:
     """A WebSocket, with everything written down."""
 
-    def __init__(self, connection: ServerConnection, record: Record) -> None:
+    def __init__(self, connection: ServerConnection, recording: AdversaryRecording) -> None:
         self._connection = connection
-        self._record = record
+        self._recording = recording
         self.transport = WebSocketTransport(connection)
         self.inbox = Inbox(self.transport)
         self.read = self.inbox.read
@@ -78,7 +80,7 @@ class WebSocketChannel:
         self.transport.write(data)
 
     def note(self, sender: Side, line: bytes = b"", event: str = "") -> None:
-        self._record.add(sender, line, event)
+        self._recording.add(sender, line, event)
 
     async def die(self) -> None:
         self._connection.transport.abort()
@@ -87,9 +89,9 @@ class WebSocketChannel:
 class StdioChannel:
     """Our stdio, with everything written down."""
 
-    def __init__(self, transport: StdioTransport, record: Record) -> None:
+    def __init__(self, transport: StdioTransport, recording: AdversaryRecording) -> None:
         self._transport = transport
-        self._record = record
+        self._recording = recording
         self.inbox = Inbox(transport)
         self.read = self.inbox.read
 
@@ -97,18 +99,18 @@ class StdioChannel:
         self._transport.write(data)
 
     def note(self, sender: Side, line: bytes = b"", event: str = "") -> None:
-        self._record.add(sender, line, event)
+        self._recording.add(sender, line, event)
 
     async def die(self) -> None:
         await self._transport.close()
         os._exit(DEAD_STATUS)
 
 
-async def serve(part: Part, record_path: Path, answer_timeout_s: float) -> None:
+async def serve(part: Part, recording_path: Path, answer_timeout_s: float) -> None:
     """Play a part with whoever started us."""
-    record = Record(record_path)
+    recording = AdversaryRecording(recording_path)
     transport = StdioTransport(*take_stdio())
-    channel = StdioChannel(transport, record)
+    channel = StdioChannel(transport, recording)
     channel.note("agent", event="started")
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -117,4 +119,4 @@ async def serve(part: Part, record_path: Path, answer_timeout_s: float) -> None:
             channel.note("agent", event="stdin closed")
             await transport.close()
     finally:
-        record.close()
+        recording.close()

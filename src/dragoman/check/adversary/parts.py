@@ -7,7 +7,7 @@ import asyncio
 import uuid
 from pathlib import Path
 
-from dragoman.check.adversary.player import Part, Player, Refused
+from dragoman.check.adversary.player import ErrorAnswer, Part, Player
 from dragoman.check.judge import INVENTED
 from dragoman.check.judge.message import Object, part, text
 from dragoman.errors import ErrorCode
@@ -151,7 +151,7 @@ async def wait_for_cancel(player: Player, session_id: str) -> str:
 async def fail(player: Player, session_id: str) -> str:
     """Answer with an error."""
     player.say(session_id, "This will not end well. ")
-    raise Refused(ErrorCode.INTERNAL_ERROR, "the adversary fails, as its part says")
+    raise ErrorAnswer(ErrorCode.INTERNAL_ERROR, "the adversary fails, as its part says")
 
 
 async def die(player: Player, session_id: str) -> str:

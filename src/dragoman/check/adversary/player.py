@@ -31,7 +31,7 @@ EARLIER = "/dragoman-check"
 FIRST_PAGE = 1
 
 
-class Refused(Exception):
+class ErrorAnswer(Exception):
     """The answer is an error."""
 
     def __init__(self, code: int, message: str) -> None:
@@ -39,7 +39,7 @@ class Refused(Exception):
         super().__init__(message)
 
 
-class Keeper:
+class AdversarySessions:
     """Keeps the sessions of one client."""
 
     def __init__(self) -> None:
@@ -79,18 +79,18 @@ class Keeper:
     def _find(self, params: Any) -> str:
         session_id = text(params, "sessionId")
         if session_id is None or session_id not in self._sessions:
-            raise Refused(ErrorCode.RESOURCE_NOT_FOUND, "there is no such session")
+            raise ErrorAnswer(ErrorCode.RESOURCE_NOT_FOUND, "there is no such session")
         return session_id
 
     def _authenticate(self, params: Any) -> Object:
         if text(params, "methodId") != AUTH_METHODS[0]["id"]:
-            raise Refused(ErrorCode.INVALID_PARAMS, "there is no such method")
+            raise ErrorAnswer(ErrorCode.INVALID_PARAMS, "there is no such method")
         return {}
 
     def _list(self, params: Any) -> Object:
         cwd, cursor = text(params, "cwd"), text(params, "cursor")
         if cursor not in (None, self._cursor):
-            raise Refused(ErrorCode.INVALID_PARAMS, "there is no such cursor")
+            raise ErrorAnswer(ErrorCode.INVALID_PARAMS, "there is no such cursor")
         kept = [{"sessionId": name, "cwd": place} for name, place in self._sessions.items() if cwd in (None, place)]
         if cursor is not None:
             return {"sessions": kept[FIRST_PAGE:]}
@@ -112,7 +112,7 @@ class Keeper:
     def _set(self, session_id: str, name: str, allowed: tuple[str, ...], value: str | None) -> None:
         self._settings(session_id)
         if name not in ("mode", "model") or value not in allowed:
-            raise Refused(ErrorCode.INVALID_PARAMS, "there is no such option or value")
+            raise ErrorAnswer(ErrorCode.INVALID_PARAMS, "there is no such option or value")
         self._values[session_id][name] = value
 
 
@@ -125,7 +125,7 @@ ANSWER_TIMEOUT_S = 10.0
 """For a client to answer: a person may have to decide, a program does at once."""
 
 
-class Channel(Protocol):
+class AdversaryChannel(Protocol):
     """Carries lines to the client and back, and writes them down."""
 
     def send(self, data: bytes) -> None:
@@ -145,7 +145,7 @@ class Channel(Protocol):
         ...
 
 
-Turn = Callable[["Player", str], Awaitable[str]]
+PromptHandler = Callable[["Player", str], Awaitable[str]]
 """Plays one prompt of a session, and says why it ended."""
 
 
@@ -153,7 +153,7 @@ class Part(msgspec.Struct, frozen=True):
     """What an adversary does: what it says of itself, and its turns, the last of which is repeated."""
 
     name: str
-    turns: Sequence[Turn]
+    turns: Sequence[PromptHandler]
     version: int = 1
     is_generous: bool = False
     """Whether it has every capability."""
@@ -162,13 +162,13 @@ class Part(msgspec.Struct, frozen=True):
 class Player:
     """Plays one part with one client."""
 
-    def __init__(self, channel: Channel, role: Part, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> None:
+    def __init__(self, channel: AdversaryChannel, role: Part, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> None:
         self.channel = channel
         self.capabilities: Object = {}
         self.cwd = ""
         self.cancelled = asyncio.Event()
         self._part = role
-        self._keeper = Keeper()
+        self._sessions = AdversarySessions()
         self._answer_timeout_s = answer_timeout_s
         self._prompts = 0
         self._last_id = 0
@@ -260,21 +260,21 @@ class Player:
                 turn = self._tasks.create_task(self._prompt(request_id, text(params, "sessionId") or ""))
                 self._turns.add(turn)
                 turn.add_done_callback(self._turns.discard)
-            case _ if self._part.is_generous and method in self._keeper.handlers:
+            case _ if self._part.is_generous and method in self._sessions.handlers:
                 self._keep(request_id, method, params)
             case _:
                 self._error(request_id, ErrorCode.METHOD_NOT_FOUND, "Method not found")
 
     def _keep(self, request_id: Any, method: str, params: Any) -> None:
         try:
-            self._result(request_id, self._keeper.handlers[method](params))
-        except Refused as refused:
+            self._result(request_id, self._sessions.handlers[method](params))
+        except ErrorAnswer as refused:
             self._error(request_id, refused.code, str(refused))
 
     def _open(self, cwd: str) -> Object:
         self.cwd = cwd
         session_id = f"check-{uuid.uuid4()}"
-        settings = self._keeper.open(session_id, cwd)
+        settings = self._sessions.open(session_id, cwd)
         return {"sessionId": session_id, **(settings if self._part.is_generous else {})}
 
     def _greeting(self) -> Object:
@@ -294,7 +294,7 @@ class Player:
         self.cancelled.clear()
         try:
             reason = await turn(self, session_id)
-        except Refused as failed:
+        except ErrorAnswer as failed:
             self._error(request_id, failed.code, str(failed))
             return
         self._result(request_id, {"stopReason": reason})

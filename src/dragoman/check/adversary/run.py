@@ -17,12 +17,12 @@ import msgspec
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
-from dragoman.check.adversary.channels import Record, WebSocketChannel, read_record
+from dragoman.check.adversary.channels import AdversaryRecording, WebSocketChannel, read_recording
 from dragoman.check.adversary.parts import PARTS, TOUR
 from dragoman.check.adversary.player import ANSWER_TIMEOUT_S, Player
-from dragoman.check.conversation import Conversation, Flooded
+from dragoman.check.conversation import Flooded, RecordedConversation
 from dragoman.check.judge import Judge
-from dragoman.check.results import Report, report
+from dragoman.check.results import CheckReport, report
 from dragoman.errors import DragomanError
 from dragoman.proc import EVERYTHING, Child, Supervisor
 from dragoman.wire.websocket import MAX_FRAME_BYTES
@@ -60,7 +60,7 @@ class ClientOptions(msgspec.Struct, frozen=True, kw_only=True):
     on_part: Callable[[str], None] | None = None
 
 
-async def check_client(options: ClientOptions) -> Report:
+async def check_client(options: ClientOptions) -> CheckReport:
     """Start the client once for each part and say, rule by rule, what was seen.
 
     Raises StartError when it cannot be started, NeverStarted when it never started the agent or said nothing to it,
@@ -119,18 +119,18 @@ async def _play(
         child.stdin = -1
         event = await _see_end(child, part, directory, options.timeout_s)
         await child.stop(grace_s=0)
-    recorded = _recordings(part, directory)
+    recorded = _find_recordings(part, directory)
     if not recorded:
         said = f" It said: {child.stderr_tail.strip()[-300:]}" if child.stderr_tail.strip() else ""
         raise NeverStarted(
             f"{options.command[0]} never started the agent that it was given. Put {PLACE} where its command line takes"
             f" the command of an agent, for example: dragoman check client -- my-client --agent {PLACE}.{said}"
         )
-    conversation = read_record(recorded[0])
+    conversation = read_recording(recorded[0])
     return judge_client(conversation, event)
 
 
-def judge_client(conversation: Conversation, event: str = "") -> Judge:
+def judge_client(conversation: RecordedConversation, event: str = "") -> Judge:
     """Judge what a client said, and how it ended if that is known."""
     judge = Judge(conversation, roles=("client",))
     if event:
@@ -141,7 +141,7 @@ def judge_client(conversation: Conversation, event: str = "") -> Judge:
     return judge
 
 
-def _recordings(part: str, directory: Path) -> list[Path]:
+def _find_recordings(part: str, directory: Path) -> list[Path]:
     return sorted(directory.glob(f"{part}.*.ndjson"))
 
 
@@ -164,7 +164,7 @@ async def _see_end(child: Child, part: str, directory: Path, timeout_s: float) -
 
 async def _interrupt(child: Child, part: str, directory: Path) -> None:
     """Press Ctrl-C, once the agent has asked."""
-    while not any(ASKING in each.read_bytes() for each in _recordings(part, directory)):  # noqa: ASYNC110 -- a process
+    while not any(ASKING in each.read_bytes() for each in _find_recordings(part, directory)):  # noqa: ASYNC110 -- a process
         await asyncio.sleep(LOOK_S)
     os.kill(child.pid, signal.SIGINT)
 
@@ -196,9 +196,11 @@ class Listening(msgspec.Struct):
         """Return how many were begun."""
         return len(list(self.directory.glob("*.ndjson")))
 
-    def report(self) -> Report:
+    def report(self) -> CheckReport:
         """Judge all that was said so far. Raises Flooded."""
-        return report([judge_client(read_record(each)) for each in sorted(self.directory.glob("*.ndjson"))], "client")
+        return report(
+            [judge_client(read_recording(each)) for each in sorted(self.directory.glob("*.ndjson"))], "client"
+        )
 
 
 @asynccontextmanager
@@ -212,8 +214,8 @@ async def listen(directory: Path, port: int = 0) -> AsyncGenerator[Listening]:
         return None
 
     async def play(connection: ServerConnection) -> None:
-        record = Record(directory / f"tour.{secrets.token_hex(4)}.ndjson")
-        channel = WebSocketChannel(connection, record)
+        recording = AdversaryRecording(directory / f"tour.{secrets.token_hex(4)}.ndjson")
+        channel = WebSocketChannel(connection, recording)
         try:
             async with asyncio.TaskGroup() as tasks:
                 channel.transport.start(channel.inbox, tasks)
@@ -222,7 +224,7 @@ async def listen(directory: Path, port: int = 0) -> AsyncGenerator[Listening]:
         except* Flooded:
             pass  # the report says so
         finally:
-            record.close()
+            recording.close()
 
     async with serve(play, HOST, port, process_request=admit, max_size=MAX_FRAME_BYTES) as server:
         yield Listening(agent_command(TOUR.name, directory), f"ws://{HOST}:{_port(server)}{path}", directory)

@@ -17,7 +17,7 @@ PERSON_S = 0.05
 _EXIT = {"exitCode": 0, "signal": None}
 
 
-class Refused(Exception):
+class _RefusedRequest(Exception):
     """The answer is an error."""
 
     def __init__(self, code: int, message: str) -> None:
@@ -26,7 +26,7 @@ class Refused(Exception):
         super().__init__(message)
 
 
-class Sender(Protocol):
+class AnswerSender(Protocol):
     """Whom the answers are given to."""
 
     def answer(self, request_id: Any, result: Any) -> None:
@@ -38,7 +38,7 @@ class Sender(Protocol):
         ...
 
 
-class Desk:
+class ClientServices:
     """Answers an agent's requests: permissions as told, files below `root`, and commands that are never run."""
 
     def __init__(self, root: Path, without: frozenset[str] = frozenset()) -> None:
@@ -74,7 +74,7 @@ class Desk:
             offered["elicitation"] = {"form": {}, "url": {}}
         return offered
 
-    def take(self, sender: Sender, request_id: Any, method: str, params: Any) -> None:
+    def take(self, sender: AnswerSender, request_id: Any, method: str, params: Any) -> None:
         """Answer a request, or keep it until `settle`."""
         try:
             if method == "session/request_permission":
@@ -85,12 +85,12 @@ class Desk:
                 asyncio.get_running_loop().call_later(PERSON_S, sender.answer, request_id, answer)
             else:
                 sender.answer(request_id, answer)
-        except Refused as refused:
+        except _RefusedRequest as refused:
             sender.refuse(request_id, refused.code, refused.message)
         except (OSError, ValueError, TypeError) as error:
             sender.refuse(request_id, ErrorCode.INVALID_PARAMS, f"this cannot be done: {error}")
 
-    def settle(self, sender: Sender) -> None:
+    def settle(self, sender: AnswerSender) -> None:
         """Answer all permission requests that wait, as a client does that has cancelled the turn."""
         for request_id in self.held:
             sender.answer(request_id, {"outcome": {"outcome": "cancelled"}})
@@ -99,10 +99,10 @@ class Desk:
     def _find(self, method: str) -> Callable[[Object], Object]:
         capability, handle = self._handlers.get(method, (method, None))
         if handle is None or capability in self._without:
-            raise Refused(ErrorCode.METHOD_NOT_FOUND, f"{method} is not offered")
+            raise _RefusedRequest(ErrorCode.METHOD_NOT_FOUND, f"{method} is not offered")
         return handle
 
-    def _take_permission(self, sender: Sender, request_id: Any, params: Any) -> None:
+    def _take_permission(self, sender: AnswerSender, request_id: Any, params: Any) -> None:
         self.asked += 1
         self.changed.set()
         if self.permission == "hold":
@@ -114,19 +114,21 @@ class Desk:
         if position is None:  # an "always" would outlive the check
             position = find_default(kinds, "reject")
         if position is None:
-            raise Refused(ErrorCode.INVALID_PARAMS, f"there is no option to {self.permission} it once with")
+            raise _RefusedRequest(ErrorCode.INVALID_PARAMS, f"there is no option to {self.permission} it once with")
         sender.answer(request_id, {"outcome": {"outcome": "selected", "optionId": options[position].get("optionId")}})
 
     def _path(self, params: Object) -> Path:
         path = Path(str(params.get("path", "")))
         if not path.is_absolute() or not path.resolve().is_relative_to(self._root):
-            raise Refused(ErrorCode.INVALID_PARAMS, f"{path} is not an absolute path below the session's directory")
+            raise _RefusedRequest(
+                ErrorCode.INVALID_PARAMS, f"{path} is not an absolute path below the session's directory"
+            )
         return path
 
     def _read(self, params: Object) -> Object:
         path = self._path(params)
         if not path.is_file():
-            raise Refused(ErrorCode.RESOURCE_NOT_FOUND, f"there is no file {path}")
+            raise _RefusedRequest(ErrorCode.RESOURCE_NOT_FOUND, f"there is no file {path}")
         lines = path.read_text(errors="replace").splitlines(keepends=True)
         first = max(int(params.get("line") or 1), 1) - 1
         limit = params.get("limit")

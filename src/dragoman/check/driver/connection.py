@@ -8,8 +8,8 @@ from typing import Any, cast
 import msgspec
 
 from dragoman.check.conversation import MAX_BYTES, Flooded, Side
-from dragoman.check.driver.client_services import Desk, Object
-from dragoman.check.driver.transport import Way
+from dragoman.check.driver.client_services import ClientServices, Object
+from dragoman.check.driver.transport import ProbeTransport
 from dragoman.check.judge import Judge
 from dragoman.check.judge.message import decode_object
 from dragoman.check.rules import RULES
@@ -24,11 +24,11 @@ ORPHAN_S = 1.0
 """For a child of the agent to notice that it has gone."""
 
 
-class Gone(Exception):
+class AgentGone(Exception):
     """The agent is no longer there; what it did before is judged."""
 
 
-class Reply(msgspec.Struct, frozen=True):
+class AgentAnswer(msgspec.Struct, frozen=True):
     """An answer: a result, or an error."""
 
     result: Any = None
@@ -51,19 +51,21 @@ class Reply(msgspec.Struct, frozen=True):
         return code if isinstance(code, int) else None
 
 
-Call = asyncio.Future[Reply]
+PendingAnswer = asyncio.Future[AgentAnswer]
 
 
-class Link:
+class ProbeConnection:
     """Speaks as the client and writes down both sides, for the judge."""
 
-    def __init__(self, way: Way, judge: Judge, desk: Desk, tasks: asyncio.TaskGroup) -> None:
-        self.way = way
-        self.desk = desk
+    def __init__(
+        self, transport: ProbeTransport, judge: Judge, services: ClientServices, tasks: asyncio.TaskGroup
+    ) -> None:
+        self.transport = transport
+        self.services = services
         self.judge = judge
         self.updates: list[Object] = []
         self.ended = False
-        self._calls: dict[Any, Call] = {}
+        self._calls: dict[Any, PendingAnswer] = {}
         self.last_id = 0
         """The id of the request that was sent last, unless it was given one."""
         self._heard_bytes = 0
@@ -76,45 +78,45 @@ class Link:
     def is_well(self) -> bool:
         """Tell whether the agent is there, has kept us waiting for nothing, and has broken no rule so far."""
         has_broken = any(RULES[each.rule].role == "agent" for each in self.judge.findings)
-        return not (self.ended or self._has_waited or self.desk.held or has_broken)
+        return not (self.ended or self._has_waited or self.services.held or has_broken)
 
     def join(self, name: str) -> None:
         """Begin another scene."""
         self.judge.conversation.name = name
         self.updates.clear()
-        self.desk.permission = "allow"
+        self.services.permission = "allow"
 
     # ── sending ─────────────────────────────────────────────────────────────────────────────────
 
     def send(self, line: bytes) -> None:
         """Send a line as it is."""
         self._note("client", line)
-        self.way.send(line + b"\n")
+        self.transport.send(line + b"\n")
 
     def send_part(self, part: bytes) -> None:
         """Send the beginning of a line that is never finished."""
         self._note("client", part)
-        self.way.send(part)
+        self.transport.send(part)
 
     def notify(self, method: str, params: Any) -> None:
         """Send a notification."""
         self.send(msgspec.json.encode({"jsonrpc": "2.0", "method": method, "params": params}))
 
-    def begin(self, method: str, params: Any, request_id: int | str | None = None) -> Call:
+    def begin(self, method: str, params: Any, request_id: int | str | None = None) -> PendingAnswer:
         """Send a request; await its answer with `finish`."""
         if request_id is None:
             self.last_id += 1
             request_id = self.last_id
-        call: Call = asyncio.get_running_loop().create_future()
+        call: PendingAnswer = asyncio.get_running_loop().create_future()
         self._calls[request_id] = call
         self.send(msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}))
         return call
 
-    def prompt(self, session_id: str, text: str) -> Call:
+    def prompt(self, session_id: str, text: str) -> PendingAnswer:
         """Send a prompt; await its answer with `finish`."""
         return self.begin("session/prompt", {"sessionId": session_id, "prompt": [{"type": "text", "text": text}]})
 
-    async def finish(self, call: Call, timeout_s: float) -> Reply | None:
+    async def finish(self, call: PendingAnswer, timeout_s: float) -> AgentAnswer | None:
         """Wait for an answer; None when none came in time, which is noted. Raises Gone."""
         waiting = asyncio.ensure_future(asyncio.wait({call, self._reader}, return_when=asyncio.FIRST_COMPLETED))
         try:
@@ -124,13 +126,13 @@ class Link:
             return None
         if call.done():
             return call.result()
-        if self.way.has_process:
+        if self.transport.has_process:
             await self.see_end(DEATH_S)
-        raise Gone
+        raise AgentGone
 
     async def request(
         self, method: str, params: Any, timeout_s: float, request_id: int | str | None = None
-    ) -> Reply | None:
+    ) -> AgentAnswer | None:
         """Send a request and wait for its answer."""
         return await self.finish(self.begin(method, params, request_id), timeout_s)
 
@@ -171,14 +173,14 @@ class Link:
 
     async def see_end(self, timeout_s: float) -> bool:
         """Wait for the end of the agent's process and write it down; False when it goes on."""
-        event = await self.way.exited(timeout_s)
+        event = await self.transport.exited(timeout_s)
         self.note_event(event or f"waited {timeout_s:g}")
         return event is not None
 
     async def leave(self, timeout_s: float) -> bool:
         """Close the agent's stdin and see that it ends; False when it has to be killed, which is noted."""
         self.note_event("stdin closed")
-        self.way.close_input()
+        self.transport.close_input()
         has_ended = await self.see_end(timeout_s)
         if not has_ended:
             self.note_event("killed")
@@ -186,7 +188,7 @@ class Link:
 
     async def see_orphans(self, others: int = 0) -> None:
         """Write down how many processes the agent has left behind, with others that are known to be its own."""
-        left = await self.way.orphans(0.0 if others else ORPHAN_S)
+        left = await self.transport.orphans(0.0 if others else ORPHAN_S)
         self.note_event(f"orphans {max(others, left)}")
 
     def _note(self, sender: Side, line: bytes = b"", event: str = "") -> None:
@@ -194,7 +196,7 @@ class Link:
         self.judge.see(self.judge.conversation.add(sender, line, at_s, event))
 
     async def _read(self) -> None:
-        while (line := await self.way.read()) is not None:
+        while (line := await self.transport.read()) is not None:
             self._keep(len(line) + 1)
             self._note("agent", line or b"\n")
             self._dispatch(line)
@@ -215,7 +217,7 @@ class Link:
         if not isinstance(method, str):
             self._take_reply(fields)
         elif "id" in fields:
-            self.desk.take(self, fields["id"], method, fields.get("params"))
+            self.services.take(self, fields["id"], method, fields.get("params"))
         elif method == "session/update" and isinstance(fields.get("params"), dict):
             self.updates.append(fields["params"])
 
@@ -223,4 +225,4 @@ class Link:
         request_id = fields.get("id")
         call = self._calls.pop(request_id, None) if isinstance(request_id, int | str) else None
         if call is not None and not call.done():
-            call.set_result(Reply(fields.get("result"), fields.get("error")))
+            call.set_result(AgentAnswer(fields.get("result"), fields.get("error")))

@@ -16,7 +16,7 @@ class BadScript(DragomanError):
     """A script that cannot be used."""
 
 
-class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ScriptTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A prompt, the answer to whatever permission is asked for in it, and when it is cancelled, if it is."""
 
     prompt: str
@@ -24,10 +24,10 @@ class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cancel: When | None = None
 
 
-def read_script(path: Path) -> tuple[Turn, ...]:
+def read_script(path: Path) -> tuple[ScriptTurn, ...]:
     """Read a script; raises BadScript, which says what is wrong with it."""
     try:
-        turns = msgspec.yaml.decode(path.read_bytes(), type=list[Turn])
+        turns = msgspec.yaml.decode(path.read_bytes(), type=list[ScriptTurn])
     except OSError as error:
         raise BadScript(f"{path} cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -44,14 +44,14 @@ HELLO = "Hello! Answer in one short sentence, please."
 """What is asked when nobody says what to ask: something that every agent can answer."""
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which agent, and how it is to be driven."""
 
     command: tuple[str, ...] = ()
     url: str = ""
     token: str | None = None
     env: dict[str, str] = {}
-    turns: tuple[Turn, ...] = (Turn(HELLO),)
+    turns: tuple[ScriptTurn, ...] = (ScriptTurn(HELLO),)
     prompt: bool = True
     """False to send no prompt at all, for an agent whose answers cost money."""
     auth: str | None = None

@@ -5,11 +5,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from dragoman.check.driver.connection import Gone
-from dragoman.check.driver.options import Options
+from dragoman.check.driver.connection import AgentGone
+from dragoman.check.driver.options import AgentOptions
 from dragoman.check.driver.scenes import ANY_VERSION, CONVERSATION, FIRST, SCENES, Scene
 from dragoman.check.driver.stage import Knowledge, Stage
-from dragoman.check.results import Report, report
+from dragoman.check.results import CheckReport, report
 from dragoman.errors import DragomanError
 from dragoman.proc import Supervisor
 
@@ -17,7 +17,7 @@ AT_ONCE = 4
 """Rows of scenes that are played at a time: most of each is waiting, and a slow agent starts some fifteen times."""
 
 
-async def check_agent(options: Options) -> Report:
+async def check_agent(options: AgentOptions) -> CheckReport:
     """Play every scene with the agent and say, rule by rule, what was seen.
 
     Raises StartError when it cannot be started, ConnectionClosed when its address does not answer, Flooded.
@@ -33,7 +33,7 @@ def _first(failures: BaseExceptionGroup[DragomanError]) -> DragomanError:
     return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
-async def _check(options: Options) -> Report:
+async def _check(options: AgentOptions) -> CheckReport:
     knowledge = Knowledge()
     with tempfile.TemporaryDirectory(prefix="dragoman-check-") as directory:
         async with Supervisor() as supervisor:
@@ -49,7 +49,7 @@ async def _check(options: Options) -> Report:
     return report(knowledge.judges, "agent")
 
 
-def _select(options: Options) -> list[list[Scene]]:
+def _select(options: AgentOptions) -> list[list[Scene]]:
     rows = ([each for each in row if options.scenes is None or each.__name__ in options.scenes] for row in SCENES)
     return [row for row in rows if row]
 
@@ -79,5 +79,5 @@ async def _play(stage: Stage, scene: Scene) -> None:
         stage.options.on_scene((scene.__doc__ or "").split("\n", 1)[0].rstrip("."))
     try:
         await scene(stage)
-    except* Gone:
+    except* AgentGone:
         pass  # what it did before it went is judged

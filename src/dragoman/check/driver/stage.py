@@ -12,11 +12,11 @@ from types import TracebackType
 from typing import Self
 
 from dragoman import __version__
-from dragoman.check.conversation import Conversation
-from dragoman.check.driver.client_services import Desk, Object
-from dragoman.check.driver.connection import Gone, Link, Reply
-from dragoman.check.driver.options import Options
-from dragoman.check.driver.transport import PipeWay, Way, open_url
+from dragoman.check.conversation import RecordedConversation
+from dragoman.check.driver.client_services import ClientServices, Object
+from dragoman.check.driver.connection import AgentAnswer, AgentGone, ProbeConnection
+from dragoman.check.driver.options import AgentOptions
+from dragoman.check.driver.transport import PipeTransport, ProbeTransport, open_url
 from dragoman.check.judge import Judge, Memory
 from dragoman.check.judge.message import offered, part
 from dragoman.proc import EVERYTHING, Supervisor
@@ -41,7 +41,7 @@ class Knowledge:
 PROTOCOL_VERSION = 1
 
 
-def is_agreed(reply: Reply) -> bool:
+def is_agreed(reply: AgentAnswer) -> bool:
     """Tell whether an answer to `initialize` is one to go on with; one that has no number for the version may be."""
     version = reply.fields.get("protocolVersion")
     return reply.ok and (not isinstance(version, int) or version == PROTOCOL_VERSION)
@@ -50,13 +50,13 @@ def is_agreed(reply: Reply) -> bool:
 class Stage:
     """Knows the agent's command or address; use it as an async context manager."""
 
-    def __init__(self, options: Options, supervisor: Supervisor, root: Path, knowledge: Knowledge) -> None:
+    def __init__(self, options: AgentOptions, supervisor: Supervisor, root: Path, knowledge: Knowledge) -> None:
         self.options = options
         self.root = root.resolve()
         """A directory of our own, for sessions to work in."""
         self.knowledge = knowledge
         self._supervisor = supervisor
-        self._link: Link | None = None
+        self._connection: ProbeConnection | None = None
         self._leaving = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -84,79 +84,81 @@ class Stage:
         return directory
 
     @asynccontextmanager
-    async def open(self, name: str, *, without: frozenset[str] | None = None) -> AsyncGenerator[Link]:
+    async def open(self, name: str, *, without: frozenset[str] | None = None) -> AsyncGenerator[ProbeConnection]:
         """Start the agent, or connect to it, for one conversation."""
-        conversation = Conversation(name)
-        desk = Desk(self.root, self.options.without if without is None else without)
-        async with self._way() as way, asyncio.TaskGroup() as tasks:
-            link = Link(way, Judge(conversation, memory=self.knowledge.memory), desk, tasks)
-            self.knowledge.judges.append(link.judge)
-            link.note_event(f"started in {Path.cwd()}" if self.has_process else "started")
+        conversation = RecordedConversation(name)
+        services = ClientServices(self.root, self.options.without if without is None else without)
+        async with self._open_transport() as transport, asyncio.TaskGroup() as tasks:
+            connection = ProbeConnection(transport, Judge(conversation, memory=self.knowledge.memory), services, tasks)
+            self.knowledge.judges.append(connection.judge)
+            connection.note_event(f"started in {Path.cwd()}" if self.has_process else "started")
             try:
-                yield link
+                yield connection
             finally:
-                link.stop()
-                link.judge.end()
+                connection.stop()
+                connection.judge.end()
 
     @asynccontextmanager
-    async def greeted(self, name: str, *, without: frozenset[str] | None = None) -> AsyncGenerator[Link]:
+    async def greeted(self, name: str, *, without: frozenset[str] | None = None) -> AsyncGenerator[ProbeConnection]:
         """Open a conversation, agree on the version, and authenticate where that was asked for. Raises Gone."""
-        async with self.open(name, without=without) as link:
-            reply = await self.initialize(link)
+        async with self.open(name, without=without) as connection:
+            reply = await self.initialize(connection)
             if reply is None or not is_agreed(reply):
-                raise Gone
-            await self.authenticate(link)
-            yield link
+                raise AgentGone
+            await self.authenticate(connection)
+            yield connection
 
     @asynccontextmanager
-    async def joined(self, name: str) -> AsyncGenerator[Link]:
+    async def joined(self, name: str) -> AsyncGenerator[ProbeConnection]:
         """Go on where the scene before has left, or open a conversation for this one and those that follow."""
-        link = self._link
-        if link is not None and link.is_well:
-            link.join(name)
+        connection = self._connection
+        if connection is not None and connection.is_well:
+            connection.join(name)
         else:
-            self._link = None
+            self._connection = None
             await self._leaving.aclose()
-            link = self._link = await self._leaving.enter_async_context(self.greeted(name))
-        yield link
+            connection = self._connection = await self._leaving.enter_async_context(self.greeted(name))
+        yield connection
 
-    async def initialize(self, link: Link, more: Object | None = None) -> Reply | None:
+    async def initialize(self, connection: ProbeConnection, more: Object | None = None) -> AgentAnswer | None:
         """Say hello as every client does, with more capabilities if there are any."""
         params = {
             "protocolVersion": PROTOCOL_VERSION,
-            "clientCapabilities": {**link.desk.capabilities, **(more or {})},
+            "clientCapabilities": {**connection.services.capabilities, **(more or {})},
             "clientInfo": {"name": "dragoman-check", "title": "dragoman check", "version": __version__},
         }
-        return await link.request("initialize", params, self.options.start_timeout_s)
+        return await connection.request("initialize", params, self.options.start_timeout_s)
 
-    async def authenticate(self, link: Link) -> None:
+    async def authenticate(self, connection: ProbeConnection) -> None:
         """Log in, where that was asked for."""
         if self.options.auth is not None:
-            await link.request("authenticate", {"methodId": self.options.auth}, self.options.turn_timeout_s)
+            await connection.request("authenticate", {"methodId": self.options.auth}, self.options.turn_timeout_s)
 
-    async def new_session(self, link: Link, name: str, servers: list[Object] | None = None) -> str | None:
+    async def new_session(
+        self, connection: ProbeConnection, name: str, servers: list[Object] | None = None
+    ) -> str | None:
         """Open a session in a directory of its own; None when the agent gives none."""
         params = {"cwd": str(self.directory(name)), "mcpServers": servers or []}
-        reply = await link.request("session/new", params, self.options.turn_timeout_s)
+        reply = await connection.request("session/new", params, self.options.turn_timeout_s)
         session_id = None if reply is None else reply.fields.get("sessionId")
         return session_id if isinstance(session_id, str) else None
 
-    async def tidy(self, link: Link, session_id: str) -> None:
+    async def tidy(self, connection: ProbeConnection, session_id: str) -> None:
         """Delete a session if the agent can, so that the check leaves nothing in its lists."""
         if self.offers("sessionCapabilities.delete"):
-            await link.request("session/delete", {"sessionId": session_id}, self.options.timeout_s)
+            await connection.request("session/delete", {"sessionId": session_id}, self.options.timeout_s)
 
     @asynccontextmanager
-    async def _way(self) -> AsyncGenerator[Way]:
+    async def _open_transport(self) -> AsyncGenerator[ProbeTransport]:
         options = self.options
         if options.url:
-            async with open_url(options.url, options.token) as way:
-                yield way
+            async with open_url(options.url, options.token) as transport:
+                yield transport
             return
         child = await self._supervisor.start(options.command, env=options.env or None, inherit=EVERYTHING)
-        way = PipeWay(child)
+        transport = PipeTransport(child)
         try:
-            await way.open()
-            yield way
+            await transport.open()
+            yield transport
         finally:
-            await way.close()
+            await transport.close()

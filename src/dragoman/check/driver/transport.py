@@ -22,7 +22,7 @@ DEAD = ("Z", "X")
 """States of a process that has ended, and whose parent has not asked how: in a container, nobody may ever ask."""
 
 
-async def left_behind(group: int, timeout_s: float) -> int:
+async def count_left_behind(group: int, timeout_s: float) -> int:
     """Count the members of a group, once all are gone or the time is over."""
     until = time.monotonic() + timeout_s
     while (count := _count(group)) and time.monotonic() < until:  # noqa: ASYNC110 -- processes tell nobody that they end
@@ -57,7 +57,7 @@ def _fields(path: Path) -> list[str]:
         return []
 
 
-class Way(Protocol):
+class ProbeTransport(Protocol):
     """Carries lines; what they say is not its business."""
 
     has_process: bool
@@ -102,7 +102,7 @@ class _Brake(asyncio.BaseProtocol):
         self.released.set()
 
 
-class PipeWay:
+class PipeTransport:
     """The pipes of a child."""
 
     has_process = True
@@ -143,7 +143,7 @@ class PipeWay:
         return None
 
     async def orphans(self, timeout_s: float) -> int:
-        return await left_behind(self.child.pid, timeout_s)
+        return await count_left_behind(self.child.pid, timeout_s)
 
     async def close(self) -> None:
         """Let go of the pipes and end the process, with all that it has started."""
@@ -152,7 +152,7 @@ class PipeWay:
         await self.child.stop(grace_s=0.5)
 
 
-class UrlWay:
+class UrlTransport:
     """A transport, read line by line."""
 
     has_process = False
@@ -178,15 +178,15 @@ class UrlWay:
 
 
 @asynccontextmanager
-async def open_url(url: str, token: str | None) -> AsyncGenerator[UrlWay]:
+async def open_url(url: str, token: str | None) -> AsyncGenerator[UrlTransport]:
     """Connect to the agent at an address; raises AddressFailed."""
     from dragoman.wire.url import open_url as open_transport
 
     transport = await open_transport(url, token=token)
-    way = UrlWay(transport)
+    probe = UrlTransport(transport)
     async with asyncio.TaskGroup() as tasks:
-        transport.start(way.inbox, tasks)
+        transport.start(probe.inbox, tasks)
         try:
-            yield way
+            yield probe
         finally:
             await transport.close()

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import ClassVar, cast
 from urllib.parse import urlsplit
 
-from dragoman.check.conversation import Entry
-from dragoman.check.judge.message import Json, Message, Object, offered, part, parts, text, texts
-from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.conversation import ConversationEntry
+from dragoman.check.judge.message import Json, Object, SeenMessage, offered, part, parts, text, texts
+from dragoman.check.judge.observer import FindingSink, Observer, watch
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
 CHUNKS = ("update agent_message_chunk", "update agent_thought_chunk", "update user_message_chunk")
@@ -21,25 +21,25 @@ class ContentObserver(Observer):
     area: ClassVar[str] = "CONTENT"
 
     @watch(*CHUNKS)
-    def see_chunk(self, message: Message) -> None:
+    def see_chunk(self, message: SeenMessage) -> None:
         content = part(message.update, "content")
         if content.get("type") != "text":
             self._judge(content, message)
 
     @watch("update tool_call", "update tool_call_update")
-    def see_tool_call(self, message: Message) -> None:
+    def see_tool_call(self, message: SeenMessage) -> None:
         for each in parts(message.update, "content"):
             content = part(each, "content")
             if content.get("type") != "text":
                 self._judge(content, message)
 
     @watch("request session/prompt")
-    def see_prompt(self, message: Message) -> None:
+    def see_prompt(self, message: SeenMessage) -> None:
         for each in parts(message.params, "prompt"):
             if each.get("type") != "text":
                 self._judge(each, message)
 
-    def _judge(self, block: Object, message: Message) -> None:
+    def _judge(self, block: Object, message: SeenMessage) -> None:
         kind = text(block, "type")
         resource = part(block, "resource")
         tens = "10" if message.sender == "client" else "00"
@@ -75,7 +75,7 @@ class CommandObserver(Observer):
     area: ClassVar[str] = "CMD"
 
     @watch("update available_commands_update")
-    def see_commands(self, message: Message) -> None:
+    def see_commands(self, message: SeenMessage) -> None:
         names = list(_names(parts(message.update, "availableCommands")))
         if not names:
             return
@@ -120,13 +120,13 @@ class ElicitationObserver(Observer):
 
     area: ClassVar[str] = "ELICIT"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
-        self._open: dict[str, Entry] = {}
-        self._asked: dict[str, Entry] = {}
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._open: dict[str, ConversationEntry] = {}
+        self._asked: dict[str, ConversationEntry] = {}
 
     @watch("request elicitation/create")
-    def see_create(self, message: Message) -> None:
+    def see_create(self, message: SeenMessage) -> None:
         mode = text(message.params, "mode")
         if self.state.is_agreed and mode in ("form", "url"):
             self.judge(
@@ -147,7 +147,7 @@ class ElicitationObserver(Observer):
     def _is_offered(self, mode: str) -> bool:
         return offered(self.state.capabilities["client"], f"elicitation.{mode}")
 
-    def _judge_form(self, message: Message) -> None:
+    def _judge_form(self, message: SeenMessage) -> None:
         properties = part(part(message.params, "requestedSchema"), "properties")
         fields = {name: part(properties, name) for name in properties}
         self._judge_secrets(fields, message)
@@ -157,14 +157,14 @@ class ElicitationObserver(Observer):
             "ACP-ELICIT-007", not any(map(_LINK.search, words)), "the form has a link in its texts", message.entry
         )
 
-    def _judge_secrets(self, fields: dict[str, Object], message: Message) -> None:
+    def _judge_secrets(self, fields: dict[str, Object], message: SeenMessage) -> None:
         named = [name for name, each in fields.items() if _is_named_secret(name, each)]
         self.judge("ACP-ELICIT-002", not named, f"the form asks for {named}; expected the URL mode", message.entry)
         likely = [name for name, each in fields.items() if name not in named and _is_secret(name, each)]
         if likely:
             self.warn("ACP-ELICIT-002", f"the form asks for {likely}, by the look of it a secret", message.entry)
 
-    def _judge_url(self, message: Message) -> None:
+    def _judge_url(self, message: SeenMessage) -> None:
         elicitation_id, url = text(message.params, "elicitationId"), text(message.params, "url")
         if elicitation_id is not None:
             known = self._open.get(elicitation_id)
@@ -192,7 +192,7 @@ class ElicitationObserver(Observer):
         has_secret = parsed.password is not None or _SECRETS.search(parsed.query) is not None
         self.judge("ACP-ELICIT-006", not has_secret, "the URL holds credentials", message.entry)
 
-    def _judge_scope(self, message: Message) -> None:
+    def _judge_scope(self, message: SeenMessage) -> None:
         session, call_id = self.state.session(message), text(message.params, "toolCallId")
         if session is not None and call_id is not None:
             self.judge(
@@ -211,7 +211,7 @@ class ElicitationObserver(Observer):
             )
 
     @watch("notification elicitation/complete")
-    def see_complete(self, message: Message) -> None:
+    def see_complete(self, message: SeenMessage) -> None:
         elicitation_id = text(message.params, "elicitationId")
         if elicitation_id is None or self.state.initialized is None:
             return
@@ -224,7 +224,7 @@ class ElicitationObserver(Observer):
         )
 
     @watch("answer elicitation/create")
-    def see_answer(self, message: Message) -> None:
+    def see_answer(self, message: SeenMessage) -> None:
         request = message.request
         mode = text(request.params, "mode") if request is not None else None
         if request is None or mode is None:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import inspect
 
 from dragoman.check.judge.later import LATER
-from dragoman.check.judge.message import Json, Message, Object
+from dragoman.check.judge.message import Json, Object, SeenMessage
 from dragoman.protocol import lenient
 from dragoman.protocol.lenient import build
 from dragoman.protocol.methods import NOTIFICATIONS, REQUESTS, Method
@@ -25,7 +25,7 @@ from dragoman.protocol.unions import AnyOf, UnknownVariant, candidates, decode_h
 _PLURAL = (Union, types.UnionType, list, dict)
 
 
-class ErrorObject(msgspec.Struct, forbid_unknown_fields=True):
+class StrictErrorObject(msgspec.Struct, forbid_unknown_fields=True):
     """The `error` of a response, as JSON-RPC has it."""
 
     code: int
@@ -51,7 +51,7 @@ def result_decoder(method: Method[Any, Any]) -> msgspec.json.Decoder[Any]:
 @cache
 def error_decoder() -> msgspec.json.Decoder[Any]:
     """Return what decodes a line that is an error response, if all of it is right."""
-    return _decoder("Refusal", [("jsonrpc", Literal["2.0"]), ("id", Any), ("error", ErrorObject)])
+    return _decoder("Refusal", [("jsonrpc", Literal["2.0"]), ("id", Any), ("error", StrictErrorObject)])
 
 
 def _decoder(name: str, fields: list[Any]) -> msgspec.json.Decoder[Any]:
@@ -204,7 +204,7 @@ class Fitter:
         self._explained: Counter[tuple[str, str, str]] = Counter()
         self._decoders: dict[tuple[str, str], Any] = {}
 
-    def find_flaws(self, message: Message) -> list[Flaw]:
+    def find_flaws(self, message: SeenMessage) -> list[Flaw]:
         """Return what is wrong with a message; nothing for methods that the protocol does not have."""
         key = (message.kind, message.method)
         decode = self._decoders.get(key)
@@ -219,7 +219,7 @@ class Fitter:
             return self._explain(message, str(error))
         return []
 
-    def _explain(self, message: Message, refusal: str) -> list[Flaw]:
+    def _explain(self, message: SeenMessage, refusal: str) -> list[Flaw]:
         key = (message.kind, message.method, refusal)
         self._explained[key] += 1
         if self._explained[key] > MAX_EXPLAINED:
@@ -227,7 +227,7 @@ class Fitter:
         return [*_explain_body(message), *_explain_envelope(message)]
 
 
-def is_mendable(message: Message) -> bool:
+def is_mendable(message: SeenMessage) -> bool:
     """Tell whether the params of a request can be read as the schema's marks allow, though they do not fit."""
     method = REQUESTS.get(message.method)
     if method is None:
@@ -239,7 +239,7 @@ def is_mendable(message: Message) -> bool:
     return True
 
 
-def _find_decode(message: Message) -> Any:
+def _find_decode(message: SeenMessage) -> Any:
     if message.kind == "error":
         return error_decoder().decode
     method = _method(message)
@@ -250,13 +250,13 @@ def _find_decode(message: Message) -> Any:
     return params_decoder(method, message.kind).decode
 
 
-def _method(message: Message) -> Method[Any, Any] | None:
+def _method(message: SeenMessage) -> Method[Any, Any] | None:
     if message.kind == "notification":
         return NOTIFICATIONS.get(message.method)
     return REQUESTS.get(message.method)
 
 
-def _explain_body(message: Message) -> list[Flaw]:
+def _explain_body(message: SeenMessage) -> list[Flaw]:
     if message.kind == "error":
         return _explain_error(message.body)
     method = _method(message)
@@ -275,13 +275,13 @@ def _explain_body(message: Message) -> list[Flaw]:
 
 def _explain_error(value: Json) -> list[Flaw]:
     try:
-        msgspec.convert(value, ErrorObject)
+        msgspec.convert(value, StrictErrorObject)
     except msgspec.ValidationError as error:
         return [Flaw("error", str(error))]
     return []
 
 
-def _explain_envelope(message: Message) -> list[Flaw]:
+def _explain_envelope(message: SeenMessage) -> list[Flaw]:
     allowed = _ENVELOPES[message.kind]
     return [
         Flaw(name, "the specification has no such field")

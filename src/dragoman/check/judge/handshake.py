@@ -4,9 +4,9 @@ from typing import ClassVar
 
 import msgspec
 
-from dragoman.check.conversation import OTHER, Entry
-from dragoman.check.judge.message import Message, offered, part, parts, text
-from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.conversation import OTHER, ConversationEntry
+from dragoman.check.judge.message import SeenMessage, offered, part, parts, text
+from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.protocol import v1
 from dragoman.protocol.methods import REQUESTS
 
@@ -24,13 +24,13 @@ class InitObserver(Observer):
 
     area: ClassVar[str] = "INIT"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
-        self._too_new: Message | None = None
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._too_new: SeenMessage | None = None
         """An answer to initialize with a version that the client cannot have."""
 
     @watch("request")
-    def see_request(self, message: Message) -> None:
+    def see_request(self, message: SeenMessage) -> None:
         if message.sender != "client" or message.method == "initialize":
             return
         if self.state.is_whole:
@@ -44,7 +44,7 @@ class InitObserver(Observer):
                 message.entry,
             )
 
-    def _judge_order(self, message: Message) -> None:
+    def _judge_order(self, message: SeenMessage) -> None:
         self.judge(
             "ACP-INIT-101",
             self.state.initialized is not None or message.method not in REQUESTS,
@@ -54,7 +54,7 @@ class InitObserver(Observer):
         )
 
     @watch("request initialize")
-    def see_initialize(self, message: Message) -> None:
+    def see_initialize(self, message: SeenMessage) -> None:
         info = part(message.params, "clientInfo")
         self.judge(
             "ACP-INIT-105",
@@ -64,7 +64,7 @@ class InitObserver(Observer):
         )
 
     @watch("event exited")
-    def see_death(self, message: Message) -> None:
+    def see_death(self, message: SeenMessage) -> None:
         asked = self.state.initialize
         if asked is None or not asked.fits or self.state.pending["client"].get(asked.id) is not asked:
             return
@@ -77,7 +77,7 @@ class InitObserver(Observer):
             )
 
     @watch("answer initialize")
-    def see_initialized(self, message: Message) -> None:
+    def see_initialized(self, message: SeenMessage) -> None:
         request = message.request
         if request is None:
             return
@@ -99,7 +99,7 @@ class InitObserver(Observer):
         if isinstance(asked, int) and isinstance(given, int):
             self._judge_version(asked, given, request.entry, message)
 
-    def _judge_refusal(self, message: Message, request: Message) -> None:
+    def _judge_refusal(self, message: SeenMessage, request: SeenMessage) -> None:
         if not request.fits:
             return
         if _has_strange_capability(request):
@@ -113,7 +113,7 @@ class InitObserver(Observer):
             message.entry,
         )
 
-    def _judge_version(self, asked: int, given: int, request: Entry, answer: Message) -> None:
+    def _judge_version(self, asked: int, given: int, request: ConversationEntry, answer: SeenMessage) -> None:
         if asked > LATEST_KNOWN_VERSION:
             self.judge(
                 "ACP-INIT-003",
@@ -142,14 +142,14 @@ class InitObserver(Observer):
             self._too_new = answer
 
     @watch("event stdin", "event exited")
-    def see_end(self, message: Message) -> None:
+    def see_end(self, message: SeenMessage) -> None:
         del message
         if self._too_new is not None:
             self.saw("ACP-INIT-103")
             self._too_new = None
 
     @watch("answer")
-    def see_answer(self, message: Message) -> None:
+    def see_answer(self, message: SeenMessage) -> None:
         request = message.request
         if request is None or self.state.initialized is None:
             return
@@ -158,7 +158,7 @@ class InitObserver(Observer):
         else:
             self._judge_client_route(message, request)
 
-    def _judge_agent_route(self, answer: Message, request: Message) -> None:
+    def _judge_agent_route(self, answer: SeenMessage, request: SeenMessage) -> None:
         method = REQUESTS.get(request.method)
         if method is None:
             return
@@ -181,7 +181,7 @@ class InitObserver(Observer):
                 answer.entry,
             )
 
-    def _is_offered(self, request: Message, capability: str | None) -> bool:
+    def _is_offered(self, request: SeenMessage, capability: str | None) -> bool:
         session = self.state.session(request)
         if request.method == "session/set_mode":
             return session is not None and bool(session.modes)
@@ -192,7 +192,7 @@ class InitObserver(Observer):
         side = OTHER[request.sender]
         return offered(self.state.capabilities[side], capability.partition(".")[2])
 
-    def _judge_client_route(self, answer: Message, request: Message) -> None:
+    def _judge_client_route(self, answer: SeenMessage, request: SeenMessage) -> None:
         method = REQUESTS.get(request.method)
         if method is None:
             return
@@ -210,7 +210,7 @@ class InitObserver(Observer):
             )
 
 
-def _has_strange_capability(request: Message) -> bool:
+def _has_strange_capability(request: SeenMessage) -> bool:
     return not part(request.params, "clientCapabilities").keys() <= CLIENT_CAPABILITIES
 
 
@@ -219,12 +219,12 @@ class AuthObserver(Observer):
 
     area: ClassVar[str] = "AUTH"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
-        self._login: Entry | None = None
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._login: ConversationEntry | None = None
 
     @watch("result initialize")
-    def see_initialized(self, message: Message) -> None:
+    def see_initialized(self, message: SeenMessage) -> None:
         methods = parts(message.params, "authMethods")
         if not methods:
             return
@@ -241,7 +241,7 @@ class AuthObserver(Observer):
         )
 
     @watch("request authenticate")
-    def see_authenticate(self, message: Message) -> None:
+    def see_authenticate(self, message: SeenMessage) -> None:
         if self.state.initialized is None:
             return
         usable = [text(each, "id") for each in self.state.auth_methods if text(each, "type") != "terminal"]
@@ -254,7 +254,7 @@ class AuthObserver(Observer):
         )
 
     @watch("request logout")
-    def see_logout(self, message: Message) -> None:
+    def see_logout(self, message: SeenMessage) -> None:
         self.judge(
             "ACP-AUTH-102",
             offered(self.state.capabilities["agent"], "auth.logout"),
@@ -264,7 +264,7 @@ class AuthObserver(Observer):
         )
 
     @watch("answer authenticate")
-    def see_authenticated(self, message: Message) -> None:
+    def see_authenticated(self, message: SeenMessage) -> None:
         request = message.request
         if request is None or self.state.initialized is None:
             return
@@ -283,12 +283,12 @@ class AuthObserver(Observer):
             )
 
     @watch("result logout")
-    def see_logged_out(self, message: Message) -> None:
+    def see_logged_out(self, message: SeenMessage) -> None:
         del message
         self._login = None
 
     @watch("answer session/new")
-    def see_session(self, message: Message) -> None:
+    def see_session(self, message: SeenMessage) -> None:
         needs_login = message.code == AUTH_REQUIRED
         if self._login is not None:
             self.judge(

@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
-from dragoman.check.conversation import Conversation, Entry
+from dragoman.check.conversation import ConversationEntry, RecordedConversation
 from dragoman.check.judge.content import CommandObserver, ContentObserver, ElicitationObserver
 from dragoman.check.judge.fit import params_decoder, tighten
 from dragoman.check.judge.handshake import AuthObserver, InitObserver
 from dragoman.check.judge.keeping import CloseObserver, DeleteObserver, ListObserver
-from dragoman.check.judge.message import Message, Noise, read
+from dragoman.check.judge.message import Noise, SeenMessage, read
 from dragoman.check.judge.noise import LONG_BYTES, NoiseObserver
 from dragoman.check.judge.observer import Observer, handlers
 from dragoman.check.judge.opening import McpObserver, NewObserver, ResumeObserver
@@ -28,7 +28,7 @@ from dragoman.check.judge.services import FileObserver, TerminalObserver
 from dragoman.check.judge.session import Memory
 from dragoman.check.judge.settings import ConfigObserver, ModeObserver
 from dragoman.check.judge.shape import ExtensionObserver, ShapeObserver
-from dragoman.check.judge.state import State
+from dragoman.check.judge.state import ConversationState
 from dragoman.check.judge.tools import PendingPermissionObserver, PermissionObserver, ToolObserver
 from dragoman.check.judge.turns import CancelObserver, PromptObserver
 from dragoman.check.results import Fault, Finding
@@ -56,10 +56,10 @@ OCCASIONS = (
 """What each piece of text is an occasion for."""
 
 
-class Stream:
+class ChunkFastPath:
     """Takes what it can of the agent's messages off the judge."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ConversationState) -> None:
         self._state = state
         self._decode = params_decoder(SESSION_UPDATE, "notification").decode
         self._text = tighten(v1.TextContent)
@@ -67,7 +67,7 @@ class Stream:
         self._chunks = frozenset({self._message, tighten(v1.AgentThoughtChunk)})
         self._taken = 0
 
-    def look(self, entry: Entry) -> Any:
+    def look(self, entry: ConversationEntry) -> Any:
         """Return the update in a line, if it is one and fits the schema."""
         line = entry.line
         if _MARK not in line or len(line) > LONG_BYTES or not is_sound(line):
@@ -131,7 +131,7 @@ MAX_PER_RULE = 100
 MAX_ROUTES = 512
 """Kinds of messages that are remembered: a peer may invent methods without end."""
 
-_Steps = tuple[tuple[str, Callable[[Message], None]], ...]
+_Steps = tuple[tuple[str, Callable[[SeenMessage], None]], ...]
 
 
 class Judge:
@@ -139,7 +139,7 @@ class Judge:
 
     def __init__(
         self,
-        conversation: Conversation,
+        conversation: RecordedConversation,
         *,
         roles: Collection[Role] = ("agent", "client"),
         memory: Memory | None = None,
@@ -148,14 +148,14 @@ class Judge:
         self.roles = frozenset(roles)
         self.findings: list[Finding] = []
         self.faults: list[Fault] = []
-        self.state = State(memory or Memory())
+        self.state = ConversationState(memory or Memory())
         self._occasions: Counter[str] = Counter()
         self._charged: Counter[str] = Counter()
-        self._stream = Stream(self.state)
+        self._stream = ChunkFastPath(self.state)
         self._is_calm = True
         """Whether the last line was a message: what comes after noise may have to do with it."""
         self._observers: list[Observer] = [make(self) for make in OBSERVERS]
-        self._wanted: dict[str, list[tuple[str, Callable[[Message], None]]]] = {}
+        self._wanted: dict[str, list[tuple[str, Callable[[SeenMessage], None]]]] = {}
         for observer in self._observers:
             for key, handler in handlers(observer):
                 self._wanted.setdefault(key, []).append((observer.area, handler))
@@ -179,7 +179,7 @@ class Judge:
         """Count occasions that were gathered elsewhere."""
         self._occasions[rule] += times
 
-    def charge(self, rule: str, detail: str, entries: tuple[Entry, ...], *, warn: bool = False) -> None:
+    def charge(self, rule: str, detail: str, entries: tuple[ConversationEntry, ...], *, warn: bool = False) -> None:
         """Take down a breach, if it is one of a side that is judged."""
         known = RULES[rule]
         self._occasions[rule] += 1
@@ -190,7 +190,7 @@ class Judge:
         numbers = tuple(dict.fromkeys(entry.n for entry in entries))
         self.findings.append(Finding(rule, verdict, detail, numbers))
 
-    def see(self, entry: Entry) -> list[Finding]:
+    def see(self, entry: ConversationEntry) -> list[Finding]:
         """See the next entry, and return what it brought to light."""
         known = len(self.findings)
         self.state.is_timed = self.state.is_timed or entry.at_s > 0
@@ -207,21 +207,21 @@ class Judge:
             self._guard(observer.area, observer.end)
         return self.findings[known:]
 
-    def _see_line(self, entry: Entry) -> None:
+    def _see_line(self, entry: ConversationEntry) -> None:
         update = self._stream.look(entry) if entry.sender == "agent" else None
         if update is not None and self._is_calm and self._stream.take(update):
             self.state.last["agent"] = entry
             return
         message = read(entry)
-        self._is_calm = isinstance(message, Message)
-        if isinstance(message, Message):
+        self._is_calm = isinstance(message, SeenMessage)
+        if isinstance(message, SeenMessage):
             message.fits = update is not None
             self._see_message(message)
             self.state.last[entry.sender] = entry
         else:
             self._see_noise(message)
 
-    def _see_message(self, message: Message) -> None:
+    def _see_message(self, message: SeenMessage) -> None:
         if not self.state.last:
             self.state.begin(message)
         if message.kind in ("result", "error"):
@@ -233,7 +233,7 @@ class Judge:
                 self._blame(area, error, message.entry)
         self.state.take(message)
 
-    def _route(self, message: Message) -> _Steps:
+    def _route(self, message: SeenMessage) -> _Steps:
         if message.method == "session/update" and message.kind == "notification":
             kind = message.update.get("sessionUpdate")
             key = ("update", kind if isinstance(kind, str) else "")
@@ -251,11 +251,11 @@ class Judge:
             self._routes[key] = route
         return route
 
-    def _see_event(self, entry: Entry) -> None:
+    def _see_event(self, entry: ConversationEntry) -> None:
         word = entry.event.split(" ", 1)[0]
         if word == "waited" and entry.sender in self.state.closed:
             return
-        message = Message(entry, entry.sender, "notification", "")
+        message = SeenMessage(entry, entry.sender, "notification", "")
         for area, handler in [*self._wanted.get("event", ()), *self._wanted.get(f"event {word}", ())]:
             try:
                 handler(message)
@@ -273,5 +273,5 @@ class Judge:
         except Exception as error:  # noqa: BLE001 -- the checker's own mistake is a verdict, not a crash
             self._blame(area, error, self.conversation.entries[-1] if self.conversation.entries else None)
 
-    def _blame(self, area: str, error: Exception, entry: Entry | None) -> None:
+    def _blame(self, area: str, error: Exception, entry: ConversationEntry | None) -> None:
         self.faults.append(Fault(area, f"the checker failed: {type(error).__name__}: {error}", entry.n if entry else 0))

@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import ClassVar
 
-from dragoman.check.conversation import Entry
-from dragoman.check.judge.message import Message, Object, is_absolute, offered, parts, same_place, text
-from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.conversation import ConversationEntry
+from dragoman.check.judge.message import Object, SeenMessage, is_absolute, may_be_same_path, offered, parts, text
+from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.opening import CONTENT
-from dragoman.check.judge.session import INVENTED, Turn
+from dragoman.check.judge.session import INVENTED, SeenTurn
 
 INTERNAL_ERROR = -32603
 EXCUSES = frozenset({-32000, -32601})
@@ -19,15 +19,15 @@ class ListObserver(Observer):
 
     area: ClassVar[str] = "LIST"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
         self._cursors: set[str] = set()
         self._pages: set[str] = set()
         """The sessions on the pages so far of the list that is being read."""
         self._has_listed = False
 
     @watch("request session/list")
-    def see_list(self, message: Message) -> None:
+    def see_list(self, message: SeenMessage) -> None:
         cursor, cwd = text(message.params, "cursor"), text(message.params, "cwd")
         if self.state.initialized is not None:
             self.judge(
@@ -48,7 +48,7 @@ class ListObserver(Observer):
             self.judge("ACP-LIST-103", is_absolute(cwd), f"cwd is {cwd!r}; expected an absolute path", message.entry)
 
     @watch("answer session/list")
-    def see_listed(self, message: Message) -> None:
+    def see_listed(self, message: SeenMessage) -> None:
         request = message.request
         if request is None:
             return
@@ -70,14 +70,14 @@ class ListObserver(Observer):
         for each in parts(message.params, "sessions"):
             self._judge_session(each, message, request)
 
-    def _judge_emptiness(self, message: Message, request: Message, cursor: str | None) -> None:
+    def _judge_emptiness(self, message: SeenMessage, request: SeenMessage, cursor: str | None) -> None:
         cwd = text(request.params, "cwd")
         if message.kind == "result":
             if message.params.get("sessions") == []:
                 self.saw("ACP-LIST-009")
             return
         known = [past for past in self.state.memory.sessions.values() if past.cwd is not None and not past.deleted]
-        is_empty = not any(cwd is None or same_place(past.cwd or "", cwd) for past in known)
+        is_empty = not any(cwd is None or may_be_same_path(past.cwd or "", cwd) for past in known)
         is_asked_well = request.fits and cursor is None and (cwd is None or is_absolute(cwd))
         is_able = offered(self.state.capabilities["agent"], "sessionCapabilities.list")
         may_fail = message.code in EXCUSES or (message.code == INTERNAL_ERROR and not self._has_listed)
@@ -89,7 +89,7 @@ class ListObserver(Observer):
                 message.entry,
             )
 
-    def _judge_page(self, message: Message, request: Message, cursor: str | None) -> None:
+    def _judge_page(self, message: SeenMessage, request: SeenMessage, cursor: str | None) -> None:
         after = text(message.params, "nextCursor")
         if cursor is not None:
             self.judge(
@@ -112,7 +112,7 @@ class ListObserver(Observer):
             self.warn("ACP-LIST-005", f"listed again on a later page: {again}", request.entry, message.entry)
         self._pages.update(ids)
 
-    def _judge_session(self, session: Object, message: Message, request: Message) -> None:
+    def _judge_session(self, session: Object, message: SeenMessage, request: SeenMessage) -> None:
         cwd, wanted = text(session, "cwd"), text(request.params, "cwd")
         session_id = text(session, "sessionId") or ""
         if cwd is not None:
@@ -126,14 +126,14 @@ class ListObserver(Observer):
             if past is not None and past.cwd is not None and is_absolute(past.cwd) and not past.is_shared:
                 self.judge(
                     "ACP-LIST-003",
-                    same_place(cwd, past.cwd),
+                    may_be_same_path(cwd, past.cwd),
                     f"the session {session_id!r} is listed in {cwd!r}; it was created in {past.cwd!r}",
                     message.entry,
                 )
             if wanted is not None:
                 self.judge(
                     "ACP-LIST-002",
-                    same_place(cwd, wanted),
+                    may_be_same_path(cwd, wanted),
                     f"asked for sessions in {wanted!r}, the agent listed one in {cwd!r}",
                     request.entry,
                     message.entry,
@@ -149,10 +149,10 @@ class ListObserver(Observer):
             )
 
     @watch("update session_info_update")
-    def see_info(self, message: Message) -> None:
+    def see_info(self, message: SeenMessage) -> None:
         self._judge_time(message.update, message)
 
-    def _judge_time(self, session: Object, message: Message) -> None:
+    def _judge_time(self, session: Object, message: SeenMessage) -> None:
         updated = text(session, "updatedAt")
         if updated is not None:
             self.judge(
@@ -176,17 +176,17 @@ class CloseObserver(Observer):
 
     area: ClassVar[str] = "CLOSE"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
-        self._cut: dict[str, list[Turn]] = {}
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._cut: dict[str, list[SeenTurn]] = {}
         """Turns that were running when their session was closed, by session."""
-        self._done: dict[str, Entry] = {}
+        self._done: dict[str, ConversationEntry] = {}
         """Answers to session/close, by session."""
         self._woken: set[str] = set()
         """Closed sessions that were prompted: whether that is taken is a question of its own."""
 
     @watch("request session/close")
-    def see_close(self, message: Message) -> None:
+    def see_close(self, message: SeenMessage) -> None:
         session = self.state.session(message)
         if session is not None and session.running():
             self._cut[session.id] = session.running()
@@ -200,12 +200,12 @@ class CloseObserver(Observer):
             )
 
     @watch("result session/close")
-    def see_closed(self, message: Message) -> None:
+    def see_closed(self, message: SeenMessage) -> None:
         if message.request is not None:
             self._done[text(message.request.params, "sessionId") or ""] = message.entry
 
     @watch("answer session/prompt")
-    def see_prompt_end(self, message: Message) -> None:
+    def see_prompt_end(self, message: SeenMessage) -> None:
         request = message.request
         session_id = text(request.params, "sessionId") if request is not None else None
         if request is None or session_id is None:
@@ -235,7 +235,7 @@ class CloseObserver(Observer):
             )
 
     @watch("event waited")
-    def see_waited(self, message: Message) -> None:
+    def see_waited(self, message: SeenMessage) -> None:
         for session_id, turns in self._cut.items():
             if session_id in self._done:
                 for turn in turns:
@@ -249,7 +249,7 @@ class CloseObserver(Observer):
                 turns.clear()
 
     @watch("update")
-    def see_update(self, message: Message) -> None:
+    def see_update(self, message: SeenMessage) -> None:
         if not self._done:
             return
         session_id = text(message.params, "sessionId") or ""
@@ -262,7 +262,7 @@ class CloseObserver(Observer):
             self.fail("ACP-CLOSE-004", f"a {kind} came after session/close was answered", closed, message.entry)
 
     @watch("request session/prompt", "request session/list")
-    def see_next(self, message: Message) -> None:
+    def see_next(self, message: SeenMessage) -> None:
         if self._done:
             self.saw("ACP-CLOSE-004")
         session_id = text(message.params, "sessionId")
@@ -270,7 +270,7 @@ class CloseObserver(Observer):
             self._woken.add(session_id)
 
     @watch("answer session/load", "answer session/resume")
-    def see_reopened(self, message: Message) -> None:
+    def see_reopened(self, message: SeenMessage) -> None:
         request = message.request
         session_id = text(request.params, "sessionId") if request is not None else None
         if request is None or session_id is None or self.state.initialized is None:
@@ -293,7 +293,7 @@ class CloseObserver(Observer):
             self._woken.discard(session_id)
 
     @watch("result session/list")
-    def see_listed(self, message: Message) -> None:
+    def see_listed(self, message: SeenMessage) -> None:
         request = message.request
         if request is None or text(message.params, "nextCursor") or request.params.get("cursor"):
             return
@@ -302,7 +302,7 @@ class CloseObserver(Observer):
         for session_id, past in self.state.memory.sessions.items():
             if not (past.closed and past.listed) or past.is_lost:
                 continue
-            if cwd is not None and (past.cwd is None or not same_place(past.cwd, cwd)):
+            if cwd is not None and (past.cwd is None or not may_be_same_path(past.cwd, cwd)):
                 continue
             closed = self._done.get(session_id)
             self.judge(
@@ -319,12 +319,12 @@ class DeleteObserver(Observer):
 
     area: ClassVar[str] = "DELETE"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
-        self._deleted: dict[str, Entry] = {}
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._deleted: dict[str, ConversationEntry] = {}
 
     @watch("request session/delete")
-    def see_delete(self, message: Message) -> None:
+    def see_delete(self, message: SeenMessage) -> None:
         if self.state.initialized is not None:
             self.judge(
                 "ACP-DELETE-101",
@@ -335,7 +335,7 @@ class DeleteObserver(Observer):
             )
 
     @watch("answer session/delete")
-    def see_deleted(self, message: Message) -> None:
+    def see_deleted(self, message: SeenMessage) -> None:
         request = message.request
         session_id = text(request.params, "sessionId") if request is not None else None
         if request is None or session_id is None:
@@ -354,7 +354,7 @@ class DeleteObserver(Observer):
             self._deleted[session_id] = message.entry
 
     @watch("result session/list")
-    def see_listed(self, message: Message) -> None:
+    def see_listed(self, message: SeenMessage) -> None:
         there = {text(each, "sessionId") for each in parts(message.params, "sessions")}
         for session_id, deleted in self._deleted.items():
             past = self.state.memory.sessions.get(session_id)

@@ -5,27 +5,27 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from dragoman.check.conversation import Entry, Side
+from dragoman.check.conversation import ConversationEntry, Side
 from dragoman.wire.message import is_sound
 
 Json = Any
 """Parsed JSON: dict, list, str, int, float, bool or None."""
 Object = dict[str, Json]
 Kind = Literal["request", "notification", "result", "error"]
-Hum = Literal["utf-8", "not JSON", "unfinished", "trailing", "batch", "no object", "no message", "too deep"]
+NoiseKind = Literal["utf-8", "not JSON", "unfinished", "trailing", "batch", "no object", "no message", "too deep"]
 
 _decode = msgspec.json.Decoder().decode
 _BAD_JSON = (msgspec.DecodeError, RecursionError)
 _ID_TYPES = (str, int, float, type(None))
 
 
-class Message(msgspec.Struct, eq=False):
+class SeenMessage(msgspec.Struct, eq=False):
     """A message: `body` is its params, result or error; an answer has the method of the request that it answers.
 
     `params` is the body, empty when it is no object, and `update` the update in it, if it is one.
     """
 
-    entry: Entry
+    entry: ConversationEntry
     sender: Side
     kind: Kind
     method: str
@@ -36,8 +36,8 @@ class Message(msgspec.Struct, eq=False):
     flaws: tuple[str, ...] = ()
     fits: bool = False
     """Whether it was found to be what the schema says, but for fields that the schema has not."""
-    request: "Message | None" = None
-    cancelled: Entry | None = None
+    request: "SeenMessage | None" = None
+    cancelled: ConversationEntry | None = None
     """For a request: the `$/cancel_request` that came for it."""
 
     @property
@@ -50,12 +50,12 @@ class Message(msgspec.Struct, eq=False):
 class Noise(msgspec.Struct):
     """A line that is no message."""
 
-    entry: Entry
-    hum: Hum
+    entry: ConversationEntry
+    kind: NoiseKind
     detail: str
 
 
-def read(entry: Entry) -> Message | Noise:
+def read(entry: ConversationEntry) -> SeenMessage | Noise:
     """Make a message of a line, or say why it is none."""
     line = entry.line
     if not is_sound(line):
@@ -69,15 +69,15 @@ def read(entry: Entry) -> Message | Noise:
     return _read_fields(entry, cast("Object", fields))
 
 
-def _read_fields(entry: Entry, fields: Object) -> Message | Noise:
+def _read_fields(entry: ConversationEntry, fields: Object) -> SeenMessage | Noise:
     method = fields.get("method")
     if isinstance(method, str):
         kind = "request" if "id" in fields else "notification"
-        message = Message(entry, entry.sender, kind, method, fields.get("id"), fields.get("params"))
+        message = SeenMessage(entry, entry.sender, kind, method, fields.get("id"), fields.get("params"))
     elif fields.get("error") is not None:
-        message = Message(entry, entry.sender, "error", "", fields.get("id"), fields["error"])
+        message = SeenMessage(entry, entry.sender, "error", "", fields.get("id"), fields["error"])
     elif "result" in fields:
-        message = Message(entry, entry.sender, "result", "", fields.get("id"), fields["result"])
+        message = SeenMessage(entry, entry.sender, "result", "", fields.get("id"), fields["result"])
     else:
         return Noise(entry, "no message", "the object has no method, and neither a result nor an error")
     if isinstance(message.body, dict):
@@ -92,7 +92,7 @@ def _read_fields(entry: Entry, fields: Object) -> Message | Noise:
     return message
 
 
-def _flaws(fields: Object, message: Message) -> list[str]:
+def _flaws(fields: Object, message: SeenMessage) -> list[str]:
     flaws: list[str] = []
     if fields.get("jsonrpc") != "2.0":
         flaws.append('"jsonrpc" is not "2.0"' if "jsonrpc" in fields else '"jsonrpc" is missing')
@@ -106,7 +106,7 @@ def _flaws(fields: Object, message: Message) -> list[str]:
     return flaws
 
 
-def _explain_unsound(entry: Entry) -> Noise:
+def _explain_unsound(entry: ConversationEntry) -> Noise:
     try:
         str(entry.line, "utf-8")
     except UnicodeDecodeError as error:
@@ -114,7 +114,7 @@ def _explain_unsound(entry: Entry) -> Noise:
     return Noise(entry, "too deep", "the line is nested too deeply to be read")
 
 
-def _explain(entry: Entry, error: Exception) -> Noise:
+def _explain(entry: ConversationEntry, error: Exception) -> Noise:
     words = str(error)
     begins_well = entry.line.lstrip()[:1] in (b"{", b"[")
     if begins_well and "truncated" in words:
@@ -184,7 +184,7 @@ def decode_object(line: bytes) -> Object | None:
     return cast("Object", value) if isinstance(value, dict) else None
 
 
-def same_place(one: str, other: str) -> bool:
+def may_be_same_path(one: str, other: str) -> bool:
     """Tell whether two paths may be of the same place.
 
     A peer may have resolved links on the way: paths whose last parts agree are given the benefit of the doubt.

@@ -6,9 +6,9 @@ a process that was killed. Which of them it is shows in what comes next.
 
 from typing import ClassVar
 
-from dragoman.check.conversation import OTHER, Entry, Side
-from dragoman.check.judge.message import Message, Noise
-from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.conversation import OTHER, ConversationEntry, Side
+from dragoman.check.judge.message import Noise, SeenMessage
+from dragoman.check.judge.observer import FindingSink, Observer, watch
 
 LONG_BYTES = 64 * 1024
 """The buffer of many line readers, and so the length that finds out about them."""
@@ -21,21 +21,21 @@ class NoiseObserver(Observer):
 
     area: ClassVar[str] = "WIRE"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
-        self._court = court
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._sink = sink
         self._lines: dict[Side, int] = {"agent": 0, "client": 0}
-        self._unfinished: dict[Side, Entry] = {}
+        self._unfinished: dict[Side, ConversationEntry] = {}
         self._in_pieces: set[Side] = set()
         self._garbage: dict[Side, list[Noise]] = {"agent": [], "client": []}
         """Garbage from a side that the other one has not yet been seen to survive."""
-        self._long: dict[Side, Message] = {}
+        self._long: dict[Side, SeenMessage] = {}
         self.nulls: dict[Side, int] = {"agent": 0, "client": 0}
 
     def count(self) -> None:
         for side, lines in self._lines.items():
             for number in (1, 2, 3, 4):
-                self._court.saw_many(_rule(side, number), lines)
+                self._sink.saw_many(_rule(side, number), lines)
             self._lines[side] = 0
 
     def see_noise(self, noise: Noise) -> None:
@@ -48,7 +48,7 @@ class NoiseObserver(Observer):
         self._garbage[side].append(noise)
         if self._tell_unfinished(side, noise):
             return
-        match noise.hum:
+        match noise.kind:
             case "unfinished":
                 self._unfinished[side] = noise.entry
             case "utf-8":
@@ -61,7 +61,7 @@ class NoiseObserver(Observer):
                 self.fail(_rule(side, 1), f"{noise.detail}; expected a JSON-RPC message", noise.entry)
 
     @watch("message")
-    def see_message(self, message: Message) -> None:
+    def see_message(self, message: SeenMessage) -> None:
         side = message.sender
         self._lines[side] += 1
         if self._unfinished or self._in_pieces:
@@ -74,7 +74,7 @@ class NoiseObserver(Observer):
             self._long.setdefault(side, message)
 
     @watch("answer")
-    def see_answer(self, message: Message) -> None:
+    def see_answer(self, message: SeenMessage) -> None:
         """An answer shows that what came before its request was survived."""
         side, request = message.sender, message.request
         if request is None:
@@ -92,12 +92,12 @@ class NoiseObserver(Observer):
             del self._long[other]
 
     @watch("error")
-    def see_refusal(self, message: Message) -> None:
+    def see_refusal(self, message: SeenMessage) -> None:
         if message.request is None and message.id is None:
             self.nulls[message.sender] += 1
 
     @watch("event exited", "event waited")
-    def see_end(self, message: Message) -> None:
+    def see_end(self, message: SeenMessage) -> None:
         side = message.sender
         if side in self.state.closed:
             return
@@ -117,7 +117,7 @@ class NoiseObserver(Observer):
         elif other in self._long:
             self._tell_long(side, self._long.pop(other), message.entry)
 
-    def _tell_long(self, side: Side, long: Message, proof: Entry) -> None:
+    def _tell_long(self, side: Side, long: SeenMessage, proof: ConversationEntry) -> None:
         # That it was not answered, or that the process ended, is no second mistake.
         self.state.explained = proof
         self.state.give_up(long)
@@ -141,7 +141,7 @@ class NoiseObserver(Observer):
             self._in_pieces.add(side)
         return noise is not None and side in self._in_pieces
 
-    def _tell_unanswered(self, survived: list[Noise], answer: Entry) -> None:
+    def _tell_unanswered(self, survived: list[Noise], answer: ConversationEntry) -> None:
         self.saw("ACP-WIRE-013")
         if self.nulls["agent"] >= len(survived):
             self.nulls["agent"] -= len(survived)

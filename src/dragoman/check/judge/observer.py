@@ -9,20 +9,20 @@ was before the message.
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from dragoman.check.conversation import Entry
-from dragoman.check.judge.message import Message
-from dragoman.check.judge.state import State
+from dragoman.check.conversation import ConversationEntry
+from dragoman.check.judge.message import SeenMessage
+from dragoman.check.judge.state import ConversationState
 
-Handler = Callable[[Message], None]
+Handler = Callable[[SeenMessage], None]
 H = TypeVar("H", bound=Callable[..., None])
 
 _MARK = "__watches__"
 
 
-class Court(Protocol):
+class FindingSink(Protocol):
     """What an observer reports to."""
 
-    state: State
+    state: ConversationState
 
     def saw(self, rule: str) -> None:
         """Count an occasion for a rule."""
@@ -32,7 +32,7 @@ class Court(Protocol):
         """Count occasions that were gathered elsewhere."""
         ...
 
-    def charge(self, rule: str, detail: str, entries: tuple[Entry, ...], *, warn: bool = False) -> None:
+    def charge(self, rule: str, detail: str, entries: tuple[ConversationEntry, ...], *, warn: bool = False) -> None:
         """Take down a breach."""
         ...
 
@@ -52,24 +52,24 @@ class Observer:
 
     area: ClassVar[str]
 
-    def __init__(self, court: Court) -> None:
-        self.state = court.state
-        self.saw = court.saw
-        self._court = court
+    def __init__(self, sink: FindingSink) -> None:
+        self.state = sink.state
+        self.saw = sink.saw
+        self._sink = sink
 
-    def fail(self, rule: str, detail: str, *entries: Entry) -> None:
+    def fail(self, rule: str, detail: str, *entries: ConversationEntry) -> None:
         """Say that a rule was broken: what was seen and what was expected, and the entries that prove it."""
-        self._court.charge(rule, detail, entries)
+        self._sink.charge(rule, detail, entries)
 
-    def warn(self, rule: str, detail: str, *entries: Entry) -> None:
+    def warn(self, rule: str, detail: str, *entries: ConversationEntry) -> None:
         """Say that a rule was broken, where that is disputed or a guess."""
-        self._court.charge(rule, detail, entries, warn=True)
+        self._sink.charge(rule, detail, entries, warn=True)
 
-    def judge(self, rule: str, ok: bool, detail: str, *entries: Entry) -> None:
+    def judge(self, rule: str, ok: bool, detail: str, *entries: ConversationEntry) -> None:
         """Count an occasion, and say so when the rule was broken."""
         self.saw(rule)
         if not ok:
-            self._court.charge(rule, detail, entries)
+            self._sink.charge(rule, detail, entries)
 
     def see_noise(self, noise: Any) -> None:
         """See a line that is no message."""

@@ -2,9 +2,9 @@
 
 from typing import ClassVar
 
-from dragoman.check.conversation import Entry
-from dragoman.check.judge.message import Message, is_absolute, is_within, items, offered, parts, text, texts
-from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.conversation import ConversationEntry
+from dragoman.check.judge.message import SeenMessage, is_absolute, is_within, items, offered, parts, text, texts
+from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED
 
 OPENERS = ("request session/new", "request session/load", "request session/resume")
@@ -24,14 +24,14 @@ class NewObserver(Observer):
 
     area: ClassVar[str] = "NEW"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
-        self._held: dict[str, Entry] = {}
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._held: dict[str, ConversationEntry] = {}
         """The first message for each session that nobody knows yet."""
-        self._issued: dict[str, Entry] = {}
+        self._issued: dict[str, ConversationEntry] = {}
 
     @watch(*OPENERS)
-    def see_opening(self, message: Message) -> None:
+    def see_opening(self, message: SeenMessage) -> None:
         cwd = text(message.params, "cwd")
         if cwd is not None:
             self.judge("ACP-NEW-101", is_absolute(cwd), f"cwd is {cwd!r}; expected an absolute path", message.entry)
@@ -52,7 +52,7 @@ class NewObserver(Observer):
             )
 
     @watch("answer session/new")
-    def see_new(self, message: Message) -> None:
+    def see_new(self, message: SeenMessage) -> None:
         request = message.request
         if request is None:
             return
@@ -82,7 +82,7 @@ class NewObserver(Observer):
         elif early is not None:
             self.fail("ACP-NEW-003", f"the agent speaks of the session {session_id!r} before it was opened", early)
 
-    def _judge_id(self, session_id: str, message: Message) -> None:
+    def _judge_id(self, session_id: str, message: SeenMessage) -> None:
         known = self.state.memory.sessions.get(session_id)
         # Who forgets its sessions when it ends may well count from 1 again.
         remembers = any(offered(self.state.capabilities["agent"], each) for each in KEEPERS)
@@ -100,7 +100,7 @@ class NewObserver(Observer):
         self._issued[session_id] = message.entry
 
     @watch("update", "request")
-    def see_agent(self, message: Message) -> None:
+    def see_agent(self, message: SeenMessage) -> None:
         if message.sender != "agent":
             return
         session_id = message.params.get("sessionId")
@@ -114,7 +114,7 @@ class NewObserver(Observer):
         self._held.setdefault(session_id, message.entry)
 
     @watch("request fs/read_text_file", "request fs/write_text_file", "request terminal/create")
-    def see_place(self, message: Message) -> None:
+    def see_place(self, message: SeenMessage) -> None:
         session = self.state.session(message)
         path = text(message.params, "cwd" if message.method == "terminal/create" else "path")
         if session is None or session.cwd is None or path is None or not is_absolute(path):
@@ -152,12 +152,12 @@ class ResumeObserver(Observer):
 
     area: ClassVar[str] = "RESUME"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
-        self._replayed: dict[str, Entry | None] = {}
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._replayed: dict[str, ConversationEntry | None] = {}
 
     @watch("request session/resume")
-    def see_resume(self, message: Message) -> None:
+    def see_resume(self, message: SeenMessage) -> None:
         self._replayed[text(message.params, "sessionId") or ""] = None
         if self.state.initialized is not None:
             self.judge(
@@ -169,7 +169,7 @@ class ResumeObserver(Observer):
             )
 
     @watch("update")
-    def see_update(self, message: Message) -> None:
+    def see_update(self, message: SeenMessage) -> None:
         if not self._replayed:
             return
         session_id = text(message.params, "sessionId") or ""
@@ -180,7 +180,7 @@ class ResumeObserver(Observer):
             self._replayed[session_id] = message.entry
 
     @watch("answer session/resume")
-    def see_resumed(self, message: Message) -> None:
+    def see_resumed(self, message: SeenMessage) -> None:
         request = message.request
         session_id = text(request.params, "sessionId") if request is not None else None
         if request is None or session_id is None:
@@ -214,7 +214,7 @@ class McpObserver(Observer):
     area: ClassVar[str] = "MCP"
 
     @watch(*OPENERS)
-    def see_opening(self, message: Message) -> None:
+    def see_opening(self, message: SeenMessage) -> None:
         for server in parts(message.params, "mcpServers"):
             transport = text(server, "type")
             if transport in ("http", "sse") and self.state.initialized is not None:
@@ -235,7 +235,7 @@ class McpObserver(Observer):
                 )
 
     @watch("answer session/new")
-    def see_opened(self, message: Message) -> None:
+    def see_opened(self, message: SeenMessage) -> None:
         request = message.request
         if request is None or self.state.initialized is None:
             return
@@ -266,7 +266,7 @@ class McpObserver(Observer):
             )
 
     @watch("event mcp")
-    def see_server(self, message: Message) -> None:
+    def see_server(self, message: SeenMessage) -> None:
         word, _, name = message.entry.event.removeprefix("mcp ").partition(" ")
         match word:
             case "connected":

@@ -7,11 +7,11 @@ where nothing of them is found, the agent may have other words for them, and is 
 
 from typing import ClassVar
 
-from dragoman.check.conversation import Entry
-from dragoman.check.judge.message import Message, Object, offered, part, text
-from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.conversation import ConversationEntry
+from dragoman.check.judge.message import Object, SeenMessage, offered, part, text
+from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.opening import CONTENT
-from dragoman.check.judge.session import INVENTED, Past
+from dragoman.check.judge.session import INVENTED, PastSession
 
 MESSAGES = {"user_message_chunk": "user", "agent_message_chunk": "agent"}
 MAX_SHOWN_CHARS = 60
@@ -21,12 +21,12 @@ class _Replay:
     """What came between a session/load and its answer."""
 
     def __init__(self) -> None:
-        self.first: Entry | None = None
+        self.first: ConversationEntry | None = None
         self.words: dict[str, list[str]] = {}
         """What each side has said, the one that spoke first before the other."""
         self.calls: set[str] = set()
 
-    def take(self, update: Object, entry: Entry) -> None:
+    def take(self, update: Object, entry: ConversationEntry) -> None:
         kind = text(update, "sessionUpdate") or ""
         self.first = self.first or entry
         if kind in MESSAGES:
@@ -43,14 +43,14 @@ class LoadObserver(Observer):
 
     area: ClassVar[str] = "LOAD"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
         self._replays: dict[str, _Replay] = {}
-        self._loaded: dict[str, Entry] = {}
+        self._loaded: dict[str, ConversationEntry] = {}
         """Answers to session/load after which nothing was asked in the session."""
 
     @watch("request session/load")
-    def see_load(self, message: Message) -> None:
+    def see_load(self, message: SeenMessage) -> None:
         session_id = text(message.params, "sessionId")
         if session_id is not None:
             self._replays[session_id] = _Replay()
@@ -65,11 +65,11 @@ class LoadObserver(Observer):
             )
 
     @watch("request session/prompt", "request session/resume")
-    def see_going_on(self, message: Message) -> None:
+    def see_going_on(self, message: SeenMessage) -> None:
         self._loaded.pop(text(message.params, "sessionId") or "", None)
 
     @watch("update")
-    def see_update(self, message: Message) -> None:
+    def see_update(self, message: SeenMessage) -> None:
         if not self._replays and not self._loaded:
             return
         session_id = text(message.params, "sessionId") or ""
@@ -92,7 +92,7 @@ class LoadObserver(Observer):
             )
 
     @watch("answer session/load")
-    def see_loaded(self, message: Message) -> None:
+    def see_loaded(self, message: SeenMessage) -> None:
         request = message.request
         session_id = text(request.params, "sessionId") if request is not None else None
         if request is None or session_id is None:
@@ -128,13 +128,13 @@ class LoadObserver(Observer):
             if len(replay.words) == len(MESSAGES):
                 self._judge_whole(replay, past, entries)
 
-    def _judge_sides(self, replay: _Replay, entries: tuple[Entry, ...]) -> None:
+    def _judge_sides(self, replay: _Replay, entries: tuple[ConversationEntry, ...]) -> None:
         missing = [side for side in MESSAGES.values() if side not in replay.words]
         self.judge(
             "ACP-LOAD-004", not missing, f"the replay has no message of the {' or the '.join(missing)}", *entries
         )
 
-    def _judge_order(self, replay: _Replay, past: Past, entries: tuple[Entry, ...]) -> None:
+    def _judge_order(self, replay: _Replay, past: PastSession, entries: tuple[ConversationEntry, ...]) -> None:
         if past.births and not past.has_begun and len(replay.words) > 1:
             self.judge(
                 "ACP-LOAD-005",
@@ -153,7 +153,7 @@ class LoadObserver(Observer):
                 *entries,
             )
 
-    def _judge_whole(self, replay: _Replay, past: Past, entries: tuple[Entry, ...]) -> None:
+    def _judge_whole(self, replay: _Replay, past: PastSession, entries: tuple[ConversationEntry, ...]) -> None:
         for side, known in (("user", past.asked), ("agent", past.said)):
             if known:
                 missing = _missing(known, replay.said_by(side))

@@ -2,9 +2,9 @@
 
 from typing import ClassVar, NamedTuple
 
-from dragoman.check.conversation import OTHER, Entry, Side
-from dragoman.check.judge.message import Json, Message, Noise
-from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.conversation import OTHER, ConversationEntry, Side
+from dragoman.check.judge.message import Json, Noise, SeenMessage
+from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED
 from dragoman.check.judge.state import PROOF_S
 from dragoman.protocol.methods import METHODS, NOTIFICATIONS, REQUESTS
@@ -44,9 +44,9 @@ def extension_rule(side: Side, number: int) -> str:
 class _Null(NamedTuple):
     """An error with the id null, what it may be for, and the notification that it may be for instead."""
 
-    answer: Message
-    request: Message
-    told: Entry | None
+    answer: SeenMessage
+    request: SeenMessage
+    told: ConversationEntry | None
 
 
 class RpcObserver(Observer):
@@ -54,40 +54,40 @@ class RpcObserver(Observer):
 
     area: ClassVar[str] = "WIRE"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
         self._garbage: dict[Side, int] = {"agent": 0, "client": 0}
         """Lines of a side that the other one may answer with an error for the id null."""
-        self._strange: dict[Side, Entry] = {}
+        self._strange: dict[Side, ConversationEntry] = {}
         """The last notification of a side that the protocol does not have."""
-        self._told: dict[Side, Entry] = {}
+        self._told: dict[Side, ConversationEntry] = {}
         """The first notification of a side that the other one has not yet been seen to leave unanswered."""
-        self._death: Entry | None = None
+        self._death: ConversationEntry | None = None
         """The end of the agent, if a prompt was running then."""
         self._has_refused = False
         """Whether the agent has answered `initialize` with an error: it may leave then, for it has said why."""
-        self._updated: Entry | None = None
+        self._updated: ConversationEntry | None = None
         """The last `session/update` of the agent, which is a notification too."""
         self._nulls: list[_Null] = []
         """Errors with the id null that may be for a request with a string as its id, which some peers cannot keep."""
         self._last_answers: dict[Side, list[int]] = {"agent": [], "client": []}
         """When the requests came that a side has answered last, by their numbers."""
-        self._kept_waiting: Entry | None = None
+        self._kept_waiting: ConversationEntry | None = None
         """When a client was waited for in vain that was asked for a permission."""
-        self._outlived: dict[Json, Entry] = {}
+        self._outlived: dict[Json, ConversationEntry] = {}
         """Prompts that the client sent after the end of a turn in which it was asked what it has not answered."""
         self._ended: set[Json] = set()
         """Questions that were open when their turn ended."""
 
     @watch("answer initialize")
-    def see_hello(self, message: Message) -> None:
+    def see_hello(self, message: SeenMessage) -> None:
         self._has_refused = message.kind == "error"
 
     def see_noise(self, noise: Noise) -> None:
         self._garbage[noise.entry.sender] += 1
 
     @watch("request")
-    def see_request(self, message: Message) -> None:
+    def see_request(self, message: SeenMessage) -> None:
         side = message.sender
         open_requests = self.state.pending[side]
         if open_requests:
@@ -118,7 +118,7 @@ class RpcObserver(Observer):
             self._judge_side(message)
 
     @watch("notification")
-    def see_notification(self, message: Message) -> None:
+    def see_notification(self, message: SeenMessage) -> None:
         side, method = message.sender, message.method
         self._told.setdefault(side, message.entry)
         if message.flaws:
@@ -134,13 +134,13 @@ class RpcObserver(Observer):
         self._judge_side(message)
 
     @watch("update")
-    def see_update(self, message: Message) -> None:
+    def see_update(self, message: SeenMessage) -> None:
         if message.sender == "client":
             self._judge_side(message)
         else:
             self._updated = message.entry
 
-    def _judge_side(self, message: Message) -> None:
+    def _judge_side(self, message: SeenMessage) -> None:
         handled_by = METHODS[message.method].side
         self.judge(
             rule(message.sender, 24),
@@ -150,7 +150,7 @@ class RpcObserver(Observer):
         )
 
     @watch("answer")
-    def see_answer(self, message: Message) -> None:
+    def see_answer(self, message: SeenMessage) -> None:
         side, request = message.sender, message.request
         if message.kind == "error":
             self._judge_error(message)
@@ -170,7 +170,7 @@ class RpcObserver(Observer):
         if request.cancelled is not None:
             self._judge_cancelled(message, request, request.cancelled)
 
-    def _judge_error(self, message: Message) -> None:
+    def _judge_error(self, message: SeenMessage) -> None:
         error = message.body
         ok = (
             isinstance(error, dict)
@@ -184,7 +184,7 @@ class RpcObserver(Observer):
             message.entry,
         )
 
-    def _judge_silence(self, side: Side, request: Message) -> None:
+    def _judge_silence(self, side: Side, request: SeenMessage) -> None:
         """An answer to a later request shows that a notification before it was left alone, and not deadly."""
         other = OTHER[side]
         told = self._told.get(other)
@@ -196,7 +196,7 @@ class RpcObserver(Observer):
             self.saw(extension_rule(side, 4))
             del self._strange[other]
 
-    def _judge_unknown(self, answer: Message, request: Message) -> None:
+    def _judge_unknown(self, answer: SeenMessage, request: SeenMessage) -> None:
         side = answer.sender
         detail = f"{request.method} was answered with {_kind(answer)}; expected the error -32601"
         if request.method.startswith("_"):
@@ -207,7 +207,7 @@ class RpcObserver(Observer):
         elif request.method not in METHODS:
             self.judge(rule(side, 10), answer.code == METHOD_NOT_FOUND, detail, request.entry, answer.entry)
 
-    def _judge_cancelled(self, answer: Message, request: Message, cancel: Entry) -> None:
+    def _judge_cancelled(self, answer: SeenMessage, request: SeenMessage, cancel: ConversationEntry) -> None:
         surely_read = answer.entry.at_s - cancel.at_s >= PROOF_S
         if answer.kind == "error" and answer.code not in (CANCELLED, METHOD_NOT_FOUND) and not surely_read:
             return
@@ -220,7 +220,7 @@ class RpcObserver(Observer):
             answer.entry,
         )
 
-    def _tell_id(self, answer: Message, request: Message) -> None:
+    def _tell_id(self, answer: SeenMessage, request: SeenMessage) -> None:
         self.fail(
             rule(answer.sender, 5),
             f"the response has the id {answer.id!r}, the request {request.id!r}; expected it to the letter",
@@ -228,7 +228,7 @@ class RpcObserver(Observer):
             answer.entry,
         )
 
-    def _see_stray(self, message: Message) -> None:
+    def _see_stray(self, message: SeenMessage) -> None:
         side = message.sender
         other = OTHER[side]
         if message.id is None and message.kind == "error" and self._garbage[other] > 0:
@@ -241,7 +241,7 @@ class RpcObserver(Observer):
             return
         self._tell_stray(message, told)
 
-    def _clear_nulls(self, request: Message) -> None:
+    def _clear_nulls(self, request: SeenMessage) -> None:
         """What has got its own answer was not meant by an answer without an id."""
         for null in [each for each in self._nulls if each.request is request]:
             self._nulls.remove(null)
@@ -256,7 +256,7 @@ class RpcObserver(Observer):
                 self._tell_id(null.answer, null.request)
         self._nulls.clear()
 
-    def _tell_stray(self, message: Message, told: Entry | None) -> None:
+    def _tell_stray(self, message: SeenMessage, told: ConversationEntry | None) -> None:
         side = message.sender
         other = OTHER[side]
         if message.id is None and told is not None:
@@ -273,14 +273,14 @@ class RpcObserver(Observer):
         )
 
     @watch("answer session/prompt")
-    def see_turn_end(self, message: Message) -> None:
+    def see_turn_end(self, message: SeenMessage) -> None:
         session = self.state.asked_session(message)
         if session is not None:
             questions = self.state.open_requests("agent", session.id)
             self._ended.update(each.id for each in questions if each.method == PERMISSION)
 
     @watch("request session/prompt")
-    def see_next_turn(self, message: Message) -> None:
+    def see_next_turn(self, message: SeenMessage) -> None:
         session_id = message.params.get("sessionId")
         if self._ended and isinstance(session_id, str):
             for each in self.state.open_requests("agent", session_id):
@@ -288,7 +288,7 @@ class RpcObserver(Observer):
                     self._outlived.setdefault(each.id, message.entry)
 
     @watch("event waited")
-    def see_waited(self, message: Message) -> None:
+    def see_waited(self, message: SeenMessage) -> None:
         side = message.sender
         self._tell_nulls()
         for request in tuple(self.state.pending[OTHER[side]].values()):
@@ -300,14 +300,14 @@ class RpcObserver(Observer):
                 self._tell_unanswered(rule(side, 11), side, request, message.entry)
 
     @watch("event exited")
-    def see_death(self, message: Message) -> None:
+    def see_death(self, message: SeenMessage) -> None:
         if message.sender == "client" and self._death is not None:
             self.saw("ACP-WIRE-113")
         elif message.sender == "agent" and any(each.running() for each in self.state.sessions.values()):
             self._death = message.entry
 
     @watch("event waited")
-    def see_hanging(self, message: Message) -> None:
+    def see_hanging(self, message: SeenMessage) -> None:
         if message.sender == "client" and self._death is not None:
             self.fail(
                 "ACP-WIRE-113",
@@ -317,7 +317,7 @@ class RpcObserver(Observer):
             )
 
     @watch("event exited")
-    def see_exit(self, message: Message) -> None:
+    def see_exit(self, message: SeenMessage) -> None:
         side = message.sender
         closed = self.state.closed.get(side)
         if closed is not None:
@@ -336,12 +336,12 @@ class RpcObserver(Observer):
         elif side == "agent" and not self._has_refused:
             self._tell_exit(message)
 
-    def _see_orderly_exit(self, side: Side, closed: Entry) -> None:
+    def _see_orderly_exit(self, side: Side, closed: ConversationEntry) -> None:
         if side == "agent" and closed.event == "stdin closed":
             self.saw("ACP-WIRE-017")
             self.saw("ACP-WIRE-019")
 
-    def _tell_exit(self, message: Message) -> None:
+    def _tell_exit(self, message: SeenMessage) -> None:
         last = self.state.last.get("client")
         self.fail(
             "ACP-WIRE-019",
@@ -355,7 +355,7 @@ class RpcObserver(Observer):
                     self._tell_unanswered(rule("agent", 11), "agent", request, message.entry)
 
     @watch("event killed")
-    def see_kill(self, message: Message) -> None:
+    def see_kill(self, message: SeenMessage) -> None:
         closed = self.state.closed.get(message.sender)
         if message.sender == "agent" and closed is not None and closed.event == "stdin closed":
             waited = message.entry.at_s - closed.at_s
@@ -367,7 +367,7 @@ class RpcObserver(Observer):
             )
 
     @watch("event orphans")
-    def see_orphans(self, message: Message) -> None:
+    def see_orphans(self, message: SeenMessage) -> None:
         count = message.entry.event.partition(" ")[2]
         self.judge("ACP-WIRE-018", count == "0", f"{count} children were left behind; expected none", message.entry)
 
@@ -383,13 +383,13 @@ class RpcObserver(Observer):
                 elif last is not None and request.method not in PATIENT and self._is_forgotten(side, request, last):
                     self._tell_unanswered(rule(side, 11), side, request, last)
 
-    def _is_forgotten(self, side: Side, request: Message, last: Entry) -> bool:
+    def _is_forgotten(self, side: Side, request: SeenMessage, last: ConversationEntry) -> bool:
         if self.state.is_timed:
             return last.at_s - request.entry.at_s >= SILENCE_S
         later = [each for each in self._last_answers[side] if each > request.entry.n]
         return len(later) >= ENOUGH_ANSWERS
 
-    def _judge_question(self, request: Message) -> None:
+    def _judge_question(self, request: SeenMessage) -> None:
         """A person may take long, but not past the end of the turn and the next prompt."""
         session = self.state.session(request)
         if session is None or session.closing is not None:
@@ -402,11 +402,11 @@ class RpcObserver(Observer):
         if proof is not None:
             self._tell_unanswered(rule("client", 11), "client", request, proof)
 
-    def _tell_unanswered(self, rule_id: str, side: Side, request: Message, proof: Entry) -> None:
+    def _tell_unanswered(self, rule_id: str, side: Side, request: SeenMessage, proof: ConversationEntry) -> None:
         # Told once: it stays open, and would be found again.
         self.state.give_up(request)
         self.fail(rule_id, f"{request.method} got no answer from the {side}", request.entry, proof)
 
 
-def _kind(answer: Message) -> str:
+def _kind(answer: SeenMessage) -> str:
     return "a result" if answer.kind == "result" else f"the error {answer.code}"

@@ -4,10 +4,10 @@ import posixpath
 import re
 from typing import ClassVar
 
-from dragoman.check.conversation import Entry
-from dragoman.check.judge.message import Message, is_absolute, number, offered, part, same_place, text
-from dragoman.check.judge.observer import Court, Observer, watch
-from dragoman.check.judge.session import Session, Terminal
+from dragoman.check.conversation import ConversationEntry
+from dragoman.check.judge.message import SeenMessage, is_absolute, may_be_same_path, number, offered, part, text
+from dragoman.check.judge.observer import FindingSink, Observer, watch
+from dragoman.check.judge.session import SeenSession, SeenTerminal
 
 TERMINAL_USES = ("terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release")
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -22,12 +22,12 @@ class FileObserver(Observer):
 
     area: ClassVar[str] = "FS"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
-        self._written: dict[str, Entry] = {}
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._written: dict[str, ConversationEntry] = {}
 
     @watch("request fs/read_text_file", "request fs/write_text_file")
-    def see_request(self, message: Message) -> None:
+    def see_request(self, message: SeenMessage) -> None:
         is_read = message.method == "fs/read_text_file"
         if self.state.is_agreed:
             capability = "readTextFile" if is_read else "writeTextFile"
@@ -45,7 +45,7 @@ class FileObserver(Observer):
             self.judge("ACP-FS-004", line >= 1, f"the line is {line:g}; lines begin with 1", message.entry)
 
     @watch("answer fs/write_text_file")
-    def see_written(self, message: Message) -> None:
+    def see_written(self, message: SeenMessage) -> None:
         request = message.request
         path = text(request.params, "path") if request is not None else None
         if request is None or path is None:
@@ -60,16 +60,18 @@ class FileObserver(Observer):
                 message.entry,
             )
 
-    def _is_missed(self, answer: Message, request: Message, path: str) -> bool:
+    def _is_missed(self, answer: SeenMessage, request: SeenMessage, path: str) -> bool:
         """Tell whether a file was not written since it does not exist, right where the session is."""
         session = self.state.session(request)
-        is_here = session is not None and session.cwd is not None and same_place(posixpath.dirname(path), session.cwd)
+        is_here = (
+            session is not None and session.cwd is not None and may_be_same_path(posixpath.dirname(path), session.cwd)
+        )
         says_so = answer.code == RESOURCE_NOT_FOUND or _MISSING.search(answer.entry.line) is not None
         is_denied = _DENIED.search(answer.entry.line) is not None
         return is_here and says_so and not is_denied and request.fits and self.state.client_offers("fs.writeTextFile")
 
     @watch("answer fs/read_text_file")
-    def see_read(self, message: Message) -> None:
+    def see_read(self, message: SeenMessage) -> None:
         request = message.request
         path = text(request.params, "path") if request is not None else None
         if request is None or path is None:
@@ -103,12 +105,12 @@ class TerminalObserver(Observer):
 
     area: ClassVar[str] = "TERM"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
         self._told: set[str] = set()
 
     @watch("request terminal/create", *(f"request {each}" for each in TERMINAL_USES))
-    def see_request(self, message: Message) -> None:
+    def see_request(self, message: SeenMessage) -> None:
         if self.state.is_agreed:
             self.judge(
                 "ACP-TERM-001",
@@ -119,13 +121,13 @@ class TerminalObserver(Observer):
             )
 
     @watch("request terminal/create")
-    def see_create(self, message: Message) -> None:
+    def see_create(self, message: SeenMessage) -> None:
         cwd = text(message.params, "cwd")
         if cwd is not None:
             self.judge("ACP-TERM-002", is_absolute(cwd), f"cwd is {cwd!r}; expected an absolute path", message.entry)
 
     @watch("result terminal/create")
-    def see_created(self, message: Message) -> None:
+    def see_created(self, message: SeenMessage) -> None:
         terminal = self.state.terminals.get(text(message.params, "terminalId") or "")
         self.judge(
             "ACP-TERM-101",
@@ -136,7 +138,7 @@ class TerminalObserver(Observer):
         )
 
     @watch(*(f"request {each}" for each in TERMINAL_USES))
-    def see_use(self, message: Message) -> None:
+    def see_use(self, message: SeenMessage) -> None:
         terminal_id = text(message.params, "terminalId")
         if self.state.initialized is None or terminal_id is None:
             return
@@ -157,7 +159,7 @@ class TerminalObserver(Observer):
             )
 
     @watch("answer terminal/output", "answer terminal/wait_for_exit", "answer terminal/kill")
-    def see_answer(self, message: Message) -> None:
+    def see_answer(self, message: SeenMessage) -> None:
         request = message.request
         terminal = self._terminal(request)
         if request is None or terminal is None:
@@ -183,7 +185,7 @@ class TerminalObserver(Observer):
             )
 
     @watch("result terminal/output")
-    def see_output(self, message: Message) -> None:
+    def see_output(self, message: SeenMessage) -> None:
         request = message.request
         terminal, output = self._terminal(request), text(message.params, "output")
         if request is None or terminal is None or output is None:
@@ -213,12 +215,12 @@ class TerminalObserver(Observer):
                 message.entry,
             )
 
-    def _terminal(self, request: Message | None) -> Terminal | None:
+    def _terminal(self, request: SeenMessage | None) -> SeenTerminal | None:
         terminal_id = text(request.params, "terminalId") if request is not None else None
         return self.state.terminals.get(terminal_id) if terminal_id is not None else None
 
     @watch("result terminal/release")
-    def see_released(self, message: Message) -> None:
+    def see_released(self, message: SeenMessage) -> None:
         del message
         self.saw("ACP-TERM-003")
 
@@ -238,13 +240,13 @@ class TerminalObserver(Observer):
                     over,
                 )
 
-    def _is_releasing(self, terminal: Terminal) -> bool:
+    def _is_releasing(self, terminal: SeenTerminal) -> bool:
         return any(
             request.method == "terminal/release" and text(request.params, "terminalId") == terminal.id
             for request in self.state.pending["agent"].values()
         )
 
 
-def _find_end_after(session: Session, done: Entry) -> Entry | None:
+def _find_end_after(session: SeenSession, done: ConversationEntry) -> ConversationEntry | None:
     end = session.last.end if session.last is not None and session.turn is None else None
     return end.entry if end is not None and end.entry.n > done.n else None

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from dragoman.check.conversation import Entry
-from dragoman.check.judge.message import Message, Object
+from dragoman.check.conversation import ConversationEntry
+from dragoman.check.judge.message import Object, SeenMessage
 
 INVENTED = "dragoman-invented-"
 """Begins the ids of sessions, cursors and methods that nobody ever issued: whoever sees one accepted knows it."""
@@ -13,7 +13,7 @@ MAX_KEPT = 200
 """Of each kind of what was said in a session: enough to see that something is missing when it is replayed."""
 
 
-class Past(msgspec.Struct):
+class PastSession(msgspec.Struct):
     """What a session has been through."""
 
     cwd: str | None = None
@@ -53,14 +53,14 @@ class Memory:
     """The sessions of an agent, and the protocol versions it agreed to; one for all connections to the same agent."""
 
     def __init__(self) -> None:
-        self.sessions: dict[str, Past] = {}
+        self.sessions: dict[str, PastSession] = {}
         self.versions: set[int] = set()
         self.taken: set[str] = set()
         """Kinds of content that were taken in prompts."""
 
-    def past(self, session_id: str) -> Past:
+    def past(self, session_id: str) -> PastSession:
         """Return the past of a session, empty when nothing is known of it."""
-        return self.sessions.setdefault(session_id, Past())
+        return self.sessions.setdefault(session_id, PastSession())
 
 
 FINISHED = frozenset({"completed", "failed"})
@@ -69,33 +69,33 @@ MAX_SAID_CHARS = 2000
 """How much of what the agent said is remembered, to know it again when it is replayed."""
 
 
-class ToolCall(msgspec.Struct, eq=False):
+class SeenToolCall(msgspec.Struct, eq=False):
     """A tool call, and what was answered when permission was asked for it."""
 
     id: str
-    entry: Entry
+    entry: ConversationEntry
     status: str = "pending"
-    turn: "Turn | None" = None
-    granted: Entry | None = None
-    rejected: Entry | None = None
+    turn: "SeenTurn | None" = None
+    granted: ConversationEntry | None = None
+    rejected: ConversationEntry | None = None
     ran: bool = False
 
 
-class Turn(msgspec.Struct, eq=False):
+class SeenTurn(msgspec.Struct, eq=False):
     """A prompt and what became of it."""
 
-    prompt: Message
-    cancel: Entry | None = None
-    awaited: list[Message] = []
+    prompt: SeenMessage
+    cancel: ConversationEntry | None = None
+    awaited: list[SeenMessage] = []
     """What the agent was waiting for from the client when the turn was cancelled."""
-    heard: Entry | None = None
+    heard: ConversationEntry | None = None
     """What proves that the agent had read the cancel by then."""
-    calls: dict[str, ToolCall] = {}
-    dismissed: Entry | None = None
+    calls: dict[str, SeenToolCall] = {}
+    dismissed: ConversationEntry | None = None
     """A permission that was answered with `cancelled`."""
-    rivals: list[Entry] = []
+    rivals: list[ConversationEntry] = []
     """Prompts that were sent to the session while this one ran, or that ran when it was sent."""
-    end: Message | None = None
+    end: SeenMessage | None = None
     said: list[str] = []
     """What the agent said, from one tool call to the next."""
     is_pausing: bool = True
@@ -111,40 +111,40 @@ class Turn(msgspec.Struct, eq=False):
             self.said[-1] += words[:MAX_SAID_CHARS]
 
 
-class Session(msgspec.Struct, eq=False):
+class SeenSession(msgspec.Struct, eq=False):
     """A session that was opened on this connection."""
 
     id: str
-    opened: Message
+    opened: SeenMessage
     cwd: str | None = None
     roots: list[str] = []
-    turn: Turn | None = None
-    queued: list[Turn] = []
-    last: Turn | None = None
+    turn: SeenTurn | None = None
+    queued: list[SeenTurn] = []
+    last: SeenTurn | None = None
     """The turn that ended last."""
-    calls: dict[str, ToolCall] = {}
+    calls: dict[str, SeenToolCall] = {}
     modes: set[str] | None = None
     mode_id: str | None = None
     options: dict[str, Object] = {}
     once_offered: dict[str, Object] = {}
     """All options that it ever had, as they were last seen."""
-    closing: Entry | None = None
-    closed: Entry | None = None
+    closing: ConversationEntry | None = None
+    closed: ConversationEntry | None = None
     is_talking: bool = False
     """Whether its turn is running and has brought some text, so that more of it is nothing new."""
 
-    def running(self) -> list[Turn]:
+    def running(self) -> list[SeenTurn]:
         """Return the turns that are not over, the oldest first."""
         return [self.turn, *self.queued] if self.turn is not None else list(self.queued)
 
 
-class Terminal(msgspec.Struct):
+class SeenTerminal(msgspec.Struct):
     """One terminal and how far it has come."""
 
     id: str
-    created: Entry
+    created: ConversationEntry
     session_id: str | None
     max_bytes: float | None = None
-    exited: Entry | None = None
-    killed: Entry | None = None
-    released: Entry | None = None
+    exited: ConversationEntry | None = None
+    killed: ConversationEntry | None = None
+    released: ConversationEntry | None = None

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from dragoman.check.conversation import Entry
-from dragoman.check.judge.message import Json, Message, Object, offered, part, parts, text
-from dragoman.check.judge.observer import Court, Observer, watch
-from dragoman.check.judge.session import Session
+from dragoman.check.conversation import ConversationEntry
+from dragoman.check.judge.message import Json, Object, SeenMessage, offered, part, parts, text
+from dragoman.check.judge.observer import FindingSink, Observer, watch
+from dragoman.check.judge.session import SeenSession
 
 OPENED = ("result session/new", "result session/load", "result session/resume")
 CATEGORIES = frozenset({"mode", "model", "model_config", "thought_level"})
@@ -18,7 +18,7 @@ class ModeObserver(Observer):
     area: ClassVar[str] = "MODE"
 
     @watch(*OPENED)
-    def see_opened(self, message: Message) -> None:
+    def see_opened(self, message: SeenMessage) -> None:
         modes = part(message.params, "modes")
         if not modes:
             return
@@ -31,7 +31,7 @@ class ModeObserver(Observer):
         self.judge("ACP-MODE-002", len(set(ids)) == len(ids), f"modes share an id: {ids}", message.entry)
 
     @watch("request session/set_mode")
-    def see_set(self, message: Message) -> None:
+    def see_set(self, message: SeenMessage) -> None:
         session = self.state.session(message)
         if session is None:
             return
@@ -45,7 +45,7 @@ class ModeObserver(Observer):
         )
 
     @watch("answer session/set_mode")
-    def see_was_set(self, message: Message) -> None:
+    def see_was_set(self, message: SeenMessage) -> None:
         session, request = self.state.asked_session(message), message.request
         if session is None or request is None or session.modes is None:
             return
@@ -61,7 +61,7 @@ class ModeObserver(Observer):
             )
 
     @watch("update current_mode_update")
-    def see_change(self, message: Message) -> None:
+    def see_change(self, message: SeenMessage) -> None:
         session = self.state.session(message)
         mode = text(message.update, "currentModeId")
         if session is None or mode is None:
@@ -81,13 +81,13 @@ class ConfigObserver(Observer):
 
     area: ClassVar[str] = "CONFIG"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
-        self._listed: dict[str, Entry] = {}
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._listed: dict[str, ConversationEntry] = {}
         """What said last which options a session has."""
 
     @watch(*OPENED)
-    def see_opened(self, message: Message) -> None:
+    def see_opened(self, message: SeenMessage) -> None:
         self._judge_options(message.params, message)
         request = message.request
         opened = text(message.params, "sessionId") or (text(request.params, "sessionId") if request else None)
@@ -112,12 +112,12 @@ class ConfigObserver(Observer):
             )
 
     @watch("update config_option_update")
-    def see_change(self, message: Message) -> None:
+    def see_change(self, message: SeenMessage) -> None:
         self._judge_options(message.update, message)
         self._listed[text(message.params, "sessionId") or ""] = message.entry
 
     @watch("request session/set_config_option")
-    def see_set(self, message: Message) -> None:
+    def see_set(self, message: SeenMessage) -> None:
         session = self.state.session(message)
         name, value = text(message.params, "configId"), message.params.get("value")
         if session is None or name is None:
@@ -140,7 +140,7 @@ class ConfigObserver(Observer):
             )
 
     @watch("answer session/set_config_option")
-    def see_was_set(self, message: Message) -> None:
+    def see_was_set(self, message: SeenMessage) -> None:
         session, request = self.state.asked_session(message), message.request
         name = text(request.params, "configId") if request is not None else None
         if session is None or request is None or name is None or not session.options:
@@ -177,7 +177,7 @@ class ConfigObserver(Observer):
                 message.entry,
             )
 
-    def _judge_whole(self, session: Session, name: str, request: Message, answer: Message) -> None:
+    def _judge_whole(self, session: SeenSession, name: str, request: SeenMessage, answer: SeenMessage) -> None:
         """Judge whether options were left out: one may go with the value of another, but not one that can be set."""
         listed = self._listed.get(session.id)
         proof = (*([listed] if listed else []), request.entry, answer.entry)
@@ -199,7 +199,7 @@ class ConfigObserver(Observer):
                 *proof,
             )
 
-    def _judge_options(self, value: Object, message: Message) -> None:
+    def _judge_options(self, value: Object, message: SeenMessage) -> None:
         options = parts(value, "configOptions")
         if not options:
             return
@@ -218,7 +218,7 @@ class ConfigObserver(Observer):
         for option in options:
             self._judge_option(option, message)
 
-    def _judge_option(self, option: Object, message: Message) -> None:
+    def _judge_option(self, option: Object, message: SeenMessage) -> None:
         name, current = text(option, "id"), option.get("currentValue")
         if text(option, "type") == "select" and isinstance(current, str):
             self.judge(

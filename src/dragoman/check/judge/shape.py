@@ -10,8 +10,8 @@ from typing import Any, ClassVar, cast
 
 from dragoman.check.conversation import Side
 from dragoman.check.judge.fit import Fitter, Flaw, is_mendable
-from dragoman.check.judge.message import Json, Message, Object, part, text
-from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.judge.message import Json, Object, SeenMessage, part, text
+from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.rpc import rule
 from dragoman.protocol.methods import METHODS
 from dragoman.protocol.misfit import Missing
@@ -64,9 +64,9 @@ class ShapeObserver(Observer):
 
     area: ClassVar[str] = "WIRE"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
-        self._court = court
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._sink = sink
         self._fitter = Fitter()
         self._fitting: Counter[tuple[Side, str, str]] = Counter()
         self._misfits: dict[tuple[Side, Json], Flaw] = {}
@@ -77,11 +77,11 @@ class ShapeObserver(Observer):
     def count(self) -> None:
         for (side, kind, name), times in self._fitting.items():
             for each in {*_ALWAYS[side], *_exercised(side, kind, name)}:
-                self._court.saw_many(each, times)
+                self._sink.saw_many(each, times)
         self._fitting.clear()
 
     @watch("message")
-    def see(self, message: Message) -> None:
+    def see(self, message: SeenMessage) -> None:
         kind, name = _key(message)
         if (kind, name) == ("result", "initialize"):
             self._is_ours = not _is_later(message.params.get("protocolVersion"))
@@ -98,7 +98,7 @@ class ShapeObserver(Observer):
             self._misfits[message.sender, message.id] = flaws[0]
 
     @watch("answer")
-    def see_answer(self, message: Message) -> None:
+    def see_answer(self, message: SeenMessage) -> None:
         """A request that could not be understood is to be refused."""
         request = message.request
         if request is None or not self._misfits:
@@ -123,7 +123,7 @@ class ShapeObserver(Observer):
                 message.entry,
             )
 
-    def _tell(self, message: Message, flaw: Flaw, key: str) -> None:
+    def _tell(self, message: SeenMessage, flaw: Flaw, key: str) -> None:
         if message.kind == "error":
             return
         side = message.sender
@@ -147,14 +147,14 @@ def _explain(flaw: Flaw) -> str:
     return f"{flaw.problem}; expected {expected}"
 
 
-def _key(message: Message) -> tuple[str, str]:
+def _key(message: SeenMessage) -> tuple[str, str]:
     if message.kind == "notification" and message.method == "session/update":
         kind = message.update.get("sessionUpdate")
         return "update", kind if isinstance(kind, str) else ""
     return message.kind, message.method
 
 
-def _find_rule(message: Message, flaw: Flaw, key: str) -> str:
+def _find_rule(message: SeenMessage, flaw: Flaw, key: str) -> str:
     special = _find_place(message.sender, flaw.path, key)
     if special is not None and special.startswith(OWN):
         return special
@@ -194,7 +194,7 @@ def _is_tag(flaw: Flaw) -> bool:
     return isinstance(flaw.misfit, Missing) or "one of" in (flaw.misfit.expected or "" if flaw.misfit else "")
 
 
-def _is_extension(message: Message, flaw: Flaw) -> bool:
+def _is_extension(message: SeenMessage, flaw: Flaw) -> bool:
     """Tell whether the kind that nobody knows begins with an underscore, as kinds of one's own may."""
     above, _, name = flaw.path.rpartition(".")
     tag = _reach({"params": message.body, "result": message.body}, above).get(name)
@@ -236,7 +236,7 @@ class ExtensionObserver(Observer):
     area: ClassVar[str] = "EXT"
 
     @watch("request", "notification")
-    def see_call(self, message: Message) -> None:
+    def see_call(self, message: SeenMessage) -> None:
         if message.method not in METHODS:
             self.judge(
                 "ACP-EXT-102" if message.sender == "client" else "ACP-EXT-002",
@@ -246,7 +246,7 @@ class ExtensionObserver(Observer):
             )
 
     @watch("message")
-    def see_message(self, message: Message) -> None:
+    def see_message(self, message: SeenMessage) -> None:
         if b'"traceparent"' not in message.entry.line:
             return
         trace = text(part(message.params, "_meta"), "traceparent")

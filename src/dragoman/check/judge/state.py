@@ -4,9 +4,9 @@ The state is read from JSON of any shape, and keeps what it can make sense of: o
 like ten. Answers are matched before the observers see them, everything else is taken in after.
 """
 
-from dragoman.check.conversation import OTHER, Entry, Side
-from dragoman.check.judge.message import Json, Message, Object, items, number, offered, part, parts, text, texts
-from dragoman.check.judge.session import Memory, Session, Terminal, ToolCall, Turn
+from dragoman.check.conversation import OTHER, ConversationEntry, Side
+from dragoman.check.judge.message import Json, Object, SeenMessage, items, number, offered, part, parts, text, texts
+from dragoman.check.judge.session import Memory, SeenSession, SeenTerminal, SeenToolCall, SeenTurn
 
 PROOF_S = 2.0
 """A message written this long ago has been read, unless the reader hangs; pipes take far less than a millisecond."""
@@ -23,29 +23,29 @@ SIGNALLED = frozenset(f"exited -{number}" for number in (1, 2, 9, 15))
 """Ends by a signal that comes from outside: SIGHUP, SIGINT, SIGKILL, SIGTERM."""
 
 
-class State:
+class ConversationState:
     """The shared knowledge of all observers of one conversation."""
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
-        self.pending: dict[Side, dict[Json, Message]] = {"client": {}, "agent": {}}
+        self.pending: dict[Side, dict[Json, SeenMessage]] = {"client": {}, "agent": {}}
         """Requests without an answer, by the side that asked and by id."""
-        self.late: dict[Side, dict[Json, Message]] = {"client": {}, "agent": {}}
+        self.late: dict[Side, dict[Json, SeenMessage]] = {"client": {}, "agent": {}}
         """Requests that were given up for unanswered; should an answer come, it is no answer to nothing."""
-        self.retired: dict[Side, dict[Json, Entry]] = {"client": {}, "agent": {}}
+        self.retired: dict[Side, dict[Json, ConversationEntry]] = {"client": {}, "agent": {}}
         """Requests that were answered, without what they said; `event` is their method."""
         self.capabilities: dict[Side, Object] = {"client": {}, "agent": {}}
-        self.initialize: Message | None = None
-        self.initialized: Message | None = None
+        self.initialize: SeenMessage | None = None
+        self.initialized: SeenMessage | None = None
         self.auth_methods: list[Object] = []
-        self.sessions: dict[str, Session] = {}
-        self.opening: dict[str, Message] = {}
+        self.sessions: dict[str, SeenSession] = {}
+        self.opening: dict[str, SeenMessage] = {}
         """Loads and resumes under way, by session."""
-        self.terminals: dict[str, Terminal] = {}
-        self.last: dict[Side, Entry] = {}
+        self.terminals: dict[str, SeenTerminal] = {}
+        self.last: dict[Side, ConversationEntry] = {}
         """The last message of each side."""
-        self.cancelling: list[Turn] = []
-        self.explained: Entry | None = None
+        self.cancelling: list[SeenTurn] = []
+        self.explained: ConversationEntry | None = None
         """The end of a process that was put down to what it could not read."""
         self.home: str | None = None
         """Where the agent was started."""
@@ -55,10 +55,10 @@ class State:
         """Whether it is known that nothing came before the first message, whoever sent that."""
         self.is_timed = False
         """Whether it is known when each message came."""
-        self.closed: dict[Side, Entry] = {}
+        self.closed: dict[Side, ConversationEntry] = {}
         """Events that ended the conversation for a side: its stdin closed, or it was killed."""
 
-    def begin(self, message: Message) -> None:
+    def begin(self, message: SeenMessage) -> None:
         """Learn from what the first message is whether anything came before it."""
         self.is_whole = self.is_whole or message.sender == "client"
 
@@ -77,35 +77,35 @@ class State:
             return "before initialize was answered, so before it was agreed what the client offers"
         return f"but the client did not advertise {path}"
 
-    def session(self, message: Message) -> Session | None:
+    def session(self, message: SeenMessage) -> SeenSession | None:
         """Return the session that the params of a message name, if it was opened here."""
         session_id = message.params.get("sessionId")
         return self.sessions.get(session_id) if isinstance(session_id, str) else None
 
-    def asked_session(self, answer: Message) -> Session | None:
+    def asked_session(self, answer: SeenMessage) -> SeenSession | None:
         """Return the session that the request of an answer named."""
         return self.session(answer.request) if answer.request is not None else None
 
-    def open_requests(self, side: Side, session_id: str) -> list[Message]:
+    def open_requests(self, side: Side, session_id: str) -> list[SeenMessage]:
         """Return what a side has asked about a session and got no answer to."""
         return [each for each in self.pending[side].values() if each.params.get("sessionId") == session_id]
 
-    def has_heard(self, turn: Turn, at_s: float) -> Entry | None:
+    def has_heard(self, turn: SeenTurn, at_s: float) -> ConversationEntry | None:
         """Return what proves that the agent had read the cancel of a turn by a time, if anything does."""
         if turn.cancel is None:
             return None
         return turn.heard or (turn.cancel if at_s - turn.cancel.at_s >= PROOF_S else None)
 
-    def is_own_end(self, exited: Entry) -> bool:
+    def is_own_end(self, exited: ConversationEntry) -> bool:
         """Tell whether a process ended by itself: nobody had closed its stdin, killed it or sent it a signal."""
         return exited.sender not in self.closed and exited.event not in SIGNALLED and self.explained is not exited
 
-    def give_up(self, request: Message) -> None:
+    def give_up(self, request: SeenMessage) -> None:
         """Take a request off what is pending, because no answer came in good time."""
         if self.pending[request.sender].pop(request.id, None) is not None:
             self.late[request.sender][request.id] = request
 
-    def match(self, answer: Message) -> None:
+    def match(self, answer: SeenMessage) -> None:
         """Find the request of an answer, and take it off what is pending."""
         asker = OTHER[answer.sender]
         request = self.pending[asker].pop(answer.id, None) or self.late[asker].pop(answer.id, None)
@@ -115,11 +115,13 @@ class State:
         answer.request = request
         answer.method = request.method
         retired = self.retired[asker]
-        retired[request.id] = Entry(request.entry.n, request.entry.at_s, request.sender, event=request.method)
+        retired[request.id] = ConversationEntry(
+            request.entry.n, request.entry.at_s, request.sender, event=request.method
+        )
         if len(retired) > MAX_RETIRED:
             del retired[next(iter(retired))]
 
-    def _find_twin(self, answer: Message, asker: Side) -> Message | None:
+    def _find_twin(self, answer: SeenMessage, asker: Side) -> SeenMessage | None:
         """Return the open request whose id was changed on the way into that of the answer: its type, or all of it."""
         pending = self.pending[asker]
         if answer.id in self.retired[asker] or (answer.id is None and answer.kind == "error"):
@@ -130,7 +132,7 @@ class State:
             same = strings
         return pending.pop(same[0].id) if same else None
 
-    def take(self, message: Message) -> None:
+    def take(self, message: SeenMessage) -> None:
         """Learn from a message."""
         match message.kind:
             case "request":
@@ -142,7 +144,7 @@ class State:
                 if message.request is not None:
                     self._take_answer(message, message.request)
 
-    def take_event(self, entry: Entry) -> None:
+    def take_event(self, entry: ConversationEntry) -> None:
         """Learn from an event."""
         word, _, rest = entry.event.partition(" ")
         if word == "started":
@@ -151,7 +153,7 @@ class State:
         elif entry.event == "stdin closed" or word in ("killed", "exited"):
             self.closed.setdefault(entry.sender, entry)
 
-    def _take_request(self, message: Message) -> None:
+    def _take_request(self, message: SeenMessage) -> None:
         session = self.session(message)
         session_id = text(message.params, "sessionId")
         match message.method:
@@ -170,8 +172,8 @@ class State:
             case _:
                 pass
 
-    def _take_prompt(self, session: Session, message: Message) -> None:
-        turn = Turn(message, rivals=[each.prompt.entry for each in session.running()])
+    def _take_prompt(self, session: SeenSession, message: SeenMessage) -> None:
+        turn = SeenTurn(message, rivals=[each.prompt.entry for each in session.running()])
         for each in session.running():
             each.rivals.append(message.entry)
         if session.turn is None:
@@ -183,7 +185,7 @@ class State:
         if len(prompts) < MAX_PROMPTS:
             prompts.append(said[:MAX_PROMPT_CHARS])
 
-    def _take_notification(self, message: Message) -> None:
+    def _take_notification(self, message: SeenMessage) -> None:
         match message.method:
             case "session/update":
                 self._take_update(message)
@@ -194,14 +196,14 @@ class State:
             case _:
                 pass
 
-    def _take_cancel(self, session: Session, message: Message) -> None:
+    def _take_cancel(self, session: SeenSession, message: SeenMessage) -> None:
         for turn in session.running():
             if turn.cancel is None:
                 turn.cancel = message.entry
                 turn.awaited = self.open_requests("agent", session.id)
                 self.cancelling.append(turn)
 
-    def _take_request_cancel(self, message: Message) -> None:
+    def _take_request_cancel(self, message: SeenMessage) -> None:
         request_id = message.params.get("requestId")
         if not isinstance(request_id, str | int):
             return
@@ -209,7 +211,7 @@ class State:
         if request is not None and request.cancelled is None:
             request.cancelled = message.entry
 
-    def _take_update(self, message: Message) -> None:
+    def _take_update(self, message: SeenMessage) -> None:
         session = self.session(message)
         if session is None:
             return
@@ -225,7 +227,7 @@ class State:
         elif kind == "config_option_update":
             _keep_options(session, update)
 
-    def _take_words(self, session: Session, update: Object) -> None:
+    def _take_words(self, session: SeenSession, update: Object) -> None:
         past = self.memory.past(session.id)
         past.spoke = True
         if session.id in self.opening:
@@ -235,13 +237,13 @@ class State:
         elif not past.prompts:
             past.has_begun = True
 
-    def _take_tool_call(self, session: Session, update: Object, message: Message) -> None:
+    def _take_tool_call(self, session: SeenSession, update: Object, message: SeenMessage) -> None:
         call_id = text(update, "toolCallId")
         if call_id is None:
             return
         call = session.calls.get(call_id)
         if call is None or (update.get("sessionUpdate") == "tool_call" and call.status in ("completed", "failed")):
-            call = ToolCall(call_id, message.entry, turn=session.turn)
+            call = SeenToolCall(call_id, message.entry, turn=session.turn)
             session.calls[call_id] = call
             if len(session.calls) > MAX_CALLS:
                 del session.calls[next(iter(session.calls))]
@@ -253,7 +255,7 @@ class State:
             call.status = status
             call.ran = call.ran or status == "in_progress"
 
-    def _take_answer(self, answer: Message, request: Message) -> None:
+    def _take_answer(self, answer: SeenMessage, request: SeenMessage) -> None:
         if answer.sender == "agent":
             self._hear(answer, request)
         if request.method in OPENERS:
@@ -267,12 +269,12 @@ class State:
         elif answer.kind == "result":
             self._take_result(answer, request)
 
-    def _hear(self, answer: Message, request: Message) -> None:
+    def _hear(self, answer: SeenMessage, request: SeenMessage) -> None:
         for turn in self.cancelling:
             if turn.heard is None and turn.cancel is not None and request.entry.n > turn.cancel.n:
                 turn.heard = answer.entry
 
-    def _take_result(self, answer: Message, request: Message) -> None:
+    def _take_result(self, answer: SeenMessage, request: SeenMessage) -> None:
         session_id = text(request.params, "sessionId")
         match request.method:
             case "initialize":
@@ -293,7 +295,7 @@ class State:
             case _:
                 pass
 
-    def _take_initialized(self, answer: Message) -> None:
+    def _take_initialized(self, answer: SeenMessage) -> None:
         self.initialized = answer
         self.capabilities["agent"] = part(answer.params, "agentCapabilities")
         self.auth_methods = parts(answer.params, "authMethods")
@@ -301,7 +303,7 @@ class State:
         if isinstance(version, int):
             self.memory.versions.add(version)
 
-    def _take_opening(self, answer: Message, request: Message) -> None:
+    def _take_opening(self, answer: SeenMessage, request: SeenMessage) -> None:
         asked = text(request.params, "sessionId")
         if asked is not None and self.opening.get(asked) is request:
             del self.opening[asked]
@@ -310,7 +312,7 @@ class State:
             return
         cwd = text(request.params, "cwd")
         roots = [*([cwd] if cwd else []), *texts(request.params, "additionalDirectories")]
-        session = Session(session_id, answer, cwd, roots)
+        session = SeenSession(session_id, answer, cwd, roots)
         before = self.sessions.get(session_id)
         if before is not None:
             session.turn, session.queued = before.turn, before.queued
@@ -325,7 +327,7 @@ class State:
         past.closed = False
         past.births += request.method == "session/new"
 
-    def _take_prompt_end(self, answer: Message, request: Message) -> None:
+    def _take_prompt_end(self, answer: SeenMessage, request: SeenMessage) -> None:
         session = self.session(request)
         if session is None:
             return
@@ -340,7 +342,7 @@ class State:
         session.turn, session.queued = (left[0], left[1:]) if left else (None, [])
         session.is_talking = session.is_talking and session.turn is not None
 
-    def _keep_turn(self, session: Session, turn: Turn, answer: Message) -> None:
+    def _keep_turn(self, session: SeenSession, turn: SeenTurn, answer: SeenMessage) -> None:
         """Remember what a replay has to have in it; whether that is so of a turn that was cut short is not said."""
         is_cut = turn.cancel or turn.rivals or turn.prompt.cancelled or session.closing
         if is_cut or text(answer.params, "stopReason") in (None, "cancelled", "refusal"):
@@ -351,7 +353,7 @@ class State:
         calls = [each.id for each in turn.calls.values() if each.status == "completed"]
         self.memory.past(session.id).keep(asked, turn.said, calls)
 
-    def _take_permission(self, answer: Message, request: Message) -> None:
+    def _take_permission(self, answer: SeenMessage, request: SeenMessage) -> None:
         session = self.session(request)
         if session is None:
             return
@@ -371,7 +373,7 @@ class State:
         elif kind in ("reject_once", "reject_always"):
             call.rejected = answer.entry
 
-    def _take_terminal(self, answer: Message, request: Message) -> None:
+    def _take_terminal(self, answer: SeenMessage, request: SeenMessage) -> None:
         if answer.kind == "error":
             return
         if request.method == "terminal/create":
@@ -379,7 +381,7 @@ class State:
             if terminal_id is not None:
                 session_id = text(request.params, "sessionId")
                 limit = number(request.params, "outputByteLimit")
-                self.terminals[terminal_id] = Terminal(terminal_id, answer.entry, session_id, limit)
+                self.terminals[terminal_id] = SeenTerminal(terminal_id, answer.entry, session_id, limit)
             return
         terminal = self.terminals.get(text(request.params, "terminalId") or "")
         if terminal is None:
@@ -400,7 +402,7 @@ def _is_plain(option: Object) -> bool:
     return isinstance(option.get("optionId"), str)
 
 
-def _keep_options(session: Session, value: Object) -> None:
+def _keep_options(session: SeenSession, value: Object) -> None:
     if items(value, "configOptions"):
         session.options = {name: each for each in parts(value, "configOptions") if (name := text(each, "id"))}
         session.once_offered |= session.options

@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from dragoman.check.conversation import Entry
-from dragoman.check.judge.message import Message, Object, is_absolute, number, part, parts, text
-from dragoman.check.judge.observer import Court, Observer, watch
-from dragoman.check.judge.session import FINISHED, Session, ToolCall
+from dragoman.check.conversation import ConversationEntry
+from dragoman.check.judge.message import Object, SeenMessage, is_absolute, number, part, parts, text
+from dragoman.check.judge.observer import FindingSink, Observer, watch
+from dragoman.check.judge.session import FINISHED, SeenSession, SeenToolCall
 
 CANCELLED = -32800
 
@@ -16,7 +16,7 @@ class ToolObserver(Observer):
     area: ClassVar[str] = "TOOL"
 
     @watch("update tool_call", "update tool_call_update")
-    def see_call(self, message: Message) -> None:
+    def see_call(self, message: SeenMessage) -> None:
         update = message.update
         self._judge_places(update, message)
         session = self.state.session(message)
@@ -29,7 +29,7 @@ class ToolObserver(Observer):
         else:
             self._judge_update(session, call, update, message)
 
-    def _judge_new(self, call: ToolCall | None, call_id: str, message: Message) -> None:
+    def _judge_new(self, call: SeenToolCall | None, call_id: str, message: SeenMessage) -> None:
         self.saw("ACP-TOOL-001")
         if call is not None and call.status in FINISHED:
             self.fail(
@@ -39,7 +39,9 @@ class ToolObserver(Observer):
                 message.entry,
             )
 
-    def _judge_update(self, session: Session, call: ToolCall | None, update: Object, message: Message) -> None:
+    def _judge_update(
+        self, session: SeenSession, call: SeenToolCall | None, update: Object, message: SeenMessage
+    ) -> None:
         self.saw("ACP-TOOL-002")
         if call is None:
             self.fail(
@@ -54,7 +56,7 @@ class ToolObserver(Observer):
         if status is not None and (status in FINISHED or call.status in FINISHED):
             self._judge_end(call, status, update, message)
 
-    def _judge_end(self, call: ToolCall, status: str, update: Object, message: Message) -> None:
+    def _judge_end(self, call: SeenToolCall, status: str, update: Object, message: SeenMessage) -> None:
         if call.status in FINISHED:
             self.judge(
                 "ACP-TOOL-004",
@@ -74,7 +76,7 @@ class ToolObserver(Observer):
         if status == "completed":
             self._judge_completed(call, update, message)
 
-    def _judge_completed(self, call: ToolCall, update: Object, message: Message) -> None:
+    def _judge_completed(self, call: SeenToolCall, update: Object, message: SeenMessage) -> None:
         if call.rejected is not None:
             self.judge(
                 "ACP-TOOL-006",
@@ -94,7 +96,7 @@ class ToolObserver(Observer):
             message.entry,
         )
 
-    def _judge_places(self, update: Object, message: Message) -> None:
+    def _judge_places(self, update: Object, message: SeenMessage) -> None:
         for each in parts(update, "locations"):
             self._judge_path(text(each, "path"), "location", message)
             line = number(each, "line")
@@ -111,14 +113,14 @@ class ToolObserver(Observer):
                 case _:
                     pass
 
-    def _judge_path(self, path: str | None, noun: str, message: Message) -> None:
+    def _judge_path(self, path: str | None, noun: str, message: SeenMessage) -> None:
         if path is None:
             return
         self.saw("ACP-TOOL-005")
         if not is_absolute(path):
             self.fail("ACP-TOOL-005", f"a {noun} has the path {path!r}; expected it absolute", message.entry)
 
-    def _judge_terminal(self, terminal_id: str | None, message: Message) -> None:
+    def _judge_terminal(self, terminal_id: str | None, message: SeenMessage) -> None:
         session = self.state.session(message)
         is_replay = session is None or session.turn is None or session.id in self.state.opening
         if terminal_id is None or is_replay or self.state.initialized is None:
@@ -131,7 +133,7 @@ class ToolObserver(Observer):
         )
 
     @watch("result session/prompt")
-    def see_turn_end(self, message: Message) -> None:
+    def see_turn_end(self, message: SeenMessage) -> None:
         session = self.state.asked_session(message)
         if session is None or text(message.params, "stopReason") != "end_turn":
             return
@@ -148,7 +150,7 @@ class ToolObserver(Observer):
         )
 
 
-def _is_cancelled(call: ToolCall) -> bool:
+def _is_cancelled(call: SeenToolCall) -> bool:
     return call.turn is not None and (call.turn.cancel is not None or call.turn.prompt.cancelled is not None)
 
 
@@ -157,17 +159,17 @@ class PermissionObserver(Observer):
 
     area: ClassVar[str] = "PERM"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
-        self._dismissed: list[tuple[Message, Entry]] = []
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._dismissed: list[tuple[SeenMessage, ConversationEntry]] = []
         """Requests answered with `cancelled` in a turn that was not, or not yet."""
 
     @watch("notification session/request_permission")
-    def see_note(self, message: Message) -> None:
+    def see_note(self, message: SeenMessage) -> None:
         self.fail("ACP-PERM-003", "session/request_permission came without an id; expected a request", message.entry)
 
     @watch("request session/request_permission")
-    def see_request(self, message: Message) -> None:
+    def see_request(self, message: SeenMessage) -> None:
         self.saw("ACP-PERM-003")
         options = parts(message.params, "options")
         ids = [text(each, "optionId") for each in options]
@@ -185,7 +187,7 @@ class PermissionObserver(Observer):
             )
             self._judge_time(session.calls.get(call_id), message)
 
-    def _judge_time(self, call: ToolCall | None, message: Message) -> None:
+    def _judge_time(self, call: SeenToolCall | None, message: SeenMessage) -> None:
         if call is not None and call.status == "completed":
             self.fail(
                 "ACP-PERM-004",
@@ -195,7 +197,7 @@ class PermissionObserver(Observer):
             )
 
     @watch("update tool_call", "update tool_call_update")
-    def see_call(self, message: Message) -> None:
+    def see_call(self, message: SeenMessage) -> None:
         pending = self.state.pending["agent"]
         if not pending:
             return
@@ -216,12 +218,12 @@ class PermissionObserver(Observer):
                     message.entry,
                 )
 
-    def _is_cancelled(self, request: Message) -> bool:
+    def _is_cancelled(self, request: SeenMessage) -> bool:
         session = self.state.session(request)
         return session is not None and any(turn.cancel is not None for turn in session.running())
 
     @watch("result session/request_permission")
-    def see_answer(self, message: Message) -> None:
+    def see_answer(self, message: SeenMessage) -> None:
         request = message.request
         if request is None:
             return
@@ -241,7 +243,7 @@ class PermissionObserver(Observer):
         elif outcome.get("outcome") == "cancelled":
             self._see_dismissed(request, message)
 
-    def _see_dismissed(self, request: Message, answer: Message) -> None:
+    def _see_dismissed(self, request: SeenMessage, answer: SeenMessage) -> None:
         session = self.state.session(request)
         kinds = [text(each, "kind") or "" for each in parts(request.params, "options")]
         can_reject = any(kind.startswith("reject") for kind in kinds)
@@ -253,19 +255,19 @@ class PermissionObserver(Observer):
         self._dismissed.append((request, answer.entry))
 
     @watch("answer session/prompt")
-    def see_turn_end(self, message: Message) -> None:
+    def see_turn_end(self, message: SeenMessage) -> None:
         session = self.state.asked_session(message)
         if session is not None and self._dismissed:
             self._tell_dismissed(session)
 
     @watch("event exited", "event killed", "event stdin")
-    def see_process_end(self, message: Message) -> None:
+    def see_process_end(self, message: SeenMessage) -> None:
         """What is cancelled because one side goes away is cancelled rightly."""
         del message
         self._dismissed.clear()
 
-    def _tell_dismissed(self, session: Session) -> None:
-        left: list[tuple[Message, Entry]] = []
+    def _tell_dismissed(self, session: SeenSession) -> None:
+        left: list[tuple[SeenMessage, ConversationEntry]] = []
         for request, answer in self._dismissed:
             if text(request.params, "sessionId") != session.id:
                 left.append((request, answer))
@@ -286,19 +288,19 @@ class PendingPermissionObserver(Observer):
 
     area: ClassVar[str] = "CANCEL"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
-        self._owed: list[tuple[Message, Entry]] = []
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._owed: list[tuple[SeenMessage, ConversationEntry]] = []
         """Requests of cancelled turns that have no answer yet, and the cancel."""
-        self._last: Entry | None = None
+        self._last: ConversationEntry | None = None
 
     @watch("request", "answer")
-    def see_client(self, message: Message) -> None:
+    def see_client(self, message: SeenMessage) -> None:
         if message.sender == "client":
             self._last = message.entry
 
     @watch("notification session/cancel")
-    def see_cancel(self, message: Message) -> None:
+    def see_cancel(self, message: SeenMessage) -> None:
         session_id = text(message.params, "sessionId")
         if session_id is None:
             return
@@ -308,13 +310,13 @@ class PendingPermissionObserver(Observer):
                 self._owed.append((request, message.entry))
 
     @watch("request session/request_permission")
-    def see_late(self, message: Message) -> None:
+    def see_late(self, message: SeenMessage) -> None:
         session = self.state.session(message)
         if session is not None and session.turn is not None and session.turn.cancel is not None:
             self._owed.append((message, session.turn.cancel))
 
     @watch("answer session/request_permission")
-    def see_answer(self, message: Message) -> None:
+    def see_answer(self, message: SeenMessage) -> None:
         for owed in self._owed:
             request, cancel = owed
             if request is message.request:
@@ -322,7 +324,7 @@ class PendingPermissionObserver(Observer):
                 self._judge_answer(request, cancel, message)
                 return
 
-    def _judge_answer(self, request: Message, cancel: Entry, answer: Message) -> None:
+    def _judge_answer(self, request: SeenMessage, cancel: ConversationEntry, answer: SeenMessage) -> None:
         is_cancelled = part(answer.params, "outcome").get("outcome") == "cancelled"
         by_request = answer.code == CANCELLED and request.cancelled is not None
         outcome = text(part(answer.params, "outcome"), "outcome") or (
@@ -338,7 +340,7 @@ class PendingPermissionObserver(Observer):
         )
 
     @watch("request session/prompt", "event waited")
-    def see_next(self, message: Message) -> None:
+    def see_next(self, message: SeenMessage) -> None:
         """A client that goes on with the next prompt, or is waited for in vain, has forgotten the question."""
         session_id = text(message.params, "sessionId")
         if message.entry.event and message.sender != "client":

@@ -8,11 +8,11 @@ there for seconds.
 
 from typing import ClassVar
 
-from dragoman.check.conversation import Entry
-from dragoman.check.judge.message import Message, offered, part, parts, text
-from dragoman.check.judge.observer import Court, Observer, watch
+from dragoman.check.conversation import ConversationEntry
+from dragoman.check.judge.message import SeenMessage, offered, part, parts, text
+from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.opening import CONTENT
-from dragoman.check.judge.session import Session, Turn
+from dragoman.check.judge.session import SeenSession, SeenTurn
 
 BASELINE_CONTENT = frozenset({"text", "resource_link"})
 GUARDED_CONTENT = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
@@ -24,17 +24,17 @@ class PromptObserver(Observer):
 
     area: ClassVar[str] = "PROMPT"
 
-    def __init__(self, court: Court) -> None:
-        super().__init__(court)
-        self._told: dict[str, Entry] = {}
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._told: dict[str, ConversationEntry] = {}
         """Ends of turns after which a late update was told already."""
-        self._refused: list[tuple[set[str], Entry, Entry]] = []
+        self._refused: list[tuple[set[str], ConversationEntry, ConversationEntry]] = []
         """Prompts that were refused, by the kinds of their content: what was wrong may have been the words."""
         self._unanswered: set[int] = set()
         """Prompts that were told already to have got no answer, by their entries."""
 
     @watch("request session/prompt")
-    def see_prompt(self, message: Message) -> None:
+    def see_prompt(self, message: SeenMessage) -> None:
         if self.state.initialized is None:
             return
         session = self.state.session(message)
@@ -65,7 +65,7 @@ class PromptObserver(Observer):
             )
 
     @watch("answer session/prompt", "answer session/set_mode", "answer session/set_config_option")
-    def see_stranger(self, message: Message) -> None:
+    def see_stranger(self, message: SeenMessage) -> None:
         request = message.request
         session_id = text(request.params, "sessionId") if request is not None else None
         if request is None or session_id is None or self.state.initialized is None:
@@ -80,7 +80,7 @@ class PromptObserver(Observer):
             )
 
     @watch("answer session/prompt")
-    def see_end(self, message: Message) -> None:
+    def see_end(self, message: SeenMessage) -> None:
         session, request = self.state.asked_session(message), message.request
         if session is None or request is None or session.closed is not None:
             return
@@ -93,7 +93,7 @@ class PromptObserver(Observer):
         elif turn.rivals:
             self.saw("ACP-PROMPT-005")
 
-    def _judge_content(self, turn: Turn, message: Message) -> None:
+    def _judge_content(self, turn: SeenTurn, message: SeenMessage) -> None:
         kinds = {kind for each in parts(turn.prompt.params, "prompt") if (kind := text(each, "type"))}
         capabilities = part(self.state.capabilities["agent"], "promptCapabilities")
         able = {kind for kind, name in GUARDED_CONTENT.items() if offered(capabilities, name)}
@@ -109,7 +109,7 @@ class PromptObserver(Observer):
         elif message.code == INVALID_PARAMS:
             self._refused.append((kinds, turn.prompt.entry, message.entry))
 
-    def _judge_reason(self, session: Session, turn: Turn, message: Message) -> None:
+    def _judge_reason(self, session: SeenSession, turn: SeenTurn, message: SeenMessage) -> None:
         if turn.rivals and turn.cancel:
             self.saw("ACP-PROMPT-005")
         if turn.cancel or turn.dismissed or turn.prompt.cancelled or session.closing:
@@ -124,7 +124,7 @@ class PromptObserver(Observer):
         )
 
     @watch("event waited")
-    def see_waited(self, message: Message) -> None:
+    def see_waited(self, message: SeenMessage) -> None:
         if message.sender != "agent":
             return
         for session in self.state.sessions.values():
@@ -140,7 +140,7 @@ class PromptObserver(Observer):
                     )
 
     @watch("update")
-    def see_update(self, message: Message) -> None:
+    def see_update(self, message: SeenMessage) -> None:
         session = self.state.session(message)
         if session is None or session.turn is not None or session.last is None or session.closed is not None:
             return
@@ -155,7 +155,7 @@ class PromptObserver(Observer):
         self.fail(rule, f"a {kind} came after the answer to the prompt", end.entry, message.entry)
 
     @watch("request")
-    def see_request(self, message: Message) -> None:
+    def see_request(self, message: SeenMessage) -> None:
         """A later request shows that there was time for late updates."""
         session = self.state.session(message)
         if session is not None and session.last is not None and message.sender == "client":
@@ -176,7 +176,9 @@ class PromptObserver(Observer):
             if session.last is not None:
                 self.saw("ACP-PROMPT-004" if session.last.cancel is None else "ACP-CANCEL-003")
 
-    def _tell_refused(self, rule: str, kinds: set[str], why: str, asked: Entry, answered: Entry) -> None:
+    def _tell_refused(
+        self, rule: str, kinds: set[str], why: str, asked: ConversationEntry, answered: ConversationEntry
+    ) -> None:
         self.fail(
             rule,
             f"a prompt with content of the type {sorted(kinds)} was refused, and none was ever taken; it is {why}",
@@ -185,7 +187,7 @@ class PromptObserver(Observer):
         )
 
     @watch("update usage_update")
-    def see_usage(self, message: Message) -> None:
+    def see_usage(self, message: SeenMessage) -> None:
         currency = text(part(message.update, "cost"), "currency")
         if currency is not None:
             self.judge(
@@ -202,7 +204,7 @@ class CancelObserver(Observer):
     area: ClassVar[str] = "CANCEL"
 
     @watch("answer session/prompt")
-    def see_end(self, message: Message) -> None:
+    def see_end(self, message: SeenMessage) -> None:
         session, request = self.state.asked_session(message), message.request
         if session is None or request is None:
             return
@@ -229,7 +231,7 @@ class CancelObserver(Observer):
         else:
             self.fail("ACP-CANCEL-001", f"a cancelled turn ended with {reason!r}; expected cancelled", *entries)
 
-    def _doubt(self, turn: Turn, cancel: Entry, message: Message) -> None:
+    def _doubt(self, turn: SeenTurn, cancel: ConversationEntry, message: SeenMessage) -> None:
         """Without times nothing tells how long the cancel was there, but for what the agent did after it."""
         last = self.state.last.get("agent")
         if self.state.is_timed or last is None or last.n < cancel.n:
@@ -246,7 +248,7 @@ class CancelObserver(Observer):
         )
 
     @watch("event waited")
-    def see_waited(self, message: Message) -> None:
+    def see_waited(self, message: SeenMessage) -> None:
         if message.sender != "agent":
             return
         for turn in tuple(self.state.cancelling):

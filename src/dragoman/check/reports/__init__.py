@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Literal
 
-from dragoman.check.reports.named_report import Subject
+from dragoman.check.reports.named_report import NamedReport
 
 Format = Literal["terminal", "json", "junit", "sarif", "markdown", "html"]
 
@@ -17,6 +17,6 @@ FORMATS: dict[Format, str] = {
 }
 
 
-def render(subject: Subject, form: Format) -> str:
+def render(subject: NamedReport, form: Format) -> str:
     """Write a report; for a terminal, use `terminal.render`, which knows of colours."""
     return import_module(f"dragoman.check.reports.{form}").render(subject)

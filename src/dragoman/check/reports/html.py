@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import groupby
 
-from dragoman.check.reports.named_report import WORDS, Subject, name_entry, one_line, plain, pretty
+from dragoman.check.reports.named_report import WORDS, NamedReport, name_entry, one_line, plain, pretty
 from dragoman.check.results import Evidence, Result, Verdict
 
 STYLE = """
@@ -68,7 +68,7 @@ _CHIPS: tuple[tuple[Verdict, str], ...] = (
 _HEADINGS: dict[Verdict, str] = {"error": "Errors of the checker", "fail": "Failures", "warn": "Warnings"}
 
 
-def render(subject: Subject) -> str:
+def render(subject: NamedReport) -> str:
     """Write the page."""
     title = escape(f"{one_line(subject.name)}: {subject.counts}")
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
@@ -84,7 +84,7 @@ def render(subject: Subject) -> str:
     )
 
 
-def _counts(subject: Subject) -> str:
+def _counts(subject: NamedReport) -> str:
     verdicts = [result.verdict for result in subject.report.results]
     chips = "".join(
         f'<li class="{verdict}"><b>{verdicts.count(verdict)}</b>{words}</li>'
@@ -94,7 +94,7 @@ def _counts(subject: Subject) -> str:
     return f'<ul class="counts">{chips}</ul>'
 
 
-def _faults(subject: Subject) -> Iterator[str]:
+def _faults(subject: NamedReport) -> Iterator[str]:
     for verdict, heading in _HEADINGS.items():
         faults = [result for result in subject.ordered if result.verdict == verdict]
         if faults:
@@ -123,7 +123,7 @@ def _exchanges(result: Result) -> Iterator[str]:
                 yield f"<details><summary>{head}</summary><pre>{escape(pretty(entry))}</pre></details>"
 
 
-def _others(subject: Subject) -> Iterator[str]:
+def _others(subject: NamedReport) -> Iterator[str]:
     for verdict, heading in (("not_exercised", "Not exercised"), ("pass", "Passed")):
         results = [result for result in subject.ordered if result.verdict == verdict]
         if results:

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from dragoman.check.reports.named_report import Subject, as_json
-from dragoman.check.results import Evidence, Report, Result, Summary, Verdict
+from dragoman.check.reports.named_report import NamedReport, as_json
+from dragoman.check.results import CheckReport, Evidence, Result, Verdict, VerdictCounts
 from dragoman.check.rule import Level
 from dragoman.errors import DragomanError
 
@@ -27,16 +27,16 @@ class _Result(msgspec.Struct):
 
 class _Report(msgspec.Struct):
     results: list[_Result]
-    summary: Summary
+    summary: VerdictCounts
 
 
-def render(subject: Subject) -> str:
+def render(subject: NamedReport) -> str:
     """Write the object: results and their count."""
     results = [_as_object(result) for result in subject.report.results]
     return as_json({"results": results, "summary": subject.report.summary})
 
 
-def read(path: str) -> Report:
+def read(path: str) -> CheckReport:
     """Read what was written. Raises ReportUnreadable."""
     try:
         read = msgspec.json.decode(Path(path).read_bytes(), type=_Report)
@@ -45,7 +45,7 @@ def read(path: str) -> Report:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ReportUnreadable(f"{path} is no report that --format json wrote: {error}") from None
     results = [Result(**{name: getattr(each, name) for name in _Result.__struct_fields__}) for each in read.results]
-    return Report("agent", results, read.summary)
+    return CheckReport("agent", results, read.summary)
 
 
 def _as_object(result: Result) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from xml.sax.saxutils import quoteattr
 
-from dragoman.check.reports.named_report import Subject, one_line, plain
+from dragoman.check.reports.named_report import NamedReport, one_line, plain
 from dragoman.check.results import Evidence, Result
 from dragoman.check.rules import AREAS
 
 
-def render(subject: Subject) -> str:
+def render(subject: NamedReport) -> str:
     """Write a suite; what was not exercised is skipped, and what is known already is skipped as well."""
     results = subject.report.results
     known = sum(subject.is_known(result) for result in results)

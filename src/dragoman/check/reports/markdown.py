@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from dragoman.check.reports.named_report import Subject, one_line
+from dragoman.check.reports.named_report import NamedReport, one_line
 from dragoman.check.results import Result, Verdict
 from dragoman.check.rules import AREAS
 
@@ -13,12 +13,12 @@ MARKS: dict[Verdict, str] = {"pass": "pass", "fail": "**FAIL**", "warn": "warn",
 _SPECIAL = re.compile(r"([\\`*_{}\[\]#|!~])")
 
 
-def render(subject: Subject) -> str:
+def render(subject: NamedReport) -> str:
     """Write the table of one subject, and what is wrong with it."""
     return matrix([subject])
 
 
-def matrix(subjects: Sequence[Subject]) -> str:
+def matrix(subjects: Sequence[NamedReport]) -> str:
     """Write the table of several subjects, and below it what is wrong with each."""
     rules = list(dict.fromkeys(result.id for subject in subjects for result in subject.report.results))
     by_id = [{result.id: result for result in subject.report.results} for subject in subjects]
@@ -42,7 +42,7 @@ def _mark(result: Result | None) -> str:
     return "" if result is None else MARKS[result.verdict]
 
 
-def _faults(name: str, subject: Subject) -> list[str]:
+def _faults(name: str, subject: NamedReport) -> list[str]:
     faults = [result for result in subject.ordered if result.verdict in ("error", "fail", "warn")]
     if not faults:
         return []

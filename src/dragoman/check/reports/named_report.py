@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dragoman.check.results import Evidence, Report, Result, Verdict
+from dragoman.check.results import CheckReport, Evidence, Result, Verdict
 from dragoman.check.rule import Level
 from dragoman.wire.message import BAD_JSON
 
@@ -23,11 +23,11 @@ WORDS: dict[Verdict, str] = {
 }
 
 
-class Subject(msgspec.Struct, frozen=True):
+class NamedReport(msgspec.Struct, frozen=True):
     """A report, the name of what was judged, and the failures of it that are known already."""
 
     name: str
-    report: Report
+    report: CheckReport
     known: frozenset[str] = frozenset()
 
     @property

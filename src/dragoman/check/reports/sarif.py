@@ -4,7 +4,7 @@ from typing import Any
 from urllib.parse import quote
 
 from dragoman import __version__
-from dragoman.check.reports.named_report import Subject, as_json, one_line
+from dragoman.check.reports.named_report import NamedReport, as_json, one_line
 from dragoman.check.results import Evidence, Result
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -13,7 +13,7 @@ _LEVELS = {"must": "error", "should": "warning", "disputed": "note"}
 _KINDS = {"fail": "fail", "warn": "review"}
 
 
-def render(subject: Subject) -> str:
+def render(subject: NamedReport) -> str:
     """Write one run; errors of the checker are notifications of it."""
     results = subject.report.results
     places = {result.id: place for place, result in enumerate(results)}
@@ -48,7 +48,7 @@ def _rule(result: Result) -> dict[str, Any]:
     return rule
 
 
-def _result(result: Result, place: int, subject: Subject) -> dict[str, Any]:
+def _result(result: Result, place: int, subject: NamedReport) -> dict[str, Any]:
     fix = f" Fix: {result.fix}" if result.fix else ""
     found: dict[str, Any] = {
         "ruleId": result.id,
@@ -68,7 +68,7 @@ def _result(result: Result, place: int, subject: Subject) -> dict[str, Any]:
     return found
 
 
-def _location(subject: Subject) -> dict[str, Any]:
+def _location(subject: NamedReport) -> dict[str, Any]:
     uri = quote(one_line(subject.name))
     return {
         "physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": 1}},

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 
-from dragoman.check.reports.named_report import WORDS, Subject, one_line
+from dragoman.check.reports.named_report import WORDS, NamedReport, one_line
 from dragoman.check.results import Evidence, Result, Verdict
 
 MAX_EVIDENCE = 4
@@ -14,7 +14,7 @@ _ARROWS = {"client": "→", "agent": "←"}
 _INDENT = " " * 6
 
 
-def render(subject: Subject, *, width: int = 100, colours: bool = False, verbose: bool = False) -> str:
+def render(subject: NamedReport, *, width: int = 100, colours: bool = False, verbose: bool = False) -> str:
     """Write a report; `verbose` shows also what passed and what was not exercised."""
     return "\n".join(_Terminal(width, colours=colours).lines(subject, verbose=verbose)) + "\n"
 
@@ -24,7 +24,7 @@ class _Terminal:
         self._width = max(40, width)
         self._colours = colours
 
-    def lines(self, subject: Subject, *, verbose: bool) -> Iterator[str]:
+    def lines(self, subject: NamedReport, *, verbose: bool) -> Iterator[str]:
         yield f"{one_line(subject.name, max(20, self._width - len(subject.counts) - 2))}: {subject.counts}"
         for result in subject.ordered:
             if result.verdict in ("error", "fail", "warn"):

@@ -24,7 +24,7 @@ _HEADER = struct.Struct("<BIQ")
 HEADER_BYTES = _HEADER.size
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """What a frame tells."""
 
     CLIENT = 1
@@ -95,7 +95,7 @@ class Feed:
             with suppress(OSError):
                 fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
-    def put(self, kind: Kind, data: bytes) -> None:
+    def put(self, kind: FrameKind, data: bytes) -> None:
         """Tell what passes, without waiting."""
         with self._lock:
             if self.lost:
@@ -128,14 +128,14 @@ class Feed:
         if sent < len(head) + len(data):
             self._wait((head + data)[sent:])
 
-    def _keep(self, kind: Kind, data: bytes) -> None:
+    def _keep(self, kind: FrameKind, data: bytes) -> None:
         if self._waiting_bytes + len(data) > self._max_waiting_bytes:
             self._skipped_bytes += len(data)
             return
         if self._skipped_bytes:
             told = b"%d" % self._skipped_bytes
             self._skipped_bytes = 0
-            self._wait(header(Kind.SKIPPED, len(told)) + told)
+            self._wait(header(FrameKind.SKIPPED, len(told)) + told)
         self._wait(header(kind, len(data)) + data)
 
     def _wait(self, data: bytes) -> None:
@@ -180,6 +180,6 @@ class Feed:
     def _tell_skipped(self) -> None:
         told = b"%d" % self._skipped_bytes
         self._skipped_bytes = 0
-        frame = header(Kind.SKIPPED, len(told)) + told
+        frame = header(FrameKind.SKIPPED, len(told)) + told
         self._waiting.append(frame)
         self._waiting_bytes += len(frame)

@@ -11,12 +11,12 @@ import select
 import threading
 from collections.abc import Callable
 
-from dragoman.check.tap.feed import Feed, Kind
+from dragoman.check.tap.feed import Feed, FrameKind
 
 STDERR = 2
 
 
-def say(text: str) -> None:
+def report_line(text: str) -> None:
     """Write a line if it can be taken at once: nobody has to read what we say, and nothing may wait for it."""
     poll = select.poll()
     poll.register(STDERR, select.POLLOUT)
@@ -33,7 +33,7 @@ READ_BYTES = 256 * 1024
 class Pump:
     """Passes what one side says to the other."""
 
-    def __init__(self, source: int, target: int, kind: Kind, feed: Feed) -> None:
+    def __init__(self, source: int, target: int, kind: FrameKind, feed: Feed) -> None:
         self._source = source
         self._target = target
         self._kind = kind

@@ -17,13 +17,13 @@ from typing import Any
 
 import msgspec
 
-from dragoman.check.conversation import Conversation, Side
+from dragoman.check.conversation import RecordedConversation, Side
 from dragoman.check.judge import Judge
 from dragoman.check.judge.judge import MAX_PER_RULE
 from dragoman.check.results import Finding, show
 from dragoman.check.rules import RULES
-from dragoman.check.tap.feed import Frame, FrameReader, Kind
-from dragoman.check.tap.pump import say
+from dragoman.check.tap.feed import Frame, FrameKind, FrameReader
+from dragoman.check.tap.pump import report_line
 from dragoman.check.tap.recording import Recording
 from dragoman.wire import LineSplitter, Malformed, Oversized, parse
 
@@ -31,7 +31,7 @@ MAX_LIVE = 3
 """Lines that one rule gets on stderr: a fault that comes with every message would bury all others."""
 
 
-class Findings:
+class FindingLog:
     """Takes findings as they come; `file` is the descriptor that gets them, or -1."""
 
     def __init__(self, file: int, *, live: bool, clean_all: Callable[[Sequence[bytes]], list[bytes]]) -> None:
@@ -41,14 +41,14 @@ class Findings:
         self._clean_all = clean_all
         self._file = file
 
-    def take(self, conversation: Conversation, findings: Iterable[Finding]) -> None:
+    def take(self, conversation: RecordedConversation, findings: Iterable[Finding]) -> None:
         """Show and keep what was found in a conversation."""
         for finding in findings:
             self.counts[finding.rule] += 1
             self.first.setdefault(finding.rule, finding)
             count = self.counts[finding.rule]
             if self._live and count <= MAX_LIVE:
-                say(_line(finding, last=count == MAX_LIVE))
+                report_line(_line(finding, last=count == MAX_LIVE))
             if self._file >= 0:
                 self._keep(conversation, finding)
 
@@ -62,7 +62,7 @@ class Findings:
         if self._file >= 0:
             os.close(self._file)
 
-    def _keep(self, conversation: Conversation, finding: Finding) -> None:
+    def _keep(self, conversation: RecordedConversation, finding: Finding) -> None:
         line = msgspec.json.encode(self._object(conversation, finding)) + b"\n"
         try:
             while line:
@@ -70,9 +70,9 @@ class Findings:
         except OSError as error:
             os.close(self._file)
             self._file = -1
-            say(f"cannot write the findings: {error.strerror}; those that follow are only in the summary")
+            report_line(f"cannot write the findings: {error.strerror}; those that follow are only in the summary")
 
-    def _object(self, conversation: Conversation, finding: Finding) -> dict[str, Any]:
+    def _object(self, conversation: RecordedConversation, finding: Finding) -> dict[str, Any]:
         rule = RULES[finding.rule]
         proof = list(show(conversation, finding))
         cleaned = self._clean_all([each.line.encode() for each in proof])
@@ -128,12 +128,12 @@ class _Waiting(msgspec.Struct, gc=False):
     event: str
 
 
-class Judging:
+class JudgeQueue:
     """A judge and what waits for it."""
 
-    def __init__(self, findings: Findings) -> None:
+    def __init__(self, findings: FindingLog) -> None:
         self._findings = findings
-        self._conversation = Conversation("tap", max_entries=MAX_ENTRIES)
+        self._conversation = RecordedConversation("tap", max_entries=MAX_ENTRIES)
         self._judge = Judge(self._conversation)
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
@@ -169,7 +169,7 @@ class Judging:
             for _ in range(min(SLICE, len(self._waiting))):
                 self._judge_next()
         except Exception as error:  # noqa: BLE001 -- the judge's fault must not end the recording
-            say(f"judging has failed with {type(error).__name__}: {error}; that is a mistake in dragoman")
+            report_line(f"judging has failed with {type(error).__name__}: {error}; that is a mistake in dragoman")
             self.stop()
 
     def finish(self, timeout_s: float) -> None:
@@ -196,16 +196,16 @@ NICENESS = 5
 END_S = 20.0
 """For judging what is left when the conversation has ended."""
 
-_SENDERS: dict[int, Side] = {Kind.CLIENT: "client", Kind.AGENT: "agent"}
+_SENDERS: dict[int, Side] = {FrameKind.CLIENT: "client", FrameKind.AGENT: "agent"}
 
 
-class Scribe:
+class TapRecorder:
     """Takes frames; `finish` says what came of them."""
 
-    def __init__(self, recording: Recording | None, findings: Findings, *, judges: bool = True) -> None:
+    def __init__(self, recording: Recording | None, findings: FindingLog, *, judges: bool = True) -> None:
         self._recording = recording
         self._findings = findings
-        self._judging = Judging(findings) if judges else None
+        self._judging = JudgeQueue(findings) if judges else None
         self._splitters = {kind: LineSplitter() for kind in _SENDERS}
         self._torn: set[int] = set()
         self._passed = dict.fromkeys(_SENDERS, 0)
@@ -231,9 +231,9 @@ class Scribe:
     def take(self, frame: Frame) -> None:
         """Take what passed."""
         match frame.kind:
-            case Kind.EVENT:
+            case FrameKind.EVENT:
                 self._take_event(frame.data.decode(), frame.time_ns)
-            case Kind.SKIPPED:
+            case FrameKind.SKIPPED:
                 self._take_skip(int(frame.data), frame.time_ns)
             case _:
                 self._take_bytes(frame)
@@ -301,12 +301,12 @@ class Scribe:
         was_well = recording.failure is None
         recording.lines(sender, lines, time_ns)
         if was_well and recording.failure is not None:
-            say(f"{recording.failure}; the conversation goes on, and nothing more is recorded")
+            report_line(f"{recording.failure}; the conversation goes on, and nothing more is recorded")
 
     def _summary(self) -> list[str]:
         if not self._end and not any(self._passed.values()):  # there was no agent
             return []
-        client, agent = self._passed[Kind.CLIENT], self._passed[Kind.AGENT]
+        client, agent = self._passed[FrameKind.CLIENT], self._passed[FrameKind.AGENT]
         seconds = (time.time_ns() - self._began_ns) / 1e9
         end = f"; the agent {self._end}" if self._end else ""
         lines = [f"{client + agent:,} messages in {seconds:.1f} s: {client:,} to the agent, {agent:,} from it{end}"]
@@ -317,7 +317,7 @@ class Scribe:
             lines.append(f"{self._skipped_bytes:,} bytes passed too fast to be recorded or judged")
         return lines if self._judging is None else [*lines, *self._verdict(self._judging)]
 
-    def _verdict(self, judging: Judging) -> list[str]:
+    def _verdict(self, judging: JudgeQueue) -> list[str]:
         lines: list[str] = []
         if judging.missed:
             again = "`dragoman check trace` on the recording does" if self._recording else "record with --out"
@@ -326,13 +326,13 @@ class Scribe:
         return [*lines, *(self._findings.summary() or [nothing])]
 
 
-def be_scribe(pipe: int, recording: Recording | None, findings: Findings, *, judges: bool) -> None:
+def run_recorder(pipe: int, recording: Recording | None, findings: FindingLog, *, judges: bool) -> None:
     """Be the scribe of the pipe until it ends, deaf to what ends the others, and say the summary."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.setsid()
     os.nice(NICENESS)
-    scribe = Scribe(recording, findings, judges=judges)
-    scribe.run(pipe)
-    for line in scribe.finish():
-        say(line)
+    recorder = TapRecorder(recording, findings, judges=judges)
+    recorder.run(pipe)
+    for line in recorder.finish():
+        report_line(line)

@@ -1,4 +1,4 @@
-"""The start of the recorder: a fork, because it costs a millisecond and another interpreter would cost a hundred."""
+"""The start of the recorder: a fork takes a millisecond, the start of another interpreter takes many."""
 
 import errno
 import os
@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from dragoman.check.tap.pump import let_go, say
+from dragoman.check.tap.pump import let_go, report_line
 from dragoman.check.tap.recording import Recording, Redaction, keep_all
 from dragoman.protocol.recorder import NotRecorded, TrajectoryFile
 
@@ -48,7 +48,7 @@ def make_new(path: str, make: Callable[[Path], T]) -> T:
                 raise
         else:
             if candidate != Path(path):
-                say(f"{path} is there already; writing to {candidate}")
+                report_line(f"{path} is there already; writing to {candidate}")
             return made
     raise FileExistsError(errno.EEXIST, f"there are {MAX_NAMES:,} files of this name; name another")
 
@@ -65,7 +65,7 @@ END_S = 30.0
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-class ScribeProcess:
+class RecorderProcess:
     """The scribe as seen from the pumps; `pipe` takes the frames. Raises NotRecorded, and OSError for the findings."""
 
     def __init__(self, agent: str, options: TapOptions) -> None:
@@ -79,7 +79,7 @@ class ScribeProcess:
         self._pid = os.fork()
         if self._pid == 0:
             os.close(self.pipe)
-            _be_scribe(frames, recording, findings, options)
+            _run_recorder(frames, recording, findings, options)
         for descriptor in (frames, done, *(() if findings < 0 else (findings,))):
             os.close(descriptor)
         if recording is not None:
@@ -95,20 +95,20 @@ class ScribeProcess:
         return status == 0
 
 
-def _be_scribe(frames: int, recording: Recording | None, findings: int, options: TapOptions) -> None:
+def _run_recorder(frames: int, recording: Recording | None, findings: int, options: TapOptions) -> None:
     code = 1
     try:
-        from dragoman.check.tap.recorder import Findings, be_scribe
+        from dragoman.check.tap.recorder import FindingLog, run_recorder
 
         # The client sees the end of its pipes only when nobody has them any more.
         let_go(0)
         let_go(1)
         clean_all = keep_all if options.keep_secrets else Redaction().clean_all
-        sink = Findings(findings, live=options.live, clean_all=clean_all)
-        be_scribe(frames, recording, sink, judges=not options.record_only)
+        sink = FindingLog(findings, live=options.live, clean_all=clean_all)
+        run_recorder(frames, recording, sink, judges=not options.record_only)
         code = 0
     except Exception as error:  # noqa: BLE001 -- the top of a process, which nobody else would hear of
-        say(f"recording and judging have failed with {type(error).__name__}: {error}")
+        report_line(f"recording and judging have failed with {type(error).__name__}: {error}")
     finally:
         os._exit(code)
 

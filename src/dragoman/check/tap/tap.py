@@ -11,9 +11,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
-from dragoman.check.tap.feed import Feed, Kind
-from dragoman.check.tap.pump import Pump, let_go, say, wait_broken, write
-from dragoman.check.tap.recorder_process import ScribeProcess, TapOptions
+from dragoman.check.tap.feed import Feed, FrameKind
+from dragoman.check.tap.pump import Pump, let_go, report_line, wait_broken, write
+from dragoman.check.tap.recorder_process import RecorderProcess, TapOptions
 from dragoman.proc import EVERYTHING, STDIN_GRACE_S, Child, Exit, Supervisor
 
 STDIN, STDOUT, STDERR = 0, 1, 2
@@ -34,14 +34,14 @@ class Tap:
 
     def __init__(self, command: Sequence[str], options: TapOptions) -> None:
         self._command = command
-        self._scribe = ScribeProcess(command[0], options)
-        self._feed = Feed(self._scribe.pipe)
+        self._recorder = RecorderProcess(command[0], options)
+        self._feed = Feed(self._recorder.pipe)
 
     async def run(self) -> Exit:
         """Pass everything until the agent has ended, and say how. Raises StartError, CommandNotFound."""
         async with Supervisor() as supervisor:
             child = await supervisor.start(self._command, inherit=EVERYTHING, on_stderr=_pass_stderr)
-            self._feed.put(Kind.EVENT, f"started in {_directory()}".encode())
+            self._feed.put(FrameKind.EVENT, f"started in {_directory()}".encode())
             passage = _Passage(child, self._feed)
             try:
                 return await passage.run()
@@ -54,9 +54,11 @@ class Tap:
         """Wait for the scribe, for a while: it has a summary to say."""
         left = self._feed.close(FEED_END_S)
         if left:
-            say(f"the last {left:,} bytes passed, and were neither recorded nor judged: there was no time for it")
-        if not self._scribe.wait():
-            say("that is a mistake in dragoman; everything was passed on all the same")
+            report_line(
+                f"the last {left:,} bytes passed, and were neither recorded nor judged: there was no time for it"
+            )
+        if not self._recorder.wait():
+            report_line("that is a mistake in dragoman; everything was passed on all the same")
 
 
 class _Passage:
@@ -68,8 +70,8 @@ class _Passage:
         self._client_gone, self._agent_silent = asyncio.Event(), asyncio.Event()
         stdout, self._stdin = child.take_stdio()
         self._feed = feed
-        self._inward = Pump(STDIN, self._stdin, Kind.CLIENT, feed)
-        self._outward = Pump(stdout, STDOUT, Kind.AGENT, feed)
+        self._inward = Pump(STDIN, self._stdin, FrameKind.CLIENT, feed)
+        self._outward = Pump(stdout, STDOUT, FrameKind.AGENT, feed)
         self._stdout = stdout
         self._wake, self._waker = os.pipe()
 
@@ -85,7 +87,7 @@ class _Passage:
         ran = self._child.exit is None
         ended = await self._child.stop(grace_s=grace_s)
         await self._agent_silent.wait()
-        self._feed.put(Kind.EVENT, _describe(ended, by_us=ran))
+        self._feed.put(FrameKind.EVENT, _describe(ended, by_us=ran))
         return ended
 
     def _on_client_end(self) -> None:
@@ -93,7 +95,7 @@ class _Passage:
         if self._inward.broken:  # the agent takes no more: let the client know
             let_go(STDIN)
         else:
-            self._feed.put(Kind.EVENT, b"stdin closed")
+            self._feed.put(FrameKind.EVENT, b"stdin closed")
         # A client may close our stdin and read on; it is gone when nobody reads what we write.
         if wait_broken(STDOUT, self._wake):
             self._tell(self._client_gone.set)

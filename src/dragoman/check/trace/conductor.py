@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.check.conversation import Conversation, Side
+from dragoman.check.conversation import RecordedConversation, Side
 from dragoman.check.trace.source import NumberedObject, Source
 
 KINDS = frozenset({"request", "response", "notification"})
@@ -26,9 +26,9 @@ def is_conductor(first: dict[str, Any]) -> bool:
     return first.get("type") in KINDS and {"ts", "from", "to"} <= first.keys()
 
 
-def read_conductor(source: Source) -> Iterator[Conversation]:
+def read_conductor(source: Source) -> Iterator[RecordedConversation]:
     """Yield a conversation for each pair of neighbours. Raises TraceUnreadable."""
-    conversations: dict[tuple[str, str], Conversation] = {}
+    conversations: dict[tuple[str, str], RecordedConversation] = {}
     foreign: set[str] = set()
     for number, event in source.objects():
         if not is_conductor(event):
@@ -45,12 +45,12 @@ def read_conductor(source: Source) -> Iterator[Conversation]:
     yield from conversations.values()
 
 
-def _add(source: Source, event: NumberedObject, conversations: dict[tuple[str, str], Conversation]) -> None:
+def _add(source: Source, event: NumberedObject, conversations: dict[tuple[str, str], RecordedConversation]) -> None:
     value = event.value
     start, end = str(value["from"]), str(value["to"])
     sender: Side = "client" if _place(start) < _place(end) else "agent"
     pair = (start, end) if sender == "client" else (end, start)
-    conversation = conversations.setdefault(pair, Conversation(f"{pair[0]} and {pair[1]}"))
+    conversation = conversations.setdefault(pair, RecordedConversation(f"{pair[0]} and {pair[1]}"))
     if not isinstance(value["ts"], (int, float)):
         raise source.unreadable("expected ts to be a number of seconds", event.number)
     conversation.add(sender, msgspec.json.encode(_message(value)), float(value["ts"]))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from dragoman.check.conversation import OTHER, Conversation, Side
+from dragoman.check.conversation import OTHER, RecordedConversation, Side
 from dragoman.check.trace.source import Source
 from dragoman.protocol.methods import METHODS
 from dragoman.wire.message import BAD_JSON
@@ -125,12 +125,12 @@ def is_directed(first: dict[str, Any]) -> bool:
     return _find_direction(first) is not None and _find_message(first) is not None
 
 
-def read_directed(source: Source) -> Iterator[Conversation]:
+def read_directed(source: Source) -> Iterator[RecordedConversation]:
     """Yield the one conversation of the file. Raises TraceUnreadable."""
     lines = [_read(source, number, value) for number, value in source.objects()]
     turned = _is_turned(lines)
     began = next((line.at_s for line in lines if line.at_s), 0.0)
-    conversation = Conversation(source.path)
+    conversation = RecordedConversation(source.path)
     for line in lines:
         sender = OTHER[line.sender] if turned and line.by_view else line.sender
         conversation.add(sender, line.line, max(0.0, line.at_s - began))
@@ -214,10 +214,10 @@ def is_bare(first: dict[str, Any]) -> bool:
     return _is_mark(first) or (bool(first.keys() & _MESSAGE) and ("jsonrpc" in first or "id" in first))
 
 
-def read_bare(source: Source) -> Iterator[Conversation]:
+def read_bare(source: Source) -> Iterator[RecordedConversation]:
     """Yield the conversations of the file, one for each start of the agent. Raises TraceUnreadable."""
     directions = Directions()
-    conversation = Conversation(source.path)
+    conversation = RecordedConversation(source.path)
     count = 1
     for number, message in source.objects():
         if _is_mark(message):
@@ -228,7 +228,7 @@ def read_bare(source: Source) -> Iterator[Conversation]:
             yield conversation
             count += 1
             directions = Directions()
-            conversation = Conversation(f"{source.path} ({count})")
+            conversation = RecordedConversation(f"{source.path} ({count})")
         conversation.add(directions.tell(message), msgspec.json.encode(message))
     yield conversation
 

@@ -6,10 +6,10 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from dragoman.check.conversation import Conversation, Side
+from dragoman.check.conversation import RecordedConversation, Side
 from dragoman.check.judge import Judge
 from dragoman.check.judge.message import decode_object
-from dragoman.check.results import Report, conclude, summarize
+from dragoman.check.results import CheckReport, conclude, summarize
 from dragoman.check.rule import Role
 from dragoman.check.trace.conductor import is_conductor, read_conductor
 from dragoman.check.trace.messages import is_bare, is_directed, read_bare, read_directed
@@ -25,9 +25,9 @@ _SENDERS: dict[Kind, Side] = {
 }
 
 
-def read_own(source: Source) -> Iterator[Conversation]:
+def read_own(source: Source) -> Iterator[RecordedConversation]:
     """Yield the one conversation of the file. Raises TraceUnreadable."""
-    conversation = Conversation(source.path)
+    conversation = RecordedConversation(source.path)
     began = None
     last = 0
     try:
@@ -54,7 +54,7 @@ FORMATS: dict[Format, str] = {
     "messages": "messages alone, one a line, as acpx writes them",
 }
 
-_READERS: dict[Format, Callable[[Source], Iterator[Conversation]]] = {
+_READERS: dict[Format, Callable[[Source], Iterator[RecordedConversation]]] = {
     "dragoman": read_own,
     "conductor": read_conductor,
     "directed": read_directed,
@@ -71,7 +71,7 @@ class Trace(NamedTuple):
     """What was read."""
 
     format: Format
-    conversations: list[Conversation]
+    conversations: list[RecordedConversation]
     torn: bool
     """Whether the last line was cut short, and so left out."""
 
@@ -97,7 +97,7 @@ def _detect(source: Source) -> Format:
     raise source.unreadable(f"no known recording begins like this, with {shown}; known are: {known}", 1)
 
 
-def check_trace(path: str | os.PathLike[str], roles: Sequence[Role] = ("agent", "client")) -> Report:
+def check_trace(path: str | os.PathLike[str], roles: Sequence[Role] = ("agent", "client")) -> CheckReport:
     """Judge what was recorded. Raises TraceUnreadable."""
     judges: list[Judge] = []
     for conversation in read_trace(path).conversations:
@@ -108,10 +108,10 @@ def check_trace(path: str | os.PathLike[str], roles: Sequence[Role] = ("agent", 
         judge.end()
         judges.append(judge)
     results = [result for role in roles for result in conclude(judges, role)]
-    return Report(roles[0], results, summarize(results))
+    return CheckReport(roles[0], results, summarize(results))
 
 
-def _is_from_start(conversation: Conversation) -> bool:
+def _is_from_start(conversation: RecordedConversation) -> bool:
     """Tell whether nothing can have come before: the client first asks for `initialize`, and has asked nothing else."""
     for entry in conversation.entries:
         fields = decode_object(entry.line)

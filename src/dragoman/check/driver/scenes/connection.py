@@ -11,49 +11,49 @@ FUTURE_VERSION = 65_535
 async def greet(stage: Stage) -> None:
     """Wait for the agent to answer initialize, and say what nobody knows."""
     options = stage.options
-    async with stage.open("greeting") as link:
-        reply = await stage.initialize(link)
+    async with stage.open("greeting") as connection:
+        reply = await stage.initialize(connection)
         stage.knowledge.has_answered = reply is not None and reply.ok
         if reply is None or not is_agreed(reply):
             return
         stage.knowledge.greeting = reply.fields
-        await link.request(f"_{INVENTED}method", {"any": None}, options.timeout_s)
-        await link.request(f"{INVENTED}method", {}, options.timeout_s, request_id="a string, as an id may be")
-        link.notify(f"_{INVENTED}method", {"any": None})
-        link.notify(f"{INVENTED}notification", {})
-        link.notify(f"$/{INVENTED}notification", {})
-        await link.request(f"_{INVENTED}again", {}, options.timeout_s)
+        await connection.request(f"_{INVENTED}method", {"any": None}, options.timeout_s)
+        await connection.request(f"{INVENTED}method", {}, options.timeout_s, request_id="a string, as an id may be")
+        connection.notify(f"_{INVENTED}method", {"any": None})
+        connection.notify(f"{INVENTED}notification", {})
+        connection.notify(f"$/{INVENTED}notification", {})
+        await connection.request(f"_{INVENTED}again", {}, options.timeout_s)
         if reply.fields.get("authMethods"):
-            await link.request("authenticate", {"methodId": f"{INVENTED}login"}, options.timeout_s)
+            await connection.request("authenticate", {"methodId": f"{INVENTED}login"}, options.timeout_s)
 
 
 async def unknown_version(stage: Stage) -> None:
     """Ask for a version that does not exist."""
-    async with stage.open("unknown version") as link:
+    async with stage.open("unknown version") as connection:
         params: Object = {"protocolVersion": FUTURE_VERSION, "clientCapabilities": {}}
-        await link.request("initialize", params, stage.options.start_timeout_s)
+        await connection.request("initialize", params, stage.options.start_timeout_s)
 
 
 async def log_in(stage: Stage) -> None:
     """Say hello with a capability that nobody knows, and ask for a session before the login and after it."""
-    async with stage.open("login") as link:
-        reply = await stage.initialize(link, {f"{INVENTED}capability": {"level": 3}})
+    async with stage.open("login") as connection:
+        reply = await stage.initialize(connection, {f"{INVENTED}capability": {"level": 3}})
         if reply is None or not is_agreed(reply):
             return
-        session_ids = [await stage.new_session(link, "before-login")]
+        session_ids = [await stage.new_session(connection, "before-login")]
         if stage.options.auth is not None:
-            await stage.authenticate(link)
-            session_ids.append(await stage.new_session(link, "after-login"))
+            await stage.authenticate(connection)
+            session_ids.append(await stage.new_session(connection, "after-login"))
         for session_id in filter(None, session_ids):
-            await stage.tidy(link, session_id)
+            await stage.tidy(connection, session_id)
 
 
 async def bad_hello(stage: Stage) -> None:
     """Say hello with parameters that do not fit, until the agent takes them."""
     wrong: tuple[Object, ...] = ({"protocolVersion": "1"}, {})
-    async with stage.open("hello with wrong parameters") as link:
+    async with stage.open("hello with wrong parameters") as connection:
         for params in wrong:
-            reply = await link.request("initialize", params, stage.options.start_timeout_s)
+            reply = await connection.request("initialize", params, stage.options.start_timeout_s)
             if reply is None or reply.ok:
                 return
 
@@ -73,43 +73,43 @@ LONG_BYTES = 1_000_000
 
 async def strange_lines(stage: Stage) -> None:
     """Send lines that are no messages, each followed by a request that is one."""
-    async with stage.joined("strange lines") as link:
+    async with stage.joined("strange lines") as connection:
         # In a WebSocket, what is not UTF-8 ends the connection before anybody reads the line.
         for line in (*STRANGE, *([NOT_TEXT] if stage.has_process else [])):
-            link.send(line)
-            if await link.request(f"_{INVENTED}method", {}, stage.options.timeout_s) is None:
+            connection.send(line)
+            if await connection.request(f"_{INVENTED}method", {}, stage.options.timeout_s) is None:
                 return
 
 
 async def long_line(stage: Stage) -> None:
     """Send a message of a megabyte."""
     params: Object = {"cwd": str(stage.directory("long")), "mcpServers": []}
-    async with stage.joined("a long line") as link:
+    async with stage.joined("a long line") as connection:
         # The same comes in short before it: who does not answer that is not blamed for the length of the line.
         for meta in ("short", "x" * LONG_BYTES):
             sent = {**params, "_meta": {"dragoman.check": meta}}
-            reply = await link.request("session/new", sent, stage.options.turn_timeout_s)
+            reply = await connection.request("session/new", sent, stage.options.turn_timeout_s)
             if reply is None:
                 return
             session_id = reply.fields.get("sessionId")
             if isinstance(session_id, str):
-                await stage.tidy(link, session_id)
+                await stage.tidy(connection, session_id)
 
 
 async def close_input(stage: Stage) -> None:
     """Leave, as an editor does: close its stdin, and see that it ends."""
     if not stage.has_process:
         return
-    async with stage.joined("stdin closed") as link:
-        await stage.new_session(link, "closed")
-        if await link.leave(stage.options.exit_timeout_s):
-            await link.see_orphans()
+    async with stage.joined("stdin closed") as connection:
+        await stage.new_session(connection, "closed")
+        if await connection.leave(stage.options.exit_timeout_s):
+            await connection.see_orphans()
 
 
 async def close_in_mid_line(stage: Stage) -> None:
     """Die, as an editor does: in the middle of a message."""
     if not stage.has_process:
         return
-    async with stage.joined("stdin closed in the middle of a line") as link:
-        link.send_part(b'{"jsonrpc":"2.0","id":5,"method":"session/n')
-        await link.leave(stage.options.exit_timeout_s)
+    async with stage.joined("stdin closed in the middle of a line") as connection:
+        connection.send_part(b'{"jsonrpc":"2.0","id":5,"method":"session/n')
+        await connection.leave(stage.options.exit_timeout_s)

@@ -13,7 +13,7 @@ import msgspec
 
 from dragoman.check.driver import mcp_server
 from dragoman.check.driver.client_services import Object
-from dragoman.check.driver.connection import ORPHAN_S, Link
+from dragoman.check.driver.connection import ORPHAN_S, ProbeConnection
 from dragoman.check.driver.mcp_server import answer
 from dragoman.check.driver.stage import Stage
 
@@ -85,46 +85,48 @@ async def give_server(stage: Stage) -> None:
         "args": [str(Path(mcp_server.__file__)), str(marks)],
         "env": [{"name": "DRAGOMAN_CHECK", "value": "1"}],
     }
-    async with stage.greeted("an MCP server") as link:
+    async with stage.greeted("an MCP server") as connection:
         asked_s = time.monotonic()
-        session_id = await stage.new_session(link, "served", [server])
+        session_id = await stage.new_session(connection, "served", [server])
         if session_id is None:
             return
         connect_s = min(CONNECT_S, stage.options.timeout_s)
         started = await _started(marks, 1, connect_s / 3)
         if not started and stage.options.prompt:
             # Some start them with the first prompt.
-            await link.finish(link.prompt(session_id, stage.options.turns[0].prompt), stage.options.turn_timeout_s)
+            await connection.finish(
+                connection.prompt(session_id, stage.options.turns[0].prompt), stage.options.turn_timeout_s
+            )
             started = await _started(marks, 1, connect_s)
         if not started:
             if stage.options.prompt:
-                link.note_event("mcp missed check")
+                connection.note_event("mcp missed check")
             return
-        link.note_event("mcp connected check")
-        await _open_another(stage, link, marks, time.monotonic() - asked_s)
-        if await link.leave(stage.options.exit_timeout_s):
-            await link.see_orphans(await _left(marks))
+        connection.note_event("mcp connected check")
+        await _open_another(stage, connection, marks, time.monotonic() - asked_s)
+        if await connection.leave(stage.options.exit_timeout_s):
+            await connection.see_orphans(await _left(marks))
 
 
 async def give_http_server(stage: Stage) -> None:
     """Give a session a server over HTTP, if the agent says that it takes those."""
     if not stage.offers("mcpCapabilities.http"):
         return
-    async with http_server() as url, stage.joined("an MCP server over HTTP") as link:
+    async with http_server() as url, stage.joined("an MCP server over HTTP") as connection:
         server: Object = {"type": "http", "name": "check", "url": url, "headers": []}
-        session_id = await stage.new_session(link, "served-over-http", [server])
+        session_id = await stage.new_session(connection, "served-over-http", [server])
         if session_id is not None:
-            await stage.tidy(link, session_id)
+            await stage.tidy(connection, session_id)
 
 
-async def _open_another(stage: Stage, link: Link, marks: Path, start_s: float) -> None:
+async def _open_another(stage: Stage, connection: ProbeConnection, marks: Path, start_s: float) -> None:
     """Open a session without a server, and see whether it starts one in twice the time that the first took."""
     before = len(_pids(marks))
-    other = await stage.new_session(link, "not-served")
+    other = await stage.new_session(connection, "not-served")
     if other is not None and stage.options.prompt:
-        await link.finish(link.prompt(other, stage.options.turns[0].prompt), stage.options.turn_timeout_s)
+        await connection.finish(connection.prompt(other, stage.options.turns[0].prompt), stage.options.turn_timeout_s)
     leaked = await _started(marks, before + 1, min(2 * start_s, CONNECT_S))
-    link.note_event("mcp leaked check" if leaked else "mcp alone check")
+    connection.note_event("mcp leaked check" if leaked else "mcp alone check")
 
 
 async def _started(marks: Path, count: int, timeout_s: float) -> bool:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from dragoman.check.driver.client_services import Object
-from dragoman.check.driver.connection import Link, Reply
+from dragoman.check.driver.connection import AgentAnswer, ProbeConnection
 from dragoman.check.driver.stage import Stage
 from dragoman.check.judge import INVENTED
 from dragoman.check.judge.message import part, parts
@@ -23,52 +23,54 @@ async def bad_parameters(stage: Stage) -> None:
         {**good, "mcpServers": [{"name": "no command"}]},
     ]
     lost = [{**good, "cwd": cwd} for cwd in ("relative/directory", "~", str(stage.root / "not there"))]
-    async with stage.joined("bad parameters") as link:
+    async with stage.joined("bad parameters") as connection:
         for params in bad:
-            await link.request("session/new", params, timeout_s)
+            await connection.request("session/new", params, timeout_s)
         for params in lost:  # which an agent may take, and then it may need its time
-            await link.request("session/new", params, stage.options.turn_timeout_s)
-        session_id = await stage.new_session(link, "bad")
+            await connection.request("session/new", params, stage.options.turn_timeout_s)
+        session_id = await stage.new_session(connection, "bad")
         if session_id is not None:
-            await link.request("session/prompt", {"sessionId": session_id}, timeout_s)
-            await link.request("session/prompt", {"sessionId": session_id, "prompt": "text"}, timeout_s)
-            await stage.tidy(link, session_id)
+            await connection.request("session/prompt", {"sessionId": session_id}, timeout_s)
+            await connection.request("session/prompt", {"sessionId": session_id, "prompt": "text"}, timeout_s)
+            await stage.tidy(connection, session_id)
 
 
 async def options(stage: Stage) -> None:
     """Set every mode and every option that a session has, and some that it has not."""
-    async with stage.joined("modes and options") as link:
+    async with stage.joined("modes and options") as connection:
         params: Object = {"cwd": str(stage.directory("options")), "mcpServers": []}
-        reply = await link.request("session/new", params, stage.options.turn_timeout_s)
+        reply = await connection.request("session/new", params, stage.options.turn_timeout_s)
         session_id = None if reply is None else reply.fields.get("sessionId")
         if reply is None or not isinstance(session_id, str):
             return
-        await _set_modes(stage, link, session_id, part(reply.fields, "modes"))
-        await _set_options(stage, link, session_id, parts(reply.fields, "configOptions"))
-        await stage.tidy(link, session_id)
+        await _set_modes(stage, connection, session_id, part(reply.fields, "modes"))
+        await _set_options(stage, connection, session_id, parts(reply.fields, "configOptions"))
+        await stage.tidy(connection, session_id)
 
 
-async def _set_modes(stage: Stage, link: Link, session_id: str, modes: Object) -> None:
+async def _set_modes(stage: Stage, connection: ProbeConnection, session_id: str, modes: Object) -> None:
     ids = [each.get("id") for each in parts(modes, "availableModes")]
     for mode_id in [*ids, modes.get("currentModeId"), f"{INVENTED}mode"]:
         if modes and isinstance(mode_id, str):
             params = {"sessionId": session_id, "modeId": mode_id}
-            await link.request("session/set_mode", params, stage.options.timeout_s)
+            await connection.request("session/set_mode", params, stage.options.timeout_s)
 
 
-async def _set_options(stage: Stage, link: Link, session_id: str, options: list[Object]) -> None:
+async def _set_options(stage: Stage, connection: ProbeConnection, session_id: str, options: list[Object]) -> None:
     timeout_s = stage.options.timeout_s
     for option in options:
         params: Object = {"sessionId": session_id, "configId": option.get("id")}
         if option.get("type") == "boolean":
-            await link.request("session/set_config_option", {**params, "type": "boolean", "value": True}, timeout_s)
+            await connection.request(
+                "session/set_config_option", {**params, "type": "boolean", "value": True}, timeout_s
+            )
         else:
             # Another value and back: an option may change what the agent costs or may do.
             for value in (*_values(option)[:2], option.get("currentValue"), f"{INVENTED}value"):
-                await link.request("session/set_config_option", {**params, "value": value}, timeout_s)
+                await connection.request("session/set_config_option", {**params, "value": value}, timeout_s)
     if options:
         params = {"sessionId": session_id, "configId": f"{INVENTED}option", "value": "any"}
-        await link.request("session/set_config_option", params, timeout_s)
+        await connection.request("session/set_config_option", params, timeout_s)
 
 
 def _values(option: Object) -> list[Any]:
@@ -83,12 +85,12 @@ async def unknown_sessions(stage: Stage) -> None:
     """Speak of a session that does not exist."""
     timeout_s = stage.options.timeout_s
     place: Object = {"sessionId": NOBODY, "cwd": str(stage.directory("nobody")), "mcpServers": []}
-    async with stage.joined("unknown sessions") as link:
-        link.notify("session/cancel", {"sessionId": NOBODY})
-        await link.request(
+    async with stage.joined("unknown sessions") as connection:
+        connection.notify("session/cancel", {"sessionId": NOBODY})
+        await connection.request(
             "session/prompt", {"sessionId": NOBODY, "prompt": [{"type": "text", "text": "Hello?"}]}, timeout_s
         )
-        await link.request("session/set_mode", {"sessionId": NOBODY, "modeId": "any"}, timeout_s)
+        await connection.request("session/set_mode", {"sessionId": NOBODY, "modeId": "any"}, timeout_s)
         for method, capability, params in (
             ("session/load", "loadSession", place),
             ("session/resume", "sessionCapabilities.resume", place),
@@ -96,13 +98,13 @@ async def unknown_sessions(stage: Stage) -> None:
             ("session/delete", "sessionCapabilities.delete", {"sessionId": NOBODY}),
         ):
             if stage.offers(capability):
-                await link.request(method, params, timeout_s)
+                await connection.request(method, params, timeout_s)
 
 
 async def unadvertised(stage: Stage) -> None:
     """Ask for what the agent has not advertised."""
     place: Object = {"sessionId": NOBODY, "cwd": str(stage.directory("nobody")), "mcpServers": []}
-    async with stage.joined("not advertised") as link:
+    async with stage.joined("not advertised") as connection:
         for method, capability, params in (
             ("session/load", "loadSession", place),
             ("session/resume", "sessionCapabilities.resume", place),
@@ -112,7 +114,7 @@ async def unadvertised(stage: Stage) -> None:
             ("logout", "auth.logout", {}),
         ):
             if not stage.offers(capability):
-                await link.request(method, params, stage.options.timeout_s)
+                await connection.request(method, params, stage.options.timeout_s)
 
 
 async def lists(stage: Stage) -> None:
@@ -120,17 +122,17 @@ async def lists(stage: Stage) -> None:
     if not stage.offers("sessionCapabilities.list"):
         return
     timeout_s = stage.options.timeout_s
-    async with stage.joined("lists") as link:
-        session_id = await stage.new_session(link, "listed")
-        reply = await link.request("session/list", {}, timeout_s)
+    async with stage.joined("lists") as connection:
+        session_id = await stage.new_session(connection, "listed")
+        reply = await connection.request("session/list", {}, timeout_s)
         cursor = None if reply is None else reply.fields.get("nextCursor")
         if isinstance(cursor, str):
-            await link.request("session/list", {"cursor": cursor}, timeout_s)
-        await link.request("session/list", {"cwd": str(stage.directory("listed"))}, timeout_s)
-        await link.request("session/list", {"cwd": str(stage.directory("never-used"))}, timeout_s)
-        await link.request("session/list", {"cursor": f"{INVENTED}cursor"}, timeout_s)
+            await connection.request("session/list", {"cursor": cursor}, timeout_s)
+        await connection.request("session/list", {"cwd": str(stage.directory("listed"))}, timeout_s)
+        await connection.request("session/list", {"cwd": str(stage.directory("never-used"))}, timeout_s)
+        await connection.request("session/list", {"cursor": f"{INVENTED}cursor"}, timeout_s)
         if session_id is not None:
-            await stage.tidy(link, session_id)
+            await stage.tidy(connection, session_id)
 
 
 NAME = "comes-back"
@@ -142,67 +144,67 @@ async def come_back(stage: Stage) -> None:
     """Converse, resume, load and close, end the process, load and resume in new ones, and delete."""
     if not stage.options.prompt:
         return
-    async with stage.greeted("before the end") as link:
-        session_id = await stage.new_session(link, NAME)
+    async with stage.greeted("before the end") as connection:
+        session_id = await stage.new_session(connection, NAME)
         if session_id is None:
             return
         for turn in stage.options.turns[:2]:
-            link.desk.permission = turn.permission
-            await link.finish(link.prompt(session_id, turn.prompt), stage.options.turn_timeout_s)
-        await _list(stage, link)
-        await _list(stage, link, cwd=str(stage.directory(NAME)))
-        await _reopen(stage, link, session_id)
+            connection.services.permission = turn.permission
+            await connection.finish(connection.prompt(session_id, turn.prompt), stage.options.turn_timeout_s)
+        await _list(stage, connection)
+        await _list(stage, connection, cwd=str(stage.directory(NAME)))
+        await _reopen(stage, connection, session_id)
         if stage.has_process:
-            await link.leave(stage.options.exit_timeout_s)
+            await connection.leave(stage.options.exit_timeout_s)
     await _load(stage, session_id)
     await _resume(stage, session_id)
 
 
-async def _reopen(stage: Stage, link: Link, session_id: str) -> None:
+async def _reopen(stage: Stage, connection: ProbeConnection, session_id: str) -> None:
     """Resume and load a session where it is open: there are agents that keep theirs in memory."""
     # In this order, for what a load brings too late is not to be taken for what a resume brings.
-    await _open(stage, link, session_id, RESUME)
-    await _open(stage, link, session_id, LOAD)
-    await link.listen()
-    await _close(stage, link, session_id)
+    await _open(stage, connection, session_id, RESUME)
+    await _open(stage, connection, session_id, LOAD)
+    await connection.listen()
+    await _close(stage, connection, session_id)
 
 
-async def _close(stage: Stage, link: Link, session_id: str) -> None:
-    """Close a session, and open it once more in the first way that there is."""
-    way = next((each for each in (LOAD, RESUME) if stage.offers(CAPABILITIES[each])), None)
-    if way is None or not stage.offers(CAPABILITIES[CLOSE]):
+async def _close(stage: Stage, connection: ProbeConnection, session_id: str) -> None:
+    """Close a session, and open it once more with the first method that the agent offers."""
+    opener = next((each for each in (LOAD, RESUME) if stage.offers(CAPABILITIES[each])), None)
+    if opener is None or not stage.offers(CAPABILITIES[CLOSE]):
         return
-    await link.request(CLOSE, {"sessionId": session_id}, stage.options.timeout_s)
-    await _list(stage, link)
-    await _open(stage, link, session_id, way)
+    await connection.request(CLOSE, {"sessionId": session_id}, stage.options.timeout_s)
+    await _list(stage, connection)
+    await _open(stage, connection, session_id, opener)
 
 
 async def _load(stage: Stage, session_id: str) -> None:
     if not stage.offers(CAPABILITIES[LOAD]):
         return
-    async with stage.greeted("loaded in another process") as link:
-        reply = await _open(stage, link, session_id, LOAD)
+    async with stage.greeted("loaded in another process") as connection:
+        reply = await _open(stage, connection, session_id, LOAD)
         if reply is not None and reply.ok:
-            await link.listen()
-            await _close(stage, link, session_id)
+            await connection.listen()
+            await _close(stage, connection, session_id)
 
 
 async def _resume(stage: Stage, session_id: str) -> None:
-    async with stage.greeted("resumed in another process") as link:
-        await _open(stage, link, session_id, RESUME)
-        await stage.tidy(link, session_id)
+    async with stage.greeted("resumed in another process") as connection:
+        await _open(stage, connection, session_id, RESUME)
+        await stage.tidy(connection, session_id)
         if stage.offers("sessionCapabilities.delete"):
-            await _list(stage, link)
-            await link.request("session/delete", {"sessionId": session_id}, stage.options.timeout_s)
+            await _list(stage, connection)
+            await connection.request("session/delete", {"sessionId": session_id}, stage.options.timeout_s)
 
 
-async def _open(stage: Stage, link: Link, session_id: str, method: str) -> Reply | None:
+async def _open(stage: Stage, connection: ProbeConnection, session_id: str, method: str) -> AgentAnswer | None:
     if not stage.offers(CAPABILITIES[method]):
         return None
     place: Object = {"sessionId": session_id, "cwd": str(stage.directory(NAME)), "mcpServers": []}
-    return await link.request(method, place, stage.options.turn_timeout_s)
+    return await connection.request(method, place, stage.options.turn_timeout_s)
 
 
-async def _list(stage: Stage, link: Link, **params: str) -> None:
+async def _list(stage: Stage, connection: ProbeConnection, **params: str) -> None:
     if stage.offers("sessionCapabilities.list"):
-        await link.request("session/list", params, stage.options.timeout_s)
+        await connection.request("session/list", params, stage.options.timeout_s)

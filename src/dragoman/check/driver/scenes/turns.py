@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from dragoman.check.driver.client_services import Object
-from dragoman.check.driver.connection import LATE_S, Call, Gone, Link, Reply
-from dragoman.check.driver.options import Turn
+from dragoman.check.driver.connection import LATE_S, AgentAnswer, AgentGone, PendingAnswer, ProbeConnection
+from dragoman.check.driver.options import ScriptTurn
 from dragoman.check.driver.stage import Stage
 from dragoman.check.judge import INVENTED
 from dragoman.check.judge.message import part
@@ -20,14 +20,14 @@ BEGIN_S = 10.0
 @asynccontextmanager
 async def _session(
     stage: Stage, name: str, *, without: frozenset[str] | None = None
-) -> AsyncGenerator[tuple[Link, str]]:
+) -> AsyncGenerator[tuple[ProbeConnection, str]]:
     """Open a session in a conversation of its own, and leave nothing of it behind; raises Gone when there is none."""
-    async with stage.joined(name) if without is None else stage.greeted(name, without=without) as link:
-        session_id = await stage.new_session(link, name.replace(" ", "-"))
+    async with stage.joined(name) if without is None else stage.greeted(name, without=without) as connection:
+        session_id = await stage.new_session(connection, name.replace(" ", "-"))
         if session_id is None:
-            raise Gone
-        yield link, session_id
-        await stage.tidy(link, session_id)
+            raise AgentGone
+        yield connection, session_id
+        await stage.tidy(connection, session_id)
 
 
 async def converse(stage: Stage) -> None:
@@ -40,78 +40,78 @@ async def converse(stage: Stage) -> None:
 
 
 async def _converse(stage: Stage) -> None:
-    async with _session(stage, "a conversation") as (link, session_id):
+    async with _session(stage, "a conversation") as (connection, session_id):
         for turn in stage.options.turns:
-            asked = link.desk.asked
-            await _play(stage, link, session_id, turn)
-            if link.desk.asked > asked and stage.knowledge.permission_prompt is None:
+            asked = connection.services.asked
+            await _play(stage, connection, session_id, turn)
+            if connection.services.asked > asked and stage.knowledge.permission_prompt is None:
                 stage.knowledge.permission_prompt = turn.prompt
 
 
-async def _play(stage: Stage, link: Link, session_id: str, turn: Turn) -> None:
-    link.desk.permission = "hold" if turn.cancel == "permission" else turn.permission
-    call = link.prompt(session_id, turn.prompt)
+async def _play(stage: Stage, connection: ProbeConnection, session_id: str, turn: ScriptTurn) -> None:
+    connection.services.permission = "hold" if turn.cancel == "permission" else turn.permission
+    call = connection.prompt(session_id, turn.prompt)
     if turn.cancel == "update":
-        await _cancel_when_under_way(link, session_id, call)
+        await _cancel_when_under_way(connection, session_id, call)
     elif turn.cancel == "permission":
-        await _cancel_at_permission(link, session_id, call)
-    await link.finish(call, stage.options.turn_timeout_s)
-    await link.listen()
+        await _cancel_at_permission(connection, session_id, call)
+    await connection.finish(call, stage.options.turn_timeout_s)
+    await connection.listen()
 
 
-async def _cancel_when_under_way(link: Link, session_id: str, call: Call) -> None:
-    await _under_way(link, call)
-    await _cancel(link, session_id)
+async def _cancel_when_under_way(connection: ProbeConnection, session_id: str, call: PendingAnswer) -> None:
+    await _under_way(connection, call)
+    await _cancel(connection, session_id)
 
 
-async def _under_way(link: Link, call: Call) -> None:
+async def _under_way(connection: ProbeConnection, call: PendingAnswer) -> None:
     """Wait until a prompt that was just sent shows that it is worked on: what tells of the session is no sign of it."""
-    before = len(link.updates)
+    before = len(connection.updates)
 
     def has_begun() -> bool:
-        kinds = [part(each, "update").get("sessionUpdate") for each in link.updates[before:]]
-        return any(each in CONTENT for each in kinds) or bool(link.desk.held) or call.done()
+        kinds = [part(each, "update").get("sessionUpdate") for each in connection.updates[before:]]
+        return any(each in CONTENT for each in kinds) or bool(connection.services.held) or call.done()
 
-    await link.until(has_begun, BEGIN_S)
-
-
-async def _cancel_at_permission(link: Link, session_id: str, call: Call) -> None:
-    await link.until(lambda: bool(link.desk.held) or call.done(), BEGIN_S)
-    await _cancel(link, session_id)
+    await connection.until(has_begun, BEGIN_S)
 
 
-async def _cancel(link: Link, session_id: str) -> None:
+async def _cancel_at_permission(connection: ProbeConnection, session_id: str, call: PendingAnswer) -> None:
+    await connection.until(lambda: bool(connection.services.held) or call.done(), BEGIN_S)
+    await _cancel(connection, session_id)
+
+
+async def _cancel(connection: ProbeConnection, session_id: str) -> None:
     """Cancel as a client must, and send a request behind it, whose answer proves that the agent has read the cancel."""
-    link.notify("session/cancel", {"sessionId": session_id})
-    link.desk.settle(link)
-    link.desk.permission = "reject"
-    link.begin(f"_{INVENTED}heard", {})
+    connection.notify("session/cancel", {"sessionId": session_id})
+    connection.services.settle(connection)
+    connection.services.permission = "reject"
+    connection.begin(f"_{INVENTED}heard", {})
 
 
 async def reject(stage: Stage) -> None:
     """Deny what the agent asks permission for."""
-    await _once(stage, "permission denied", Turn(await _permission_prompt(stage), permission="reject"))
+    await _once(stage, "permission denied", ScriptTurn(await _permission_prompt(stage), permission="reject"))
 
 
 async def cancel(stage: Stage) -> None:
     """Cancel a turn that is under way."""
-    await _once(stage, "cancelled", Turn(await _permission_prompt(stage), cancel="update"))
+    await _once(stage, "cancelled", ScriptTurn(await _permission_prompt(stage), cancel="update"))
 
 
 async def cancel_permission(stage: Stage) -> None:
     """Cancel a turn that waits for a permission."""
     text = await _permission_prompt(stage)
     if stage.knowledge.permission_prompt is not None:
-        await _once(stage, "cancelled while it asks", Turn(text, cancel="permission"))
+        await _once(stage, "cancelled while it asks", ScriptTurn(text, cancel="permission"))
 
 
-async def _once(stage: Stage, name: str, turn: Turn) -> None:
+async def _once(stage: Stage, name: str, turn: ScriptTurn) -> None:
     if not stage.options.prompt:
         return
-    async with _session(stage, name) as (link, session_id):
-        await _play(stage, link, session_id, turn)
+    async with _session(stage, name) as (connection, session_id):
+        await _play(stage, connection, session_id, turn)
         # What a cancel or a denial has left behind shows in the next turn.
-        await _play(stage, link, session_id, Turn(turn.prompt, permission="reject"))
+        await _play(stage, connection, session_id, ScriptTurn(turn.prompt, permission="reject"))
 
 
 async def _permission_prompt(stage: Stage) -> str:
@@ -125,70 +125,70 @@ async def cancel_request(stage: Stage) -> None:
     """Cancel a prompt by its id."""
     if not stage.options.prompt:
         return
-    async with _session(stage, "cancelled by its id") as (link, session_id):
-        link.desk.permission = "hold"
-        call = link.prompt(session_id, await _permission_prompt(stage))
-        request_id = link.last_id
-        await _under_way(link, call)
-        link.notify("$/cancel_request", {"requestId": request_id})
-        link.desk.settle(link)
-        link.desk.permission = "reject"  # it may not heed the cancel, and ask only now
-        await link.finish(call, stage.options.turn_timeout_s)
-        await link.listen()
+    async with _session(stage, "cancelled by its id") as (connection, session_id):
+        connection.services.permission = "hold"
+        call = connection.prompt(session_id, await _permission_prompt(stage))
+        request_id = connection.last_id
+        await _under_way(connection, call)
+        connection.notify("$/cancel_request", {"requestId": request_id})
+        connection.services.settle(connection)
+        connection.services.permission = "reject"  # it may not heed the cancel, and ask only now
+        await connection.finish(call, stage.options.turn_timeout_s)
+        await connection.listen()
 
 
 async def close(stage: Stage) -> None:
     """Close a session whose turn is running, and prompt it once more."""
     if not stage.options.prompt or not stage.offers("sessionCapabilities.close"):
         return
-    async with _session(stage, "closed while it works") as (link, session_id):
+    async with _session(stage, "closed while it works") as (connection, session_id):
         text = await _permission_prompt(stage)
-        link.desk.permission = "hold"
-        call = link.prompt(session_id, text)
-        await _under_way(link, call)
-        closing = link.begin("session/close", {"sessionId": session_id})
-        link.desk.settle(link)
-        link.desk.permission = "reject"
-        await link.finish(closing, stage.options.turn_timeout_s)
-        await link.finish(call, stage.options.turn_timeout_s)
-        await link.listen()
-        await link.finish(link.prompt(session_id, text), stage.options.turn_timeout_s)
+        connection.services.permission = "hold"
+        call = connection.prompt(session_id, text)
+        await _under_way(connection, call)
+        closing = connection.begin("session/close", {"sessionId": session_id})
+        connection.services.settle(connection)
+        connection.services.permission = "reject"
+        await connection.finish(closing, stage.options.turn_timeout_s)
+        await connection.finish(call, stage.options.turn_timeout_s)
+        await connection.listen()
+        await connection.finish(connection.prompt(session_id, text), stage.options.turn_timeout_s)
 
 
 async def two_prompts(stage: Stage) -> None:
     """Send a prompt while another one runs."""
     if not stage.options.prompt:
         return
-    async with _session(stage, "two prompts at once") as (link, session_id):
+    async with _session(stage, "two prompts at once") as (connection, session_id):
         text = await _permission_prompt(stage)
-        link.desk.permission = "hold"
-        first = link.prompt(session_id, text)
-        await _under_way(link, first)
-        second = link.prompt(session_id, text)
+        connection.services.permission = "hold"
+        first = connection.prompt(session_id, text)
+        await _under_way(connection, first)
+        second = connection.prompt(session_id, text)
         # The second may be refused, may wait for its turn, or may be taken into the first: it only has to be answered.
-        await link.until(second.done, LATE_S)
-        await _cancel(link, session_id)
-        await link.finish(first, stage.options.turn_timeout_s)
-        await link.finish(second, stage.options.turn_timeout_s)
+        await connection.until(second.done, LATE_S)
+        await _cancel(connection, session_id)
+        await connection.finish(first, stage.options.turn_timeout_s)
+        await connection.finish(second, stage.options.turn_timeout_s)
 
 
 async def two_sessions(stage: Stage) -> None:
     """Let two sessions of one process work at the same time, and cancel one of them."""
     if not stage.options.prompt:
         return
-    async with stage.joined("two sessions at once") as link:
-        one = await stage.new_session(link, "one")
-        other = await stage.new_session(link, "other")
+    async with stage.joined("two sessions at once") as connection:
+        one = await stage.new_session(connection, "one")
+        other = await stage.new_session(connection, "other")
         if one is None or other is None:
             return
         text = await _permission_prompt(stage)
-        link.desk.permission = "reject"
-        calls = [link.prompt(one, text), link.prompt(other, text)]
-        link.notify("session/cancel", {"sessionId": one})
+        connection.services.permission = "reject"
+        calls = [connection.prompt(one, text), connection.prompt(other, text)]
+        connection.notify("session/cancel", {"sessionId": one})
         for call in calls:
-            await link.finish(call, stage.options.turn_timeout_s)
+            await connection.finish(call, stage.options.turn_timeout_s)
         for session_id in (one, other):
-            await stage.tidy(link, session_id)
+            await stage.tidy(connection, session_id)
 
 
 async def bare_client(stage: Stage) -> None:
@@ -197,8 +197,8 @@ async def bare_client(stage: Stage) -> None:
         return
     text = await _permission_prompt(stage)
     nothing = frozenset({"fs", "terminal", "elicitation"})
-    async with _session(stage, "a client that offers nothing", without=nothing) as (link, session_id):
-        await _play(stage, link, session_id, Turn(text))
+    async with _session(stage, "a client that offers nothing", without=nothing) as (connection, session_id):
+        await _play(stage, connection, session_id, ScriptTurn(text))
 
 
 PIXEL = (
@@ -217,22 +217,24 @@ async def contents(stage: Stage) -> None:
     """Prompt with a link and whatever the agent says that it takes: all at once, and if that fails, one by one."""
     if not stage.options.prompt:
         return
-    async with stage.joined("more than text") as link:
-        session_id = await stage.new_session(link, "contents")
+    async with stage.joined("more than text") as connection:
+        session_id = await stage.new_session(connection, "contents")
         if session_id is None:
             return
         blocks = _blocks(stage, stage.directory("contents") / "notes.txt")
-        reply = await _prompt(stage, link, session_id, blocks)
+        reply = await _prompt(stage, connection, session_id, blocks)
         if reply is not None and not reply.ok and len(blocks) > 1:
             for block in blocks:
-                await _prompt(stage, link, session_id, [block])
-        await stage.tidy(link, session_id)
+                await _prompt(stage, connection, session_id, [block])
+        await stage.tidy(connection, session_id)
 
 
-async def _prompt(stage: Stage, link: Link, session_id: str, blocks: list[Object]) -> Reply | None:
+async def _prompt(
+    stage: Stage, connection: ProbeConnection, session_id: str, blocks: list[Object]
+) -> AgentAnswer | None:
     text: Object = {"type": "text", "text": stage.options.turns[0].prompt}
     params: Object = {"sessionId": session_id, "prompt": [text, *blocks]}
-    return await link.request("session/prompt", params, stage.options.turn_timeout_s)
+    return await connection.request("session/prompt", params, stage.options.turn_timeout_s)
 
 
 def _blocks(stage: Stage, path: Path) -> list[Object]:

@@ -1,10 +1,10 @@
-"""The scribe records at once, judges after, and counts what it could not judge."""
+"""The recorder of a tap records at once, judges after, and counts what it could not judge."""
 
 import json
 
 from dragoman.check.tap import recorder
-from dragoman.check.tap.feed import Frame, Kind
-from dragoman.check.tap.recorder import Findings, Scribe
+from dragoman.check.tap.feed import Frame, FrameKind
+from dragoman.check.tap.recorder import FindingLog, TapRecorder
 from dragoman.check.tap.recording import Recording, Redaction, keep_all
 from dragoman.check.trace import read_trace
 from dragoman.protocol.recorder import TrajectoryFile
@@ -14,38 +14,38 @@ NOISE = b"no message\n"
 UPDATE = b'{"jsonrpc":"2.0","method":"_extension","params":{}}\n'
 
 
-def scribe_to(path=None):
+def recorder_to(path=None):
     recording = None if path is None else Recording(TrajectoryFile(path, "agent"), keep_all)
-    return Scribe(recording, Findings(-1, live=False, clean_all=keep_all))
+    return TapRecorder(recording, FindingLog(-1, live=False, clean_all=keep_all))
 
 
 def agent(data, time_ns=1_000_000_000):
-    return Frame(Kind.AGENT, time_ns, data)
+    return Frame(FrameKind.AGENT, time_ns, data)
 
 
 def test_lines_torn_over_frames_are_one_message(tmp_path):
-    scribe = scribe_to(tmp_path / "out")
+    tap_recorder = recorder_to(tmp_path / "out")
     for at in range(0, len(UPDATE), 7):
-        scribe.take(agent(UPDATE[at : at + 7]))
-    assert any("1 messages" in line for line in scribe.finish())
+        tap_recorder.take(agent(UPDATE[at : at + 7]))
+    assert any("1 messages" in line for line in tap_recorder.finish())
     [record] = read_trajectory(tmp_path / "out")
     assert record.message == json.loads(UPDATE)
 
 
 def test_the_times_are_those_at_which_the_bytes_passed(tmp_path):
-    scribe = scribe_to(tmp_path / "out")
-    scribe.take(agent(UPDATE, 5_000_000_000))
-    scribe.take(agent(UPDATE, 7_500_000_000))
-    scribe.finish()
+    tap_recorder = recorder_to(tmp_path / "out")
+    tap_recorder.take(agent(UPDATE, 5_000_000_000))
+    tap_recorder.take(agent(UPDATE, 7_500_000_000))
+    tap_recorder.finish()
     assert [record.time for record in read_trajectory(tmp_path / "out")] == [5000, 7500]
 
 
 def test_after_a_gap_nothing_is_judged_and_the_gap_is_told(tmp_path):
-    scribe = scribe_to(tmp_path / "out")
-    scribe.take(agent(UPDATE + b'{"half of a mess'))
-    scribe.take(Frame(Kind.SKIPPED, 1, b"1234"))
-    scribe.take(agent(b'age":1}\n' + NOISE))
-    said = "\n".join(scribe.finish())
+    tap_recorder = recorder_to(tmp_path / "out")
+    tap_recorder.take(agent(UPDATE + b'{"half of a mess'))
+    tap_recorder.take(Frame(FrameKind.SKIPPED, 1, b"1234"))
+    tap_recorder.take(agent(b'age":1}\n' + NOISE))
+    said = "\n".join(tap_recorder.finish())
     assert "1,234 bytes passed too fast" in said
     assert "ACP-WIRE-001" not in said
     assert "no breach was seen in what was judged" in said
@@ -56,18 +56,18 @@ def test_after_a_gap_nothing_is_judged_and_the_gap_is_told(tmp_path):
 
 def test_a_judge_that_falls_too_far_behind_stops_and_says_how_much_it_missed(tmp_path, monkeypatch):
     monkeypatch.setattr(recorder, "MAX_WAITING_BYTES", 1000)
-    scribe = scribe_to(tmp_path / "out")
-    scribe.take(agent(UPDATE * 100))
-    said = "\n".join(scribe.finish())
+    tap_recorder = recorder_to(tmp_path / "out")
+    tap_recorder.take(agent(UPDATE * 100))
+    said = "\n".join(tap_recorder.finish())
     assert "100 messages were not judged here" in said
     assert "dragoman check trace" in said
     assert len(list(read_trajectory(tmp_path / "out"))) == 100
 
 
 def test_what_the_tap_finds_a_trace_of_its_recording_finds_too(tmp_path):
-    scribe = scribe_to(tmp_path / "out")
-    scribe.take(agent(NOISE))
-    assert any("ACP-WIRE-001" in line for line in scribe.finish())
+    tap_recorder = recorder_to(tmp_path / "out")
+    tap_recorder.take(agent(NOISE))
+    assert any("ACP-WIRE-001" in line for line in tap_recorder.finish())
     [conversation] = read_trace(tmp_path / "out").conversations
     assert [entry.line for entry in conversation.entries] == [b"no message"]
 
