@@ -1,4 +1,9 @@
-"""The end of a journal in memory: what viewers at the edge are served from, all from the same bytes."""
+"""The end of a journal in memory: what viewers at the edge are served from, all from the same bytes.
+
+Viewers that want to know where each message stands get a marked copy of it, which is made once for all of them. Copies
+count like the messages themselves. They can be made again at any time, so a tail keeps few of them: viewers at the edge
+take them within moments of each other.
+"""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -9,6 +14,12 @@ from dragoman.gateway.hub.event import Event
 
 _OVERHEAD_BYTES = 160
 """What a message costs beside its own bytes."""
+
+_MARK_OVERHEAD_BYTES = 96
+"""What a marked copy costs beside its own bytes."""
+
+_MARKS_SHARE = 4
+"""A tail may have one part in four of its bytes as marked copies, on top."""
 
 
 class TailBudget:
@@ -55,6 +66,7 @@ class Tail:
         self._events: list[Event] = []
         self._times: list[int] = []
         self._marked: list[Event | None] = []
+        self._marked_bytes = 0
         self._ends: list[int] = []
         self._let_go = 0
 
@@ -107,13 +119,25 @@ class Tail:
 
     def _marks(self, begin: int, end: int) -> list[Event]:
         marked = self._marked[begin:end]
-        if None in marked:
-            for index in range(begin, end):
-                if self._marked[index] is None:
-                    cursor = b"%b.%d" % (self._epoch, self._seqs[index])
-                    self._marked[index] = Event(mark(self._events[index].data, cursor, self._times[index]))
-            marked = self._marked[begin:end]
-        return cast("list[Event]", marked)
+        if None not in marked:
+            return cast("list[Event]", marked)
+        size = 0
+        for index in range(begin, end):
+            if self._marked[index] is None:
+                cursor = b"%b.%d" % (self._epoch, self._seqs[index])
+                self._marked[index] = copy = Event(mark(self._events[index].data, cursor, self._times[index]))
+                size += len(copy.data) + _MARK_OVERHEAD_BYTES
+        marked = cast("list[Event]", self._marked[begin:end])
+        self._marked_bytes += size
+        self._budget.grew(self, size)
+        if self._marked_bytes > self._budget.tail_bytes // _MARKS_SHARE:
+            self._forget_marks()
+        return marked
+
+    def _forget_marks(self) -> None:
+        self._marked = [None] * len(self._marked)
+        size, self._marked_bytes = self._marked_bytes, 0
+        self._budget.shrank(self, size, empty=False)
 
     def _trim(self) -> None:
         over = self._ends[-1] - self._let_go - self._budget.tail_bytes
@@ -121,7 +145,9 @@ class Tail:
             self._cut(min(bisect_right(self._ends, self._let_go + over) + 1, len(self._seqs)))
 
     def _cut(self, count: int) -> None:
-        size = self._ends[count - 1] - self._let_go
+        marks = sum(len(copy.data) + _MARK_OVERHEAD_BYTES for copy in self._marked[:count] if copy is not None)
+        self._marked_bytes -= marks
+        size = self._ends[count - 1] - self._let_go + marks
         self.start = self._seqs[count - 1]
         self._let_go = self._ends[count - 1]
         for kept in (self._seqs, self._events, self._times, self._marked, self._ends):
