@@ -9,9 +9,9 @@ import sys
 class AgentProcess:
     """`dragoman agent` in a process of its own, driven line by line."""
 
-    def __init__(self, script):
+    def __init__(self, script, *, python=("-m", "dragoman")):
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "dragoman", "agent", "--model", f"script:{script}"],
+            [sys.executable, *python, "agent", "--model", f"script:{script}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

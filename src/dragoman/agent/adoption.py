@@ -50,7 +50,7 @@ async def settle_profile(session: Session) -> None:
     status: v1.ToolCallStatus = "completed" if allowed else "failed"
     session.outlet.put(v1.ToolCallProgress(tool_call_id=call_id, status=status, raw_output={"optionId": answer}))
     if allowed:
-        session.use_profile(found)
+        await session.use_profile(found)
         if left := what_is_not_used(found.understood):
             session.notices.append(f"{found.path} counts. {left}")
     else:

@@ -37,7 +37,7 @@ class Approvals:
         self._session: dict[Deed, Decision] = {}
 
     def find(self, deed: Deed) -> Decision | None:
-        """Return what was decided of exactly this deed, if anything."""
+        """Return what was decided of exactly this deed, if anything; reads a file, so not for the event loop."""
         decided = self._session.get(deed)
         return decided if decided is not None else self._read().get(deed)
 

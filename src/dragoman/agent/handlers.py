@@ -69,7 +69,7 @@ class SessionHandlers:
 
     async def _new_session(self, params: v1.NewSessionRequest, request: IncomingRequest) -> v1.NewSessionResponse:
         del request
-        cwd, directories, servers = _check_place(params)
+        cwd, directories, servers = await asyncio.to_thread(_check_place, params)
         session = await self._sessions.new(cwd, directories)
         meta = self._introduce(session, servers)
         return v1.NewSessionResponse(
@@ -78,7 +78,7 @@ class SessionHandlers:
 
     async def _load_session(self, params: v1.LoadSessionRequest, request: IncomingRequest) -> v1.LoadSessionResponse:
         del request
-        cwd, directories, servers = _check_place(params)
+        cwd, directories, servers = await asyncio.to_thread(_check_place, params)
         session = await self._sessions.bring_back(params.session_id, cwd, directories, with_replay=True)
         session.show_notices()
         meta = self._introduce(session, servers)
@@ -88,14 +88,14 @@ class SessionHandlers:
         self, params: v1.ResumeSessionRequest, request: IncomingRequest
     ) -> v1.ResumeSessionResponse:
         del request
-        cwd, directories, servers = _check_place(params)
+        cwd, directories, servers = await asyncio.to_thread(_check_place, params)
         session = await self._sessions.bring_back(params.session_id, cwd, directories, with_replay=False)
         meta = self._introduce(session, servers)
         return v1.ResumeSessionResponse(modes=_modes(session), config_options=_options(session), meta=meta)
 
     async def _fork_session(self, params: v1.ForkSessionRequest, request: IncomingRequest) -> v1.ForkSessionResponse:
         del request
-        cwd, directories, servers = _check_place(params)
+        cwd, directories, servers = await asyncio.to_thread(_check_place, params)
         session = await self._sessions.fork(params.session_id, cwd, directories)
         meta = self._introduce(session, servers)
         return v1.ForkSessionResponse(
@@ -208,7 +208,7 @@ def _options(session: Session) -> list[v1.SessionConfigOption]:
 def _check_place(
     params: v1.NewSessionRequest | v1.LoadSessionRequest | v1.ResumeSessionRequest | v1.ForkSessionRequest,
 ) -> tuple[str, list[str], list[Given]]:
-    """Return where the session is to work, and with which servers; raises InvalidParams."""
+    """Return where the session is to work, and with which servers; looks at the disk. Raises InvalidParams."""
     servers = [
         Given(from_protocol(server), includes_of(server.meta, f"params.mcpServers[{position}]"))
         for position, server in enumerate(params.mcp_servers or [])

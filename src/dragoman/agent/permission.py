@@ -59,7 +59,7 @@ class Permission:
 
     async def decide(self, call_id: str, call: PreparedCall, raw_input: dict[str, Any]) -> Decision:
         """Decide on a call, asking the person where that is theirs to say."""
-        judgement, reason = self._judge(call)
+        judgement, reason = await self._judge(call)
         if judgement != "ask":
             return Decision(judgement == "run", reason)
         request = v1.ToolCallUpdate(
@@ -80,13 +80,13 @@ class Permission:
             return Decision(allowed=False, reason="the person could not be asked, so it was not allowed", asked=True)
         return await self._take(call, answer)
 
-    def _judge(self, call: PreparedCall) -> tuple[Judgement, str]:
-        mode = self._mode()
+    async def _judge(self, call: PreparedCall) -> tuple[Judgement, str]:
         if call.deed is None or (call.reads_only and call.inside and call.verdict is None):
             return "run", ""
-        decided = self._approvals.find(call.deed)
+        decided = await asyncio.to_thread(self._approvals.find, call.deed)
         if decided == "allow" and not call.can_be_kept:
             decided = None  # it was approved when less was looked at
+        mode = self._mode()
         refusal = _refusal(call, call.deed, mode, decided)
         if refusal:
             return "refuse", refusal

@@ -46,9 +46,11 @@ class Session:
         outlet: Outlet,
         setup: Setup,
         client: v1.ClientCapabilities,
+        *,
         switchboard: Switchboard,
+        choice: Choice,
+        model: Model,
     ) -> None:
-        """Choose the agent file and the model; raises ProfileError, UnknownModel, ModelFailure, MissingVariable."""
         self.header = header
         self.additional_directories: Sequence[str] = header.additional_directories
         self.outlet = outlet
@@ -79,7 +81,11 @@ class Session:
         self.context = Context(setup.home, self.offers, lambda: self.profile)
         self.settings = Settings()
         self.choices = Choices()
-        self._take_choice(setup.choose_profile(header.cwd))
+        self.pending = choice.pending
+        self.pending_changes = choice.changes
+        if choice.notice and choice.pending is None:
+            self.notices.append(choice.notice)
+        self._take_profile(choice.found.profile, model)
 
     @property
     def id(self) -> str:
@@ -265,9 +271,9 @@ class Session:
 
     # ── what is set ─────────────────────────────────────────────────────────────────────────────
 
-    def use_profile(self, found: Found) -> None:
+    async def use_profile(self, found: Found) -> None:
         """Let an agent file count from now on; raises UnknownModel, ModelFailure and MissingVariable."""
-        self._take_profile(found.profile)
+        self._take_profile(found.profile, await asyncio.to_thread(self._setup.model_for, found.profile))
         self.servers.use_agents(found.profile.servers)
         self._show_settings()
 
@@ -325,16 +331,8 @@ class Session:
         """Return what is set, as the log has it."""
         return msgspec.json.encode(self.settings)
 
-    def _take_choice(self, choice: Choice) -> None:
-        self.pending = choice.pending
-        self.pending_changes = choice.changes
-        if choice.notice and choice.pending is None:
-            self.notices.append(choice.notice)
-        self._take_profile(choice.found.profile)
-
-    def _take_profile(self, profile: Profile) -> None:
+    def _take_profile(self, profile: Profile, model: Model) -> None:
         self.profile = profile
-        model = self._setup.model_for(profile)
         modes = [mode for mode in ("ask", "code", "plan", "yolo") if mode != "yolo" or profile.permissions.allow_yolo]
         self.settings = Settings(
             mode=profile.permissions.mode, thoughts=self.settings.thoughts, included=self.settings.included

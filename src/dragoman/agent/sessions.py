@@ -57,7 +57,7 @@ class Sessions:
 
     async def new(self, cwd: str, directories: list[str]) -> Session:
         """Begin a session; its id works in any process once this returns. Raises LogFailed."""
-        session = self._make(_header(cwd, directories))
+        session = await self._make(_header(cwd, directories))
         session.outlet.use(await self._store.create(session.header, session.encoded_settings()))
         self._live[session.id] = session
         return session
@@ -79,7 +79,7 @@ class Sessions:
 
     async def fork(self, session_id: str, cwd: str, directories: list[str]) -> Session:
         """Begin a session with the history of another; raises RpcError and LogFailed."""
-        fork = self._make(_header(cwd, directories, forked_from=session_id))
+        fork = await self._make(_header(cwd, directories, forked_from=session_id))
         source = self._live.get(session_id)
         if source is not None:
             source.outlet.flush()
@@ -138,8 +138,18 @@ class Sessions:
             finally:
                 await session.log.close()
 
-    def _make(self, header: Header) -> Session:
-        return Session(header, Outlet(self._connection, header.id), self._setup, self._client, self.switchboard)
+    async def _make(self, header: Header) -> Session:
+        """Make a session; raises ProfileError, UnknownModel, ModelFailure and MissingVariable."""
+        choice, model = await asyncio.to_thread(self._setup.choose, header.cwd)
+        return Session(
+            header,
+            Outlet(self._connection, header.id),
+            self._setup,
+            self._client,
+            switchboard=self.switchboard,
+            choice=choice,
+            model=model,
+        )
 
     def _opening_of(self, session_id: str) -> asyncio.Lock:
         return self._opening.setdefault(session_id, asyncio.Lock())
@@ -148,7 +158,7 @@ class Sessions:
         log = await self._open_log(session_id)
         try:
             _check_same_cwd(log.header, cwd)
-            session = self._make(log.header)
+            session = await self._make(log.header)
         except BaseException:
             await log.close()
             raise

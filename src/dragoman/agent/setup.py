@@ -52,8 +52,16 @@ class Setup:
         self.pool = Pool()
 
     def choose_profile(self, cwd: str) -> Choice:
-        """Choose the agent file for a session; raises ProfileError."""
+        """Choose the agent file for a session; reads files, so not for the event loop. Raises ProfileError."""
         return choose_profile(self._agent_file, cwd, self.home, self.trust)
+
+    def choose(self, cwd: str) -> tuple[Choice, Model]:
+        """Choose the agent file and the model for a session; reads files as well.
+
+        Raises ProfileError, UnknownModel, ModelFailure and MissingVariable.
+        """
+        choice = self.choose_profile(cwd)
+        return choice, self.model_for(choice.found.profile)
 
     def active_files(self) -> "ActiveFiles":
         """Return the files that are asked about whenever they are to be written."""
@@ -62,7 +70,10 @@ class Setup:
         return ActiveFiles(str(self.home), str(self._agent_file) if self._agent_file else None)
 
     def model_for(self, profile: Profile) -> Model:
-        """Return the model that a session begins with; raises UnknownModel, ModelFailure and MissingVariable."""
+        """Return the model for an agent file; may read files, so not for the event loop.
+
+        Raises UnknownModel, ModelFailure and MissingVariable.
+        """
         if self._model is not None:
             model = self._model
         elif profile.model is not None:
