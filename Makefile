@@ -56,7 +56,7 @@ run: $(VENV)/.run ## Serve an agent in a web page, and print its link: no key, n
 	@$(BIN)/dragoman serve $(ARGS)
 
 test: $(VENV)/.dev $(VENV)/.peers $(VENV)/.browser ## Run all tests
-	@$(BIN)/pytest -n $(JOBS)
+	@$(BIN)/pytest -n $(JOBS) --dist worksteal
 
 check: $(VENV)/.dev ## Format, lint, types, import direction, generated code
 	@$(BIN)/ruff format --check .

@@ -6,7 +6,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.process_state import is_foreign, read_process_state, tell_changes
+from tests.process_state import read_process_state, tell_changes
 from tests.store.tiny_disk import mounted
 
 # The suite starts the program well over a thousand times: it is compiled once, whatever the shell that runs it says.
@@ -20,6 +20,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # How long an example takes, or is made, says only what else the machine does.
 settings.register_profile("dragoman", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dragoman")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """Take two workers more than there are cores: for half of its time the suite waits for processes and timers."""
+    usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    return len(usable) + 2
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -41,8 +48,7 @@ def process_state_is_kept():
     """No test changes what others find in the same process; what a foreign library sets up for itself is its own."""
     before = read_process_state()
     yield
-    after = {name: part for name, part in read_process_state().items() if name in before or not is_foreign(name)}
-    changes = tell_changes(before, after)
+    changes = tell_changes(before, read_process_state(), with_libraries=False)
     assert not changes, "the test left the process changed:\n" + "\n".join(changes)
 
 

@@ -10,67 +10,69 @@ import resource
 import signal
 import sys
 from contextlib import suppress
+from logging import NullHandler
 from pathlib import Path
-from typing import NamedTuple
 
 SHARED_PROGRAMS = (b"dragoman.gateway.front.render_worker", b"multiprocessing.resource_tracker")
 SHARED_CHILDREN: set[int] = set()
 """Children that outlive the test that started them, because later ones use them."""
 
+_SIGNALS = signal.valid_signals() & {
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGPIPE,
+    signal.SIGTERM,
+    signal.SIGCHLD,
+    signal.SIGCONT,
+    signal.SIGTSTP,
+    signal.SIGWINCH,
+    signal.SIGXFSZ,
+}
 _LIMITS = ("RLIMIT_NOFILE", "RLIMIT_FSIZE", "RLIMIT_CORE")
 
 
-class Logger(NamedTuple):
-    """Whether a logger passes records on, and where to."""
-
-    level: int = logging.NOTSET
-    disabled: bool = False
-    propagate: bool = True
-    handlers: tuple[logging.Handler, ...] = ()
-
-
 def read_process_state():
-    """Give each part of the state by its name."""
+    """Give each part of the state by its name; parts that are many are told by kind and name."""
     return {
-        **{f"the logger {name}": logger for name, logger in _loggers()},
-        **{f"the variable {name}": value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"},
-        **{f"the handler of {number.name}": signal.getsignal(number) for number in _signals()},
-        **{f"the limit {name}": resource.getrlimit(getattr(resource, name)) for name in _LIMITS},
-        **{f"the child {child}": "running" for child in _children()},
+        **{("logger", name): logger for name, logger in _loggers()},
+        **{("variable", name): value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"},
+        **{("handler of", number.name): signal.getsignal(number) for number in _SIGNALS},
+        **{("limit", name): resource.getrlimit(getattr(resource, name)) for name in _LIMITS},
+        **{("child", child): "running" for child in _children()},
         "logging.disable": logging.root.manager.disable,
-        "the working directory": os.getcwd(),
+        "working directory": os.getcwd(),
         "sys.path": tuple(sys.path),
-        "the streams of the process": tuple(map(id, (sys.__stdin__, sys.__stdout__, sys.__stderr__))),
-        "the switch interval": sys.getswitchinterval(),
-        "the umask": _read_umask(),
+        "streams": tuple(map(id, (sys.__stdin__, sys.__stdout__, sys.__stderr__))),
+        "switch interval": sys.getswitchinterval(),
+        "umask": _read_umask(),
     }
 
 
-def tell_changes(before, after):
-    """Give a line for each part that is not what it was."""
-    was = {**{name: Logger() for name, value in after.items() if isinstance(value, Logger)}, **before}
-    return [
-        f"{name}: {was.get(name, 'nothing')!r} became {after.get(name, 'nothing')!r}"
-        for name in sorted(was.keys() | after.keys())
-        if was.get(name) != after.get(name)
-    ]
+def tell_changes(before, after, *, with_libraries=True):
+    """Give a line for each part that is not what it was; foreign loggers that are new need not count."""
+    changes = []
+    if before == after:
+        return changes
+    for name in before.keys() | after.keys():
+        kind = name[0] if isinstance(name, tuple) else name
+        was = before.get(name, _NEW_LOGGER if kind == "logger" else None)
+        is_foreign = kind == "logger" and name not in before and not name[1].startswith("dragoman")
+        if was != after.get(name) and (with_libraries or not is_foreign):
+            changes.append(f"{name}: {was!r} became {after.get(name)!r}")
+    return sorted(changes)
 
 
-def is_foreign(name):
-    """Tell whether this is the logger of a library."""
-    return name.startswith("the logger ") and not name.startswith("the logger dragoman")
+_NEW_LOGGER = (logging.NOTSET, False, True, ())
 
 
 def _loggers():
+    """Say of each logger whether it passes records on, and where to: level, disabled, propagate and handlers."""
     for name, logger in [("root", logging.root), *logging.root.manager.loggerDict.items()]:
         if isinstance(logger, logging.Logger):
-            handlers = tuple(each for each in logger.handlers if not isinstance(each, logging.NullHandler))
-            yield name, Logger(logger.level, logger.disabled, logger.propagate, handlers)
-
-
-def _signals():
-    """All signals but the alarm, which is pytest-timeout's."""
-    return signal.valid_signals() & set(signal.Signals) - {signal.SIGALRM}
+            handlers = logger.handlers and tuple(each for each in logger.handlers if type(each) is not NullHandler)
+            yield name, (logger.level, logger.disabled, logger.propagate, handlers or ())
 
 
 def _children():
