@@ -84,10 +84,10 @@ async def test_a_log_cut_inside_its_header_was_never_a_session(specimen):
         assert specimen.path.stat().st_size == cut
 
 
-@pytest.mark.parametrize("change", [0x01, 0x20, 0x80, None], ids=["bit 0", "bit 5", "bit 7", "newline"])
+@pytest.mark.parametrize("change", ["a bit", "a newline"])
 async def test_a_byte_changed_anywhere_is_found_and_nothing_before_its_write_is_lost(specimen, change):
     for at, byte in enumerate(specimen.content):
-        changed = ord("\n") if change is None else byte ^ change
+        changed = ord("\n") if change == "a newline" else byte ^ 1 << at % 8
         if changed == byte:
             continue
         broken = specimen.content[:at] + bytes([changed]) + specimen.content[at + 1 :]
