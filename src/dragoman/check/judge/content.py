@@ -128,12 +128,12 @@ class ElicitationObserver(Observer):
     @watch("request elicitation/create")
     def see_create(self, message: SeenMessage) -> None:
         mode = text(message.params, "mode")
-        if self.state.is_agreed and mode in ("form", "url"):
+        if self.agreement.is_known and mode in ("form", "url"):
             self.judge(
                 "ACP-ELICIT-001",
-                self.state.client_offers(f"elicitation.{mode}"),
-                f"an elicitation in {mode} mode, {self.state.explain_lack(f'elicitation.{mode}')}",
-                *([self.state.initialize.entry] if self.state.initialize else []),
+                self.agreement.client_offers(f"elicitation.{mode}"),
+                f"an elicitation in {mode} mode, {self.agreement.explain_lack(f'elicitation.{mode}')}",
+                *([self.agreement.initialize.entry] if self.agreement.initialize else []),
                 message.entry,
             )
         if mode == "form":
@@ -145,7 +145,7 @@ class ElicitationObserver(Observer):
         self._judge_scope(message)
 
     def _is_offered(self, mode: str) -> bool:
-        return offered(self.state.capabilities["client"], f"elicitation.{mode}")
+        return offered(self.agreement.capabilities["client"], f"elicitation.{mode}")
 
     def _judge_form(self, message: SeenMessage) -> None:
         properties = part(part(message.params, "requestedSchema"), "properties")
@@ -205,7 +205,7 @@ class ElicitationObserver(Observer):
         if isinstance(request_id, str | int):
             self.judge(
                 "ACP-ELICIT-009",
-                request_id in self.state.pending["client"],
+                request_id in self.requests.pending["client"],
                 f"the elicitation is for the request {request_id!r}, which is not open",
                 message.entry,
             )
@@ -213,7 +213,7 @@ class ElicitationObserver(Observer):
     @watch("notification elicitation/complete")
     def see_complete(self, message: SeenMessage) -> None:
         elicitation_id = text(message.params, "elicitationId")
-        if elicitation_id is None or self.state.initialized is None:
+        if elicitation_id is None or self.agreement.initialized is None:
             return
         self._open.pop(elicitation_id, None)
         self.judge(
@@ -234,7 +234,7 @@ class ElicitationObserver(Observer):
             self.fail("ACP-ELICIT-101", f"the action is {action!r}; expected one of {sorted(ACTIONS)}", message.entry)
         if action != "accept":
             self._open.pop(text(request.params, "elicitationId") or "", None)
-        if self.state.initialized is not None and not self._is_offered(mode):
+        if self.agreement.initialized is not None and not self._is_offered(mode):
             self.judge(
                 "ACP-ELICIT-103",
                 message.code == INVALID_PARAMS,

@@ -33,7 +33,7 @@ class InitObserver(Observer):
     def see_request(self, message: SeenMessage) -> None:
         if message.sender != "client" or message.method == "initialize":
             return
-        if self.state.is_whole:
+        if self.timeline.is_whole:
             self._judge_order(message)
         if self._too_new is not None:
             self.fail(
@@ -47,9 +47,9 @@ class InitObserver(Observer):
     def _judge_order(self, message: SeenMessage) -> None:
         self.judge(
             "ACP-INIT-101",
-            self.state.initialized is not None or message.method not in REQUESTS,
+            self.agreement.initialized is not None or message.method not in REQUESTS,
             f"{message.method} came before the answer to initialize; expected the client to wait for it",
-            *([self.state.initialize.entry] if self.state.initialize else []),
+            *([self.agreement.initialize.entry] if self.agreement.initialize else []),
             message.entry,
         )
 
@@ -65,10 +65,10 @@ class InitObserver(Observer):
 
     @watch("event exited")
     def see_death(self, message: SeenMessage) -> None:
-        asked = self.state.initialize
-        if asked is None or not asked.fits or self.state.pending["client"].get(asked.id) is not asked:
+        asked = self.agreement.initialize
+        if asked is None or not asked.fits or self.requests.pending["client"].get(asked.id) is not asked:
             return
-        if message.sender == "agent" and self.state.is_own_end(message.entry):
+        if message.sender == "agent" and self.timeline.is_own_end(message.entry):
             self.fail(
                 "ACP-INIT-001",
                 f"the agent {message.entry.event} before it answered initialize; expected a version and capabilities",
@@ -151,7 +151,7 @@ class InitObserver(Observer):
     @watch("answer")
     def see_answer(self, message: SeenMessage) -> None:
         request = message.request
-        if request is None or self.state.initialized is None:
+        if request is None or self.agreement.initialized is None:
             return
         if message.sender == "agent":
             self._judge_agent_route(message, request)
@@ -190,7 +190,7 @@ class InitObserver(Observer):
         if capability is None:
             return False
         side = OTHER[request.sender]
-        return offered(self.state.capabilities[side], capability.partition(".")[2])
+        return offered(self.agreement.capabilities[side], capability.partition(".")[2])
 
     def _judge_client_route(self, answer: SeenMessage, request: SeenMessage) -> None:
         method = REQUESTS.get(request.method)
@@ -230,7 +230,7 @@ class AuthObserver(Observer):
             return
         ids = [text(each, "id") for each in methods]
         self.judge("ACP-AUTH-003", len(set(ids)) == len(ids), f"auth methods share an id: {ids}", message.entry)
-        able = offered(self.state.capabilities["client"], "auth.terminal")
+        able = offered(self.agreement.capabilities["client"], "auth.terminal")
         terminal = [text(each, "id") for each in methods if text(each, "type") == "terminal"]
         self.judge(
             "ACP-AUTH-001",
@@ -242,14 +242,14 @@ class AuthObserver(Observer):
 
     @watch("request authenticate")
     def see_authenticate(self, message: SeenMessage) -> None:
-        if self.state.initialized is None:
+        if self.agreement.initialized is None:
             return
-        usable = [text(each, "id") for each in self.state.auth_methods if text(each, "type") != "terminal"]
+        usable = [text(each, "id") for each in self.agreement.auth_methods if text(each, "type") != "terminal"]
         self.judge(
             "ACP-AUTH-101",
             text(message.params, "methodId") in usable,
             f"authenticate with {text(message.params, 'methodId')!r}; expected one of {usable}",
-            self.state.initialized.entry,
+            self.agreement.initialized.entry,
             message.entry,
         )
 
@@ -257,20 +257,20 @@ class AuthObserver(Observer):
     def see_logout(self, message: SeenMessage) -> None:
         self.judge(
             "ACP-AUTH-102",
-            offered(self.state.capabilities["agent"], "auth.logout"),
+            self.agreement.agent_offers("auth.logout"),
             "logout was called, which the agent did not advertise",
-            *([self.state.initialized.entry] if self.state.initialized else []),
+            *([self.agreement.initialized.entry] if self.agreement.initialized else []),
             message.entry,
         )
 
     @watch("answer authenticate")
     def see_authenticated(self, message: SeenMessage) -> None:
         request = message.request
-        if request is None or self.state.initialized is None:
+        if request is None or self.agreement.initialized is None:
             return
         if message.kind == "result":
             self._login = message.entry
-        ids = [text(each, "id") for each in self.state.auth_methods]
+        ids = [text(each, "id") for each in self.agreement.auth_methods]
         asked = text(request.params, "methodId")
         if asked is not None and asked not in ids:
             self._login = None
@@ -301,8 +301,8 @@ class AuthObserver(Observer):
         if needs_login:
             self.judge(
                 "ACP-AUTH-004",
-                bool(self.state.auth_methods),
+                bool(self.agreement.auth_methods),
                 "session/new asks for authentication, but authMethods is empty; expected a way to log in",
-                *([self.state.initialized.entry] if self.state.initialized else []),
+                *([self.agreement.initialized.entry] if self.agreement.initialized else []),
                 message.entry,
             )

@@ -193,7 +193,7 @@ class Judge:
     def see(self, entry: ConversationEntry) -> list[Finding]:
         """See the next entry, and return what it brought to light."""
         known = len(self.findings)
-        self.state.is_timed = self.state.is_timed or entry.at_s > 0
+        self.state.timeline.is_timed = self.state.timeline.is_timed or entry.at_s > 0
         if entry.event:
             self._see_event(entry)
         else:
@@ -210,22 +210,22 @@ class Judge:
     def _see_line(self, entry: ConversationEntry) -> None:
         update = self._stream.look(entry) if entry.sender == "agent" else None
         if update is not None and self._is_calm and self._stream.take(update):
-            self.state.last["agent"] = entry
+            self.state.timeline.last["agent"] = entry
             return
         message = read(entry)
         self._is_calm = isinstance(message, SeenMessage)
         if isinstance(message, SeenMessage):
             message.fits = update is not None
             self._see_message(message)
-            self.state.last[entry.sender] = entry
+            self.state.timeline.last[entry.sender] = entry
         else:
             self._see_noise(message)
 
     def _see_message(self, message: SeenMessage) -> None:
-        if not self.state.last:
-            self.state.begin(message)
+        if not self.state.timeline.last:
+            self.state.timeline.begin(message)
         if message.kind in ("result", "error"):
-            self.state.match(message)
+            self.state.requests.match(message)
         for area, handler in self._route(message):
             try:
                 handler(message)
@@ -253,7 +253,7 @@ class Judge:
 
     def _see_event(self, entry: ConversationEntry) -> None:
         word = entry.event.split(" ", 1)[0]
-        if word == "waited" and entry.sender in self.state.closed:
+        if word == "waited" and entry.sender in self.state.timeline.closed:
             return
         message = SeenMessage(entry, entry.sender, "notification", "")
         for area, handler in [*self._wanted.get("event", ()), *self._wanted.get(f"event {word}", ())]:
@@ -261,7 +261,7 @@ class Judge:
                 handler(message)
             except Exception as error:  # noqa: BLE001 -- the checker's own mistake is a verdict, not a crash
                 self._blame(area, error, entry)
-        self.state.take_event(entry)
+        self.state.timeline.take_event(entry)
 
     def _see_noise(self, noise: Noise) -> None:
         for observer in self._observers:

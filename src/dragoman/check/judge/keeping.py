@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
-from dragoman.check.judge.message import Object, SeenMessage, is_absolute, may_be_same_path, offered, parts, text
+from dragoman.check.judge.message import Object, SeenMessage, is_absolute, may_be_same_path, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.opening import CONTENT
 from dragoman.check.judge.session import INVENTED, SeenTurn
@@ -29,12 +29,12 @@ class ListObserver(Observer):
     @watch("request session/list")
     def see_list(self, message: SeenMessage) -> None:
         cursor, cwd = text(message.params, "cursor"), text(message.params, "cwd")
-        if self.state.initialized is not None:
+        if self.agreement.initialized is not None:
             self.judge(
                 "ACP-LIST-101",
-                offered(self.state.capabilities["agent"], "sessionCapabilities.list"),
+                self.agreement.agent_offers("sessionCapabilities.list"),
                 "session/list was called, which the agent did not advertise",
-                self.state.initialized.entry,
+                self.agreement.initialized.entry,
                 message.entry,
             )
         if cursor is not None:
@@ -79,7 +79,7 @@ class ListObserver(Observer):
         known = [past for past in self.state.memory.sessions.values() if past.cwd is not None and not past.deleted]
         is_empty = not any(cwd is None or may_be_same_path(past.cwd or "", cwd) for past in known)
         is_asked_well = request.fits and cursor is None and (cwd is None or is_absolute(cwd))
-        is_able = offered(self.state.capabilities["agent"], "sessionCapabilities.list")
+        is_able = self.agreement.agent_offers("sessionCapabilities.list")
         may_fail = message.code in EXCUSES or (message.code == INTERNAL_ERROR and not self._has_listed)
         if is_empty and is_asked_well and is_able and not may_fail:
             self.fail(
@@ -139,8 +139,8 @@ class ListObserver(Observer):
                     message.entry,
                 )
         self._judge_time(session, message)
-        if self.state.initialized is not None:
-            advertised = offered(self.state.capabilities["agent"], "sessionCapabilities.additionalDirectories")
+        if self.agreement.initialized is not None:
+            advertised = self.agreement.agent_offers("sessionCapabilities.additionalDirectories")
             self.judge(
                 "ACP-LIST-008",
                 advertised or not session.get("additionalDirectories"),
@@ -190,12 +190,12 @@ class CloseObserver(Observer):
         session = self.state.session(message)
         if session is not None and session.running():
             self._cut[session.id] = session.running()
-        if self.state.initialized is not None:
+        if self.agreement.initialized is not None:
             self.judge(
                 "ACP-CLOSE-101",
-                offered(self.state.capabilities["agent"], "sessionCapabilities.close"),
+                self.agreement.agent_offers("sessionCapabilities.close"),
                 "session/close was called, which the agent did not advertise",
-                self.state.initialized.entry,
+                self.agreement.initialized.entry,
                 message.entry,
             )
 
@@ -273,13 +273,13 @@ class CloseObserver(Observer):
     def see_reopened(self, message: SeenMessage) -> None:
         request = message.request
         session_id = text(request.params, "sessionId") if request is not None else None
-        if request is None or session_id is None or self.state.initialized is None:
+        if request is None or session_id is None or self.agreement.initialized is None:
             return
         past = self.state.memory.sessions.get(session_id)
         capability = "loadSession" if request.method == "session/load" else "sessionCapabilities.resume"
         if past is not None and past.closed and past.spoke and not past.is_lost and request.fits:
             closed = self._done.get(session_id)
-            if offered(self.state.capabilities["agent"], capability):
+            if self.agreement.agent_offers(capability):
                 self.judge(
                     "ACP-CLOSE-002",
                     message.kind == "result",
@@ -325,12 +325,12 @@ class DeleteObserver(Observer):
 
     @watch("request session/delete")
     def see_delete(self, message: SeenMessage) -> None:
-        if self.state.initialized is not None:
+        if self.agreement.initialized is not None:
             self.judge(
                 "ACP-DELETE-101",
-                offered(self.state.capabilities["agent"], "sessionCapabilities.delete"),
+                self.agreement.agent_offers("sessionCapabilities.delete"),
                 "session/delete was called, which the agent did not advertise",
-                self.state.initialized.entry,
+                self.agreement.initialized.entry,
                 message.entry,
             )
 
@@ -342,7 +342,7 @@ class DeleteObserver(Observer):
             return
         past = self.state.memory.sessions.get(session_id)
         is_gone = session_id.startswith(INVENTED) or (past is not None and past.deleted)
-        if is_gone and request.fits and offered(self.state.capabilities["agent"], "sessionCapabilities.delete"):
+        if is_gone and request.fits and self.agreement.agent_offers("sessionCapabilities.delete"):
             self.judge(
                 "ACP-DELETE-002",
                 message.kind == "result",

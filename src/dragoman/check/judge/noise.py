@@ -99,14 +99,14 @@ class NoiseObserver(Observer):
     @watch("event exited", "event waited")
     def see_end(self, message: SeenMessage) -> None:
         side = message.sender
-        if side in self.state.closed:
+        if side in self.timeline.closed:
             return
         other = OTHER[side]
         if side in self._unfinished:
             self._tell_unfinished(side, None)
         has_ended = message.entry.event.startswith("exited")
         if self._garbage[other] and has_ended:
-            self.state.explained = message.entry
+            self.timeline.explained = message.entry
             self.fail(
                 _rule(side, 12),
                 f"the {side} {message.entry.event} after a line that is no message; expected it to go on",
@@ -119,8 +119,8 @@ class NoiseObserver(Observer):
 
     def _tell_long(self, side: Side, long: SeenMessage, proof: ConversationEntry) -> None:
         # That it was not answered, or that the process ended, is no second mistake.
-        self.state.explained = proof
-        self.state.give_up(long)
+        self.timeline.explained = proof
+        self.requests.give_up(long)
         self.fail(
             _rule(side, 14),
             f"after a line of {len(long.entry.line)} bytes the {side} {_fate(proof.event)}; expected it to be read",
@@ -130,7 +130,7 @@ class NoiseObserver(Observer):
 
     def end(self) -> None:
         for side in tuple(self._unfinished):
-            if side not in self.state.closed:
+            if side not in self.timeline.closed:
                 self._tell_unfinished(side, None)
 
     def _tell_unfinished(self, side: Side, noise: Noise | None) -> bool:

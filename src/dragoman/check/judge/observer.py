@@ -54,6 +54,9 @@ class Observer:
 
     def __init__(self, sink: FindingSink) -> None:
         self.state = sink.state
+        self.requests = sink.state.requests
+        self.agreement = sink.state.agreement
+        self.timeline = sink.state.timeline
         self.saw = sink.saw
         self._sink = sink
 

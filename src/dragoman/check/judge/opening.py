@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
-from dragoman.check.judge.message import SeenMessage, is_absolute, is_within, items, offered, parts, text, texts
+from dragoman.check.judge.message import SeenMessage, is_absolute, is_within, items, parts, text, texts
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED
 
@@ -41,13 +41,13 @@ class NewObserver(Observer):
             self.judge(
                 "ACP-NEW-103", not bad, f"additionalDirectories has {bad}; expected absolute paths", message.entry
             )
-        if self.state.initialized is not None:
-            advertised = offered(self.state.capabilities["agent"], "sessionCapabilities.additionalDirectories")
+        if self.agreement.initialized is not None:
+            advertised = self.agreement.agent_offers("sessionCapabilities.additionalDirectories")
             self.judge(
                 "ACP-NEW-102",
                 advertised or "additionalDirectories" not in message.params,
                 "additionalDirectories was sent, which the agent did not advertise",
-                self.state.initialized.entry,
+                self.agreement.initialized.entry,
                 message.entry,
             )
 
@@ -85,7 +85,7 @@ class NewObserver(Observer):
     def _judge_id(self, session_id: str, message: SeenMessage) -> None:
         known = self.state.memory.sessions.get(session_id)
         # Who forgets its sessions when it ends may well count from 1 again.
-        remembers = any(offered(self.state.capabilities["agent"], each) for each in KEEPERS)
+        remembers = any(self.agreement.agent_offers(each) for each in KEEPERS)
         # On another connection, a list may show it before the answer to session/new is seen on this one.
         issued = known is not None and known.cwd is not None and not known.deleted
         taken = session_id in self.state.sessions or (issued and remembers)
@@ -109,7 +109,7 @@ class NewObserver(Observer):
         if session_id in self.state.sessions:
             self.saw("ACP-NEW-003")
             return
-        if session_id in self.state.opening or not self.state.is_agreed or len(self._held) >= MAX_HELD:
+        if session_id in self.state.opening or not self.agreement.is_known or len(self._held) >= MAX_HELD:
             return
         self._held.setdefault(session_id, message.entry)
 
@@ -120,7 +120,7 @@ class NewObserver(Observer):
         if session is None or session.cwd is None or path is None or not is_absolute(path):
             return
         inside = any(is_within(path, root) for root in session.roots)
-        home = self.state.home
+        home = self.timeline.home
         if home is not None and not any(is_within(home, root) for root in session.roots):
             self.judge(
                 "ACP-NEW-005",
@@ -159,12 +159,12 @@ class ResumeObserver(Observer):
     @watch("request session/resume")
     def see_resume(self, message: SeenMessage) -> None:
         self._replayed[text(message.params, "sessionId") or ""] = None
-        if self.state.initialized is not None:
+        if self.agreement.initialized is not None:
             self.judge(
                 "ACP-RESUME-101",
-                offered(self.state.capabilities["agent"], "sessionCapabilities.resume"),
+                self.agreement.agent_offers("sessionCapabilities.resume"),
                 "session/resume was called, which the agent did not advertise",
-                self.state.initialized.entry,
+                self.agreement.initialized.entry,
                 message.entry,
             )
 
@@ -217,12 +217,12 @@ class McpObserver(Observer):
     def see_opening(self, message: SeenMessage) -> None:
         for server in parts(message.params, "mcpServers"):
             transport = text(server, "type")
-            if transport in ("http", "sse") and self.state.initialized is not None:
+            if transport in ("http", "sse") and self.agreement.initialized is not None:
                 self.judge(
                     "ACP-MCP-102",
-                    offered(self.state.capabilities["agent"], f"mcpCapabilities.{transport}"),
+                    self.agreement.agent_offers(f"mcpCapabilities.{transport}"),
                     f"an MCP server over {transport} was sent, which the agent did not advertise",
-                    self.state.initialized.entry,
+                    self.agreement.initialized.entry,
                     message.entry,
                 )
             command = text(server, "command")
@@ -237,7 +237,7 @@ class McpObserver(Observer):
     @watch("answer session/new")
     def see_opened(self, message: SeenMessage) -> None:
         request = message.request
-        if request is None or self.state.initialized is None:
+        if request is None or self.agreement.initialized is None:
             return
         cwd = text(request.params, "cwd")
         servers = parts(request.params, "mcpServers")
@@ -254,13 +254,13 @@ class McpObserver(Observer):
                 message.entry,
             )
         elif kinds <= {"stdio", "http", "sse"} and all(
-            kind == "stdio" or offered(self.state.capabilities["agent"], f"mcpCapabilities.{kind}") for kind in kinds
+            kind == "stdio" or self.agreement.agent_offers(f"mcpCapabilities.{kind}") for kind in kinds
         ):
             self.judge(
                 "ACP-MCP-004",
                 not refused,
                 f"session/new with {sorted(kinds)} MCP servers was refused with {message.code}, though advertised",
-                self.state.initialized.entry,
+                self.agreement.initialized.entry,
                 request.entry,
                 message.entry,
             )

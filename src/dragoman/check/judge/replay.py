@@ -8,7 +8,7 @@ where nothing of them is found, the agent may have other words for them, and is 
 from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
-from dragoman.check.judge.message import Object, SeenMessage, offered, part, text
+from dragoman.check.judge.message import Object, SeenMessage, part, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.opening import CONTENT
 from dragoman.check.judge.session import INVENTED, PastSession
@@ -55,12 +55,12 @@ class LoadObserver(Observer):
         if session_id is not None:
             self._replays[session_id] = _Replay()
             self._loaded.pop(session_id, None)
-        if self.state.initialized is not None:
+        if self.agreement.initialized is not None:
             self.judge(
                 "ACP-LOAD-101",
-                offered(self.state.capabilities["agent"], "loadSession"),
+                self.agreement.agent_offers("loadSession"),
                 "session/load was called, which the agent did not advertise",
-                self.state.initialized.entry,
+                self.agreement.initialized.entry,
                 message.entry,
             )
 

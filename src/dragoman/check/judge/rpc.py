@@ -89,7 +89,7 @@ class RpcObserver(Observer):
     @watch("request")
     def see_request(self, message: SeenMessage) -> None:
         side = message.sender
-        open_requests = self.state.pending[side]
+        open_requests = self.requests.pending[side]
         if open_requests:
             self.judge(
                 rule(side, 7),
@@ -234,7 +234,7 @@ class RpcObserver(Observer):
         if message.id is None and message.kind == "error" and self._garbage[other] > 0:
             self._garbage[other] -= 1
             return
-        strings = [each for each in self.state.pending[other].values() if isinstance(each.id, str)]
+        strings = [each for each in self.requests.pending[other].values() if isinstance(each.id, str)]
         told = self._strange.get(other) or self._told.get(other) or (self._updated if other == "agent" else None)
         if message.id is None and strings:
             self._nulls.append(_Null(message, strings[0], told))
@@ -249,10 +249,10 @@ class RpcObserver(Observer):
 
     def _tell_nulls(self) -> None:
         for null in self._nulls:
-            if null.told is not None and null.answer.sender in self.state.closed:
+            if null.told is not None and null.answer.sender in self.timeline.closed:
                 self._tell_stray(null.answer, null.told)  # it may have gone before it came to answer the request
-            elif self.state.pending[null.request.sender].get(null.request.id) is null.request:
-                self.state.give_up(null.request)
+            elif self.requests.pending[null.request.sender].get(null.request.id) is null.request:
+                self.requests.give_up(null.request)
                 self._tell_id(null.answer, null.request)
         self._nulls.clear()
 
@@ -262,9 +262,9 @@ class RpcObserver(Observer):
         if message.id is None and told is not None:
             self.fail(rule(side, 8), "a notification was answered; expected silence", told, message.entry)
             return
-        if not self.state.is_whole:
+        if not self.timeline.is_whole:
             return
-        twice = self.state.retired[other].get(message.id)
+        twice = self.requests.retired[other].get(message.id)
         self.fail(
             rule(side, 6),
             f"a second response to {twice.event}" if twice else f"no request has the id {message.id!r}",
@@ -276,14 +276,14 @@ class RpcObserver(Observer):
     def see_turn_end(self, message: SeenMessage) -> None:
         session = self.state.asked_session(message)
         if session is not None:
-            questions = self.state.open_requests("agent", session.id)
+            questions = self.requests.find_open("agent", session.id)
             self._ended.update(each.id for each in questions if each.method == PERMISSION)
 
     @watch("request session/prompt")
     def see_next_turn(self, message: SeenMessage) -> None:
         session_id = message.params.get("sessionId")
         if self._ended and isinstance(session_id, str):
-            for each in self.state.open_requests("agent", session_id):
+            for each in self.requests.find_open("agent", session_id):
                 if each.id in self._ended:
                     self._outlived.setdefault(each.id, message.entry)
 
@@ -291,7 +291,7 @@ class RpcObserver(Observer):
     def see_waited(self, message: SeenMessage) -> None:
         side = message.sender
         self._tell_nulls()
-        for request in tuple(self.state.pending[OTHER[side]].values()):
+        for request in tuple(self.requests.pending[OTHER[side]].values()):
             if side == "client" and request.method == PERMISSION:
                 self._kept_waiting = message.entry
             if request.cancelled is not None:
@@ -319,12 +319,12 @@ class RpcObserver(Observer):
     @watch("event exited")
     def see_exit(self, message: SeenMessage) -> None:
         side = message.sender
-        closed = self.state.closed.get(side)
+        closed = self.timeline.closed.get(side)
         if closed is not None:
             self._see_orderly_exit(side, closed)
             return
         strange = self._strange.get(OTHER[side])
-        if self.state.explained is message.entry:
+        if self.timeline.explained is message.entry:
             return
         if strange is not None:
             self.fail(
@@ -342,21 +342,21 @@ class RpcObserver(Observer):
             self.saw("ACP-WIRE-019")
 
     def _tell_exit(self, message: SeenMessage) -> None:
-        last = self.state.last.get("client")
+        last = self.timeline.last.get("client")
         self.fail(
             "ACP-WIRE-019",
             f"the agent {message.entry.event} though its stdin was open; expected it to stay",
             *([last] if last else []),
             message.entry,
         )
-        if self.state.is_own_end(message.entry):
-            for request in tuple(self.state.pending["client"].values()):
+        if self.timeline.is_own_end(message.entry):
+            for request in tuple(self.requests.pending["client"].values()):
                 if request.method != "initialize" or not request.fits:  # ACP-INIT-001 is for that
                     self._tell_unanswered(rule("agent", 11), "agent", request, message.entry)
 
     @watch("event killed")
     def see_kill(self, message: SeenMessage) -> None:
-        closed = self.state.closed.get(message.sender)
+        closed = self.timeline.closed.get(message.sender)
         if message.sender == "agent" and closed is not None and closed.event == "stdin closed":
             waited = message.entry.at_s - closed.at_s
             self.fail(
@@ -374,8 +374,8 @@ class RpcObserver(Observer):
     def end(self) -> None:
         self._tell_nulls()
         for side in ("agent", "client"):
-            last = self.state.last.get(side)
-            for request in tuple(self.state.pending[OTHER[side]].values()):
+            last = self.timeline.last.get(side)
+            for request in tuple(self.requests.pending[OTHER[side]].values()):
                 if request.cancelled is not None:
                     continue
                 if request.method == PERMISSION:
@@ -384,7 +384,7 @@ class RpcObserver(Observer):
                     self._tell_unanswered(rule(side, 11), side, request, last)
 
     def _is_forgotten(self, side: Side, request: SeenMessage, last: ConversationEntry) -> bool:
-        if self.state.is_timed:
+        if self.timeline.is_timed:
             return last.at_s - request.entry.at_s >= SILENCE_S
         later = [each for each in self._last_answers[side] if each > request.entry.n]
         return len(later) >= ENOUGH_ANSWERS
@@ -404,7 +404,7 @@ class RpcObserver(Observer):
 
     def _tell_unanswered(self, rule_id: str, side: Side, request: SeenMessage, proof: ConversationEntry) -> None:
         # Told once: it stays open, and would be found again.
-        self.state.give_up(request)
+        self.requests.give_up(request)
         self.fail(rule_id, f"{request.method} got no answer from the {side}", request.entry, proof)
 
 

@@ -29,13 +29,13 @@ class FileObserver(Observer):
     @watch("request fs/read_text_file", "request fs/write_text_file")
     def see_request(self, message: SeenMessage) -> None:
         is_read = message.method == "fs/read_text_file"
-        if self.state.is_agreed:
+        if self.agreement.is_known:
             capability = "readTextFile" if is_read else "writeTextFile"
             self.judge(
                 "ACP-FS-001" if is_read else "ACP-FS-002",
-                self.state.client_offers(f"fs.{capability}"),
-                f"{message.method} was called, {self.state.explain_lack(f'fs.{capability}')}",
-                *([self.state.initialize.entry] if self.state.initialize else []),
+                self.agreement.client_offers(f"fs.{capability}"),
+                f"{message.method} was called, {self.agreement.explain_lack(f'fs.{capability}')}",
+                *([self.agreement.initialize.entry] if self.agreement.initialize else []),
                 message.entry,
             )
         path, line = text(message.params, "path"), number(message.params, "line")
@@ -68,7 +68,9 @@ class FileObserver(Observer):
         )
         says_so = answer.code == RESOURCE_NOT_FOUND or _MISSING.search(answer.entry.line) is not None
         is_denied = _DENIED.search(answer.entry.line) is not None
-        return is_here and says_so and not is_denied and request.fits and self.state.client_offers("fs.writeTextFile")
+        return (
+            is_here and says_so and not is_denied and request.fits and self.agreement.client_offers("fs.writeTextFile")
+        )
 
     @watch("answer fs/read_text_file")
     def see_read(self, message: SeenMessage) -> None:
@@ -78,7 +80,7 @@ class FileObserver(Observer):
             return
         written = self._written.get(path)
         is_denied = message.kind == "error" and _DENIED.search(message.entry.line) is not None
-        is_judged = request.fits and not is_denied and offered(self.state.capabilities["client"], "fs.readTextFile")
+        is_judged = request.fits and not is_denied and offered(self.agreement.capabilities["client"], "fs.readTextFile")
         if written is not None and is_judged:
             self.judge(
                 "ACP-FS-101",
@@ -111,12 +113,12 @@ class TerminalObserver(Observer):
 
     @watch("request terminal/create", *(f"request {each}" for each in TERMINAL_USES))
     def see_request(self, message: SeenMessage) -> None:
-        if self.state.is_agreed:
+        if self.agreement.is_known:
             self.judge(
                 "ACP-TERM-001",
-                self.state.client_offers("terminal"),
-                f"{message.method} was called, {self.state.explain_lack('terminal')}",
-                *([self.state.initialize.entry] if self.state.initialize else []),
+                self.agreement.client_offers("terminal"),
+                f"{message.method} was called, {self.agreement.explain_lack('terminal')}",
+                *([self.agreement.initialize.entry] if self.agreement.initialize else []),
                 message.entry,
             )
 
@@ -140,7 +142,7 @@ class TerminalObserver(Observer):
     @watch(*(f"request {each}" for each in TERMINAL_USES))
     def see_use(self, message: SeenMessage) -> None:
         terminal_id = text(message.params, "terminalId")
-        if self.state.initialized is None or terminal_id is None:
+        if self.agreement.initialized is None or terminal_id is None:
             return
         terminal = self.state.terminals.get(terminal_id)
         self.judge(
@@ -243,7 +245,7 @@ class TerminalObserver(Observer):
     def _is_releasing(self, terminal: SeenTerminal) -> bool:
         return any(
             request.method == "terminal/release" and text(request.params, "terminalId") == terminal.id
-            for request in self.state.pending["agent"].values()
+            for request in self.requests.pending["agent"].values()
         )
 
 

@@ -205,14 +205,14 @@ class ConfigObserver(Observer):
             return
         ids = [text(each, "id") for each in options]
         self.judge("ACP-CONFIG-005", len(set(ids)) == len(ids), f"options share an id: {ids}", message.entry)
-        if self.state.initialized is not None:
-            able = offered(self.state.capabilities["client"], "session.configOptions.boolean")
+        if self.agreement.initialized is not None:
+            able = offered(self.agreement.capabilities["client"], "session.configOptions.boolean")
             booleans = [text(each, "id") for each in options if text(each, "type") == "boolean"]
             self.judge(
                 "ACP-CONFIG-001",
                 able or not booleans,
                 f"the boolean options {booleans} are sent to a client that did not advertise them",
-                *([self.state.initialize.entry] if self.state.initialize else []),
+                *([self.agreement.initialize.entry] if self.agreement.initialize else []),
                 message.entry,
             )
         for option in options:

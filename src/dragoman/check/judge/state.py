@@ -1,26 +1,23 @@
-"""What both sides of a conversation know at a point of it: requests in flight, capabilities, sessions, terminals.
+"""The state of a conversation that all observers share: its connection, sessions, turns and terminals.
 
-The state is read from JSON of any shape, and keeps what it can make sense of: one mistake of a peer must not look
-like ten. Answers are matched before the observers see them, everything else is taken in after.
+The state is read from JSON of any shape, and keeps what makes sense: one mistake of a peer must not look like ten.
+Answers are matched to their requests before the observers see them; everything else is taken in after.
 """
 
-from dragoman.check.conversation import OTHER, ConversationEntry, Side
-from dragoman.check.judge.message import Json, Object, SeenMessage, items, number, offered, part, parts, text, texts
+from dragoman.check.conversation import ConversationEntry
+from dragoman.check.judge.connection_state import Agreement, RequestTable, Timeline
+from dragoman.check.judge.message import Object, SeenMessage, items, number, part, parts, text, texts
 from dragoman.check.judge.session import Memory, SeenSession, SeenTerminal, SeenToolCall, SeenTurn
 
 PROOF_S = 2.0
 """A message written this long ago has been read, unless the reader hangs; pipes take far less than a millisecond."""
-MAX_RETIRED = 1000
-"""Answered requests that are remembered, to tell a second answer from one to nothing."""
 MAX_PROMPTS = 200
 MAX_PROMPT_CHARS = 500
-"""How much of what users said is remembered, to know it again when it is replayed."""
+"""How much of the prompts is remembered, to recognize it in a replay."""
 MAX_CALLS = 2000
 """Tool calls of a session that are remembered: a tap may run for weeks."""
 
 OPENERS = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
-SIGNALLED = frozenset(f"exited -{number}" for number in (1, 2, 9, 15))
-"""Ends by a signal that comes from outside: SIGHUP, SIGINT, SIGKILL, SIGTERM."""
 
 
 class ConversationState:
@@ -28,54 +25,15 @@ class ConversationState:
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
-        self.pending: dict[Side, dict[Json, SeenMessage]] = {"client": {}, "agent": {}}
-        """Requests without an answer, by the side that asked and by id."""
-        self.late: dict[Side, dict[Json, SeenMessage]] = {"client": {}, "agent": {}}
-        """Requests that were given up for unanswered; should an answer come, it is no answer to nothing."""
-        self.retired: dict[Side, dict[Json, ConversationEntry]] = {"client": {}, "agent": {}}
-        """Requests that were answered, without what they said; `event` is their method."""
-        self.capabilities: dict[Side, Object] = {"client": {}, "agent": {}}
-        self.initialize: SeenMessage | None = None
-        self.initialized: SeenMessage | None = None
-        self.auth_methods: list[Object] = []
+        self.timeline = Timeline()
+        self.requests = RequestTable()
+        self.agreement = Agreement(self.timeline)
         self.sessions: dict[str, SeenSession] = {}
         self.opening: dict[str, SeenMessage] = {}
-        """Loads and resumes under way, by session."""
+        """Loads and resumes without an answer so far, by session."""
         self.terminals: dict[str, SeenTerminal] = {}
-        self.last: dict[Side, ConversationEntry] = {}
-        """The last message of each side."""
         self.cancelling: list[SeenTurn] = []
-        self.explained: ConversationEntry | None = None
-        """The end of a process that was put down to what it could not read."""
-        self.home: str | None = None
-        """Where the agent was started."""
-        self.is_whole = False
-        """Whether the conversation was seen from its beginning, where it is for the client to speak."""
-        self.is_from_start = False
-        """Whether it is known that nothing came before the first message, whoever sent that."""
-        self.is_timed = False
-        """Whether it is known when each message came."""
-        self.closed: dict[Side, ConversationEntry] = {}
-        """Events that ended the conversation for a side: its stdin closed, or it was killed."""
-
-    def begin(self, message: SeenMessage) -> None:
-        """Learn from what the first message is whether anything came before it."""
-        self.is_whole = self.is_whole or message.sender == "client"
-
-    @property
-    def is_agreed(self) -> bool:
-        """Tell whether it is known what the client offers: all of it, or surely nothing as yet."""
-        return self.initialized is not None or self.is_from_start or self.initialize is not None
-
-    def client_offers(self, path: str) -> bool:
-        """Tell whether the client has advertised a capability, and the agent can know of it."""
-        return self.initialized is not None and offered(self.capabilities["client"], path)
-
-    def explain_lack(self, path: str) -> str:
-        """Say why the agent cannot count on a capability of the client."""
-        if self.initialized is None:
-            return "before initialize was answered, so before it was agreed what the client offers"
-        return f"but the client did not advertise {path}"
+        """Turns that were cancelled and have not ended."""
 
     def session(self, message: SeenMessage) -> SeenSession | None:
         """Return the session that the params of a message name, if it was opened here."""
@@ -86,57 +44,17 @@ class ConversationState:
         """Return the session that the request of an answer named."""
         return self.session(answer.request) if answer.request is not None else None
 
-    def open_requests(self, side: Side, session_id: str) -> list[SeenMessage]:
-        """Return what a side has asked about a session and got no answer to."""
-        return [each for each in self.pending[side].values() if each.params.get("sessionId") == session_id]
-
     def has_heard(self, turn: SeenTurn, at_s: float) -> ConversationEntry | None:
         """Return what proves that the agent had read the cancel of a turn by a time, if anything does."""
         if turn.cancel is None:
             return None
         return turn.heard or (turn.cancel if at_s - turn.cancel.at_s >= PROOF_S else None)
 
-    def is_own_end(self, exited: ConversationEntry) -> bool:
-        """Tell whether a process ended by itself: nobody had closed its stdin, killed it or sent it a signal."""
-        return exited.sender not in self.closed and exited.event not in SIGNALLED and self.explained is not exited
-
-    def give_up(self, request: SeenMessage) -> None:
-        """Take a request off what is pending, because no answer came in good time."""
-        if self.pending[request.sender].pop(request.id, None) is not None:
-            self.late[request.sender][request.id] = request
-
-    def match(self, answer: SeenMessage) -> None:
-        """Find the request of an answer, and take it off what is pending."""
-        asker = OTHER[answer.sender]
-        request = self.pending[asker].pop(answer.id, None) or self.late[asker].pop(answer.id, None)
-        request = request or self._find_twin(answer, asker)
-        if request is None:
-            return
-        answer.request = request
-        answer.method = request.method
-        retired = self.retired[asker]
-        retired[request.id] = ConversationEntry(
-            request.entry.n, request.entry.at_s, request.sender, event=request.method
-        )
-        if len(retired) > MAX_RETIRED:
-            del retired[next(iter(retired))]
-
-    def _find_twin(self, answer: SeenMessage, asker: Side) -> SeenMessage | None:
-        """Return the open request whose id was changed on the way into that of the answer: its type, or all of it."""
-        pending = self.pending[asker]
-        if answer.id in self.retired[asker] or (answer.id is None and answer.kind == "error"):
-            return None
-        same = [request for request in pending.values() if str(request.id) == str(answer.id)]
-        strings = [request for request in pending.values() if isinstance(request.id, str)]
-        if not same and len(strings) == 1 and not isinstance(answer.id, str):
-            same = strings
-        return pending.pop(same[0].id) if same else None
-
     def take(self, message: SeenMessage) -> None:
         """Learn from a message."""
         match message.kind:
             case "request":
-                self.pending[message.sender][message.id] = message
+                self.requests.add(message)
                 self._take_request(message)
             case "notification":
                 self._take_notification(message)
@@ -144,22 +62,12 @@ class ConversationState:
                 if message.request is not None:
                     self._take_answer(message, message.request)
 
-    def take_event(self, entry: ConversationEntry) -> None:
-        """Learn from an event."""
-        word, _, rest = entry.event.partition(" ")
-        if word == "started":
-            self.home = rest.removeprefix("in ") or None
-            self.is_whole = self.is_from_start = True
-        elif entry.event == "stdin closed" or word in ("killed", "exited"):
-            self.closed.setdefault(entry.sender, entry)
-
     def _take_request(self, message: SeenMessage) -> None:
         session = self.session(message)
         session_id = text(message.params, "sessionId")
         match message.method:
             case "initialize":
-                self.initialize = message
-                self.capabilities["client"] = part(message.params, "clientCapabilities")
+                self.agreement.take_request(message)
             case "session/load" | "session/resume" if session_id is not None:
                 self.opening[session_id] = message
                 if session is not None:
@@ -192,7 +100,7 @@ class ConversationState:
             case "session/cancel" if (session := self.session(message)) is not None:
                 self._take_cancel(session, message)
             case "$/cancel_request":
-                self._take_request_cancel(message)
+                self.requests.cancel(message)
             case _:
                 pass
 
@@ -200,16 +108,8 @@ class ConversationState:
         for turn in session.running():
             if turn.cancel is None:
                 turn.cancel = message.entry
-                turn.awaited = self.open_requests("agent", session.id)
+                turn.awaited = self.requests.find_open("agent", session.id)
                 self.cancelling.append(turn)
-
-    def _take_request_cancel(self, message: SeenMessage) -> None:
-        request_id = message.params.get("requestId")
-        if not isinstance(request_id, str | int):
-            return
-        request = self.pending[message.sender].get(request_id)
-        if request is not None and request.cancelled is None:
-            request.cancelled = message.entry
 
     def _take_update(self, message: SeenMessage) -> None:
         session = self.session(message)
@@ -278,7 +178,10 @@ class ConversationState:
         session_id = text(request.params, "sessionId")
         match request.method:
             case "initialize":
-                self._take_initialized(answer)
+                self.agreement.take_answer(answer)
+                version = answer.params.get("protocolVersion")
+                if isinstance(version, int):
+                    self.memory.versions.add(version)
             case "session/close" if session_id is not None:
                 self.memory.past(session_id).closed = True
                 if session_id in self.sessions:
@@ -294,14 +197,6 @@ class ConversationState:
                 _keep_options(self.sessions[session_id], answer.params)
             case _:
                 pass
-
-    def _take_initialized(self, answer: SeenMessage) -> None:
-        self.initialized = answer
-        self.capabilities["agent"] = part(answer.params, "agentCapabilities")
-        self.auth_methods = parts(answer.params, "authMethods")
-        version = answer.params.get("protocolVersion")
-        if isinstance(version, int):
-            self.memory.versions.add(version)
 
     def _take_opening(self, answer: SeenMessage, request: SeenMessage) -> None:
         asked = text(request.params, "sessionId")

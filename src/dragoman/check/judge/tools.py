@@ -123,7 +123,7 @@ class ToolObserver(Observer):
     def _judge_terminal(self, terminal_id: str | None, message: SeenMessage) -> None:
         session = self.state.session(message)
         is_replay = session is None or session.turn is None or session.id in self.state.opening
-        if terminal_id is None or is_replay or self.state.initialized is None:
+        if terminal_id is None or is_replay or self.agreement.initialized is None:
             return
         self.judge(
             "ACP-TOOL-007",
@@ -198,7 +198,7 @@ class PermissionObserver(Observer):
 
     @watch("update tool_call", "update tool_call_update")
     def see_call(self, message: SeenMessage) -> None:
-        pending = self.state.pending["agent"]
+        pending = self.requests.pending["agent"]
         if not pending:
             return
         update = message.update
@@ -305,7 +305,7 @@ class PendingPermissionObserver(Observer):
         if session_id is None:
             return
         known = [request for request, _ in self._owed]
-        for request in self.state.open_requests("agent", session_id):
+        for request in self.requests.find_open("agent", session_id):
             if request.method == "session/request_permission" and request not in known:
                 self._owed.append((request, message.entry))
 

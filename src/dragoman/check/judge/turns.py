@@ -35,7 +35,7 @@ class PromptObserver(Observer):
 
     @watch("request session/prompt")
     def see_prompt(self, message: SeenMessage) -> None:
-        if self.state.initialized is None:
+        if self.agreement.initialized is None:
             return
         session = self.state.session(message)
         self.judge(
@@ -44,14 +44,14 @@ class PromptObserver(Observer):
             f"a prompt for {text(message.params, 'sessionId')!r}, which was not opened here",
             message.entry,
         )
-        capabilities = part(self.state.capabilities["agent"], "promptCapabilities")
+        capabilities = part(self.agreement.capabilities["agent"], "promptCapabilities")
         kinds = [text(each, "type") for each in parts(message.params, "prompt")]
         bad = [each for each in kinds if each in GUARDED_CONTENT and not offered(capabilities, GUARDED_CONTENT[each])]
         self.judge(
             "ACP-PROMPT-101",
             not bad,
             f"the prompt has content of the type {bad}, which the agent did not advertise",
-            self.state.initialized.entry,
+            self.agreement.initialized.entry,
             message.entry,
         )
         if session is not None:
@@ -68,7 +68,7 @@ class PromptObserver(Observer):
     def see_stranger(self, message: SeenMessage) -> None:
         request = message.request
         session_id = text(request.params, "sessionId") if request is not None else None
-        if request is None or session_id is None or self.state.initialized is None:
+        if request is None or session_id is None or self.agreement.initialized is None:
             return
         if session_id not in self.state.sessions:
             self.judge(
@@ -95,7 +95,7 @@ class PromptObserver(Observer):
 
     def _judge_content(self, turn: SeenTurn, message: SeenMessage) -> None:
         kinds = {kind for each in parts(turn.prompt.params, "prompt") if (kind := text(each, "type"))}
-        capabilities = part(self.state.capabilities["agent"], "promptCapabilities")
+        capabilities = part(self.agreement.capabilities["agent"], "promptCapabilities")
         able = {kind for kind, name in GUARDED_CONTENT.items() if offered(capabilities, name)}
         if not kinds or not kinds <= BASELINE_CONTENT | able or not turn.prompt.fits or turn.rivals:
             return
@@ -233,8 +233,8 @@ class CancelObserver(Observer):
 
     def _doubt(self, turn: SeenTurn, cancel: ConversationEntry, message: SeenMessage) -> None:
         """Without times nothing tells how long the cancel was there, but for what the agent did after it."""
-        last = self.state.last.get("agent")
-        if self.state.is_timed or last is None or last.n < cancel.n:
+        last = self.timeline.last.get("agent")
+        if self.timeline.is_timed or last is None or last.n < cancel.n:
             return
         rule = "ACP-CANCEL-002" if message.kind == "error" else "ACP-CANCEL-001"
         ended = text(message.params, "stopReason") or f"the error {message.code}"

@@ -102,7 +102,7 @@ def check_trace(path: str | os.PathLike[str], roles: Sequence[Role] = ("agent", 
     judges: list[Judge] = []
     for conversation in read_trace(path).conversations:
         judge = Judge(conversation, roles=roles)
-        judge.state.is_from_start = _is_from_start(conversation)
+        judge.state.timeline.is_from_start = _is_from_start(conversation)
         for entry in conversation.entries:
             judge.see(entry)
         judge.end()
