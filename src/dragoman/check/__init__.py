@@ -1,4 +1,4 @@
-"""The checker: judges any agent or client of ACP by what it says on the wire.
+"""The checker: judges any agent or client of ACP by its messages on the wire.
 
 Pytest imports this package at every start, because of its plugin, so each name is imported at its first use.
 """

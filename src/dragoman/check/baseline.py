@@ -1,8 +1,8 @@
-"""Failures that are known: listed in a file, they are shown and no longer break a build.
+"""Known failures: a file lists them; reports show them, and they no longer break a build.
 
     {"dragoman-baseline": 1, "known": {"ACP-NEW-003": "the agent answers with the wrong code"}}
 
-The text beside a rule is for people: what was found when the file was written, or why it is as it is.
+The text beside a rule is for people: the finding when the file was written, or the reason why it stays.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ VERSION = 1
 
 
 class BaselineUnusable(DragomanError):
-    """The file of known failures cannot be read, or is none."""
+    """The file of known failures cannot be read or written, or is no baseline."""
 
 
 class _File(msgspec.Struct, rename={"version": "dragoman-baseline"}):
@@ -41,7 +41,7 @@ def read_baseline(path: str) -> dict[str, str]:
 
 
 def write_baseline(path: str, report: CheckReport) -> int:
-    """Write down what fails now, and return how many that are. Raises BaselineUnusable."""
+    """Write the failures of a report, and return their number. Raises BaselineUnusable."""
     known = {result.id: result.detail for result in report.results if result.verdict == "fail"}
     try:
         Path(path).write_text(as_json(_File(VERSION, known)), encoding="utf-8")
@@ -51,7 +51,7 @@ def write_baseline(path: str, report: CheckReport) -> int:
 
 
 def without_known(report: CheckReport, known: frozenset[str]) -> CheckReport:
-    """Return a report of what is left when known failures are not counted."""
+    """Return the report without the known failures."""
     results = [result for result in report.results if result.verdict != "fail" or result.id not in known]
     return CheckReport(report.role, results, summarize(results))
 

@@ -1,17 +1,17 @@
-"""What was said on one connection, in order, as the evidence for every verdict.
+"""The lines and events of one connection, in order: the evidence for every verdict.
 
-An entry is a line or an event. Lines are as they came, without the newline. These events are understood, `sender`
-being the side that they happened to:
+An entry is a line or an event. Lines are as they came, without the newline. These events are known, and `sender`
+is the side that they happened to:
 
 - `started`, or `started in DIRECTORY`: the process of the agent was started, there;
 - `stdin closed`: nothing more will be written to this side;
 - `exited N`: the process ended, with this status or minus the number of the signal;
-- `killed`: it was ended from outside, so that what it left open is no fault of its own;
-- `waited S`: that many seconds went by in which this side could have answered what it was asked, and did not;
-- `orphans N`: that many of its children were left behind by a process that had ended;
+- `killed`: it was ended from outside, so requests that it left open are no fault of its own;
+- `waited S`: for that many seconds this side had a request to answer, and did not;
+- `orphans N`: the process ended and left that many of its children running;
 - `mcp connected NAME`, `mcp missed NAME`, `mcp alone NAME`, `mcp leaked NAME`: an MCP server given to a session was
-  reached, was not in good time, was left alone by another session, or was reached by it;
-- `stderr`: it wrote something there, which is its right.
+  reached, was not reached in time, was not used by another session, or was used by it;
+- `stderr`: the side wrote to stderr, which it may.
 """
 
 from typing import Literal
@@ -21,7 +21,7 @@ import msgspec
 from dragoman.errors import DragomanError
 
 MAX_BYTES = 64 * 1024 * 1024
-"""What is kept of one conversation with a side under check: a thousand times what any needs."""
+"""The size limit of one conversation with a side under check: a thousand times the need of any."""
 
 
 class Flooded(DragomanError):
@@ -60,7 +60,7 @@ class RecordedConversation:
         self._added = 0
 
     def add(self, sender: Side, line: bytes = b"", at_s: float = 0.0, event: str = "") -> ConversationEntry:
-        """Add what came next and return it, for the judge to see."""
+        """Add the next line or event, and return its entry for the judge."""
         self._added += 1
         entry = ConversationEntry(self._added, at_s, sender, line, event)
         self.entries.append(entry)

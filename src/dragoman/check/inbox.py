@@ -1,4 +1,4 @@
-"""The lines of a transport, taken one by one. What waits is bounded: a side that floods us has to wait."""
+"""The lines of a transport, taken one by one. Waiting lines are bounded: a side that floods us has to wait."""
 
 import asyncio
 from collections import deque
@@ -8,13 +8,13 @@ from dragoman.wire.framing import Oversized
 from dragoman.wire.transport import HIGH_WATER_BYTES, LOW_WATER_BYTES, Transport
 
 LINE_BYTES = 100
-"""What a line takes beside its bytes: a flood of empty lines is one too."""
+"""The memory of a line beside its bytes: a flood of empty lines is a flood too."""
 
 TOO_LONG = b"<a line that is too long>"
 
 
 class Inbox:
-    """Takes what a transport delivers, and holds it back while more waits than the wire lets wait."""
+    """Takes the lines of a transport, and stops its reading while more waits than the limit of the wire."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -26,7 +26,7 @@ class Inbox:
 
     @property
     def waiting_bytes(self) -> int:
-        """How much was delivered and is not taken yet."""
+        """Bytes that were delivered and not taken yet."""
         return self._waiting_bytes
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
@@ -40,7 +40,7 @@ class Inbox:
             self._transport.pause_reading()
 
     def input_ended(self, *, drained: bool) -> None:
-        """Take note that the transport has no more lines."""
+        """Handle the end of the transport's lines."""
         del drained
         self._ended = True
         self._news.set()
@@ -48,7 +48,7 @@ class Inbox:
     async def read(self) -> bytes | None:
         """Wait for the next line; None when there will be no more.
 
-        A side that does not read what we say is not heard until it does.
+        A side that does not read our messages is not read from until it does.
         """
         await self._transport.drained()
         while not self._lines:

@@ -6,8 +6,8 @@ pytest, or for a test by `@pytest.mark.acp_agent("my-agent", "--acp")`:
     def test_the_agent_speaks_acp(acp_agent):
         acp_agent.assert_conforms(level="must")
 
-Pytest imports this module at its start wherever dragoman is installed, so that whatever else is needed is imported when
-the fixture is used.
+Pytest imports this module at its start wherever dragoman is installed, so all other modules are imported when the
+fixture is used.
 """
 
 import shlex
@@ -23,7 +23,7 @@ OPTION = "acp_agent"
 
 
 class AcpAgent:
-    """An agent under test; it is driven at the first need, and once for each set of options."""
+    """An agent under test; it is checked at the first need, once for each set of options."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.command = tuple(command)
@@ -39,7 +39,7 @@ class AcpAgent:
     def assert_conforms(
         self, level: Literal["must", "should"] = "should", known: Collection[str] = (), **options: Any
     ) -> None:
-        """Fail the test, with the report, when a rule of this level or a graver one fails that is not known to."""
+        """Fail the test, with the report, if a rule of this level or a graver one fails and is not in `known`."""
         __tracebackhide__ = True
         from dragoman.check.baseline import without_known
         from dragoman.check.reports import terminal
@@ -76,7 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def acp_agents() -> dict[tuple[str, ...], AcpAgent]:
-    """Keep what was checked, by command, for all tests of a run."""
+    """Keep the checked agents, by command, for all tests of a run."""
     return {}
 
 

@@ -1,4 +1,4 @@
-"""What the judges found, and the result that it comes to for each rule over several conversations."""
+"""The findings of judges, and the result for each rule over several conversations."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
@@ -44,7 +44,7 @@ class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What became of one rule over all that was seen."""
+    """The result of one rule over all conversations."""
 
     id: str
     title: str
@@ -59,7 +59,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class VerdictCounts(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
-    """How many rules came to which verdict."""
+    """How many rules have each verdict."""
 
     passed: int = 0
     fail: int = 0

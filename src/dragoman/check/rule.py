@@ -11,7 +11,7 @@ SITE = "https://agentclientprotocol.com/protocol/v1"
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """A duty of one side, the clause of the specification, what makes an occasion to break it, and how to mend it.
+    """A duty of one side, the clause of the specification, the occasion to break it, and the way to mend it.
 
     Rules on agents are numbered from 001 in each area, rules on clients from 101.
     """

@@ -10,7 +10,7 @@ from dragoman.check import RULES, Conversation, Judge, report
 from dragoman.check.judge.judge import MAX_PER_RULE
 from dragoman.check.judge.message import SeenMessage
 from dragoman.check.judge.observer import watch
-from dragoman.check.judge.turns import PromptObserver
+from dragoman.check.judge.prompt_turn import PromptObserver
 from dragoman.check.results import conclude
 from tests.check.judge.cases.case import Case
 from tests.check.judge.talking import (

@@ -1,4 +1,4 @@
-"""The checker as an adversarial agent, for clients to be pointed at."""
+"""The checker as an adversarial agent, which clients are pointed at."""
 
 from dragoman.check.adversary.parts import TOUR_TURNS
 from dragoman.check.adversary.run import ClientOptions, Listening, NeverStarted, check_client, listen

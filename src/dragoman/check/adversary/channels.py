@@ -27,12 +27,12 @@ class RecordedLine(msgspec.Struct, array_like=True):
     at_s: float
     sender: Side
     line: str = ""
-    """Each byte as the letter of its number, for it may be anything."""
+    """The bytes of the line as Latin-1, because they may be anything."""
     event: str = ""
 
 
 class AdversaryRecording:
-    """A file that every line goes into at once, for the process may be ended at any moment."""
+    """A file that gets every line at once, because the process may be ended at any moment."""
 
     def __init__(self, path: Path) -> None:
         self._name = path.stem
@@ -41,7 +41,7 @@ class AdversaryRecording:
         self._start_s = time.monotonic()
 
     def add(self, sender: Side, line: bytes = b"", event: str = "") -> None:
-        """Write down what came next. Raises Flooded."""
+        """Write the next line or event. Raises Flooded."""
         written = msgspec.json.encode(
             RecordedLine(time.monotonic() - self._start_s, sender, line.decode("latin-1"), event)
         )
@@ -51,12 +51,12 @@ class AdversaryRecording:
             raise Flooded(self._name)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 
 def read_recording(path: Path) -> RecordedConversation:
-    """Read what was written so far; a last line that is not whole is left out. Raises Flooded."""
+    """Read the recording so far, without a last line that is not whole. Raises Flooded."""
     if path.stat().st_size > MAX_BYTES:
         raise Flooded(path.stem)
     conversation = RecordedConversation(path.stem)
@@ -67,7 +67,7 @@ def read_recording(path: Path) -> RecordedConversation:
 
 
 class WebSocketChannel:
-    """A WebSocket, with everything written down."""
+    """A WebSocket, with a recording of every line."""
 
     def __init__(self, connection: ServerConnection, recording: AdversaryRecording) -> None:
         self._connection = connection
@@ -87,7 +87,7 @@ class WebSocketChannel:
 
 
 class StdioChannel:
-    """Our stdio, with everything written down."""
+    """Our stdio, with a recording of every line."""
 
     def __init__(self, transport: StdioTransport, recording: AdversaryRecording) -> None:
         self._transport = transport
@@ -107,7 +107,7 @@ class StdioChannel:
 
 
 async def serve(part: Part, recording_path: Path, answer_timeout_s: float) -> None:
-    """Play a part with whoever started us."""
+    """Play a part with the client that started us."""
     recording = AdversaryRecording(recording_path)
     transport = StdioTransport(*take_stdio())
     channel = StdioChannel(transport, recording)

@@ -13,13 +13,13 @@ from dragoman.check.judge.message import Object, part, text
 from dragoman.errors import ErrorCode
 
 LONG_BYTES = 200_000
-"""Three times what naive readers of lines take."""
+"""Three times the limit of naive line readers."""
 
 SETTLE_S = 2.0
-"""For a client to answer what needs no decision any more."""
+"""The time for a client to answer a request that needs no decision any more."""
 
 LINGER_S = 0.3
-"""For a client to do something else while a turn is running."""
+"""The time for a client to do something else while a turn is running."""
 
 OUTPUT_LIMIT = 100
 
@@ -40,7 +40,7 @@ def _permission(session_id: str, call_id: str) -> Object:
 
 
 async def surprise(player: Player, session_id: str) -> str:
-    """Send what is new to the client, and ask what it cannot know."""
+    """Send updates, notifications and requests that the client cannot know, and ask for a permission."""
     player.say(session_id, "Let us see. ")
     player.update(session_id, f"_{INVENTED}update", anything={"goes": None})
     player.notify(f"_{INVENTED}notification", {"sessionId": session_id})
@@ -70,7 +70,7 @@ async def take_back(player: Player, session_id: str) -> str:
 
 
 async def use_offers(player: Player, session_id: str) -> str:
-    """Use all that the client offers, and ask once for what it does not."""
+    """Use every capability of the client, and ask once for one that it does not have."""
     await _use_files(player, session_id)
     await _use_terminals(player, session_id)
     await _elicit(player, session_id)
@@ -117,7 +117,7 @@ async def _elicit(player: Player, session_id: str) -> None:
 
 
 async def strange_lines(player: Player, session_id: str) -> str:
-    """Send what is no message, and one that is very long."""
+    """Send lines that are no messages, and a message that is very long."""
     player.send(b"DEBUG: this is no JSON")
     player.send(b'{"jsonrpc":"2.0","id":987654,"result":{}}')
     await player.ask(f"_{INVENTED}method", {})
@@ -136,7 +136,7 @@ async def linger(player: Player, session_id: str) -> str:
 
 
 async def wait_for_cancel(player: Player, session_id: str) -> str:
-    """Ask for a permission, and do nothing until the turn is cancelled."""
+    """Ask for a permission, and wait until the turn is cancelled."""
     call_id = _announce(player, session_id, "Wait to be cancelled")
     asking = player.begin("session/request_permission", _permission(session_id, call_id), "cancel me")
     await asyncio.wait({asking, asyncio.ensure_future(player.cancelled.wait())}, return_when="FIRST_COMPLETED")
@@ -177,7 +177,7 @@ PARTS = {
         Part("unknown-version", [surprise], version=65_535),
     )
 }
-"""Those that a client is started with, one after the other."""
+"""The parts for a client that we start, one after the other."""
 
 TOUR_TURNS = {
     surprise: "say anything, and deny or allow what is asked",
@@ -188,6 +188,6 @@ TOUR_TURNS = {
     fail: "say anything: the answer is an error",
     die: "say anything: the agent dies",
 }
-"""For a client that a person drives: each turn of one conversation, and what the person does for it."""
+"""The turns of one conversation with a client that a person drives, and the instruction to the person for each."""
 
 TOUR = Part("tour", list(TOUR_TURNS), is_generous=True)

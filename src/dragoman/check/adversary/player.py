@@ -26,7 +26,7 @@ AUTH_METHODS: list[Object] = [{"id": "check-login", "name": "A login that always
 MODES = ("ask", "work")
 MODELS = ("small", "large")
 EARLIER = "/dragoman-check"
-"""The directory of the sessions that were there before the client came."""
+"""The directory of sessions from before the client connected."""
 
 FIRST_PAGE = 1
 
@@ -40,7 +40,7 @@ class ErrorAnswer(Exception):
 
 
 class AdversarySessions:
-    """Keeps the sessions of one client."""
+    """The sessions of one client, with their modes and options."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, str] = {f"check-earlier-{number}": EARLIER for number in (1, 2)}
@@ -59,7 +59,7 @@ class AdversarySessions:
         }
 
     def open(self, session_id: str, cwd: str) -> Object:
-        """Keep a new session and return what can be set in it; its directory has another one from before."""
+        """Keep a new session and return its settings; its directory gets an earlier session too."""
         if cwd not in self._sessions.values():
             self._sessions[f"check-earlier-{uuid.uuid4()}"] = cwd
         self._sessions[session_id] = cwd
@@ -122,11 +122,11 @@ def _option(name: str, values: tuple[str, ...], current: str) -> Object:
 
 
 ANSWER_TIMEOUT_S = 10.0
-"""For a client to answer: a person may have to decide, a program does at once."""
+"""The time for a client to answer: a person may have to decide, a program does at once."""
 
 
 class AdversaryChannel(Protocol):
-    """Carries lines to the client and back, and writes them down."""
+    """Carries lines to the client and back, and records them."""
 
     def send(self, data: bytes) -> None:
         """Send bytes as they are."""
@@ -137,20 +137,20 @@ class AdversaryChannel(Protocol):
         ...
 
     def note(self, sender: Any, line: bytes = b"", event: str = "") -> None:
-        """Write down what passed, or what happened."""
+        """Record a line or an event."""
         ...
 
     async def die(self) -> None:
-        """End without another word."""
+        """End at once."""
         ...
 
 
 PromptHandler = Callable[["Player", str], Awaitable[str]]
-"""Plays one prompt of a session, and says why it ended."""
+"""Handles one prompt of a session, and returns the stop reason."""
 
 
 class Part(msgspec.Struct, frozen=True):
-    """What an adversary does: what it says of itself, and its turns, the last of which is repeated."""
+    """A role of an adversary: its version, its capabilities, and its turns, the last of which is repeated."""
 
     name: str
     turns: Sequence[PromptHandler]
@@ -184,7 +184,7 @@ class Player:
             for turn in self._turns:
                 turn.cancel()
 
-    # ── what a turn can do ──────────────────────────────────────────────────────────────────────
+    # ── for the turns of a part ──────────────────────────────────────────────────────────────────────
 
     def offers(self, path: str) -> bool:
         """Tell whether the client has advertised a capability."""
@@ -204,7 +204,7 @@ class Player:
         self.notify("session/update", {"sessionId": session_id, "update": {"sessionUpdate": update, **fields}})
 
     def say(self, session_id: str, words: str) -> None:
-        """Say a piece of the answer."""
+        """Send a piece of the answer."""
         self.update(session_id, "agent_message_chunk", content={"type": "text", "text": words})
 
     def begin(self, method: str, params: Object, request_id: str | None = None) -> asyncio.Future[Object]:
@@ -217,18 +217,18 @@ class Player:
         return call
 
     async def ask(self, method: str, params: Object, request_id: str | None = None) -> Object | None:
-        """Send a request and wait for the answer; None when none comes in time, which is noted."""
+        """Send a request and wait for the answer; None, and an event, when it does not come in time."""
         return await self.wait(self.begin(method, params, request_id), self._answer_timeout_s)
 
     async def wait(self, call: asyncio.Future[Object], timeout_s: float) -> Object | None:
-        """Wait for an answer; None when none comes in time, which is noted."""
+        """Wait for an answer; None, and an event, when it does not come in time."""
         try:
             return await asyncio.wait_for(asyncio.shield(call), timeout_s)
         except TimeoutError:
             self.channel.note("client", event=f"waited {timeout_s:g}")
             return None
 
-    # ── what the client asks ────────────────────────────────────────────────────────────────────
+    # ── answers to the client ────────────────────────────────────────────────────────────────────
 
     def _take(self, line: bytes) -> None:
         fields = decode_object(line)

@@ -29,18 +29,18 @@ from dragoman.wire.websocket import MAX_FRAME_BYTES
 
 HOST = "127.0.0.1"
 PLACE = "{agent}"
-"""Where the command of the adversary goes, in the command of the client."""
+"""The place of the adversary's command in the command of the client."""
 
 AT_ONCE = 3
-"""Clients that are started at a time: most of each is waiting."""
+"""Clients that run at the same time: most of the time they wait."""
 
 LOOK_S = 0.02
 ASKING = b"cancel me"
 """The id of the question at which the client is interrupted."""
 CANCELLED = "is-cancelled"
-"""The part in which it is."""
+"""The part in which the client is interrupted."""
 INTERRUPTED = frozenset({-signal.SIGINT, 128 + signal.SIGINT})
-"""How a client ends that does not handle Ctrl-C, be it below a shell."""
+"""Exit statuses of a client that does not handle Ctrl-C, with or without a shell around it."""
 
 
 class NeverStarted(DragomanError):
@@ -48,20 +48,20 @@ class NeverStarted(DragomanError):
 
 
 class ClientOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which client, and how long it may take."""
+    """The client to check, and its time limits."""
 
     command: tuple[str, ...]
     timeout_s: float = 30.0
-    """For the client to end by itself, once for each part."""
+    """The time for the client to end by itself, once for each part."""
     answer_timeout_s: float = ANSWER_TIMEOUT_S
-    """For the client to answer a request of the agent."""
+    """The time for the client to answer a request of the agent."""
     parts: frozenset[str] | None = None
     """The names of the parts to play; None for all."""
     on_part: Callable[[str], None] | None = None
 
 
 async def check_client(options: ClientOptions) -> CheckReport:
-    """Start the client once for each part and say, rule by rule, what was seen.
+    """Start the client once for each part and return the result of every rule.
 
     Raises StartError when it cannot be started, NeverStarted when it never started the agent or said nothing to it,
     and Flooded.
@@ -83,7 +83,7 @@ def _select(options: ClientOptions) -> list[str]:
 
 
 async def _all(plays: Sequence[Coroutine[Any, Any, Judge]]) -> list[Judge]:
-    """Wait for all of them; the first failure ends the others, and is raised as itself."""
+    """Wait for all; the first failure ends the others and is raised without a group."""
     try:
         async with asyncio.TaskGroup() as tasks:
             playing = [tasks.create_task(play) for play in plays]
@@ -98,7 +98,7 @@ def agent_command(part: str, directory: Path, answer_timeout_s: float = ANSWER_T
 
 
 def fill_in(command: Sequence[str], agent: Sequence[str]) -> list[str]:
-    """Put the agent's command where the client's has a place for it, or at its end."""
+    """Put the agent's command in place of `{agent}` in the client's command, or at its end."""
     if not any(PLACE in word for word in command):
         return [*command, *agent]
     filled: list[str] = []
@@ -131,7 +131,7 @@ async def _play(
 
 
 def judge_client(conversation: RecordedConversation, event: str = "") -> Judge:
-    """Judge what a client said, and how it ended if that is known."""
+    """Judge the messages of a client, and its end if that is known."""
     judge = Judge(conversation, roles=("client",))
     if event:
         conversation.add("client", at_s=conversation.entries[-1].at_s, event=event)
@@ -146,7 +146,7 @@ def _find_recordings(part: str, directory: Path) -> list[Path]:
 
 
 async def _see_end(child: Child, part: str, directory: Path, timeout_s: float) -> str:
-    """Wait for the client to end, reading what it prints, and interrupt it where the part is to be cancelled."""
+    """Wait for the client to end, read its output, and interrupt it in the part that is to be cancelled."""
     interrupting = asyncio.create_task(_interrupt(child, part, directory)) if part == CANCELLED else None
     draining = asyncio.create_task(_drain(child.stdout))
     try:
@@ -163,14 +163,14 @@ async def _see_end(child: Child, part: str, directory: Path, timeout_s: float) -
 
 
 async def _interrupt(child: Child, part: str, directory: Path) -> None:
-    """Press Ctrl-C, once the agent has asked."""
+    """Send Ctrl-C once the agent has asked."""
     while not any(ASKING in each.read_bytes() for each in _find_recordings(part, directory)):  # noqa: ASYNC110 -- a process
         await asyncio.sleep(LOOK_S)
     os.kill(child.pid, signal.SIGINT)
 
 
 async def _drain(fd: int) -> None:
-    """Read what the client prints, so that it can go on."""
+    """Read the output of the client, so that it can go on."""
     lines = asyncio.StreamReader()
     pipe = os.fdopen(os.dup(fd), "rb", 0)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), pipe)
@@ -185,7 +185,7 @@ async def _drain(fd: int) -> None:
 
 
 class Listening(msgspec.Struct):
-    """Where clients can be pointed, and where what they say is written down."""
+    """A command and an address for clients, and the directory of the recordings."""
 
     command: list[str]
     url: str
@@ -193,11 +193,11 @@ class Listening(msgspec.Struct):
 
     @property
     def conversations(self) -> int:
-        """Return how many were begun."""
+        """Return how many conversations were begun."""
         return len(list(self.directory.glob("*.ndjson")))
 
     def report(self) -> CheckReport:
-        """Judge all that was said so far. Raises Flooded."""
+        """Judge all recordings so far. Raises Flooded."""
         return report(
             [judge_client(read_recording(each)) for each in sorted(self.directory.glob("*.ndjson"))], "client"
         )
@@ -206,7 +206,7 @@ class Listening(msgspec.Struct):
 @asynccontextmanager
 async def listen(directory: Path, port: int = 0) -> AsyncGenerator[Listening]:
     """Wait for clients, until left; raises OSError when the port is taken."""
-    path = f"/{secrets.token_urlsafe(24)}"  # whoever knows it may talk to us; no page in a browser does
+    path = f"/{secrets.token_urlsafe(24)}"  # a client has to know it; no page in a browser does
 
     def admit(connection: ServerConnection, request: Request) -> Response | None:
         if request.path != path or "Origin" in request.headers:

@@ -13,7 +13,7 @@ Object = dict[str, Any]
 
 OUTPUT = "checked\n"
 PERSON_S = 0.05
-"""What a person takes at the least to decide about an address; meanwhile the question is open."""
+"""The shortest time of a person to decide about an address; meanwhile the question is open."""
 _EXIT = {"exitCode": 0, "signal": None}
 
 
@@ -27,7 +27,7 @@ class _RefusedRequest(Exception):
 
 
 class AnswerSender(Protocol):
-    """Whom the answers are given to."""
+    """The connection that sends the answers."""
 
     def answer(self, request_id: Any, result: Any) -> None:
         """Answer a request."""
@@ -39,14 +39,14 @@ class AnswerSender(Protocol):
 
 
 class ClientServices:
-    """Answers an agent's requests: permissions as told, files below `root`, and commands that are never run."""
+    """Answers an agent's requests: permissions as set, files below `root`, and commands that are never run."""
 
     def __init__(self, root: Path, without: frozenset[str] = frozenset()) -> None:
         self.permission: PermissionAnswer = "allow"
         self.asked = 0
-        """Permission requests that came."""
+        """The number of permission requests so far."""
         self.held: list[Any] = []
-        """Ids of those that wait for their answer."""
+        """Ids of permission requests that wait for their answer."""
         self.changed = asyncio.Event()
         self._root = root
         self._without = without
@@ -64,7 +64,7 @@ class ClientServices:
 
     @property
     def capabilities(self) -> Object:
-        """Return what we offer in `initialize`, with a capability that nobody knows."""
+        """Return our capabilities for `initialize`, with one that does not exist."""
         offered: Object = {
             "fs": {"readTextFile": "fs" not in self._without, "writeTextFile": "fs" not in self._without},
             "terminal": "terminal" not in self._without,

@@ -15,17 +15,17 @@ from dragoman.check.judge.message import decode_object
 from dragoman.check.rules import RULES
 
 DEATH_S = 1.0
-"""Between the end of an agent's stdout and the end of its process, if that is what it means."""
+"""The time from the end of an agent's stdout to the end of its process, if it is ending."""
 
 LATE_S = 0.2
 """The time to listen for messages after an answer, where none should come."""
 
 ORPHAN_S = 1.0
-"""For a child of the agent to notice that it has gone."""
+"""The time for a child of the agent to notice that the agent is gone."""
 
 
 class AgentGone(Exception):
-    """The agent is no longer there; what it did before is judged."""
+    """The agent is gone; its messages before that are judged."""
 
 
 class AgentAnswer(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class AgentAnswer(msgspec.Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Tell whether it is a result."""
+        """Tell whether the answer is a result."""
         return self.error is None
 
     @property
@@ -55,7 +55,7 @@ PendingAnswer = asyncio.Future[AgentAnswer]
 
 
 class ProbeConnection:
-    """Speaks as the client and writes down both sides, for the judge."""
+    """Speaks as the client, and gives every line of both sides to the judge."""
 
     def __init__(
         self, transport: ProbeTransport, judge: Judge, services: ClientServices, tasks: asyncio.TaskGroup
@@ -76,7 +76,7 @@ class ProbeConnection:
 
     @property
     def is_well(self) -> bool:
-        """Tell whether the agent is there, has kept us waiting for nothing, and has broken no rule so far."""
+        """Tell whether the agent runs, has answered everything in time, and has broken no rule so far."""
         has_broken = any(RULES[each.rule].role == "agent" for each in self.judge.findings)
         return not (self.ended or self._has_waited or self.services.held or has_broken)
 
@@ -117,7 +117,7 @@ class ProbeConnection:
         return self.begin("session/prompt", {"sessionId": session_id, "prompt": [{"type": "text", "text": text}]})
 
     async def finish(self, call: PendingAnswer, timeout_s: float) -> AgentAnswer | None:
-        """Wait for an answer; None when none came in time, which is noted. Raises Gone."""
+        """Wait for an answer; None, and an event, when it does not come in time. Raises AgentGone."""
         waiting = asyncio.ensure_future(asyncio.wait({call, self._reader}, return_when=asyncio.FIRST_COMPLETED))
         try:
             await asyncio.wait_for(waiting, timeout_s)
@@ -145,10 +145,10 @@ class ProbeConnection:
         error = {"code": code, "message": message}
         self.send(msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error}))
 
-    # ── what came ───────────────────────────────────────────────────────────────────────────────
+    # ── receiving ───────────────────────────────────────────────────────────────────────────────
 
     async def until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
-        """Wait until something holds, looking again whenever a line came; False when it does not in time."""
+        """Wait until a condition holds, and look again at every line; False when it does not hold in time."""
         try:
             async with asyncio.timeout(timeout_s):
                 while not condition() and not self.ended:
@@ -167,18 +167,18 @@ class ProbeConnection:
         self._reader.cancel()
 
     def note_event(self, event: str) -> None:
-        """Write down what happened to the agent."""
+        """Record an event of the agent."""
         self._has_waited = self._has_waited or event.startswith("waited")
         self._note("agent", event=event)
 
     async def see_end(self, timeout_s: float) -> bool:
-        """Wait for the end of the agent's process and write it down; False when it goes on."""
+        """Wait for the end of the agent's process and record it; False when it goes on."""
         event = await self.transport.exited(timeout_s)
         self.note_event(event or f"waited {timeout_s:g}")
         return event is not None
 
     async def leave(self, timeout_s: float) -> bool:
-        """Close the agent's stdin and see that it ends; False when it has to be killed, which is noted."""
+        """Close the agent's stdin and wait for its end; False, and an event, when it has to be killed."""
         self.note_event("stdin closed")
         self.transport.close_input()
         has_ended = await self.see_end(timeout_s)
@@ -187,7 +187,7 @@ class ProbeConnection:
         return has_ended
 
     async def see_orphans(self, others: int = 0) -> None:
-        """Write down how many processes the agent has left behind, with others that are known to be its own."""
+        """Record the number of processes that the agent left behind; `others` is a count from elsewhere."""
         left = await self.transport.orphans(0.0 if others else ORPHAN_S)
         self.note_event(f"orphans {max(others, left)}")
 

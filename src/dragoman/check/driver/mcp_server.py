@@ -1,6 +1,6 @@
 """A small MCP server on stdio that leaves a mark when it is started: run as a script, by the agent under check.
 
-It stands by itself, for it runs in whatever environment the agent gives it.
+It imports nothing of dragoman, because the agent decides about its environment.
 """
 
 import json
@@ -29,7 +29,7 @@ def _result(message: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def answer(message: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the answer to a message; None for what is no request."""
+    """Return the answer to a request; None for another message."""
     if "id" not in message or "method" not in message:
         return None
     result = _result(message)

@@ -17,7 +17,7 @@ class BadScript(DragomanError):
 
 
 class ScriptTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A prompt, the answer to whatever permission is asked for in it, and when it is cancelled, if it is."""
+    """A prompt, the answer to permission requests in its turn, and the moment to cancel it, if any."""
 
     prompt: str
     permission: Answer = "allow"
@@ -25,7 +25,7 @@ class ScriptTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_script(path: Path) -> tuple[ScriptTurn, ...]:
-    """Read a script; raises BadScript, which says what is wrong with it."""
+    """Read a script. Raises BadScript, which says how it is wrong."""
     try:
         turns = msgspec.yaml.decode(path.read_bytes(), type=list[ScriptTurn])
     except OSError as error:
@@ -41,11 +41,11 @@ def read_script(path: Path) -> tuple[ScriptTurn, ...]:
 
 
 HELLO = "Hello! Answer in one short sentence, please."
-"""What is asked when nobody says what to ask: something that every agent can answer."""
+"""The default prompt: every agent can answer it."""
 
 
 class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which agent, and how it is to be driven."""
+    """The agent to check, and the way to drive it."""
 
     command: tuple[str, ...] = ()
     url: str = ""
@@ -57,15 +57,15 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     auth: str | None = None
     """The id of the method to authenticate with before the first session."""
     without: frozenset[str] = frozenset()
-    """What we do not offer to the agent: `fs`, `terminal`, `elicitation`."""
+    """The capabilities that we do not offer to the agent: `fs`, `terminal`, `elicitation`."""
     start_timeout_s: float = 15.0
     """From its start to the answer to `initialize`: the slowest agents take three seconds, on a busy machine ten."""
     timeout_s: float = 5.0
-    """For an answer that no model has part in."""
+    """The time for an answer that needs no model."""
     turn_timeout_s: float = 60.0
     exit_timeout_s: float = 5.0
     """For an agent to end once its stdin is closed: longer than any that does, shorter than a person's patience."""
     scenes: frozenset[str] | None = None
     """The names of the scenes to play after the greeting; None for all."""
     on_scene: Callable[[str], None] | None = None
-    """Is told the name of each scene that begins."""
+    """Called with the name of each scene at its beginning."""

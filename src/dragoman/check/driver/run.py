@@ -14,11 +14,11 @@ from dragoman.errors import DragomanError
 from dragoman.proc import Supervisor
 
 AT_ONCE = 4
-"""Rows of scenes that are played at a time: most of each is waiting, and a slow agent starts some fifteen times."""
+"""Rows of scenes that run at the same time: most of the time they wait, and an agent starts some fifteen times."""
 
 
 async def check_agent(options: AgentOptions) -> CheckReport:
-    """Play every scene with the agent and say, rule by rule, what was seen.
+    """Play every scene with the agent and return the result of every rule.
 
     Raises StartError when it cannot be started, ConnectionClosed when its address does not answer, Flooded.
     """
@@ -80,4 +80,4 @@ async def _play(stage: Stage, scene: Scene) -> None:
     try:
         await scene(stage)
     except* AgentGone:
-        pass  # what it did before it went is judged
+        pass  # its messages before that are judged

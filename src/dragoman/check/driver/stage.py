@@ -23,7 +23,7 @@ from dragoman.proc import EVERYTHING, Supervisor
 
 
 class Knowledge:
-    """Shared by all scenes of a check."""
+    """The facts about the agent that all scenes of a check share."""
 
     def __init__(self) -> None:
         self.judges: list[Judge] = []
@@ -31,7 +31,7 @@ class Knowledge:
         self.greeting: Object | None = None
         """The agent's answer to `initialize`, once it has given a good one."""
         self.has_answered = False
-        """Whether it has given any, be it with another version."""
+        """Whether it has given any answer, even with another version."""
         self.permission_prompt: str | None = None
         """A prompt that has led to a permission request."""
         self.has_conversed = asyncio.Event()
@@ -42,18 +42,18 @@ PROTOCOL_VERSION = 1
 
 
 def is_agreed(reply: AgentAnswer) -> bool:
-    """Tell whether an answer to `initialize` is one to go on with; one that has no number for the version may be."""
+    """Tell whether to go on after an answer to `initialize`: with our version, or with one that is no number."""
     version = reply.fields.get("protocolVersion")
     return reply.ok and (not isinstance(version, int) or version == PROTOCOL_VERSION)
 
 
 class Stage:
-    """Knows the agent's command or address; use it as an async context manager."""
+    """Starts the agent, or connects to it, for scenes; an async context manager."""
 
     def __init__(self, options: AgentOptions, supervisor: Supervisor, root: Path, knowledge: Knowledge) -> None:
         self.options = options
         self.root = root.resolve()
-        """A directory of our own, for sessions to work in."""
+        """Our own directory, with the directories of the sessions in it."""
         self.knowledge = knowledge
         self._supervisor = supervisor
         self._connection: ProbeConnection | None = None
@@ -100,7 +100,7 @@ class Stage:
 
     @asynccontextmanager
     async def greeted(self, name: str, *, without: frozenset[str] | None = None) -> AsyncGenerator[ProbeConnection]:
-        """Open a conversation, agree on the version, and authenticate where that was asked for. Raises Gone."""
+        """Open a conversation, agree on the version, and log in if an auth method was chosen. Raises AgentGone."""
         async with self.open(name, without=without) as connection:
             reply = await self.initialize(connection)
             if reply is None or not is_agreed(reply):
@@ -110,7 +110,7 @@ class Stage:
 
     @asynccontextmanager
     async def joined(self, name: str) -> AsyncGenerator[ProbeConnection]:
-        """Go on where the scene before has left, or open a conversation for this one and those that follow."""
+        """Go on in the conversation of the scene before, or open one for this scene and those that follow."""
         connection = self._connection
         if connection is not None and connection.is_well:
             connection.join(name)
@@ -121,7 +121,7 @@ class Stage:
         yield connection
 
     async def initialize(self, connection: ProbeConnection, more: Object | None = None) -> AgentAnswer | None:
-        """Say hello as every client does, with more capabilities if there are any."""
+        """Send `initialize` as every client does, with more capabilities if given."""
         params = {
             "protocolVersion": PROTOCOL_VERSION,
             "clientCapabilities": {**connection.services.capabilities, **(more or {})},
@@ -130,7 +130,7 @@ class Stage:
         return await connection.request("initialize", params, self.options.start_timeout_s)
 
     async def authenticate(self, connection: ProbeConnection) -> None:
-        """Log in, where that was asked for."""
+        """Log in, if an auth method was chosen."""
         if self.options.auth is not None:
             await connection.request("authenticate", {"methodId": self.options.auth}, self.options.turn_timeout_s)
 

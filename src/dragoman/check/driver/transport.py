@@ -19,11 +19,13 @@ STATE, GROUP = 0, 2
 """Fields of /proc/PID/stat, behind the name of the program."""
 
 DEAD = ("Z", "X")
-"""States of a process that has ended, and whose parent has not asked how: in a container, nobody may ever ask."""
+"""States of a process that has ended and was not waited for: in a container, its parent may never do that."""
 
 
 async def count_left_behind(group: int, timeout_s: float) -> int:
-    """Count the members of a group, once all are gone or the time is over."""
+    """Count the processes of a group that are left after a time; return at once when all are gone.
+
+    A child that was given a session of its own is not in the group: it is meant to go on."""
     until = time.monotonic() + timeout_s
     while (count := _count(group)) and time.monotonic() < until:  # noqa: ASYNC110 -- processes tell nobody that they end
         await asyncio.sleep(LOOK_S)
@@ -31,7 +33,7 @@ async def count_left_behind(group: int, timeout_s: float) -> int:
 
 
 def _count(group: int) -> int:
-    """Count the members that run; where the system has no list of processes, all of them are one."""
+    """Count the members that run; a system without /proc counts all of them as one."""
     if not _has_members(group):
         return 0
     if not PROCESSES.is_dir():
@@ -58,7 +60,7 @@ def _fields(path: Path) -> list[str]:
 
 
 class ProbeTransport(Protocol):
-    """Carries lines; what they say is not its business."""
+    """Carries lines to the agent and back, without reading them."""
 
     has_process: bool
     """Whether the agent is a process of ours, whose end can be seen."""
@@ -72,20 +74,20 @@ class ProbeTransport(Protocol):
         ...
 
     def close_input(self) -> None:
-        """Let the agent read to the end."""
+        """Close the agent's stdin."""
         ...
 
     async def exited(self, timeout_s: float) -> str | None:
-        """Wait for the end of its process and say which: `exited 0`; None while it runs, or where there is none."""
+        """Wait for the end of its process and return the event, such as `exited 0`; None while it runs."""
         ...
 
     async def orphans(self, timeout_s: float) -> int:
-        """Count those of the process group that are still there so long after the end of its process."""
+        """Count the processes of its group that still run this long after its end."""
         ...
 
 
 class _Brake(asyncio.BaseProtocol):
-    """Is on while the agent does not read what we say: until it does, it is not heard."""
+    """Stops our reading while the agent does not read."""
 
     def __init__(self) -> None:
         self.released = asyncio.Event()
@@ -146,9 +148,9 @@ class PipeTransport:
         return await count_left_behind(self.child.pid, timeout_s)
 
     async def close(self) -> None:
-        """Let go of the pipes and end the process, with all that it has started."""
+        """Close the pipes and end the process, with all that it has started."""
         self._input.close()
-        self._output.close()  # what is unsent goes when the process does
+        self._output.close()  # unsent bytes are dropped with the process
         await self.child.stop(grace_s=0.5)
 
 

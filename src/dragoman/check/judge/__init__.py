@@ -1,4 +1,4 @@
-"""The judge, and what it remembers between connections."""
+"""The judge, and its memory of an agent between connections."""
 
 from dragoman.check.judge.judge import Judge
 from dragoman.check.judge.session import INVENTED, Memory

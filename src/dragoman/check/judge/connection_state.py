@@ -1,4 +1,4 @@
-"""The state of one connection: its requests, what both sides agreed on at its start, and when things happened."""
+"""The state of one connection: its requests, the agreement of both sides at its start, and its timeline."""
 
 from dragoman.check.conversation import OTHER, ConversationEntry, Side
 from dragoman.check.judge.message import Json, Object, SeenMessage, offered, part, parts
@@ -86,7 +86,7 @@ class Timeline:
         self.is_whole = False
         """Whether the conversation was seen from its beginning, which is a message of the client."""
         self.is_from_start = False
-        """Whether nothing came before the first message for sure, whoever sent that."""
+        """Whether nothing came before the first message for sure, whichever side sent that."""
         self.is_timed = False
         """Whether the times of the messages are known."""
 

@@ -254,7 +254,7 @@ class ElicitationObserver(Observer):
 
 
 def _is_named_secret(name: str, schema: Object) -> bool:
-    """Tell whether a field for free text is called just what a secret is called, so that it can be nothing else."""
+    """Tell whether a field for free text has exactly the name of a secret, so that it can be nothing else."""
     given = {_SEPARATORS.sub("", each).lower() for each in (name, text(schema, "title") or "")}
     choices = "enum" in schema or "oneOf" in schema
     return text(schema, "type") == "string" and not choices and not _SECRET_NAMES.isdisjoint(given)
@@ -266,7 +266,7 @@ def _is_secret(name: str, schema: Object) -> bool:
 
 
 def _find_wrong(schema: Object, content: Json) -> str | None:
-    """Return what is wrong with the values of a form, if anything is."""
+    """Return the first mistake in the values of a form, if there is one."""
     values = cast("Object", content) if isinstance(content, dict) else {}
     for name in texts(schema, "required"):
         if name not in values:

@@ -35,7 +35,7 @@ class StrictErrorObject(msgspec.Struct, forbid_unknown_fields=True):
 
 @cache
 def params_decoder(method: Method[Any, Any], kind: str) -> msgspec.json.Decoder[Any]:
-    """Return what decodes a line that is a request or notification of a method, if all of it is right."""
+    """Return the decoder for a request or notification of a method, which refuses every mistake."""
     fields: list[Any] = [("jsonrpc", Literal["2.0"]), ("method", str), ("params", tighten(method.params))]
     if kind == "request":
         fields.append(("id", Any))
@@ -44,13 +44,13 @@ def params_decoder(method: Method[Any, Any], kind: str) -> msgspec.json.Decoder[
 
 @cache
 def result_decoder(method: Method[Any, Any]) -> msgspec.json.Decoder[Any]:
-    """Return what decodes a line that is the answer to a request, if all of it is right."""
+    """Return the decoder for the answer to a request, which refuses every mistake."""
     return _decoder("Answer", [("jsonrpc", Literal["2.0"]), ("id", Any), ("result", tighten(method.result))])
 
 
 @cache
 def error_decoder() -> msgspec.json.Decoder[Any]:
-    """Return what decodes a line that is an error response, if all of it is right."""
+    """Return the decoder for an error response, which refuses every mistake."""
     return _decoder("Refusal", [("jsonrpc", Literal["2.0"]), ("id", Any), ("error", StrictErrorObject)])
 
 
@@ -166,7 +166,7 @@ def _variant(union: type[AnyOf], value: Json) -> Any:
 
 
 MAX_EXPLAINED = 100
-"""How often the same refusal is looked into: by hand it costs a hundred times the decoder."""
+"""How often the same refusal is explained: that costs a hundred times the decoder."""
 
 _REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _ENVELOPES = {
@@ -179,7 +179,7 @@ _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class _StrictPlace(Place):
-    """A place where nothing is mended: what only informs a peer has to be right, too."""
+    """A place without leniency: a field that only informs a peer has to be right, too."""
 
     def key(self, name: str) -> Place:
         step = f".{name}" if name.isidentifier() else f"[{quote(name)}]"
@@ -190,7 +190,7 @@ class _StrictPlace(Place):
 
 
 class Flaw(msgspec.Struct, frozen=True):
-    """One place of a message that is not as the schema has it, or a field that it has not at all."""
+    """A place of a message that does not fit the schema, or a field that the schema does not have."""
 
     path: str
     problem: str
@@ -198,14 +198,14 @@ class Flaw(msgspec.Struct, frozen=True):
 
 
 class Fitter:
-    """Looks at the messages of one conversation."""
+    """Compares the messages of one conversation with the schema."""
 
     def __init__(self) -> None:
         self._explained: Counter[tuple[str, str, str]] = Counter()
         self._decoders: dict[tuple[str, str], Any] = {}
 
     def find_flaws(self, message: SeenMessage) -> list[Flaw]:
-        """Return what is wrong with a message; nothing for methods that the protocol does not have."""
+        """Return the flaws of a message; none for methods that the protocol does not have."""
         key = (message.kind, message.method)
         decode = self._decoders.get(key)
         if decode is None:

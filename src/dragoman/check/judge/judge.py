@@ -14,23 +14,23 @@ from typing import Any
 import msgspec
 
 from dragoman.check.conversation import ConversationEntry, RecordedConversation
+from dragoman.check.judge.client_services import FileObserver, TerminalObserver
 from dragoman.check.judge.content import CommandObserver, ContentObserver, ElicitationObserver
 from dragoman.check.judge.fit import params_decoder, tighten
-from dragoman.check.judge.handshake import AuthObserver, InitObserver
-from dragoman.check.judge.keeping import CloseObserver, DeleteObserver, ListObserver
+from dragoman.check.judge.initialization import AuthObserver, InitObserver
 from dragoman.check.judge.message import Noise, SeenMessage, read
 from dragoman.check.judge.noise import LONG_BYTES, NoiseObserver
 from dragoman.check.judge.observer import Observer, handlers
-from dragoman.check.judge.opening import McpObserver, NewObserver, ResumeObserver
-from dragoman.check.judge.replay import LoadObserver
+from dragoman.check.judge.prompt_turn import CancelObserver, PromptObserver
 from dragoman.check.judge.rpc import RpcObserver
-from dragoman.check.judge.services import FileObserver, TerminalObserver
 from dragoman.check.judge.session import Memory
-from dragoman.check.judge.settings import ConfigObserver, ModeObserver
+from dragoman.check.judge.session_list import CloseObserver, DeleteObserver, ListObserver
+from dragoman.check.judge.session_load import LoadObserver
+from dragoman.check.judge.session_settings import ConfigObserver, ModeObserver
+from dragoman.check.judge.session_setup import McpObserver, NewObserver, ResumeObserver
 from dragoman.check.judge.shape import ExtensionObserver, ShapeObserver
 from dragoman.check.judge.state import ConversationState
-from dragoman.check.judge.tools import PendingPermissionObserver, PermissionObserver, ToolObserver
-from dragoman.check.judge.turns import CancelObserver, PromptObserver
+from dragoman.check.judge.tool_calls import PendingPermissionObserver, PermissionObserver, ToolObserver
 from dragoman.check.results import Fault, Finding
 from dragoman.check.rule import Role
 from dragoman.check.rules import RULES
@@ -53,11 +53,11 @@ OCCASIONS = (
     "ACP-NEW-003",
     "ACP-CONTENT-001",
 )
-"""What each piece of text is an occasion for."""
+"""The rules that each piece of text is an occasion for."""
 
 
 class ChunkFastPath:
-    """Takes what it can of the agent's messages off the judge."""
+    """Handles the agent's pieces of text without the observers."""
 
     def __init__(self, state: ConversationState) -> None:
         self._state = state
@@ -79,7 +79,7 @@ class ChunkFastPath:
         return call.params if call.method == SESSION_UPDATE.name else None
 
     def take(self, params: Any) -> bool:
-        """Count an update, if that is all there is to do about it."""
+        """Count an update if it can break no other rule; tell whether it was counted."""
         update = params.update
         if type(update) not in self._chunks or type(update.content) is not self._text:
             return False
@@ -153,7 +153,7 @@ class Judge:
         self._charged: Counter[str] = Counter()
         self._stream = ChunkFastPath(self.state)
         self._is_calm = True
-        """Whether the last line was a message: what comes after noise may have to do with it."""
+        """Whether the last line was a message: a message after noise may have to do with it."""
         self._observers: list[Observer] = [make(self) for make in OBSERVERS]
         self._wanted: dict[str, list[tuple[str, Callable[[SeenMessage], None]]]] = {}
         for observer in self._observers:
@@ -180,7 +180,7 @@ class Judge:
         self._occasions[rule] += times
 
     def charge(self, rule: str, detail: str, entries: tuple[ConversationEntry, ...], *, warn: bool = False) -> None:
-        """Take down a breach, if it is one of a side that is judged."""
+        """Record a breach, if its side is judged."""
         known = RULES[rule]
         self._occasions[rule] += 1
         self._charged[rule] += 1
@@ -191,7 +191,7 @@ class Judge:
         self.findings.append(Finding(rule, verdict, detail, numbers))
 
     def see(self, entry: ConversationEntry) -> list[Finding]:
-        """See the next entry, and return what it brought to light."""
+        """See the next entry, and return its findings."""
         known = len(self.findings)
         self.state.timeline.is_timed = self.state.timeline.is_timed or entry.at_s > 0
         if entry.event:
@@ -201,7 +201,7 @@ class Judge:
         return self.findings[known:] if len(self.findings) > known else []
 
     def end(self) -> list[Finding]:
-        """Say that nothing more will come, and return what could only be told now."""
+        """End the conversation, and return the findings that only its end can bring."""
         known = len(self.findings)
         for observer in self._observers:
             self._guard(observer.area, observer.end)

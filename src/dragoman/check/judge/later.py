@@ -1,6 +1,6 @@
 """Fields that the pinned version 1 has not: those of version 2, as far as it is written, and of a newer version 1.
 
-Made by scripts/generate_later_fields.py. Who sends one has not made it up: all names are kept for later versions.
+Made by scripts/generate_later_fields.py. A field of these is no extension: all names are kept for later versions.
 """
 
 LATER: dict[str, frozenset[str]] = {

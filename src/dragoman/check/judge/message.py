@@ -35,10 +35,10 @@ class SeenMessage(msgspec.Struct, eq=False):
     update: Object = {}
     flaws: tuple[str, ...] = ()
     fits: bool = False
-    """Whether it was found to be what the schema says, but for fields that the schema has not."""
+    """Whether it fits the schema, apart from fields that the schema does not have."""
     request: "SeenMessage | None" = None
     cancelled: ConversationEntry | None = None
-    """For a request: the `$/cancel_request` that came for it."""
+    """The `$/cancel_request` for this request."""
 
     @property
     def code(self) -> int | None:
@@ -162,7 +162,7 @@ def texts(value: Object, name: str) -> list[str]:
 
 
 def offered(capabilities: Object, path: str) -> bool:
-    """Tell whether a capability is there: `true`, or an object, be it empty."""
+    """Tell whether a capability is there: `true`, or an object, which may be empty."""
     *above, name = path.split(".")
     for each in above:
         capabilities = part(capabilities, each)
@@ -176,7 +176,7 @@ def is_absolute(path: str) -> bool:
 
 
 def decode_object(line: bytes) -> Object | None:
-    """Return what a line holds, if it is a JSON object."""
+    """Return the JSON object of a line, if it is one."""
     try:
         value = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -187,7 +187,7 @@ def decode_object(line: bytes) -> Object | None:
 def may_be_same_path(one: str, other: str) -> bool:
     """Tell whether two paths may be of the same place.
 
-    A peer may have resolved links on the way: paths whose last parts agree are given the benefit of the doubt.
+    A peer may have resolved links: paths with the same last part count as the same.
     """
     one, other = _normal(one), _normal(other)
     return one == other or posixpath.basename(one) == posixpath.basename(other)

@@ -1,7 +1,7 @@
-"""Watches lines: whether they are messages at all, and whether garbage from the other side is survived.
+"""Watches lines: whether they are messages, and whether a side survives garbage from the other.
 
-A line that ends before its JSON does may be the first of a message printed over several lines, or the last word of
-a process that was killed. Which of them it is shows in what comes next.
+A line that ends before its JSON does may be the first of a message printed over several lines, or the last line of
+a process that was killed. The next line or event decides.
 """
 
 from typing import ClassVar
@@ -11,7 +11,7 @@ from dragoman.check.judge.message import Noise, SeenMessage
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 
 LONG_BYTES = 64 * 1024
-"""The buffer of many line readers, and so the length that finds out about them."""
+"""The buffer of many line readers: a longer line shows their limit."""
 
 _NUMBERS: dict[Side, int] = {"agent": 0, "client": 100}
 
@@ -75,7 +75,7 @@ class NoiseObserver(Observer):
 
     @watch("answer")
     def see_answer(self, message: SeenMessage) -> None:
-        """An answer shows that what came before its request was survived."""
+        """An answer shows that its side survived the lines before the request."""
         side, request = message.sender, message.request
         if request is None:
             return

@@ -1,4 +1,4 @@
-"""What all observers share: the state they watch with, and the words to say what they saw.
+"""The base of all observers: the state that they read, and the methods to report findings.
 
 An observer is a small class for one area. Its methods say with `watch` which messages they want to see: a kind
 (`request`, `notification`, `result`, `error`, `update`, `answer` for both result and error, or `event`), alone or
@@ -20,7 +20,7 @@ _MARK = "__watches__"
 
 
 class FindingSink(Protocol):
-    """What an observer reports to."""
+    """The judge, as observers see it."""
 
     state: ConversationState
 
@@ -33,7 +33,7 @@ class FindingSink(Protocol):
         ...
 
     def charge(self, rule: str, detail: str, entries: tuple[ConversationEntry, ...], *, warn: bool = False) -> None:
-        """Take down a breach."""
+        """Record a breach."""
         ...
 
 
@@ -61,15 +61,15 @@ class Observer:
         self._sink = sink
 
     def fail(self, rule: str, detail: str, *entries: ConversationEntry) -> None:
-        """Say that a rule was broken: what was seen and what was expected, and the entries that prove it."""
+        """Report a broken rule: the observation, the expectation, and the entries that prove it."""
         self._sink.charge(rule, detail, entries)
 
     def warn(self, rule: str, detail: str, *entries: ConversationEntry) -> None:
-        """Say that a rule was broken, where that is disputed or a guess."""
+        """Report a broken rule as a warning, where it is disputed or a guess."""
         self._sink.charge(rule, detail, entries, warn=True)
 
     def judge(self, rule: str, ok: bool, detail: str, *entries: ConversationEntry) -> None:
-        """Count an occasion, and say so when the rule was broken."""
+        """Count an occasion, and report the rule if it was broken."""
         self.saw(rule)
         if not ok:
             self._sink.charge(rule, detail, entries)
@@ -78,14 +78,14 @@ class Observer:
         """See a line that is no message."""
 
     def count(self) -> None:
-        """Hand over occasions that were only counted until now."""
+        """Pass counted occasions on to the judge."""
 
     def end(self) -> None:
-        """Say what can only be said when all is over."""
+        """Report findings that only the end of the conversation can bring."""
 
 
 def handlers(observer: Observer) -> list[tuple[str, Handler]]:
-    """Return what an observer wants to see, and its methods for it."""
+    """Return the keys that an observer watches, with its methods for them."""
     kind = type(observer)
     marked = [(name, getattr(getattr(kind, name), _MARK, ())) for name in dir(kind)]
     return [(key, getattr(observer, name)) for name, keys in marked for key in keys]

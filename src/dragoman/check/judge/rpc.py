@@ -1,4 +1,4 @@
-"""Watches requests and responses of both sides: ids, answers, errors, and what ends a process."""
+"""Watches requests and responses of both sides: ids, answers, errors, and the ends of processes."""
 
 from typing import ClassVar, NamedTuple
 
@@ -10,11 +10,11 @@ from dragoman.check.judge.state import PROOF_S
 from dragoman.protocol.methods import METHODS, NOTIFICATIONS, REQUESTS
 
 SILENCE_S = 30.0
-"""A request that is this old, with a side that went on talking, is one that will get no answer."""
+"""A request this old gets no answer any more, if its receiver has sent other messages since."""
 METHOD_NOT_FOUND = -32601
 CANCELLED = -32800
 ENOUGH_ANSWERS = 3
-"""So many answers to later requests show, where there are no times, that an earlier one was forgotten."""
+"""Without times, this many answers to later requests show that an earlier one was forgotten."""
 
 PERMISSION = "session/request_permission"
 PATIENT = frozenset(
@@ -42,7 +42,7 @@ def extension_rule(side: Side, number: int) -> str:
 
 
 class _Null(NamedTuple):
-    """An error with the id null, what it may be for, and the notification that it may be for instead."""
+    """An error with the id null, the request that it may be for, and a notification that it may be for instead."""
 
     answer: SeenMessage
     request: SeenMessage
@@ -57,7 +57,7 @@ class RpcObserver(Observer):
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
         self._garbage: dict[Side, int] = {"agent": 0, "client": 0}
-        """Lines of a side that the other one may answer with an error for the id null."""
+        """How many lines of a side the other one may answer with an error for the id null."""
         self._strange: dict[Side, ConversationEntry] = {}
         """The last notification of a side that the protocol does not have."""
         self._told: dict[Side, ConversationEntry] = {}
@@ -65,17 +65,17 @@ class RpcObserver(Observer):
         self._death: ConversationEntry | None = None
         """The end of the agent, if a prompt was running then."""
         self._has_refused = False
-        """Whether the agent has answered `initialize` with an error: it may leave then, for it has said why."""
+        """Whether the agent has answered `initialize` with an error: it may end then, because it has said why."""
         self._updated: ConversationEntry | None = None
         """The last `session/update` of the agent, which is a notification too."""
         self._nulls: list[_Null] = []
         """Errors with the id null that may be for a request with a string as its id, which some peers cannot keep."""
         self._last_answers: dict[Side, list[int]] = {"agent": [], "client": []}
-        """When the requests came that a side has answered last, by their numbers."""
+        """The entry numbers of the requests that a side answered last."""
         self._kept_waiting: ConversationEntry | None = None
-        """When a client was waited for in vain that was asked for a permission."""
+        """The event that a client did not answer a permission request in time."""
         self._outlived: dict[Json, ConversationEntry] = {}
-        """Prompts that the client sent after the end of a turn in which it was asked what it has not answered."""
+        """Prompts after a turn with a question that the client never answered, by the id of the question."""
         self._ended: set[Json] = set()
         """Questions that were open when their turn ended."""
 
@@ -242,7 +242,7 @@ class RpcObserver(Observer):
         self._tell_stray(message, told)
 
     def _clear_nulls(self, request: SeenMessage) -> None:
-        """What has got its own answer was not meant by an answer without an id."""
+        """Report answers without an id that were not for this request, because it got its own answer."""
         for null in [each for each in self._nulls if each.request is request]:
             self._nulls.remove(null)
             self._tell_stray(null.answer, null.told)

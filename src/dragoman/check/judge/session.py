@@ -1,4 +1,4 @@
-"""Sessions, turns, tool calls and terminals as a conversation shows them, and what is remembered over connections."""
+"""Sessions, turns, tool calls and terminals as a conversation shows them, and the memory of an agent."""
 
 import msgspec
 
@@ -6,15 +6,15 @@ from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import Object, SeenMessage
 
 INVENTED = "dragoman-invented-"
-"""Begins the ids of sessions, cursors and methods that nobody ever issued: whoever sees one accepted knows it."""
+"""The prefix of ids of sessions, cursors and methods that nobody issued, so that the judge recognizes them."""
 
 
 MAX_KEPT = 200
-"""Of each kind of what was said in a session: enough to see that something is missing when it is replayed."""
+"""Items of each kind that are kept of a session: enough to see gaps in a replay."""
 
 
 class PastSession(msgspec.Struct):
-    """What a session has been through."""
+    """The past of a session over all connections."""
 
     cwd: str | None = None
     births: int = 0
@@ -26,7 +26,7 @@ class PastSession(msgspec.Struct):
     asked: list[str] = []
     """Texts of prompts whose turns have ended well, and so are part of the conversation."""
     said: list[str] = []
-    """What the agent said in those turns, from one tool call to the next."""
+    """The texts of the agent in those turns, cut at tool calls."""
     calls: list[str] = []
     """Tool calls that were completed in them."""
     listed: bool = False
@@ -56,7 +56,7 @@ class Memory:
         self.sessions: dict[str, PastSession] = {}
         self.versions: set[int] = set()
         self.taken: set[str] = set()
-        """Kinds of content that were taken in prompts."""
+        """Kinds of content that the agent accepted in prompts."""
 
     def past(self, session_id: str) -> PastSession:
         """Return the past of a session, empty when nothing is known of it."""
@@ -66,11 +66,11 @@ class Memory:
 FINISHED = frozenset({"completed", "failed"})
 MAX_SAID = 200
 MAX_SAID_CHARS = 2000
-"""How much of what the agent said is remembered, to know it again when it is replayed."""
+"""How much text of the agent is remembered, to recognize it in a replay."""
 
 
 class SeenToolCall(msgspec.Struct, eq=False):
-    """A tool call, and what was answered when permission was asked for it."""
+    """A tool call, and the answers to permission requests for it."""
 
     id: str
     entry: ConversationEntry
@@ -82,14 +82,14 @@ class SeenToolCall(msgspec.Struct, eq=False):
 
 
 class SeenTurn(msgspec.Struct, eq=False):
-    """A prompt and what became of it."""
+    """A prompt and its turn."""
 
     prompt: SeenMessage
     cancel: ConversationEntry | None = None
     awaited: list[SeenMessage] = []
-    """What the agent was waiting for from the client when the turn was cancelled."""
+    """The agent's open requests when the turn was cancelled."""
     heard: ConversationEntry | None = None
-    """What proves that the agent had read the cancel by then."""
+    """The entry that proves that the agent had read the cancel by then."""
     calls: dict[str, SeenToolCall] = {}
     dismissed: ConversationEntry | None = None
     """A permission that was answered with `cancelled`."""
@@ -97,12 +97,12 @@ class SeenTurn(msgspec.Struct, eq=False):
     """Prompts that were sent to the session while this one ran, or that ran when it was sent."""
     end: SeenMessage | None = None
     said: list[str] = []
-    """What the agent said, from one tool call to the next."""
+    """The texts of the agent, cut at tool calls."""
     is_pausing: bool = True
-    """Whether what the agent says next is a piece of its own."""
+    """Whether the next text of the agent begins a new piece."""
 
     def hear(self, words: str) -> None:
-        """Take a piece of the agent's text in."""
+        """Add a piece of the agent's text."""
         if self.is_pausing:
             if len(self.said) < MAX_SAID:
                 self.said.append(words[:MAX_SAID_CHARS])
@@ -131,7 +131,7 @@ class SeenSession(msgspec.Struct, eq=False):
     closing: ConversationEntry | None = None
     closed: ConversationEntry | None = None
     is_talking: bool = False
-    """Whether its turn is running and has brought some text, so that more of it is nothing new."""
+    """Whether its turn runs and has brought text, so that more text can take the fast path."""
 
     def running(self) -> list[SeenTurn]:
         """Return the turns that are not over, the oldest first."""

@@ -51,12 +51,12 @@ PLACES: tuple[tuple[str, str, str], ...] = (
     ("notification elicitation/.*", r"params", "ACP-ELICIT-008"),
     ("result elicitation/.*", r"result", "ACP-ELICIT-101"),
 )
-"""Kinds of messages, paths in them, and the rule for what is wrong there; the first that matches is taken."""
+"""Kinds of messages, paths in them, and the rule for a mistake there; the first match counts."""
 
 VERSION = 1
 
 OWN = ("ACP-INIT", "ACP-PROMPT", "ACP-PERM-1", "ACP-MCP", "ACP-MODE-004", "ACP-ELICIT-1")
-"""Rules that are about one mistake, however it is made: casing and discriminators are not told apart there."""
+"""Rules about one mistake, in any form: casing and discriminators do not matter there."""
 
 
 class ShapeObserver(Observer):
@@ -70,9 +70,9 @@ class ShapeObserver(Observer):
         self._fitter = Fitter()
         self._fitting: Counter[tuple[Side, str, str]] = Counter()
         self._misfits: dict[tuple[Side, Json], Flaw] = {}
-        """What is wrong with requests that are open, by the side that asked and by id."""
+        """The first flaw of each open request, by the side that asked and by id."""
         self._is_ours = True
-        """False once the agent has answered with a version whose types are not those that we have."""
+        """False once the agent has answered with a version whose types we do not have."""
 
     def count(self) -> None:
         for (side, kind, name), times in self._fitting.items():
@@ -187,7 +187,7 @@ def _exercised(side: Side, kind: str, name: str) -> list[str]:
 
 
 def _is_tag(flaw: Flaw) -> bool:
-    """Tell whether the field at fault says of what kind its object is: wrong, or not there."""
+    """Tell whether the field at fault is a discriminator: wrong, or missing."""
     name = flaw.path.rpartition(".")[2]
     if name not in _TAGS:
         return False
@@ -195,7 +195,7 @@ def _is_tag(flaw: Flaw) -> bool:
 
 
 def _is_extension(message: SeenMessage, flaw: Flaw) -> bool:
-    """Tell whether the kind that nobody knows begins with an underscore, as kinds of one's own may."""
+    """Tell whether the unknown kind begins with an underscore, as custom kinds may."""
     above, _, name = flaw.path.rpartition(".")
     tag = _reach({"params": message.body, "result": message.body}, above).get(name)
     return name in _TAGS and isinstance(tag, str) and tag.startswith("_")

@@ -1,7 +1,7 @@
 """The state of a conversation that all observers share: its connection, sessions, turns and terminals.
 
-The state is read from JSON of any shape, and keeps what makes sense: one mistake of a peer must not look like ten.
-Answers are matched to their requests before the observers see them; everything else is taken in after.
+The state is read from JSON of any shape, and keeps the parts that make sense: one mistake of a peer must not look like
+ten. Answers are matched to their requests before the observers see them; everything else is taken in after.
 """
 
 from dragoman.check.conversation import ConversationEntry
@@ -45,7 +45,7 @@ class ConversationState:
         return self.session(answer.request) if answer.request is not None else None
 
     def has_heard(self, turn: SeenTurn, at_s: float) -> ConversationEntry | None:
-        """Return what proves that the agent had read the cancel of a turn by a time, if anything does."""
+        """Return the entry that proves that the agent had read the cancel of a turn by a time, if there is one."""
         if turn.cancel is None:
             return None
         return turn.heard or (turn.cancel if at_s - turn.cancel.at_s >= PROOF_S else None)
@@ -238,7 +238,7 @@ class ConversationState:
         session.is_talking = session.is_talking and session.turn is not None
 
     def _keep_turn(self, session: SeenSession, turn: SeenTurn, answer: SeenMessage) -> None:
-        """Remember what a replay has to have in it; whether that is so of a turn that was cut short is not said."""
+        """Remember the parts that a replay must have; for a turn that was cut short, the specification says nothing."""
         is_cut = turn.cancel or turn.rivals or turn.prompt.cancelled or session.closing
         if is_cut or text(answer.params, "stopReason") in (None, "cancelled", "refusal"):
             return

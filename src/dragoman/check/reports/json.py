@@ -37,7 +37,7 @@ def render(subject: NamedReport) -> str:
 
 
 def read(path: str) -> CheckReport:
-    """Read what was written. Raises ReportUnreadable."""
+    """Read a report that `render` wrote. Raises ReportUnreadable."""
     try:
         read = msgspec.json.decode(Path(path).read_bytes(), type=_Report)
     except OSError as error:

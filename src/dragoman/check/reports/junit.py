@@ -9,7 +9,7 @@ from dragoman.check.rules import AREAS
 
 
 def render(subject: NamedReport) -> str:
-    """Write a suite; what was not exercised is skipped, and what is known already is skipped as well."""
+    """Write a suite; rules that were not exercised and known failures are skipped tests."""
     results = subject.report.results
     known = sum(subject.is_known(result) for result in results)
     summary = subject.report.summary

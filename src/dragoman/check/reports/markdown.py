@@ -14,12 +14,12 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]#|!~])")
 
 
 def render(subject: NamedReport) -> str:
-    """Write the table of one subject, and what is wrong with it."""
+    """Write the table of one subject, and its faults."""
     return matrix([subject])
 
 
 def matrix(subjects: Sequence[NamedReport]) -> str:
-    """Write the table of several subjects, and below it what is wrong with each."""
+    """Write the table of several subjects, and below it the faults of each."""
     rules = list(dict.fromkeys(result.id for subject in subjects for result in subject.report.results))
     by_id = [{result.id: result for result in subject.report.results} for subject in subjects]
     names = [_escape(subject.name) for subject in subjects]

@@ -24,7 +24,7 @@ WORDS: dict[Verdict, str] = {
 
 
 class NamedReport(msgspec.Struct, frozen=True):
-    """A report, the name of what was judged, and the failures of it that are known already."""
+    """A report, the name of the agent or client, and its known failures."""
 
     name: str
     report: CheckReport
@@ -32,7 +32,7 @@ class NamedReport(msgspec.Struct, frozen=True):
 
     @property
     def ordered(self) -> list[Result]:
-        """The results, the gravest first, what is known already after what is new."""
+        """The results, the gravest first, and known failures after new ones."""
         return sorted(
             self.report.results,
             key=lambda each: (ORDER.index(each.verdict), each.id in self.known, LEVELS.index(each.level)),
@@ -44,7 +44,7 @@ class NamedReport(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> str:
-        """The summary in words, without what is zero."""
+        """The summary in words, without zeros."""
         summary = self.report.summary
         numbers = (
             (summary.error, "errors of the checker"),
@@ -57,10 +57,10 @@ class NamedReport(msgspec.Struct, frozen=True):
 
 
 _TURNING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
-"""Letters that turn others around."""
+"""Letters that change the direction of others."""
 
 _UNSEEN = {ord(letter): f"\\u{ord(letter):04x}" for letter in (*_TURNING, *map(chr, range(0x7F, 0xA0)))}
-"""How JSON may write what a terminal would obey."""
+"""JSON escapes for letters that a terminal would obey."""
 
 
 def plain(text: str) -> str:
@@ -75,13 +75,13 @@ def one_line(text: str, width: int = 0) -> str:
 
 
 def as_json(content: object) -> str:
-    """Return what is to be a file of JSON; half a letter, which UTF-8 has no bytes for, is replaced."""
+    """Return the text of a JSON file; a lone surrogate, which UTF-8 cannot encode, is replaced."""
     text = json.dumps(msgspec.to_builtins(content), ensure_ascii=False, indent=2)
     return text.translate(_UNSEEN).encode("utf-16", "surrogatepass").decode("utf-16", "replace") + "\n"
 
 
 def name_entry(evidence: Evidence) -> str:
-    """Say in a few words what an entry is: its method, or what it answers."""
+    """Name an entry in a few words: by its method, or as a result or error."""
     if evidence.event:
         return one_line(evidence.event)
     message = _read(evidence.line)
@@ -98,7 +98,7 @@ def name_entry(evidence: Evidence) -> str:
 
 
 def pretty(evidence: Evidence) -> str:
-    """Return the message of an entry over several lines; what is no JSON stays as it is."""
+    """Return the message of an entry over several lines; a line that is no JSON stays as it is."""
     try:
         return plain(msgspec.json.format(evidence.line, indent=2))
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):

@@ -1,4 +1,4 @@
-"""A report for a terminal: failures first, each with the messages that prove it and what to do."""
+"""A report for a terminal: failures first, each with the messages that prove it and the fix."""
 
 import textwrap
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _INDENT = " " * 6
 
 
 def render(subject: NamedReport, *, width: int = 100, colours: bool = False, verbose: bool = False) -> str:
-    """Write a report; `verbose` shows also what passed and what was not exercised."""
+    """Write a report; `verbose` also shows rules that passed or were not exercised."""
     return "\n".join(_Terminal(width, colours=colours).lines(subject, verbose=verbose)) + "\n"
 
 

@@ -25,20 +25,20 @@ HEADER_BYTES = _HEADER.size
 
 
 class FrameKind(IntEnum):
-    """What a frame tells."""
+    """The kinds of frames."""
 
     CLIENT = 1
     """Bytes of the client."""
     AGENT = 2
     """Bytes of the agent."""
     EVENT = 3
-    """What became of the agent's process, in words."""
+    """An event of the agent's process, in words."""
     SKIPPED = 4
-    """How many bytes passed before this that the scribe is not told of, in digits."""
+    """How many bytes passed before this that the recorder does not get, in digits."""
 
 
 class Frame(NamedTuple):
-    """One thing that passed."""
+    """One frame: bytes that passed, or an event."""
 
     kind: int
     time_ns: int
@@ -46,12 +46,12 @@ class Frame(NamedTuple):
 
 
 def header(kind: int, length: int) -> bytes:
-    """Return what precedes so many bytes of a kind that pass now."""
+    """Return the header for so many bytes of a kind, with the time of now."""
     return _HEADER.pack(kind, length, time.time_ns())
 
 
 class FrameReader:
-    """Cuts what was written back into frames."""
+    """Cuts a stream of bytes into frames."""
 
     def __init__(self) -> None:
         self._held = bytearray()
@@ -74,11 +74,11 @@ PIPE_BYTES = 1024 * 1024
 """The most that an unprivileged user's pipe holds on Linux: a fifth of a second at 20,000 messages a second."""
 
 MAX_WAITING_BYTES = 64 * 1024 * 1024
-"""A quarter of a minute of such a stream, should the scribe not run at all."""
+"""A quarter of a minute of such a stream, if the recorder does not run at all."""
 
 
 class Feed:
-    """Sends frames to the scribe; any thread may put."""
+    """Sends frames to the recorder; any thread may put."""
 
     def __init__(self, pipe: int, max_waiting_bytes: int = MAX_WAITING_BYTES) -> None:
         self._pipe = pipe
@@ -89,14 +89,14 @@ class Feed:
         self._skipped_bytes = 0
         self._sender: threading.Thread | None = None
         self.lost = False
-        """Whether the scribe is gone."""
+        """Whether the recorder is gone."""
         os.set_blocking(pipe, False)
         if hasattr(fcntl, "F_SETPIPE_SZ"):
             with suppress(OSError):
                 fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
     def put(self, kind: FrameKind, data: bytes) -> None:
-        """Tell what passes, without waiting."""
+        """Send a frame, without waiting."""
         with self._lock:
             if self.lost:
                 return
@@ -106,7 +106,7 @@ class Feed:
                 self._send_or_keep(header(kind, len(data)), data)
 
     def close(self, timeout_s: float) -> int:
-        """Send what waits, for so long at most, and end; return how many bytes were left untold."""
+        """Send the waiting frames, for so long at most, and end; return how many bytes were not sent."""
         sender = self._sender
         if sender is not None:
             sender.join(timeout_s)
@@ -156,7 +156,7 @@ class Feed:
                     return
 
     def _send_waiting(self) -> bool:
-        """Send what fits; tell whether something is left."""
+        """Send the frames that fit; tell whether some are left."""
         while self._waiting and not self.lost:
             data = self._waiting[0]
             try:

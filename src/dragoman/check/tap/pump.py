@@ -17,7 +17,7 @@ STDERR = 2
 
 
 def report_line(text: str) -> None:
-    """Write a line if it can be taken at once: nobody has to read what we say, and nothing may wait for it."""
+    """Write a line to stderr if that is possible at once: nobody has to read it, and nothing may wait for it."""
     poll = select.poll()
     poll.register(STDERR, select.POLLOUT)
     try:
@@ -31,7 +31,7 @@ READ_BYTES = 256 * 1024
 
 
 class Pump:
-    """Passes what one side says to the other."""
+    """Passes the bytes of one side to the other."""
 
     def __init__(self, source: int, target: int, kind: FrameKind, feed: Feed) -> None:
         self._source = source
@@ -39,7 +39,7 @@ class Pump:
         self._kind = kind
         self._feed = feed
         self.broken = False
-        """Whether the other side took no more."""
+        """Whether the other side stopped reading."""
 
     def start(self, on_end: Callable[[], None]) -> threading.Thread:
         """Pump in a thread until either side ends, and then call."""
@@ -50,13 +50,13 @@ class Pump:
     def _run(self, on_end: Callable[[], None]) -> None:
         source, target, kind, put = self._source, self._target, self._kind, self._feed.put
         while not self.broken and (data := read(source)):
-            put(kind, data)  # first, for the answer could be told before what it answers
+            put(kind, data)  # first, because the answer could reach the feed before its request
             self.broken = not write(target, data)
         on_end()
 
 
 def read(source: int) -> bytes:
-    """Wait for bytes; nothing at the end of the stream, however it ended."""
+    """Wait for bytes; return none at the end of the stream, however it ended."""
     while True:
         try:
             return os.read(source, READ_BYTES)
@@ -67,7 +67,7 @@ def read(source: int) -> bytes:
 
 
 def write(target: int, data: bytes) -> bool:
-    """Write all of it; False when nobody takes it."""
+    """Write all bytes; False when the reader is gone."""
     left = data
     while left:
         try:
@@ -82,7 +82,7 @@ def write(target: int, data: bytes) -> bool:
 
 
 def wait_broken(target: int, wake: int) -> bool:
-    """Wait until nobody can read what would be written, which is True, or until `wake` is ended."""
+    """Wait until the reader of `target` is gone, and return True; return False when `wake` ends first."""
     poll = select.poll()
     poll.register(target, 0)
     poll.register(wake, select.POLLIN)

@@ -42,7 +42,7 @@ class FindingLog:
         self._file = file
 
     def take(self, conversation: RecordedConversation, findings: Iterable[Finding]) -> None:
-        """Show and keep what was found in a conversation."""
+        """Show and write the findings of a conversation."""
         for finding in findings:
             self.counts[finding.rule] += 1
             self.first.setdefault(finding.rule, finding)
@@ -53,7 +53,7 @@ class FindingLog:
                 self._keep(conversation, finding)
 
     def summary(self) -> list[str]:
-        """Say what was found, a line a rule, failures first."""
+        """Return the findings, a line a rule, failures first."""
         ordered = sorted(self.first.values(), key=lambda each: (each.verdict != "fail", each.rule))
         return [_summed(each, self.counts[each.rule]) for each in ordered]
 
@@ -103,19 +103,19 @@ def _summed(finding: Finding, count: int) -> str:
 
 
 def _short(text: str) -> str:
-    """Keep a text of unknown origin to one line that a terminal only prints."""
+    """Return a text of unknown origin as one line without control characters."""
     one_line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
     return one_line if len(one_line) <= 300 else f"{one_line[:299]}…"
 
 
 SLICE = 64
-"""Messages judged between two looks at what else came."""
+"""Messages that are judged before the next look at the pipe."""
 
 MAX_WAITING_BYTES = 128 * 1024 * 1024
-"""What may wait to be judged: a quarter of a minute of 20,000 messages a second."""
+"""The limit of messages that wait for the judge: a quarter of a minute of 20,000 a second."""
 
 ENTRY_BYTES = 200
-"""What a waiting message takes beside its bytes."""
+"""The memory of a waiting message beside its bytes."""
 
 MAX_ENTRIES = 2_000
 """Messages kept as evidence; a tap may run for weeks."""
@@ -129,7 +129,7 @@ class _Waiting(msgspec.Struct, gc=False):
 
 
 class JudgeQueue:
-    """A judge and what waits for it."""
+    """A judge and the messages that wait for it."""
 
     def __init__(self, findings: FindingLog) -> None:
         self._findings = findings
@@ -144,11 +144,11 @@ class JudgeQueue:
 
     @property
     def is_behind(self) -> bool:
-        """Whether something waits."""
+        """Whether messages wait."""
         return bool(self._waiting)
 
     def add(self, sender: Side, at_s: float, line: bytes = b"", event: str = "") -> None:
-        """Take what passed, for later."""
+        """Add a line or an event, to be judged later."""
         if self.stopped:
             self.missed += not event
             return
@@ -164,7 +164,7 @@ class JudgeQueue:
         self._waiting.clear()
 
     def judge_some(self) -> None:
-        """Judge a little of what waits."""
+        """Judge a few of the waiting messages."""
         try:
             for _ in range(min(SLICE, len(self._waiting))):
                 self._judge_next()
@@ -173,7 +173,7 @@ class JudgeQueue:
             self.stop()
 
     def finish(self, timeout_s: float) -> None:
-        """Judge what is left, for so long at most, and what only the end can tell."""
+        """Judge the rest, for so long at most, and the end of the conversation."""
         deadline = time.monotonic() + timeout_s
         while self._waiting and time.monotonic() < deadline:
             self.judge_some()
@@ -194,13 +194,13 @@ READ_BYTES = 1024 * 1024
 NICENESS = 5
 
 END_S = 20.0
-"""For judging what is left when the conversation has ended."""
+"""The time to judge the rest after the end of the conversation."""
 
 _SENDERS: dict[int, Side] = {FrameKind.CLIENT: "client", FrameKind.AGENT: "agent"}
 
 
 class TapRecorder:
-    """Takes frames; `finish` says what came of them."""
+    """Takes frames, records and judges them; `finish` returns the summary."""
 
     def __init__(self, recording: Recording | None, findings: FindingLog, *, judges: bool = True) -> None:
         self._recording = recording
@@ -229,7 +229,7 @@ class TapRecorder:
                 self.take(frame)
 
     def take(self, frame: Frame) -> None:
-        """Take what passed."""
+        """Take a frame."""
         match frame.kind:
             case FrameKind.EVENT:
                 self._take_event(frame.data.decode(), frame.time_ns)
@@ -239,7 +239,7 @@ class TapRecorder:
                 self._take_bytes(frame)
 
     def finish(self) -> list[str]:
-        """Judge what is left and return the summary, line by line."""
+        """Judge the rest and return the summary, line by line."""
         self._finish_lines()
         if self._judging is not None:
             self._judging.finish(END_S)
@@ -289,7 +289,7 @@ class TapRecorder:
             self._recording.event(f"skipped {count} bytes", time_ns)
 
     def _finish_lines(self, time_ns: int | None = None) -> None:
-        """Take what was begun and never ended by a newline."""
+        """Take lines that were begun and not ended by a newline."""
         for kind, splitter in self._splitters.items():
             left = splitter.finish()
             whole = [line for line in left if not isinstance(parse(line), Malformed)]
@@ -327,7 +327,7 @@ class TapRecorder:
 
 
 def run_recorder(pipe: int, recording: Recording | None, findings: FindingLog, *, judges: bool) -> None:
-    """Be the scribe of the pipe until it ends, deaf to what ends the others, and say the summary."""
+    """Record until the pipe ends, ignore the signals that end the others, and write the summary."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.setsid()

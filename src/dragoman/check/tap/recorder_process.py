@@ -18,9 +18,9 @@ class TapOptions(msgspec.Struct, frozen=True):
     """Where the conversation and the findings go."""
 
     out: str | None = None
-    """The file to record to; where it is there already, another name is made of it."""
+    """The file to record to; if it exists, a number is added to the name."""
     findings: str | None = None
-    """The file that gets the findings, one JSON object a line; likewise."""
+    """The file for the findings, one JSON object a line; if it exists, a number is added to the name."""
     live: bool = False
     """Whether findings are shown on stderr as they come."""
     keep_secrets: bool = False
@@ -37,8 +37,8 @@ MAX_NAMES = 10_000
 def make_new(path: str, make: Callable[[Path], T]) -> T:
     """Make a file by this name or, where there is one, with -2, -3 and so on before its suffix.
 
-    `make` has to refuse a file that is there; what else it raises is raised. A directory or a device by that name is
-    not what was meant, and is refused.
+    An editor starts its agent again and again. `make` has to refuse a file that exists; its other errors are raised. A
+    directory or a device of that name is refused.
     """
     for candidate in _names(Path(path)):
         try:
@@ -60,13 +60,13 @@ def _names(path: Path) -> Iterator[Path]:
 
 
 END_S = 30.0
-"""For the scribe to judge what is left, for which it takes two thirds of that at most."""
+"""The time for the recorder to judge the rest, which takes it two thirds of that at most."""
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class RecorderProcess:
-    """The scribe as seen from the pumps; `pipe` takes the frames. Raises NotRecorded, and OSError for the findings."""
+    """The recorder as the pumps see it; `pipe` takes frames. Raises NotRecorded, and OSError for the findings."""
 
     def __init__(self, agent: str, options: TapOptions) -> None:
         clean_all = keep_all if options.keep_secrets else Redaction().clean_all
@@ -86,7 +86,7 @@ class RecorderProcess:
             recording.close()
 
     def wait(self) -> bool:
-        """Wait until it is through, and tell whether it ended well; one that takes too long ends by itself."""
+        """Wait for its end, and tell whether it ended well; if it takes too long, it goes on and ends by itself."""
         poll = select.poll()
         poll.register(self._done, select.POLLIN)
         if not poll.poll(END_S * 1000):

@@ -49,7 +49,7 @@ _SHAPED = re.compile(
     rb"|AKIA[A-Z0-9]{16}|AIza[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,})"
     rb"|(?<=Bearer )[\w.~+/-]{8,}=*"
 )
-"""A token that is known by its looks, wherever it is."""
+"""A token with a known form, anywhere in a line."""
 
 _SHAPES = (b"sk-", b"gh", b"glpat-", b"xox", b"AKIA", b"AIza", b"eyJ", b"Bearer ")
 
@@ -63,7 +63,7 @@ class Redaction:
         self._known = [value.encode() for value in sorted(values, key=len, reverse=True)]
 
     def clean(self, line: bytes) -> bytes:
-        """Return a line without what is known to be secret in it, or looks so."""
+        """Return a line without known secrets and values that look like secrets."""
         line = hide_secrets(line)
         for value in self._known:
             line = line.replace(value, _HIDDEN)
@@ -94,7 +94,7 @@ _KEYS: dict[Side, tuple[bytes, bytes]] = {"client": (SENT, SENT_NOISE), "agent":
 
 
 class Recording:
-    """Writes what passes to a file."""
+    """Writes lines and events to a file."""
 
     def __init__(self, file: TrajectoryFile, clean_all: Callable[[Sequence[bytes]], list[bytes]]) -> None:
         self._file = file
@@ -127,7 +127,7 @@ class Recording:
         self._file.append(entries, time_ns // 1_000_000)
 
     def event(self, words: str, time_ns: int) -> None:
-        """Write what became of the process."""
+        """Write an event of the process."""
         self._file.append([(EVENT, msgspec.json.encode(words))], time_ns // 1_000_000)
 
     def torn(self, sender: Side, lines: Iterable[bytes | Oversized], time_ns: int) -> None:
@@ -142,7 +142,7 @@ class Recording:
 
 
 def _sort_out(line: bytes | Oversized) -> tuple[bool, bytes]:
-    """Tell whether a line is a message, or at least an object, and return what to keep of it."""
+    """Tell whether a line is a message, or at least an object, and return the bytes to keep."""
     if not isinstance(line, bytes):
         return False, b"a line of more than %d bytes" % line.max_bytes
     if not isinstance(parse(line), Malformed):
@@ -154,7 +154,7 @@ def _sort_out(line: bytes | Oversized) -> tuple[bool, bytes]:
 
 
 def _is_object(line: bytes) -> bool:
-    """Tell whether a line is an object at least: what it lacks to be a message is worth keeping."""
+    """Tell whether a line is a JSON object: an object that is no message is kept as it is."""
     if not is_sound(line):
         return False
     try:

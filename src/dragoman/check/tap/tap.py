@@ -1,7 +1,7 @@
-"""The tap: a client on our stdio, an agent as our child, two pumps between them, and a scribe that is told.
+"""The tap: a client on our stdio, an agent as our child, two pumps between them, and a recorder process.
 
-Nothing that is recorded or judged, and no fault in doing so, comes in the way of what passes. When the agent ends, our
-stdout does, and so do we, with its code. When the client ends, the agent is stopped as every child of ours is: stdin
+Recording and judging, and their failures, never delay or change the messages. When the agent ends, our stdout ends,
+and we end with its exit code. When the client ends, the agent is stopped as every child of ours is: stdin
 closed, then SIGTERM, then SIGKILL.
 """
 
@@ -19,11 +19,11 @@ from dragoman.proc import EVERYTHING, STDIN_GRACE_S, Child, Exit, Supervisor
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 FEED_END_S = 30.0
-"""For what the scribe has not been told of when the agent has ended, of which the client knows by then."""
+"""The time to send the rest to the recorder when the agent has ended, which the client knows by then."""
 
 
 STOP_S = 10.0
-"""For the agent to stop when we are told to; whatever is left then goes when we do."""
+"""The time for the agent to stop when we are told to; processes that are left end with us."""
 
 
 class Tap:
@@ -51,7 +51,7 @@ class Tap:
                 raise
 
     def finish(self) -> None:
-        """Wait for the scribe, for a while: it has a summary to say."""
+        """Wait for the recorder, for a while: it writes the summary."""
         left = self._feed.close(FEED_END_S)
         if left:
             report_line(
@@ -96,7 +96,7 @@ class _Passage:
             let_go(STDIN)
         else:
             self._feed.put(FrameKind.EVENT, b"stdin closed")
-        # A client may close our stdin and read on; it is gone when nobody reads what we write.
+        # A client may close our stdin and read on; it is gone when nobody reads our stdout.
         if wait_broken(STDOUT, self._wake):
             self._tell(self._client_gone.set)
 
@@ -131,7 +131,7 @@ def _pass_stderr(data: bytes) -> None:
 
 def _directory() -> str:
     try:
-        return os.getcwd()  # noqa: PTH109 -- a plain string is what is told
+        return os.getcwd()  # noqa: PTH109 -- the event is a plain string
     except OSError:
         return "."
 

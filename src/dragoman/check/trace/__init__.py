@@ -1,4 +1,4 @@
-"""Recorded conversations, whoever recorded them, and their judgement."""
+"""Recorded conversations of any program, and the report about them."""
 
 from dragoman.check.trace.trace import FORMATS, Trace, TraceUnreadable, check_trace, read_trace
 

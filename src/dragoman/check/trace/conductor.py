@@ -1,7 +1,7 @@
 """The trace of the Rust conductor: requests, answers and notifications between the links of a chain of components.
 
-Each pair of neighbours is a conversation of its own, in which whoever is nearer to the client is the client. What
-belongs to MCP is left out: it is not ACP that is spoken there.
+Each pair of neighbours is a conversation of its own, in which the component nearer to the client is the client. MCP
+messages are left out, because they are not ACP.
 """
 
 import re
@@ -16,7 +16,7 @@ from dragoman.check.trace.source import NumberedObject, Source
 KINDS = frozenset({"request", "response", "notification"})
 
 _METHODS = {"_proxy/initialize": "initialize"}
-"""What a proxy is greeted with is the same but for its name."""
+"""A proxy gets the same request under another name."""
 
 _NUMBERED = re.compile(r"(\d+)")
 

@@ -26,7 +26,7 @@ CANCEL = "$/cancel_request"
 
 
 def sender_of(method: object) -> Side | None:
-    """Return who sends a method; None where both do, or it is not known."""
+    """Return the side that sends a method; None if both do, or if it is not known."""
     known = METHODS.get(method) if isinstance(method, str) else None
     if known is None or known.side not in OTHER:
         return None
@@ -39,10 +39,10 @@ class Directions:
     def __init__(self) -> None:
         self._asked: dict[Side, dict[str, str]] = {"client": {}, "agent": {}}
         self._last: dict[str, Side] = {}
-        """Who was the last to ask with an id."""
+        """The side that asked last with an id."""
 
     def tell(self, message: dict[str, Any]) -> Side:
-        """Return who sent the next message."""
+        """Return the sender of the next message."""
         if "method" not in message:
             return self._tell_answer(message)
         sender = self._tell_method(message)
@@ -109,7 +109,7 @@ _BY_VIEW: dict[str, Side] = {
 _ARROWS = str.maketrans({"→": ">", "←": "<", "-": None, "_": None, " ": None, "=": None})
 
 MILLISECONDS_FROM = 1e11
-"""A greater number is no count of seconds that a recording has, and so one of milliseconds."""
+"""A greater number is no plausible time in seconds, so it is in milliseconds."""
 
 
 class _Line(NamedTuple):

@@ -89,7 +89,7 @@ def _read(path: str) -> bytes:
 
 
 def _decompress_torn(path: str) -> bytes:
-    """Return what is there of a gzipped file that was cut short."""
+    """Return the readable part of a gzipped file that was cut short."""
     try:
         return zlib.decompressobj(wbits=31).decompress(Path(path).read_bytes()).removeprefix(BOM_UTF8)
     except zlib.error as error:

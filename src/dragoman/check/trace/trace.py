@@ -68,7 +68,7 @@ _TESTS: tuple[tuple[Format, Callable[[dict[str, Any]], bool]], ...] = (
 
 
 class Trace(NamedTuple):
-    """What was read."""
+    """A recording that was read."""
 
     format: Format
     conversations: list[RecordedConversation]
@@ -98,7 +98,7 @@ def _detect(source: Source) -> Format:
 
 
 def check_trace(path: str | os.PathLike[str], roles: Sequence[Role] = ("agent", "client")) -> CheckReport:
-    """Judge what was recorded. Raises TraceUnreadable."""
+    """Judge a recording. Raises TraceUnreadable."""
     judges: list[Judge] = []
     for conversation in read_trace(path).conversations:
         judge = Judge(conversation, roles=roles)

@@ -1,4 +1,4 @@
-"""What is tried on an agent, scene by scene; the judge says what came of it."""
+"""The scenes that are played with an agent; the judge sees the conversations."""
 
 from collections.abc import Awaitable, Callable
 
@@ -8,13 +8,13 @@ from dragoman.check.driver.stage import Stage
 Scene = Callable[[Stage], Awaitable[None]]
 
 FIRST: Scene = connection.greet
-"""Played by itself: without an agent that answers, there is nothing more to try."""
+"""Played first and alone: without an agent that answers, no other scene makes sense."""
 
 ANY_VERSION: Scene = connection.unknown_version
-"""All that there is to try on an agent that speaks another version than ours."""
+"""The only scene for an agent that speaks another version than ours."""
 
 CONVERSATION: Scene = turns.converse
-"""The one that others wait for, to know what leads to a permission request."""
+"""The scene that others wait for, because it finds a prompt that leads to a permission request."""
 
 SCENES: tuple[tuple[Scene, ...], ...] = (
     (CONVERSATION, turns.cancel_request, turns.two_prompts),
@@ -38,4 +38,4 @@ SCENES: tuple[tuple[Scene, ...], ...] = (
     (connection.bad_hello,),
     (connection.log_in,),
 )
-"""Those of a row are played one after the other, with one agent where nothing goes wrong; the longest rows first."""
+"""Scenes of a row are played one after the other, with one agent if nothing goes wrong; the longest rows first."""

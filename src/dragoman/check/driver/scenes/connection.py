@@ -5,11 +5,11 @@ from dragoman.check.driver.stage import Stage, is_agreed
 from dragoman.check.judge import INVENTED
 
 FUTURE_VERSION = 65_535
-"""The highest that the schema allows: no agent speaks it."""
+"""The highest version that the schema allows: no agent speaks it."""
 
 
 async def greet(stage: Stage) -> None:
-    """Wait for the agent to answer initialize, and say what nobody knows."""
+    """Wait for the agent to answer initialize, and send methods that do not exist."""
     options = stage.options
     async with stage.open("greeting") as connection:
         reply = await stage.initialize(connection)
@@ -35,7 +35,7 @@ async def unknown_version(stage: Stage) -> None:
 
 
 async def log_in(stage: Stage) -> None:
-    """Say hello with a capability that nobody knows, and ask for a session before the login and after it."""
+    """Say hello with a capability that does not exist, and ask for a session before the login and after it."""
     async with stage.open("login") as connection:
         reply = await stage.initialize(connection, {f"{INVENTED}capability": {"level": 3}})
         if reply is None or not is_agreed(reply):
@@ -74,7 +74,7 @@ LONG_BYTES = 1_000_000
 async def strange_lines(stage: Stage) -> None:
     """Send lines that are no messages, each followed by a request that is one."""
     async with stage.joined("strange lines") as connection:
-        # In a WebSocket, what is not UTF-8 ends the connection before anybody reads the line.
+        # A WebSocket ends the connection at bytes that are not UTF-8, before anybody reads the line.
         for line in (*STRANGE, *([NOT_TEXT] if stage.has_process else [])):
             connection.send(line)
             if await connection.request(f"_{INVENTED}method", {}, stage.options.timeout_s) is None:
@@ -85,7 +85,7 @@ async def long_line(stage: Stage) -> None:
     """Send a message of a megabyte."""
     params: Object = {"cwd": str(stage.directory("long")), "mcpServers": []}
     async with stage.joined("a long line") as connection:
-        # The same comes in short before it: who does not answer that is not blamed for the length of the line.
+        # The same comes in short before it: an agent that does not answer that is not blamed for the length.
         for meta in ("short", "x" * LONG_BYTES):
             sent = {**params, "_meta": {"dragoman.check": meta}}
             reply = await connection.request("session/new", sent, stage.options.turn_timeout_s)

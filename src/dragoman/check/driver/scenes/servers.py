@@ -23,7 +23,7 @@ MAX_BODY_BYTES = 1_000_000
 
 @asynccontextmanager
 async def http_server() -> AsyncGenerator[str]:
-    """Serve until left, at the address returned."""
+    """Serve at the address that is yielded, until the context ends."""
     server = await asyncio.start_server(_serve, HOST, 0)
     try:
         yield f"http://{HOST}:{server.sockets[0].getsockname()[1]}/mcp"
@@ -38,7 +38,7 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         writer.write(_respond(head, body))
         await writer.drain()
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
-        pass  # it went away, or was no client of HTTP: the judge sees what it says to us
+        pass  # it went away, or does not speak HTTP: the judge sees its messages to us
     finally:
         writer.close()
 
@@ -68,7 +68,7 @@ def _response(status: str, body: bytes = b"") -> bytes:
 
 
 CONNECT_S = 3.0
-"""For a server to be started: an interpreter on a busy machine takes one."""
+"""The time for a server to start: an interpreter on a busy machine takes a second."""
 
 LOOK_S = 0.02
 
@@ -93,7 +93,7 @@ async def give_server(stage: Stage) -> None:
         connect_s = min(CONNECT_S, stage.options.timeout_s)
         started = await _started(marks, 1, connect_s / 3)
         if not started and stage.options.prompt:
-            # Some start them with the first prompt.
+            # Some agents start servers with the first prompt.
             await connection.finish(
                 connection.prompt(session_id, stage.options.turns[0].prompt), stage.options.turn_timeout_s
             )

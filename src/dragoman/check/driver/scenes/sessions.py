@@ -65,7 +65,7 @@ async def _set_options(stage: Stage, connection: ProbeConnection, session_id: st
                 "session/set_config_option", {**params, "type": "boolean", "value": True}, timeout_s
             )
         else:
-            # Another value and back: an option may change what the agent costs or may do.
+            # Another value and back: an option may change the cost or the rights of the agent.
             for value in (*_values(option)[:2], option.get("currentValue"), f"{INVENTED}value"):
                 await connection.request("session/set_config_option", {**params, "value": value}, timeout_s)
     if options:
@@ -82,7 +82,7 @@ def _values(option: Object) -> list[Any]:
 
 
 async def unknown_sessions(stage: Stage) -> None:
-    """Speak of a session that does not exist."""
+    """Use a session that does not exist."""
     timeout_s = stage.options.timeout_s
     place: Object = {"sessionId": NOBODY, "cwd": str(stage.directory("nobody")), "mcpServers": []}
     async with stage.joined("unknown sessions") as connection:
@@ -102,7 +102,7 @@ async def unknown_sessions(stage: Stage) -> None:
 
 
 async def unadvertised(stage: Stage) -> None:
-    """Ask for what the agent has not advertised."""
+    """Call methods that the agent has not advertised."""
     place: Object = {"sessionId": NOBODY, "cwd": str(stage.directory("nobody")), "mcpServers": []}
     async with stage.joined("not advertised") as connection:
         for method, capability, params in (
@@ -162,7 +162,7 @@ async def come_back(stage: Stage) -> None:
 
 async def _reopen(stage: Stage, connection: ProbeConnection, session_id: str) -> None:
     """Resume and load a session where it is open: there are agents that keep theirs in memory."""
-    # In this order, for what a load brings too late is not to be taken for what a resume brings.
+    # Resume first, because late updates of a load must not be taken for updates of the resume.
     await _open(stage, connection, session_id, RESUME)
     await _open(stage, connection, session_id, LOAD)
     await connection.listen()

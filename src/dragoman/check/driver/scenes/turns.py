@@ -11,10 +11,10 @@ from dragoman.check.driver.options import ScriptTurn
 from dragoman.check.driver.stage import Stage
 from dragoman.check.judge import INVENTED
 from dragoman.check.judge.message import part
-from dragoman.check.judge.opening import CONTENT
+from dragoman.check.judge.session_setup import CONTENT
 
 BEGIN_S = 10.0
-"""For a turn to show that it is under way."""
+"""The time for a turn to show that it is under way."""
 
 
 @asynccontextmanager
@@ -31,7 +31,7 @@ async def _session(
 
 
 async def converse(stage: Stage) -> None:
-    """Say what the script says, in one session."""
+    """Send the prompts of the script, in one session."""
     try:
         if stage.options.prompt:
             await _converse(stage)
@@ -65,7 +65,7 @@ async def _cancel_when_under_way(connection: ProbeConnection, session_id: str, c
 
 
 async def _under_way(connection: ProbeConnection, call: PendingAnswer) -> None:
-    """Wait until a prompt that was just sent shows that it is worked on: what tells of the session is no sign of it."""
+    """Wait until an update shows work on a prompt that was just sent; updates about the session do not count."""
     before = len(connection.updates)
 
     def has_begun() -> bool:
@@ -89,7 +89,7 @@ async def _cancel(connection: ProbeConnection, session_id: str) -> None:
 
 
 async def reject(stage: Stage) -> None:
-    """Deny what the agent asks permission for."""
+    """Deny the permissions that the agent asks for."""
     await _once(stage, "permission denied", ScriptTurn(await _permission_prompt(stage), permission="reject"))
 
 
@@ -110,7 +110,7 @@ async def _once(stage: Stage, name: str, turn: ScriptTurn) -> None:
         return
     async with _session(stage, name) as (connection, session_id):
         await _play(stage, connection, session_id, turn)
-        # What a cancel or a denial has left behind shows in the next turn.
+        # Damage of a cancel or a denial shows in the next turn.
         await _play(stage, connection, session_id, ScriptTurn(turn.prompt, permission="reject"))
 
 
@@ -214,7 +214,7 @@ SILENCE = (
 
 
 async def contents(stage: Stage) -> None:
-    """Prompt with a link and whatever the agent says that it takes: all at once, and if that fails, one by one."""
+    """Prompt with a link and each kind of content that the agent takes: all at once, and if that fails, one by one."""
     if not stage.options.prompt:
         return
     async with stage.joined("more than text") as connection:

@@ -1,8 +1,8 @@
-"""Watches sessions being loaded: whether the conversation comes back, all of it and in its order.
+"""Watches sessions that are loaded: whether the whole conversation comes back, in its order.
 
-What was said is known from the turns that were seen. A replay may cut it into other pieces, leave spaces out, and give
-tool calls other ids. So texts are compared without their spaces, as parts of all that a side says in the replay; and
-where nothing of them is found, the agent may have other words for them, and is not blamed for that.
+The turns that were seen tell what a replay should have. A replay may cut texts into other pieces, leave spaces out, and
+give tool calls other ids. So texts are compared without spaces, as parts of the whole text of a side in the replay. If
+none of them is found, the agent may replay a summary, and is not blamed.
 """
 
 from typing import ClassVar
@@ -10,20 +10,20 @@ from typing import ClassVar
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import Object, SeenMessage, part, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
-from dragoman.check.judge.opening import CONTENT
 from dragoman.check.judge.session import INVENTED, PastSession
+from dragoman.check.judge.session_setup import CONTENT
 
 MESSAGES = {"user_message_chunk": "user", "agent_message_chunk": "agent"}
 MAX_SHOWN_CHARS = 60
 
 
 class _Replay:
-    """What came between a session/load and its answer."""
+    """The updates between a session/load and its answer."""
 
     def __init__(self) -> None:
         self.first: ConversationEntry | None = None
         self.words: dict[str, list[str]] = {}
-        """What each side has said, the one that spoke first before the other."""
+        """The texts of each side; the side that spoke first comes first."""
         self.calls: set[str] = set()
 
     def take(self, update: Object, entry: ConversationEntry) -> None:
@@ -175,7 +175,7 @@ class LoadObserver(Observer):
 
 
 def _missing(known: list[str], replayed: str) -> list[str]:
-    """Return what was said and is not in a replay, if the replay has some of it: else it has other words."""
+    """Return the texts that a replay lacks; none if it has no text at all in common with them."""
     heard = _bare(replayed)
     pieces = [(each, bare) for each in known if (bare := _bare(each))]
     bares = [bare for _, bare in pieces]
@@ -185,7 +185,7 @@ def _missing(known: list[str], replayed: str) -> list[str]:
 
 
 def _lost(known: list[str], replayed: set[str]) -> list[str]:
-    """Return tool calls that are not in a replay; where it has other ids for them, there have to be as many."""
+    """Return the tool calls that a replay lacks; if it gives all of them other ids, only their number counts."""
     lost = [each for each in known if each not in replayed]
     has_others = len(lost) == len(set(known)) and len(replayed) >= len(lost)
     return [] if has_others else lost

@@ -1,4 +1,4 @@
-"""Watches what clients do for agents: files and terminals."""
+"""Watches the services of clients for agents: files and terminals."""
 
 import posixpath
 import re
@@ -14,7 +14,7 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 RESOURCE_NOT_FOUND = -32002
 _MISSING = re.compile(rb"no such file|not found|not exist|ENOENT", re.IGNORECASE)
 _DENIED = re.compile(rb"permission|denied|not allowed|declined|reject|forbidden", re.IGNORECASE)
-"""How a client says that its user does not want a file to be read, for which there is no code."""
+"""Words of a client whose user does not allow a file to be read; there is no error code for it."""
 
 
 class FileObserver(Observer):
@@ -61,7 +61,7 @@ class FileObserver(Observer):
             )
 
     def _is_missed(self, answer: SeenMessage, request: SeenMessage, path: str) -> bool:
-        """Tell whether a file was not written since it does not exist, right where the session is."""
+        """Tell whether a write failed because the file does not exist, in the session's own directory."""
         session = self.state.session(request)
         is_here = (
             session is not None and session.cwd is not None and may_be_same_path(posixpath.dirname(path), session.cwd)

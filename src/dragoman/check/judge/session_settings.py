@@ -84,7 +84,7 @@ class ConfigObserver(Observer):
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
         self._listed: dict[str, ConversationEntry] = {}
-        """What said last which options a session has."""
+        """The last message with the options of a session, by session."""
 
     @watch(*OPENED)
     def see_opened(self, message: SeenMessage) -> None:
@@ -239,7 +239,7 @@ class ConfigObserver(Observer):
 
 
 def takes(option: Object, value: Json) -> bool:
-    """Tell whether an option offers a value; of types that nobody knows, any."""
+    """Tell whether an option offers a value; an option of an unknown type offers any."""
     match text(option, "type"):
         case "boolean":
             return isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Watches sessions being opened: created and resumed; `replay.py` has what is loaded."""
+"""Watches sessions that are created and resumed, and their MCP servers; `session_load.py` has loading."""
 
 from typing import ClassVar
 
@@ -20,14 +20,14 @@ METHOD_NOT_FOUND = -32601
 
 
 class NewObserver(Observer):
-    """Judges session/new, and what holds for every session: its id and its directories."""
+    """Judges session/new, and the id and the directories of every session."""
 
     area: ClassVar[str] = "NEW"
 
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
         self._held: dict[str, ConversationEntry] = {}
-        """The first message for each session that nobody knows yet."""
+        """The first message for each session that is not known yet."""
         self._issued: dict[str, ConversationEntry] = {}
 
     @watch(*OPENERS)
@@ -84,7 +84,7 @@ class NewObserver(Observer):
 
     def _judge_id(self, session_id: str, message: SeenMessage) -> None:
         known = self.state.memory.sessions.get(session_id)
-        # Who forgets its sessions when it ends may well count from 1 again.
+        # An agent that forgets its sessions at its end may count from 1 again.
         remembers = any(self.agreement.agent_offers(each) for each in KEEPERS)
         # On another connection, a list may show it before the answer to session/new is seen on this one.
         issued = known is not None and known.cwd is not None and not known.deleted

@@ -6,12 +6,12 @@ from typing import ClassVar
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import Object, SeenMessage, is_absolute, may_be_same_path, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
-from dragoman.check.judge.opening import CONTENT
 from dragoman.check.judge.session import INVENTED, SeenTurn
+from dragoman.check.judge.session_setup import CONTENT
 
 INTERNAL_ERROR = -32603
 EXCUSES = frozenset({-32000, -32601})
-"""Who has to log in first, and who has no such method, which is a matter of its own."""
+"""Errors that other rules judge: a login is needed, or the method does not exist."""
 
 
 class ListObserver(Observer):
@@ -183,7 +183,7 @@ class CloseObserver(Observer):
         self._done: dict[str, ConversationEntry] = {}
         """Answers to session/close, by session."""
         self._woken: set[str] = set()
-        """Closed sessions that were prompted: whether that is taken is a question of its own."""
+        """Closed sessions that were prompted, which another rule judges."""
 
     @watch("request session/close")
     def see_close(self, message: SeenMessage) -> None:
@@ -359,7 +359,7 @@ class DeleteObserver(Observer):
         for session_id, deleted in self._deleted.items():
             past = self.state.memory.sessions.get(session_id)
             if session_id.startswith(INVENTED) or (past is not None and past.is_shared):
-                continue  # what is listed may be another session that was given the same id
+                continue  # the listed session may be another one with the same id
             self.judge(
                 "ACP-DELETE-001",
                 session_id not in there,

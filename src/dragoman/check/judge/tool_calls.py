@@ -262,7 +262,7 @@ class PermissionObserver(Observer):
 
     @watch("event exited", "event killed", "event stdin")
     def see_process_end(self, message: SeenMessage) -> None:
-        """What is cancelled because one side goes away is cancelled rightly."""
+        """Forget requests that were cancelled because one side ended: that is right."""
         del message
         self._dismissed.clear()
 
@@ -284,7 +284,7 @@ class PermissionObserver(Observer):
 
 
 class PendingPermissionObserver(Observer):
-    """Judges what becomes of permission requests when their turn is cancelled."""
+    """Judges the answers to permission requests of cancelled turns."""
 
     area: ClassVar[str] = "CANCEL"
 
@@ -341,7 +341,7 @@ class PendingPermissionObserver(Observer):
 
     @watch("request session/prompt", "event waited")
     def see_next(self, message: SeenMessage) -> None:
-        """A client that goes on with the next prompt, or is waited for in vain, has forgotten the question."""
+        """Report questions that a client forgot: it sent the next prompt, or did not answer in time."""
         session_id = text(message.params, "sessionId")
         if message.entry.event and message.sender != "client":
             return
@@ -357,7 +357,7 @@ class PendingPermissionObserver(Observer):
                 )
 
     def end(self) -> None:
-        """Who said something after the turn was over had time for the answer."""
+        """Report requests that a client left open though it sent messages after the end of the turn."""
         for request, cancel in self._owed:
             session = self.state.session(request)
             end = session.last.end if session is not None and session.last is not None else None

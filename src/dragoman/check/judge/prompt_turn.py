@@ -1,6 +1,6 @@
 """Watches prompt turns and their cancelling.
 
-A cancel and the end of a turn may cross on the way: seen from the client's side, an agent that answers `end_turn`
+A cancel and the end of a turn may cross: seen from the client's side, an agent that answers `end_turn`
 right after a cancel need not have read it. It is blamed only on proof that it had: it answered something that was
 asked after the cancel, it had been waiting for a permission that was answered after the cancel, or the cancel was
 there for seconds.
@@ -11,8 +11,8 @@ from typing import ClassVar
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import SeenMessage, offered, part, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
-from dragoman.check.judge.opening import CONTENT
 from dragoman.check.judge.session import SeenSession, SeenTurn
+from dragoman.check.judge.session_setup import CONTENT
 
 BASELINE_CONTENT = frozenset({"text", "resource_link"})
 GUARDED_CONTENT = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
@@ -29,7 +29,7 @@ class PromptObserver(Observer):
         self._told: dict[str, ConversationEntry] = {}
         """Ends of turns after which a late update was told already."""
         self._refused: list[tuple[set[str], ConversationEntry, ConversationEntry]] = []
-        """Prompts that were refused, by the kinds of their content: what was wrong may have been the words."""
+        """Prompts that were refused, with the kinds of their content; the reason may also be the text."""
         self._unanswered: set[int] = set()
         """Prompts that were told already to have got no answer, by their entries."""
 
@@ -156,7 +156,7 @@ class PromptObserver(Observer):
 
     @watch("request")
     def see_request(self, message: SeenMessage) -> None:
-        """A later request shows that there was time for late updates."""
+        """Count an occasion: a later request shows that there was time for late updates."""
         session = self.state.session(message)
         if session is not None and session.last is not None and message.sender == "client":
             self.saw("ACP-PROMPT-004" if session.last.cancel is None else "ACP-CANCEL-003")
@@ -165,8 +165,8 @@ class PromptObserver(Observer):
         refused = [(kinds - self.state.memory.taken, asked, answered) for kinds, asked, answered in self._refused]
         alone = {kind for kinds, *_ in refused if len(kinds) == 1 for kind in kinds}
         for kinds, asked, answered in refused:
-            # Of several it is the one that was refused by itself too. If there is none such, what every agent has to
-            # take is the last to be suspected.
+            # Of several kinds, one that was also refused alone is the cause. If there is none, kinds that every agent
+            # must take are suspected last.
             suspects = kinds & alone or kinds
             if suspects - BASELINE_CONTENT:
                 self._tell_refused("ACP-PROMPT-008", suspects - BASELINE_CONTENT, "advertised", asked, answered)
@@ -232,7 +232,7 @@ class CancelObserver(Observer):
             self.fail("ACP-CANCEL-001", f"a cancelled turn ended with {reason!r}; expected cancelled", *entries)
 
     def _doubt(self, turn: SeenTurn, cancel: ConversationEntry, message: SeenMessage) -> None:
-        """Without times nothing tells how long the cancel was there, but for what the agent did after it."""
+        """Warn if the agent went on after a cancel; without times there is no better proof that it had read it."""
         last = self.timeline.last.get("agent")
         if self.timeline.is_timed or last is None or last.n < cancel.n:
             return
