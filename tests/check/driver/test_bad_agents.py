@@ -85,9 +85,9 @@ async def test_what_an_agent_leaves_running_is_counted(tmp_path: Path, monkeypat
 
 async def test_an_agent_that_leaves_unknown_methods_unanswered_is_not_blamed_for_long_lines(tmp_path: Path):
     text = (
-        "from tests.check.mutants.agent import Agent, Shelf\n"
+        "from tests.check.mutants.agent import Agent, SessionFiles\n"
         "Agent.take_strange_request = lambda *_: None\n"
-        f"Agent(Shelf({str(tmp_path)!r}), None).serve()"
+        f"Agent(SessionFiles({str(tmp_path)!r}), None).serve()"
     )
     options = AgentOptions(
         command=program(text),

@@ -12,7 +12,7 @@ import uuid
 from typing import Any
 
 from tests.check.mutants.peer import INVALID_PARAMS, METHOD_NOT_FOUND, Breach, Object, Peer, Refused
-from tests.check.mutants.sessions import MODELS, MODES, Session, Shelf
+from tests.check.mutants.sessions import MODELS, MODES, Session, SessionFiles
 from tests.check.mutants.turn import play
 
 AUTH_REQUIRED = -32000
@@ -25,9 +25,9 @@ PAGE = 2
 class Agent(Peer):
     """Serves one client. Each method is small, for a breach to replace it."""
 
-    def __init__(self, shelf: Shelf, breach: Breach | None) -> None:
+    def __init__(self, session_files: SessionFiles, breach: Breach | None) -> None:
         super().__init__(1, breach)
-        self.shelf = shelf
+        self.session_files = session_files
         self.open: dict[str, Session] = {}
         self.client: Object = {}
         self.is_logged_in = False
@@ -140,7 +140,7 @@ class Agent(Peer):
         self.check_params(params)
         self.check_cwd(params["cwd"])
         session = Session(self.new_id(), params["cwd"])
-        self.shelf.save(session)
+        self.session_files.save(session)
         self.open[session.id] = session
         params["sessionId"] = session.id
         for server in params["mcpServers"]:
@@ -185,7 +185,7 @@ class Agent(Peer):
             self.update(session.id, **update)
 
     def fetch(self, params: Object) -> Session:
-        session = self.shelf.find(params["sessionId"])
+        session = self.session_files.find(params["sessionId"])
         if session is None:
             raise Refused(NOT_FOUND, "there is no such session")
         self.open[session.id] = session
@@ -199,7 +199,7 @@ class Agent(Peer):
 
     def list_sessions(self, params: Object) -> Object:
         before = self.place(params.get("cursor"))
-        sessions = [each for each in self.shelf.all() if params.get("cwd") in (None, each.cwd)]
+        sessions = [each for each in self.session_files.all() if params.get("cwd") in (None, each.cwd)]
         rest = [each for each in sessions if before is None or each.created < before]
         result: Object = {"sessions": [each.info() for each in rest[:PAGE]]}
         if len(rest) > PAGE:
@@ -225,7 +225,7 @@ class Agent(Peer):
 
     def delete(self, params: Object) -> Object:
         self.open.pop(params["sessionId"], None)
-        self.shelf.delete(params["sessionId"])
+        self.session_files.delete(params["sessionId"])
         return {}
 
     # ── settings ────────────────────────────────────────────────────────────────────────────────
@@ -265,7 +265,7 @@ class Agent(Peer):
     def run(self, request_id: Any, session: Session, prompt: list[Object]) -> None:
         session.history += [{"sessionUpdate": "user_message_chunk", "content": each} for each in prompt]
         self.play(session)
-        self.shelf.save(session)
+        self.session_files.save(session)
         with self.lock:  # a cancel that is read after this crosses the answer
             session.prompt_id = None
             self.answer_prompt(request_id, session)
@@ -288,7 +288,7 @@ def main(directory: str, rule: str = "") -> None:
     from tests.check.mutants.agent_breaches import BREACHES
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Agent(Shelf(directory), BREACHES[rule] if rule else None).serve()
+    Agent(SessionFiles(directory), BREACHES[rule] if rule else None).serve()
 
 
 if __name__ == "__main__":

@@ -37,18 +37,18 @@ class Lines(NamedTuple):
     edit: Edit
 
 
-class Deeds(NamedTuple):
+class Overrides(NamedTuple):
     """A breach in what is done: methods of the peer that are replaced, by name."""
 
     methods: dict[str, Callable[..., Any]]
 
 
-Breach = Lines | Deeds
+Breach = Lines | Overrides
 
 
-def deed(**methods: Callable[..., Any]) -> Deeds:
+def override(**methods: Callable[..., Any]) -> Overrides:
     """Replace methods of the peer."""
-    return Deeds(methods)
+    return Overrides(methods)
 
 
 class Peer:
@@ -60,7 +60,7 @@ class Peer:
         self._waiting: dict[Any, queue.Queue[Object]] = {}
         self._ids = 0
         self.lock = threading.RLock()
-        if isinstance(breach, Deeds):
+        if isinstance(breach, Overrides):
             for name, method in breach.methods.items():
                 if not hasattr(self, name):
                     raise AttributeError(f"there is no method {name} to break")

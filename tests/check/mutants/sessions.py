@@ -52,7 +52,7 @@ def _select(name: str, values: tuple[str, ...], current: str) -> Object:
     }
 
 
-class Shelf:
+class SessionFiles:
     """Keeps sessions in a directory."""
 
     def __init__(self, directory: str) -> None:

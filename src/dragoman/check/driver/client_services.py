@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
+from dragoman.check.judge.message import Object, parts
 from dragoman.errors import ErrorCode
 from dragoman.protocol.permission_options import find_default
 
 PermissionAnswer = Literal["allow", "reject", "hold"]
-Object = dict[str, Any]
 
 OUTPUT = "checked\n"
 PERSON_S = 0.05
@@ -47,7 +47,6 @@ class ClientServices:
         """The number of permission requests so far."""
         self.held: list[Any] = []
         """Ids of permission requests that wait for their answer."""
-        self.changed = asyncio.Event()
         self._root = root
         self._without = without
         self._terminals = 0
@@ -104,11 +103,10 @@ class ClientServices:
 
     def _take_permission(self, sender: AnswerSender, request_id: Any, params: Any) -> None:
         self.asked += 1
-        self.changed.set()
         if self.permission == "hold":
             self.held.append(request_id)
             return
-        options = [_object(each) for each in _list(_object(params).get("options"))]
+        options = parts(_object(params), "options")
         kinds = [str(each.get("kind", "")) for each in options]
         position = find_default(kinds, self.permission)
         if position is None:  # an "always" would outlive the check
@@ -152,7 +150,3 @@ def _always(answer: Object) -> Callable[[Object], Object]:
 
 def _object(value: Any) -> Object:
     return cast("Object", value) if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []

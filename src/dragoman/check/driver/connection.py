@@ -8,10 +8,10 @@ from typing import Any, cast
 import msgspec
 
 from dragoman.check.conversation import MAX_BYTES, Flooded, Side
-from dragoman.check.driver.client_services import ClientServices, Object
+from dragoman.check.driver.client_services import ClientServices
 from dragoman.check.driver.transport import ProbeTransport
 from dragoman.check.judge import Judge
-from dragoman.check.judge.message import decode_object
+from dragoman.check.judge.message import Object, decode_object
 from dragoman.check.rules import RULES
 
 DEATH_S = 1.0

@@ -13,12 +13,12 @@ from typing import Self
 
 from dragoman import __version__
 from dragoman.check.conversation import RecordedConversation
-from dragoman.check.driver.client_services import ClientServices, Object
+from dragoman.check.driver.client_services import ClientServices
 from dragoman.check.driver.connection import AgentAnswer, AgentGone, ProbeConnection
 from dragoman.check.driver.options import AgentOptions
 from dragoman.check.driver.transport import PipeTransport, ProbeTransport, open_url
 from dragoman.check.judge import Judge, Memory
-from dragoman.check.judge.message import offered, part
+from dragoman.check.judge.message import Object, offered, part
 from dragoman.proc import EVERYTHING, Supervisor
 
 

@@ -8,10 +8,10 @@ from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import SeenMessage, is_absolute, may_be_same_path, number, offered, part, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import SeenSession, SeenTerminal
+from dragoman.errors import ErrorCode
 
 TERMINAL_USES = ("terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release")
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-RESOURCE_NOT_FOUND = -32002
 _MISSING = re.compile(rb"no such file|not found|not exist|ENOENT", re.IGNORECASE)
 _DENIED = re.compile(rb"permission|denied|not allowed|declined|reject|forbidden", re.IGNORECASE)
 """Words of a client whose user does not allow a file to be read; there is no error code for it."""
@@ -66,7 +66,7 @@ class FileObserver(Observer):
         is_here = (
             session is not None and session.cwd is not None and may_be_same_path(posixpath.dirname(path), session.cwd)
         )
-        says_so = answer.code == RESOURCE_NOT_FOUND or _MISSING.search(answer.entry.line) is not None
+        says_so = answer.code == ErrorCode.RESOURCE_NOT_FOUND or _MISSING.search(answer.entry.line) is not None
         is_denied = _DENIED.search(answer.entry.line) is not None
         return (
             is_here and says_so and not is_denied and request.fits and self.agreement.client_offers("fs.writeTextFile")

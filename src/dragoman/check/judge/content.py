@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import Json, Object, SeenMessage, offered, part, parts, text, texts
 from dragoman.check.judge.observer import FindingSink, Observer, watch
+from dragoman.errors import ErrorCode
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
 CHUNKS = ("update agent_message_chunk", "update agent_thought_chunk", "update user_message_chunk")
@@ -92,7 +93,6 @@ def _names(commands: Iterable[Object]) -> Iterable[str]:
             yield name
 
 
-INVALID_PARAMS = -32602
 ACTIONS = frozenset({"accept", "decline", "cancel"})
 
 _SECRETS = re.compile(
@@ -237,7 +237,7 @@ class ElicitationObserver(Observer):
         if self.agreement.initialized is not None and not self._is_offered(mode):
             self.judge(
                 "ACP-ELICIT-103",
-                message.code == INVALID_PARAMS,
+                message.code == ErrorCode.INVALID_PARAMS,
                 f"an elicitation in {mode} mode, which is not advertised, was not refused with -32602",
                 request.entry,
                 message.entry,

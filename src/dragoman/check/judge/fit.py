@@ -21,6 +21,7 @@ from dragoman.protocol.lenient import build
 from dragoman.protocol.methods import NOTIFICATIONS, REQUESTS, Method
 from dragoman.protocol.misfit import SECRET_FIELDS, Misfit, Place, quote
 from dragoman.protocol.unions import AnyOf, UnknownVariant, candidates, decode_hook
+from dragoman.wire.message import BAD_JSON
 
 _PLURAL = (Union, types.UnionType, list, dict)
 
@@ -168,7 +169,6 @@ def _variant(union: type[AnyOf], value: Json) -> Any:
 MAX_EXPLAINED = 100
 """How often the same refusal is explained: that costs a hundred times the decoder."""
 
-_REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _ENVELOPES = {
     "request": frozenset({"jsonrpc", "id", "method", "params"}),
     "notification": frozenset({"jsonrpc", "method", "params"}),
@@ -215,7 +215,7 @@ class Fitter:
             self._decoders[key] = decode
         try:
             decode(message.entry.line)
-        except _REFUSALS as error:
+        except BAD_JSON as error:
             return self._explain(message, str(error))
         return []
 

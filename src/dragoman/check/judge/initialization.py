@@ -7,13 +7,12 @@ import msgspec
 from dragoman.check.conversation import OTHER, ConversationEntry
 from dragoman.check.judge.message import SeenMessage, offered, part, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
+from dragoman.errors import ErrorCode
 from dragoman.protocol import v1
 from dragoman.protocol.methods import REQUESTS
 
 LATEST_KNOWN_VERSION = 2
 """The highest version of the protocol that anybody has drawn up."""
-METHOD_NOT_FOUND = -32601
-AUTH_REQUIRED = -32000
 
 BASELINE = ("session/new", "session/prompt")
 CLIENT_CAPABILITIES = frozenset(field.encode_name for field in msgspec.structs.fields(v1.ClientCapabilities))
@@ -162,7 +161,7 @@ class InitObserver(Observer):
         method = REQUESTS.get(request.method)
         if method is None:
             return
-        missing = answer.code == METHOD_NOT_FOUND
+        missing = answer.code == ErrorCode.METHOD_NOT_FOUND
         detail = f"{request.method} was answered with -32601, method not found"
         if request.method in BASELINE:
             self.judge(
@@ -196,7 +195,7 @@ class InitObserver(Observer):
         method = REQUESTS.get(request.method)
         if method is None:
             return
-        missing = answer.code == METHOD_NOT_FOUND
+        missing = answer.code == ErrorCode.METHOD_NOT_FOUND
         detail = f"{request.method} was answered with -32601, method not found"
         if request.method == "session/request_permission":
             if not request.fits:
@@ -289,7 +288,7 @@ class AuthObserver(Observer):
 
     @watch("answer session/new")
     def see_session(self, message: SeenMessage) -> None:
-        needs_login = message.code == AUTH_REQUIRED
+        needs_login = message.code == ErrorCode.AUTH_REQUIRED
         if self._login is not None:
             self.judge(
                 "ACP-AUTH-002",

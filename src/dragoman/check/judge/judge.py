@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from typing import Any
 
-import msgspec
-
 from dragoman.check.conversation import ConversationEntry, RecordedConversation
 from dragoman.check.judge.client_services import FileObserver, TerminalObserver
 from dragoman.check.judge.content import CommandObserver, ContentObserver, ElicitationObserver
@@ -36,9 +34,8 @@ from dragoman.check.rule import Role
 from dragoman.check.rules import RULES
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_UPDATE
-from dragoman.wire.message import is_sound
+from dragoman.wire.message import BAD_JSON, is_sound
 
-_REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _MARK = b'"session/update"'
 
 OCCASIONS = (
@@ -74,7 +71,7 @@ class ChunkFastPath:
             return None
         try:
             call = self._decode(line)
-        except _REFUSALS:
+        except BAD_JSON:
             return None
         return call.params if call.method == SESSION_UPDATE.name else None
 

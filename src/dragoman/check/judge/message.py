@@ -6,7 +6,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from dragoman.check.conversation import ConversationEntry, Side
-from dragoman.wire.message import is_sound
+from dragoman.wire.message import BAD_JSON, is_sound
 
 Json = Any
 """Parsed JSON: dict, list, str, int, float, bool or None."""
@@ -15,7 +15,6 @@ Kind = Literal["request", "notification", "result", "error"]
 NoiseKind = Literal["utf-8", "not JSON", "unfinished", "trailing", "batch", "no object", "no message", "too deep"]
 
 _decode = msgspec.json.Decoder().decode
-_BAD_JSON = (msgspec.DecodeError, RecursionError)
 _ID_TYPES = (str, int, float, type(None))
 
 
@@ -62,7 +61,7 @@ def read(entry: ConversationEntry) -> SeenMessage | Noise:
         return _explain_unsound(entry)
     try:
         fields = _decode(line)
-    except _BAD_JSON as error:
+    except BAD_JSON as error:
         return _explain(entry, error)
     if not isinstance(fields, dict):
         return Noise(entry, "batch" if isinstance(fields, list) else "no object", "the line is no JSON object")
@@ -179,7 +178,7 @@ def decode_object(line: bytes) -> Object | None:
     """Return the JSON object of a line, if it is one."""
     try:
         value = msgspec.json.decode(line)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except BAD_JSON:
         return None
     return cast("Object", value) if isinstance(value, dict) else None
 

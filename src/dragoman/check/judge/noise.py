@@ -9,11 +9,10 @@ from typing import ClassVar
 from dragoman.check.conversation import OTHER, ConversationEntry, Side
 from dragoman.check.judge.message import Noise, SeenMessage
 from dragoman.check.judge.observer import FindingSink, Observer, watch
+from dragoman.check.judge.rpc import wire_rule
 
 LONG_BYTES = 64 * 1024
 """The buffer of many line readers: a longer line shows their limit."""
-
-_NUMBERS: dict[Side, int] = {"agent": 0, "client": 100}
 
 
 class NoiseObserver(Observer):
@@ -35,14 +34,14 @@ class NoiseObserver(Observer):
     def count(self) -> None:
         for side, lines in self._lines.items():
             for number in (1, 2, 3, 4):
-                self._sink.saw_many(_rule(side, number), lines)
+                self._sink.saw_many(wire_rule(side, number), lines)
             self._lines[side] = 0
 
     def see_noise(self, noise: Noise) -> None:
         side = noise.entry.sender
         if not noise.entry.line.strip():
             self.warn(
-                _rule(side, 1), "the line is blank, which most readers pass over; expected a message", noise.entry
+                wire_rule(side, 1), "the line is blank, which most readers pass over; expected a message", noise.entry
             )
             return
         self._garbage[side].append(noise)
@@ -52,13 +51,13 @@ class NoiseObserver(Observer):
             case "unfinished":
                 self._unfinished[side] = noise.entry
             case "utf-8":
-                self.fail(_rule(side, 2), f"{noise.detail}; expected UTF-8", noise.entry)
+                self.fail(wire_rule(side, 2), f"{noise.detail}; expected UTF-8", noise.entry)
             case "batch" | "trailing":
-                self.fail(_rule(side, 3), f"{noise.detail}; expected one message a line", noise.entry)
+                self.fail(wire_rule(side, 3), f"{noise.detail}; expected one message a line", noise.entry)
             case "no message":
-                self.fail(_rule(side, 4), f"{noise.detail}; expected a JSON-RPC message", noise.entry)
+                self.fail(wire_rule(side, 4), f"{noise.detail}; expected a JSON-RPC message", noise.entry)
             case _:
-                self.fail(_rule(side, 1), f"{noise.detail}; expected a JSON-RPC message", noise.entry)
+                self.fail(wire_rule(side, 1), f"{noise.detail}; expected a JSON-RPC message", noise.entry)
 
     @watch("message")
     def see_message(self, message: SeenMessage) -> None:
@@ -69,7 +68,7 @@ class NoiseObserver(Observer):
             self._in_pieces.discard(side)
         if message.flaws:
             for flaw in message.flaws:
-                self.fail(_rule(side, 4), f"{flaw}; expected a JSON-RPC 2.0 message", message.entry)
+                self.fail(wire_rule(side, 4), f"{flaw}; expected a JSON-RPC 2.0 message", message.entry)
         if len(message.entry.line) > LONG_BYTES:
             self._long.setdefault(side, message)
 
@@ -82,13 +81,13 @@ class NoiseObserver(Observer):
         other = OTHER[side]
         survived = [each for each in self._garbage[other] if each.entry.n < request.entry.n]
         if survived:
-            self.saw(_rule(side, 12))
+            self.saw(wire_rule(side, 12))
             self._garbage[other] = self._garbage[other][len(survived) :]
             if side == "agent":
                 self._tell_unanswered(survived, message.entry)
         long = self._long.get(other)
         if long is not None and long.entry.n <= request.entry.n:
-            self.saw(_rule(side, 14))
+            self.saw(wire_rule(side, 14))
             del self._long[other]
 
     @watch("error")
@@ -108,7 +107,7 @@ class NoiseObserver(Observer):
         if self._garbage[other] and has_ended:
             self.timeline.explained = message.entry
             self.fail(
-                _rule(side, 12),
+                wire_rule(side, 12),
                 f"the {side} {message.entry.event} after a line that is no message; expected it to go on",
                 self._garbage[other].pop().entry,
                 message.entry,
@@ -122,7 +121,7 @@ class NoiseObserver(Observer):
         self.timeline.explained = proof
         self.requests.give_up(long)
         self.fail(
-            _rule(side, 14),
+            wire_rule(side, 14),
             f"after a line of {len(long.entry.line)} bytes the {side} {_fate(proof.event)}; expected it to be read",
             long.entry,
             proof,
@@ -137,7 +136,7 @@ class NoiseObserver(Observer):
         """Say that a message was spread over lines, once for all its pieces; true when the noise is one of them."""
         entry = self._unfinished.pop(side, None)
         if entry is not None:
-            self.fail(_rule(side, 3), "the line ends before its JSON does; expected a message in one line", entry)
+            self.fail(wire_rule(side, 3), "the line ends before its JSON does; expected a message in one line", entry)
             self._in_pieces.add(side)
         return noise is not None and side in self._in_pieces
 
@@ -153,10 +152,6 @@ class NoiseObserver(Observer):
             survived[-1].entry,
             answer,
         )
-
-
-def _rule(side: Side, number: int) -> str:
-    return f"ACP-WIRE-{_NUMBERS[side] + number:03d}"
 
 
 def _fate(event: str) -> str:

@@ -13,10 +13,10 @@ from dragoman.check.judge.message import SeenMessage, offered, part, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import SeenSession, SeenTurn
 from dragoman.check.judge.session_setup import CONTENT
+from dragoman.errors import ErrorCode
 
 BASELINE_CONTENT = frozenset({"text", "resource_link"})
 GUARDED_CONTENT = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
-INVALID_PARAMS = -32602
 
 
 class PromptObserver(Observer):
@@ -106,7 +106,7 @@ class PromptObserver(Observer):
                 self.saw("ACP-PROMPT-003")
             if kinds & able:
                 self.saw("ACP-PROMPT-008")
-        elif message.code == INVALID_PARAMS:
+        elif message.code == ErrorCode.INVALID_PARAMS:
             self._refused.append((kinds, turn.prompt.entry, message.entry))
 
     def _judge_reason(self, session: SeenSession, turn: SeenTurn, message: SeenMessage) -> None:

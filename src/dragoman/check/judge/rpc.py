@@ -7,12 +7,11 @@ from dragoman.check.judge.message import Json, Noise, SeenMessage
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED
 from dragoman.check.judge.state import PROOF_S
+from dragoman.errors import ErrorCode
 from dragoman.protocol.methods import METHODS, NOTIFICATIONS, REQUESTS
 
 SILENCE_S = 30.0
 """A request this old gets no answer any more, if its receiver has sent other messages since."""
-METHOD_NOT_FOUND = -32601
-CANCELLED = -32800
 ENOUGH_ANSWERS = 3
 """Without times, this many answers to later requests show that an earlier one was forgotten."""
 
@@ -31,7 +30,7 @@ PATIENT = frozenset(
 """Requests that wait for a person, a model or a program, and may take as long as those do."""
 
 
-def rule(side: Side, number: int) -> str:
+def wire_rule(side: Side, number: int) -> str:
     """Return the id of a rule that both sides have, for one of them."""
     return f"ACP-WIRE-{number + (100 if side == 'client' else 0):03d}"
 
@@ -92,7 +91,7 @@ class RpcObserver(Observer):
         open_requests = self.requests.pending[side]
         if open_requests:
             self.judge(
-                rule(side, 7),
+                wire_rule(side, 7),
                 message.id not in open_requests,
                 f"the id {message.id!r} is that of a request that is still open; expected a new one",
                 message.entry,
@@ -102,7 +101,7 @@ class RpcObserver(Observer):
             self._garbage[side] += 1
         is_fraction = isinstance(message.id, float) and not message.id.is_integer()
         self.judge(
-            rule(side, 26),
+            wire_rule(side, 26),
             message.id is not None and not is_fraction,
             f"the id of the request is {message.id!r}; expected a string or a whole number",
             message.entry,
@@ -110,7 +109,7 @@ class RpcObserver(Observer):
         known = NOTIFICATIONS.get(message.method) if message.method not in REQUESTS else REQUESTS[message.method]
         if known is not None:
             self.judge(
-                rule(side, 23),
+                wire_rule(side, 23),
                 message.method in REQUESTS,
                 f"{message.method} came with an id; expected a notification",
                 message.entry,
@@ -129,7 +128,10 @@ class RpcObserver(Observer):
         if method == PERMISSION:
             return
         self.judge(
-            rule(side, 23), method in NOTIFICATIONS, f"{method} came without an id; expected a request", message.entry
+            wire_rule(side, 23),
+            method in NOTIFICATIONS,
+            f"{method} came without an id; expected a request",
+            message.entry,
         )
         self._judge_side(message)
 
@@ -143,7 +145,7 @@ class RpcObserver(Observer):
     def _judge_side(self, message: SeenMessage) -> None:
         handled_by = METHODS[message.method].side
         self.judge(
-            rule(message.sender, 24),
+            wire_rule(message.sender, 24),
             handled_by != message.sender,
             f"the {message.sender} sent {message.method}, which is for the {message.sender} to take",
             message.entry,
@@ -157,14 +159,14 @@ class RpcObserver(Observer):
         if request is None:
             self._see_stray(message)
             return
-        self.saw(rule(side, 6))
-        self.saw(rule(side, 11))
+        self.saw(wire_rule(side, 6))
+        self.saw(wire_rule(side, 11))
         self._last_answers[side] = [*self._last_answers[side], request.entry.n][-ENOUGH_ANSWERS:]
         self._clear_nulls(request)
         if type(message.id) is not type(request.id) or message.id != request.id:
             self._tell_id(message, request)
         elif isinstance(request.id, str):
-            self.saw(rule(side, 5))
+            self.saw(wire_rule(side, 5))
         self._judge_silence(side, request)
         self._judge_unknown(message, request)
         if request.cancelled is not None:
@@ -178,7 +180,7 @@ class RpcObserver(Observer):
             and isinstance(message.params.get("message"), str)
         )
         self.judge(
-            rule(message.sender, 9),
+            wire_rule(message.sender, 9),
             ok,
             "the error has no integer code or no message; expected both",
             message.entry,
@@ -189,7 +191,7 @@ class RpcObserver(Observer):
         other = OTHER[side]
         told = self._told.get(other)
         if told is not None and told.n < request.entry.n:
-            self.saw(rule(side, 8))
+            self.saw(wire_rule(side, 8))
             del self._told[other]
         strange = self._strange.get(other)
         if strange is not None and strange.n < request.entry.n:
@@ -202,18 +204,28 @@ class RpcObserver(Observer):
         if request.method.startswith("_"):
             if INVENTED in request.method:
                 self.judge(
-                    extension_rule(side, 3), answer.code == METHOD_NOT_FOUND, detail, request.entry, answer.entry
+                    extension_rule(side, 3),
+                    answer.code == ErrorCode.METHOD_NOT_FOUND,
+                    detail,
+                    request.entry,
+                    answer.entry,
                 )
         elif request.method not in METHODS:
-            self.judge(rule(side, 10), answer.code == METHOD_NOT_FOUND, detail, request.entry, answer.entry)
+            self.judge(
+                wire_rule(side, 10), answer.code == ErrorCode.METHOD_NOT_FOUND, detail, request.entry, answer.entry
+            )
 
     def _judge_cancelled(self, answer: SeenMessage, request: SeenMessage, cancel: ConversationEntry) -> None:
         surely_read = answer.entry.at_s - cancel.at_s >= PROOF_S
-        if answer.kind == "error" and answer.code not in (CANCELLED, METHOD_NOT_FOUND) and not surely_read:
+        if (
+            answer.kind == "error"
+            and answer.code not in (ErrorCode.REQUEST_CANCELLED, ErrorCode.METHOD_NOT_FOUND)
+            and not surely_read
+        ):
             return
         self.judge(
-            rule(answer.sender, 25),
-            answer.kind == "result" or answer.code in (CANCELLED, METHOD_NOT_FOUND),
+            wire_rule(answer.sender, 25),
+            answer.kind == "result" or answer.code in (ErrorCode.REQUEST_CANCELLED, ErrorCode.METHOD_NOT_FOUND),
             f"a cancelled {request.method} was answered with {_kind(answer)}; expected a result or the error -32800",
             request.entry,
             cancel,
@@ -222,7 +234,7 @@ class RpcObserver(Observer):
 
     def _tell_id(self, answer: SeenMessage, request: SeenMessage) -> None:
         self.fail(
-            rule(answer.sender, 5),
+            wire_rule(answer.sender, 5),
             f"the response has the id {answer.id!r}, the request {request.id!r}; expected it to the letter",
             request.entry,
             answer.entry,
@@ -260,13 +272,13 @@ class RpcObserver(Observer):
         side = message.sender
         other = OTHER[side]
         if message.id is None and told is not None:
-            self.fail(rule(side, 8), "a notification was answered; expected silence", told, message.entry)
+            self.fail(wire_rule(side, 8), "a notification was answered; expected silence", told, message.entry)
             return
         if not self.timeline.is_whole:
             return
         twice = self.requests.retired[other].get(message.id)
         self.fail(
-            rule(side, 6),
+            wire_rule(side, 6),
             f"a second response to {twice.event}" if twice else f"no request has the id {message.id!r}",
             *([twice] if twice else []),
             message.entry,
@@ -295,9 +307,9 @@ class RpcObserver(Observer):
             if side == "client" and request.method == PERMISSION:
                 self._kept_waiting = message.entry
             if request.cancelled is not None:
-                self._tell_unanswered(rule(side, 25), side, request, message.entry)
+                self._tell_unanswered(wire_rule(side, 25), side, request, message.entry)
             elif request.method not in PATIENT:
-                self._tell_unanswered(rule(side, 11), side, request, message.entry)
+                self._tell_unanswered(wire_rule(side, 11), side, request, message.entry)
 
     @watch("event exited")
     def see_death(self, message: SeenMessage) -> None:
@@ -352,7 +364,7 @@ class RpcObserver(Observer):
         if self.timeline.is_own_end(message.entry):
             for request in tuple(self.requests.pending["client"].values()):
                 if request.method != "initialize" or not request.fits:  # ACP-INIT-001 is for that
-                    self._tell_unanswered(rule("agent", 11), "agent", request, message.entry)
+                    self._tell_unanswered(wire_rule("agent", 11), "agent", request, message.entry)
 
     @watch("event killed")
     def see_kill(self, message: SeenMessage) -> None:
@@ -381,7 +393,7 @@ class RpcObserver(Observer):
                 if request.method == PERMISSION:
                     self._judge_question(request)
                 elif last is not None and request.method not in PATIENT and self._is_forgotten(side, request, last):
-                    self._tell_unanswered(rule(side, 11), side, request, last)
+                    self._tell_unanswered(wire_rule(side, 11), side, request, last)
 
     def _is_forgotten(self, side: Side, request: SeenMessage, last: ConversationEntry) -> bool:
         if self.timeline.is_timed:
@@ -400,7 +412,7 @@ class RpcObserver(Observer):
         waited = self._kept_waiting
         proof = waited if waited is not None and waited.n > request.entry.n else self._outlived.get(request.id)
         if proof is not None:
-            self._tell_unanswered(rule("client", 11), "client", request, proof)
+            self._tell_unanswered(wire_rule("client", 11), "client", request, proof)
 
     def _tell_unanswered(self, rule_id: str, side: Side, request: SeenMessage, proof: ConversationEntry) -> None:
         # Told once: it stays open, and would be found again.

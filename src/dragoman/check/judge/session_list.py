@@ -8,9 +8,9 @@ from dragoman.check.judge.message import Object, SeenMessage, is_absolute, may_b
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED, SeenTurn
 from dragoman.check.judge.session_setup import CONTENT
+from dragoman.errors import ErrorCode
 
-INTERNAL_ERROR = -32603
-EXCUSES = frozenset({-32000, -32601})
+EXCUSES = frozenset({ErrorCode.AUTH_REQUIRED, ErrorCode.METHOD_NOT_FOUND})
 """Errors that other rules judge: a login is needed, or the method does not exist."""
 
 
@@ -80,7 +80,7 @@ class ListObserver(Observer):
         is_empty = not any(cwd is None or may_be_same_path(past.cwd or "", cwd) for past in known)
         is_asked_well = request.fits and cursor is None and (cwd is None or is_absolute(cwd))
         is_able = self.agreement.agent_offers("sessionCapabilities.list")
-        may_fail = message.code in EXCUSES or (message.code == INTERNAL_ERROR and not self._has_listed)
+        may_fail = message.code in EXCUSES or (message.code == ErrorCode.INTERNAL_ERROR and not self._has_listed)
         if is_empty and is_asked_well and is_able and not may_fail:
             self.fail(
                 "ACP-LIST-009",

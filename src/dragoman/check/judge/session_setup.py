@@ -6,6 +6,7 @@ from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import SeenMessage, is_absolute, is_within, items, parts, text, texts
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED
+from dragoman.errors import ErrorCode
 
 OPENERS = ("request session/new", "request session/load", "request session/resume")
 CONTENT = frozenset(
@@ -15,8 +16,6 @@ CONTENT = frozenset(
 KEEPERS = ("loadSession", "sessionCapabilities.resume", "sessionCapabilities.list")
 """Capabilities of agents that know their sessions beyond a connection."""
 MAX_HELD = 100
-INVALID_PARAMS = -32602
-METHOD_NOT_FOUND = -32601
 
 
 class NewObserver(Observer):
@@ -243,7 +242,7 @@ class McpObserver(Observer):
         servers = parts(request.params, "mcpServers")
         if cwd is None or not is_absolute(cwd) or not servers or not request.fits:
             return
-        refused = message.code in (INVALID_PARAMS, METHOD_NOT_FOUND)
+        refused = message.code in (ErrorCode.INVALID_PARAMS, ErrorCode.METHOD_NOT_FOUND)
         kinds = {text(each, "type") or "stdio" for each in servers}
         if kinds == {"stdio"}:
             self.judge(

@@ -12,11 +12,10 @@ from dragoman.check.conversation import Side
 from dragoman.check.judge.fit import Fitter, Flaw, is_mendable
 from dragoman.check.judge.message import Json, Object, SeenMessage, part, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
-from dragoman.check.judge.rpc import rule
+from dragoman.check.judge.rpc import wire_rule
+from dragoman.errors import ErrorCode
 from dragoman.protocol.methods import METHODS
 from dragoman.protocol.misfit import Missing
-
-INVALID_PARAMS = -32602
 
 _ALWAYS = {
     "agent": ("ACP-WIRE-020", "ACP-WIRE-022", "ACP-EXT-001"),
@@ -108,7 +107,7 @@ class ShapeObserver(Observer):
             return
         wrong = f"{request.method} with {flaw.path}: {flaw.problem}, was answered with"
         self.judge(
-            rule(message.sender, 15),
+            wire_rule(message.sender, 15),
             message.kind == "error",
             f"{wrong} a result; expected an error",
             request.entry,
@@ -117,7 +116,7 @@ class ShapeObserver(Observer):
         if message.sender == "agent" and message.kind == "error":
             self.judge(
                 "ACP-WIRE-016",
-                message.code == INVALID_PARAMS,
+                message.code == ErrorCode.INVALID_PARAMS,
                 f"{wrong} the error {message.code}; expected -32602",
                 request.entry,
                 message.entry,
@@ -160,10 +159,10 @@ def _find_rule(message: SeenMessage, flaw: Flaw, key: str) -> str:
         return special
     root: Json = {"params": message.body, "result": message.body}
     if _is_miscast(root, flaw):
-        return rule(message.sender, 22)
+        return wire_rule(message.sender, 22)
     if _is_tag(flaw):
-        return rule(message.sender, 21)
-    return special or rule(message.sender, 20)
+        return wire_rule(message.sender, 21)
+    return special or wire_rule(message.sender, 20)
 
 
 def _find_place(side: Side, path: str, key: str) -> str | None:
@@ -182,7 +181,7 @@ def _exercised(side: Side, kind: str, name: str) -> list[str]:
     key = f"{kind} {name}"
     found = [each for pattern, _, each in PLACES if _role(each) == side and re.fullmatch(pattern, key)]
     if kind == "update" or name in ("session/request_permission", "session/prompt", "elicitation/create"):
-        found.append(rule(side, 21))
+        found.append(wire_rule(side, 21))
     return found
 
 

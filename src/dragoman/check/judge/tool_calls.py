@@ -6,8 +6,7 @@ from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import Object, SeenMessage, is_absolute, number, part, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import FINISHED, SeenSession, SeenToolCall
-
-CANCELLED = -32800
+from dragoman.errors import ErrorCode
 
 
 class ToolObserver(Observer):
@@ -326,7 +325,7 @@ class PendingPermissionObserver(Observer):
 
     def _judge_answer(self, request: SeenMessage, cancel: ConversationEntry, answer: SeenMessage) -> None:
         is_cancelled = part(answer.params, "outcome").get("outcome") == "cancelled"
-        by_request = answer.code == CANCELLED and request.cancelled is not None
+        by_request = answer.code == ErrorCode.REQUEST_CANCELLED and request.cancelled is not None
         outcome = text(part(answer.params, "outcome"), "outcome") or (
             "an error" if answer.kind == "error" else "nothing"
         )

@@ -110,11 +110,6 @@ class Recording:
         """Where it is."""
         return str(self._file.path)
 
-    @property
-    def count(self) -> int:
-        """How many records it has."""
-        return self._file.count
-
     def lines(self, sender: Side, lines: Iterable[bytes | Oversized], time_ns: int) -> None:
         """Write lines that passed at one time."""
         message, noise = _KEYS[sender]

@@ -1,8 +1,8 @@
 """Scenes about the connection: its first messages, lines that are no messages or very long, and its end."""
 
-from dragoman.check.driver.client_services import Object
 from dragoman.check.driver.stage import Stage, is_agreed
 from dragoman.check.judge import INVENTED
+from dragoman.check.judge.message import Object
 
 FUTURE_VERSION = 65_535
 """The highest version that the schema allows: no agent speaks it."""

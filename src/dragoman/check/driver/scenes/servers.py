@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from dragoman.check.driver import mcp_server
-from dragoman.check.driver.client_services import Object
 from dragoman.check.driver.connection import ORPHAN_S, ProbeConnection
 from dragoman.check.driver.mcp_server import answer
 from dragoman.check.driver.stage import Stage
+from dragoman.check.judge.message import Object
 
 HOST = "127.0.0.1"
 MAX_BODY_BYTES = 1_000_000

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from dragoman.check.driver.client_services import Object
 from dragoman.check.driver.connection import AgentAnswer, ProbeConnection
 from dragoman.check.driver.stage import Stage
 from dragoman.check.judge import INVENTED
-from dragoman.check.judge.message import part, parts
+from dragoman.check.judge.message import Object, part, parts
 
 NOBODY = f"{INVENTED}session"
 

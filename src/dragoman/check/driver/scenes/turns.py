@@ -5,12 +5,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from dragoman.check.driver.client_services import Object
 from dragoman.check.driver.connection import LATE_S, AgentAnswer, AgentGone, PendingAnswer, ProbeConnection
 from dragoman.check.driver.options import ScriptTurn
 from dragoman.check.driver.stage import Stage
 from dragoman.check.judge import INVENTED
-from dragoman.check.judge.message import part
+from dragoman.check.judge.message import Object, part
 from dragoman.check.judge.session_setup import CONTENT
 
 BEGIN_S = 10.0

@@ -89,7 +89,7 @@ def take_strangers(name: str) -> Callable[..., Any]:
 
 
 def refuse_strangers(self: Any, params: Object) -> Object:
-    if self.shelf.find(params["sessionId"]) is None:
+    if self.session_files.find(params["sessionId"]) is None:
         raise Refused(INTERNAL_ERROR, "there is no such session")
     return type(self).delete(self, params)
 
@@ -154,7 +154,7 @@ def close_at_once(self: Any, request_id: Any, session: Any) -> None:
 
 def unlink(self: Any, session: Any) -> None:
     type(self).forget(self, session)
-    self.shelf.delete(session.id)
+    self.session_files.delete(session.id)
 
 
 def stay_open(self: Any, session: Any) -> None:
