@@ -72,7 +72,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     tail_bytes: int = 4 * MIB
     """The end of each journal that stays in memory; whoever is further behind is served from the disk."""
     all_tails_bytes: int = 256 * MIB
-    """All such ends together: those not written for longest are let go first."""
+    """All such ends together, with the copies for viewers that want cursors: those not written for longest go first."""
     inspect_messages: int = 5_000
     """Messages that the wire inspector looks back on."""
     inspect_bytes: int = 8 * MIB

@@ -1,8 +1,7 @@
 """The end of a journal in memory: what viewers at the edge are served from, all from the same bytes.
 
 Viewers that want to know where each message stands get a marked copy of it, which is made once for all of them. Copies
-count like the messages themselves. They can be made again at any time, so a tail keeps few of them: viewers at the edge
-take them within moments of each other.
+count like the messages themselves, and can be made again at any time: when there are too many, all are let go.
 """
 
 from bisect import bisect_right
@@ -17,9 +16,6 @@ _OVERHEAD_BYTES = 160
 
 _MARK_OVERHEAD_BYTES = 96
 """What a marked copy costs beside its own bytes."""
-
-_MARKS_SHARE = 4
-"""A tail may have one part in four of its bytes as marked copies, on top."""
 
 
 class TailBudget:
@@ -130,7 +126,7 @@ class Tail:
         marked = cast("list[Event]", self._marked[begin:end])
         self._marked_bytes += size
         self._budget.grew(self, size)
-        if self._marked_bytes > self._budget.tail_bytes // _MARKS_SHARE:
+        if self._marked_bytes > self._budget.tail_bytes:
             self._forget_marks()
         return marked
 
