@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.wire import LineSplitter, Oversized
+from dragoman.wire.framing import EDGE_BYTES, GIVE_UP_FACTOR
 
 
 def feed_all(splitter, pieces):
@@ -38,15 +39,32 @@ def test_what_has_no_newline_at_the_end_comes_out_at_the_end():
 
 def test_a_line_over_the_limit_is_replaced_and_the_next_one_is_whole():
     splitter = LineSplitter(max_bytes=4)
-    assert splitter.feed(b"12345\nabcd\n") == [Oversized(4), b"abcd"]
+    assert splitter.feed(b"12345\nabcd\n") == [Oversized(4, b"12345", b"12345"), b"abcd"]
 
 
-def test_a_line_over_the_limit_is_reported_once_and_at_once():
+def test_a_line_over_the_limit_is_reported_once_and_when_it_ends():
     splitter = LineSplitter(max_bytes=4)
     assert splitter.feed(b"123") == []
-    assert splitter.feed(b"45") == [Oversized(4)]
+    assert splitter.feed(b"45") == []
     assert splitter.feed(b"67890") == []
-    assert splitter.feed(b"1\nok\n") == [b"ok"]
+    assert splitter.feed(b"1\nok\n") == [Oversized(4, b"12345678901", b"12345678901"), b"ok"]
+
+
+def test_the_two_ends_of_a_line_over_the_limit_are_kept():
+    line = bytes(range(14, 254)) * 100
+    for size in (1, 100, 5_000, len(line)):
+        pieces = [line[at : at + size] for at in range(0, len(line), size)]
+        [told] = feed_all(LineSplitter(max_bytes=10_000), [*pieces, b"\n"])
+        assert told == Oversized(10_000, line[:EDGE_BYTES], line[-EDGE_BYTES:])
+
+
+def test_a_line_that_does_not_end_is_reported_all_the_same():
+    splitter = LineSplitter(max_bytes=1_000)
+    lines = []
+    for _ in range(2 * GIVE_UP_FACTOR):
+        lines += splitter.feed(b"x" * 1_000)
+    assert lines == [Oversized(1_000, b"x" * EDGE_BYTES)]
+    assert splitter.feed(b"\nok\n") == [b"ok"]
 
 
 def test_a_line_of_exactly_the_limit_passes():
@@ -57,7 +75,7 @@ def test_a_line_of_exactly_the_limit_passes():
 
 def test_an_oversized_line_that_the_stream_ends_in_stays_one_report():
     splitter = LineSplitter(max_bytes=4)
-    assert feed_all(splitter, [b"123456", b"7"]) == [Oversized(4)]
+    assert feed_all(splitter, [b"123456", b"7"]) == [Oversized(4, b"1234567", b"1234567")]
 
 
 def test_memory_stays_bounded_while_a_long_line_is_skipped():
@@ -80,7 +98,7 @@ def test_where_the_stream_is_cut_does_not_matter(lines, data):
     expected = []
     for line in stream.split(b"\n"):
         if len(line) > limit:
-            expected.append(Oversized(limit))
+            expected.append(Oversized.of(line, limit))
         elif line.strip():
             expected.append(line)
     assert feed_all(LineSplitter(max_bytes=limit), pieces) == expected

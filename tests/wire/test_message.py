@@ -116,25 +116,39 @@ def test_the_last_of_two_equal_keys_counts():
     assert message.method == "second"
 
 
-def nested(depth: int) -> bytes:
-    """A request whose deepest value lies `depth` levels below the top."""
-    return b'{"jsonrpc":"2.0","id":7,"method":"m","params":' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
+def nested(depth: int, before: bytes = b'"id":7,"method":"m","params":', after: bytes = b"") -> bytes:
+    """A message whose deepest value lies `depth` levels below the top."""
+    return b'{"jsonrpc":"2.0",' + before + b"[" * (depth - 1) + b"]" * (depth - 1) + after + b"}"
 
 
 def test_nesting_up_to_the_limit_passes():
     assert isinstance(parse(nested(MAX_NESTING)), Message)
 
 
-@pytest.mark.parametrize("depth", [MAX_NESTING + 1, 1_000])
-def test_deeper_nesting_is_refused_under_its_own_id(depth):
-    refusal = malformed(nested(depth))
+DEPTHS = [MAX_NESTING + 1, 1_000, 10_000, 1_000_000]
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize(
+    ("before", "after"), [(b'"id":"a","method":"m","params":', b""), (b'"method":"m","params":', b',"id":"a"')]
+)
+def test_deeper_nesting_is_refused_under_its_own_id(depth, before, after):
+    refusal = malformed(nested(depth, before, after))
     assert refusal.code == ErrorCode.INVALID_REQUEST
     assert "nested" in refusal.problem
+    assert (refusal.id, refusal.answerable) == (b'"a"', True)
 
 
-@pytest.mark.parametrize("depth", [100_000, 1_000_000])
-def test_absurd_nesting_is_refused_too(depth):
-    assert malformed(nested(depth)).code == ErrorCode.INVALID_REQUEST
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize(("before", "after"), [(b'"id":3,"result":', b""), (b'"error":', b',"id":3')])
+def test_a_response_that_is_nested_deeper_names_its_call_and_gets_no_answer(depth, before, after):
+    refusal = malformed(nested(depth, before, after))
+    assert (refusal.id, refusal.answerable) == (b"3", False)
+
+
+@pytest.mark.parametrize("depth", [10_000, 1_000_000])
+def test_a_notification_that_is_nested_deeper_gets_no_answer(depth):
+    assert not malformed(nested(depth, b'"method":"m","params":')).answerable
 
 
 def test_many_brackets_side_by_side_or_in_strings_are_not_nesting():
@@ -163,6 +177,27 @@ def test_an_oversized_line_is_an_invalid_request_that_names_the_limit():
     assert isinstance(refusal, Malformed)
     assert refusal.code == ErrorCode.INVALID_REQUEST
     assert "1024" in refusal.problem
+    assert (refusal.id, refusal.answerable) == (b"null", True)
+
+
+@pytest.mark.parametrize(
+    ("line", "id_", "answerable"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"method":"m","params":"%b"}', b"7", True),
+        (b'{"jsonrpc":"2.0","method":"m","params":"%b","id":"x"}', b'"x"', True),
+        (b'{"jsonrpc":"2.0","id":7,"result":"%b"}', b"7", False),
+        (b'{"jsonrpc":"2.0","method":"m","params":"%b"}', b"null", False),
+        (b'{"jsonrpc":"2.0","id":true,"method":"m","params":"%b"}', b"null", True),
+        (b'{"jsonrpc":"2.0","id":007,"method":"m","params":"%b"}', b"null", True),
+        (b'{"jsonrpc":"2.0","id":"\\x","method":"m","params":"%b"}', b"null", True),
+        (b'{"jsonrpc":"2.0","id":"\xff","method":"m","params":"%b"}', b"null", True),
+        (b"%b", b"null", True),
+    ],
+)
+def test_an_oversized_message_is_refused_under_its_own_id(line, id_, answerable):
+    refusal = parse(Oversized.of(line % (b"x" * 10_000), 1_024))
+    assert isinstance(refusal, Malformed)
+    assert (refusal.id, refusal.answerable) == (id_, answerable)
 
 
 MODE = "there is no mode 'zzz'; expected one of ask, code, plan"

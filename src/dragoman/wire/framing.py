@@ -1,19 +1,41 @@
 """Bytes in, lines out: newline-delimited framing without any I/O.
 
-A line that grows over the limit is given up at once: one `Oversized` takes its place, what follows
-up to the next newline is dropped as it comes, and memory stays bounded however long it gets.
+A line that grows over the limit is let go as it comes, so that memory stays bounded however long it gets. When it ends,
+one `Oversized` takes its place, with what stood at its two ends: the id of a message is short and near its beginning,
+or the very last thing in it, and whoever waits for an answer waits for one to such a message, too. A line that does not
+end is told of all the same, at `GIVE_UP_FACTOR` times the limit.
 """
+
+from typing import Self
 
 import msgspec
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """Longest message on a pipe: images and files travel inside messages, base64 and all."""
 
+EDGE_BYTES = 4096
+"""Kept of each end of a line that is too long: far more than a method and an id have."""
+
+GIVE_UP_FACTOR = 16
+"""A line so many times as long as the limit is not waited for any longer: a gibibyte, by default."""
+
 
 class Oversized(msgspec.Struct, frozen=True):
-    """Stands where a line was longer than the limit."""
+    """Stands where a line was longer than the limit, with how it began and, if it has ended, how it ended."""
 
     max_bytes: int
+    head: bytes = b""
+    tail: bytes = b""
+
+    @classmethod
+    def of(cls, line: bytes, max_bytes: int) -> Self:
+        """Make what stands for a line."""
+        has_end = len(line) <= _give_up_bytes(max_bytes)
+        return cls(max_bytes, line[:EDGE_BYTES], line[-EDGE_BYTES:] if has_end else b"")
+
+
+def _give_up_bytes(max_bytes: int) -> int:
+    return max(GIVE_UP_FACTOR * max_bytes, EDGE_BYTES)
 
 
 class LineSplitter:
@@ -23,20 +45,16 @@ class LineSplitter:
         self._max_bytes = max_bytes
         self._parts: list[bytes] = []
         self._held_bytes = 0
-        self._skipping = False
+        self._skipped: _Skipped | None = None
 
     def feed(self, data: bytes) -> list[bytes | Oversized]:
         """Take the next bytes and give the lines that they complete."""
         lines: list[bytes | Oversized] = []
         first, *rest = data.split(b"\n")
+        self._hold(first, lines)
         if not rest:
-            self._hold(first, lines)
             return lines
-        if self._skipping:
-            self._skipping = False
-        else:
-            self._hold(first, lines)
-            self._release(lines)
+        self._release(lines)
         last = rest.pop()
         if len(data) > self._max_bytes:
             lines += [self._checked(line) for line in rest if line.strip()]
@@ -53,19 +71,24 @@ class LineSplitter:
         return lines
 
     def _hold(self, part: bytes, lines: list[bytes | Oversized]) -> None:
-        if self._skipping:
-            return
-        self._held_bytes += len(part)
-        if self._held_bytes > self._max_bytes:
-            self._forget()
-            self._skipping = True
-            lines.append(Oversized(self._max_bytes))
-        else:
+        if self._skipped is not None:
+            self._skipped.add(part)
+        elif self._held_bytes + len(part) <= self._max_bytes:
             self._parts.append(part)
+            self._held_bytes += len(part)
+            return
+        else:
+            self._skipped = _Skipped([*self._parts, part])
+            self._forget()
+        if self._skipped.size > _give_up_bytes(self._max_bytes) and not self._skipped.is_told:
+            self._skipped.is_told = True
+            lines.append(Oversized(self._max_bytes, self._skipped.head))
 
     def _release(self, lines: list[bytes | Oversized]) -> None:
-        if self._skipping:
-            self._skipping = False
+        skipped, self._skipped = self._skipped, None
+        if skipped is not None:
+            if not skipped.is_told:
+                lines.append(Oversized(self._max_bytes, skipped.head, skipped.tail))
             return
         line = b"".join(self._parts)
         self._forget()
@@ -77,4 +100,23 @@ class LineSplitter:
         self._held_bytes = 0
 
     def _checked(self, line: bytes) -> bytes | Oversized:
-        return line if len(line) <= self._max_bytes else Oversized(self._max_bytes)
+        return line if len(line) <= self._max_bytes else Oversized.of(line, self._max_bytes)
+
+
+class _Skipped:
+    """What is known of a line that is being let go."""
+
+    def __init__(self, parts: list[bytes]) -> None:
+        self.size = 0
+        self.head = b""
+        self.tail = b""
+        self.is_told = False
+        for part in parts:
+            self.add(part)
+
+    def add(self, part: bytes) -> None:
+        """Take the next part of it."""
+        self.size += len(part)
+        if len(self.head) < EDGE_BYTES:
+            self.head += part[: EDGE_BYTES - len(self.head)]
+        self.tail = (self.tail + part[-EDGE_BYTES:])[-EDGE_BYTES:]

@@ -14,7 +14,8 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from dragoman.errors import ErrorCode, RpcError, join_words
-from dragoman.wire.framing import Oversized
+from dragoman.wire.framing import EDGE_BYTES, Oversized
+from dragoman.wire.glimpse import glimpse
 
 MAX_NESTING = 200
 """Deepest nesting: far beyond any real message, far below where a recursive decoder gives up."""
@@ -50,7 +51,7 @@ class Message(msgspec.Struct, gc=False):
 
 
 class Malformed(msgspec.Struct, frozen=True):
-    """A line that is no message, and the error to answer it with; a broken response gets no answer."""
+    """A line that is no message, and the error to answer it with; a response and a notification get no answer."""
 
     code: ErrorCode
     problem: str
@@ -74,12 +75,14 @@ class ErrorObject(msgspec.Struct):
 _decode = msgspec.json.Decoder(Message).decode
 _decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_error = msgspec.json.Decoder(ErrorObject).decode
+_decode_id = msgspec.json.Decoder(str | int | float | None).decode
 
 
 def parse(line: bytes | Oversized) -> Message | Malformed:
     """Make a message of a line."""
     if not isinstance(line, bytes):
-        return Malformed(ErrorCode.INVALID_REQUEST, f"the message is longer than {line.max_bytes} bytes, the limit")
+        problem = f"the message is longer than {line.max_bytes} bytes, the limit"
+        return _describe_ends(line.head, line.tail, problem)
     if not is_sound(line):
         return _explain_unsound(line)
     try:
@@ -167,8 +170,8 @@ def _explain(line: bytes, error: Exception) -> Malformed:
 def _describe(line: bytes, problem: str) -> Malformed:
     try:
         fields = _decode_fields(line)
-    except BAD_JSON:
-        return Malformed(ErrorCode.INVALID_REQUEST, problem)
+    except BAD_JSON:  # nested so deeply that even passing over it fails
+        return _describe_ends(line[:EDGE_BYTES], line[-EDGE_BYTES:], problem)
     given = bytes(fields.get("id", NULL_ID))
     is_response = "method" not in fields and ("result" in fields or "error" in fields)
     return Malformed(
@@ -177,6 +180,17 @@ def _describe(line: bytes, problem: str) -> Malformed:
         id=given if given[0] in _STARTS_OF_AN_ID else NULL_ID,
         answerable=not is_response,
     )
+
+
+def _describe_ends(head: bytes, tail: bytes, problem: str) -> Malformed:
+    """Refuse a message that cannot be decoded under its own id, if one of its ends tells it."""
+    seen = glimpse(head, tail)
+    try:
+        _decode_id(seen.id or NULL_ID)
+    except BAD_JSON:
+        return Malformed(ErrorCode.INVALID_REQUEST, problem)
+    is_answerable = seen.kind in {"request", "unknown"}
+    return Malformed(ErrorCode.INVALID_REQUEST, problem, id=seen.id or NULL_ID, answerable=is_answerable)
 
 
 def _first_words(error: Exception) -> str:

@@ -390,7 +390,7 @@ class Peer:
 
     def _refuse(self, malformed: Malformed, *, is_oversized: bool) -> None:
         method, future = self._calls.get(malformed.id, (None, None))
-        if is_oversized and len(self._calls) == 1 and not self._strict:
+        if future is None and is_oversized and len(self._calls) == 1 and not self._strict:
             [(method, future)] = self._calls.values()  # what else would be so long
         if malformed.answerable and self._strict:
             self._put_error(malformed.id, RpcError(malformed.code, malformed.problem))

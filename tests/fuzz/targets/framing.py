@@ -119,5 +119,5 @@ def _split(data, cuts, limit):
 
 
 def _reference(data, limit):
-    lines = [line if len(line) <= limit else Oversized(limit) for line in data.split(b"\n")]
+    lines = [line if len(line) <= limit else Oversized.of(line, limit) for line in data.split(b"\n")]
     return [line for line in lines if isinstance(line, Oversized) or line.strip()]

@@ -6,10 +6,9 @@ from contextlib import suppress
 
 from dragoman.errors import ConnectionClosed
 from dragoman.gateway.hub.inspector import FROM_AGENT, TO_AGENT, Inspector
-from dragoman.gateway.hub.overlong import AgentTransport
 from dragoman.gateway.settings import AgentSpec, Settings
 from dragoman.proc import EVERYTHING, Child, Supervisor
-from dragoman.wire import Oversized, Receiver
+from dragoman.wire import Oversized, Receiver, StdioTransport
 
 LAST_UNSENT_S = 0.3
 """When the gateway ends: for an agent to read what it was sent. This and the next two waits are long enough for an
@@ -32,7 +31,7 @@ class AgentProcess:
         self._stop_timeout_s = settings.stop_timeout_s
         self._receiver = receiver
         self._inspector = inspector
-        self._transport = AgentTransport(*child.take_stdio(), max_line_bytes=settings.max_line_bytes)
+        self._transport = StdioTransport(*child.take_stdio(), max_line_bytes=settings.max_line_bytes)
 
     @property
     def unsent_bytes(self) -> int:

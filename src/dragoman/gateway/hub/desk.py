@@ -146,7 +146,7 @@ class Desk:
 
     def _parse(self, line: bytes) -> Message | Malformed:
         limit = self._hub.settings.max_message_bytes
-        return parse(line if len(line) <= limit else Oversized(limit))
+        return parse(line if len(line) <= limit else Oversized.of(line, limit))
 
     def _initialize(self, viewer: "Viewer", id_: bytes, message: Message, answer: Callable[[bytes], None]) -> None:
         keeper = self._hub.keeper

@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from dragoman.errors import ErrorCode
 from dragoman.gateway.hub.abilities import ELICIT
 from dragoman.gateway.hub.ask import Ask
 from dragoman.gateway.hub.envelope import UPDATE, fields_of, make_error, rename_request, session_of, session_of_update
-from dragoman.gateway.hub.overlong import Overlong, glimpse
 from dragoman.gateway.hub.trouble import Trouble
 from dragoman.wire import Malformed, Message, Oversized, parse
 from dragoman.wire.message import NULL_ID, is_sound
@@ -48,9 +46,6 @@ class AgentReader:
         """Do nothing: the process itself says that it ended."""
 
     def _take(self, line: bytes | Oversized) -> None:
-        if isinstance(line, Overlong):
-            self._take_ends(line)
-            return
         message = parse(line)
         if isinstance(message, Malformed):
             mended = without_halves(line) if isinstance(line, bytes) else None
@@ -66,22 +61,18 @@ class AgentReader:
             else:
                 self._request(message.method, bytes(message.id), message, line)
 
-    def _take_ends(self, line: Overlong) -> None:
-        """Tell whoever waits for a message that was too long, on either side; else say that there was one."""
-        seen = glimpse(line)
-        problem = f"is longer than {line.max_bytes} bytes, the limit of the gateway"
-        if seen.kind == "request" and seen.id is not None:
-            self._hub.keeper.write(make_error(seen.id, ErrorCode.INVALID_REQUEST, f"the request {problem}"))
-            return
-        lost = Trouble(f"the agent has answered, and its answer {problem}; it was dropped: ask for less at a time")
-        if seen.kind != "response" or seen.id is None or not self._hub.calls.fail(seen.id, lost):
-            self._hub.news.agent_notice(f"a message of the agent {problem}; it was dropped")
-
     def _refuse(self, malformed: Malformed, line: bytes | Oversized) -> None:
+        """Tell whoever waits for a message that is none, on either side; else say that one was dropped."""
         if isinstance(line, bytes):
             self._hub.keeper.note_printed(line.decode(errors="replace"))
-        if malformed.answerable and malformed.id != NULL_ID:
+        if malformed.id != NULL_ID and malformed.answerable:
             self._hub.keeper.write(make_error(malformed.id, malformed.code, malformed.problem))
+            return
+        remedy = "" if isinstance(line, bytes) else ": ask for less at a time"
+        lost = f"the agent has answered, and its answer was dropped because {malformed.problem}{remedy}"
+        has_failed = malformed.id != NULL_ID and self._hub.calls.fail(malformed.id, Trouble(lost))
+        if not has_failed and not isinstance(line, bytes):
+            self._hub.news.agent_notice(f"a message of the agent was dropped because {malformed.problem}")
 
     def _request(self, method: str, id_: bytes, message: Message, line: bytes) -> None:
         session = self._hub.sessions.get(session_of(message.params) or "")

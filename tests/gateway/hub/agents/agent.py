@@ -6,6 +6,8 @@ A prompt is the JSON of a list of steps:
     {"ask": OPTIONS}, {"request": [METHOD, PARAMS]}   and say what the answer is
     {"notify": [METHOD, PARAMS]}, {"until": PATH}, {"cancel": true}
     {"exit": CODE, "stderr": …, "partial": …}, {"stop": REASON}, {"error": …}
+
+The string "DEEP" in anything that it says is a tower of brackets.
 """
 
 import json
@@ -18,6 +20,7 @@ from pathlib import Path
 SETTINGS = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
 STORE = Path(SETTINGS["store"]) if "store" in SETTINGS else None
 BACKLOG = []
+DEEP = "[" * 1_000 + "]" * 1_000
 COUNTER = {"session": 0, "request": 0}
 
 if SETTINGS.get("ignores_sigterm"):
@@ -29,7 +32,7 @@ class Cancelled(Exception):
 
 
 def write(message):
-    write_line(json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")))
+    write_line(json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")).replace('"DEEP"', DEEP))
 
 
 def write_line(line):
