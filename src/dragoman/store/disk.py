@@ -64,6 +64,16 @@ def write_all(disk: Disk, fd: int, data: bytes | bytearray) -> None:
         written += disk.write(fd, memoryview(data)[written:])
 
 
+def sync_named(disk: Disk, fd: int, directory: Path) -> None:
+    """Wait until a new file and its name survive a power cut: for both at once, which takes half of the time."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as beside:
+        named = beside.submit(disk.sync_directory, directory)
+        disk.sync(fd)
+        named.result()
+
+
 def copy(disk: Disk, source: int, target: int, start: int, end: int) -> None:
     """Copy part of a file to the end of another, inside the kernel where it can."""
     at = _copy_in_kernel(source, target, start, end)

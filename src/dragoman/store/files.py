@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from dragoman.errors import DragomanError, LogFailed, SessionBusy, SessionUnknown, SessionUnreadable
 from dragoman.store.cursor import decode_cursor, encode_cursor
-from dragoman.store.disk import CREATE, READ, Disk, failing, make_directories, write_all
+from dragoman.store.disk import CREATE, READ, Disk, failing, make_directories, sync_named, write_all
 from dragoman.store.index import Index
 from dragoman.store.lock import Lock, acquire
 from dragoman.store.log import FileLog
@@ -120,8 +120,7 @@ class FileStore:
         fd = self._disk.open(path, CREATE)
         try:
             write_all(self._disk, fd, data)
-            self._disk.sync(fd)
-            self._disk.sync_directory(path.parent)
+            sync_named(self._disk, fd, path.parent)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
