@@ -48,7 +48,7 @@ def test_after_a_gap_nothing_is_judged_and_the_gap_is_told(tmp_path):
     said = "\n".join(tap_recorder.finish())
     assert "1,234 bytes passed too fast" in said
     assert "ACP-WIRE-001" not in said
-    assert "no breach was seen in what was judged" in said
+    assert "no breach was seen in the part that was judged" in said
     records = list(read_trajectory(tmp_path / "out"))
     assert [record.kind for record in records] == ["received", "event", "noise"]
     assert records[1].event == "skipped 1234 bytes"

@@ -266,7 +266,7 @@ def test_a_last_line_that_was_cut_short_is_left_out(write):
     [
         ((INITIALIZE, "garbage", INITIALIZED), 2, "expected a JSON object a line, and found 'garbage'"),
         ((INITIALIZE, INITIALIZED, {"neither": "nor"}), 3, "expected a message"),
-        (({"dir": "in", "message": INITIALIZED}, {"message": {}}), 2, "expected who said it"),
+        (({"dir": "in", "message": INITIALIZED}, {"message": {}}), 2, "expected the sender"),
         (({"dir": "in", "message": INITIALIZED}, {"dir": "out"}), 2, "expected the message"),
         (({"weather": "fine"},), 1, "no known recording begins like this"),
         (("<html>", "</html>"), 1, "expected a JSON object a line"),

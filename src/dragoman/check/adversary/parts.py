@@ -180,7 +180,7 @@ PARTS = {
 """The parts for a client that we start, one after the other."""
 
 TOUR_TURNS = {
-    surprise: "say anything, and deny or allow what is asked",
+    surprise: "say anything, and deny or allow the request",
     use_offers: "say anything: your client's files, terminals and forms are used",
     strange_lines: "say anything: lines come that are no messages",
     take_back: "say anything: a question comes and is taken back",

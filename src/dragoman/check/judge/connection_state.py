@@ -146,5 +146,5 @@ class Agreement:
     def explain_lack(self, path: str) -> str:
         """Say why the agent cannot count on a capability of the client."""
         if self.initialized is None:
-            return "before initialize was answered, so before it was agreed what the client offers"
+            return "before initialize was answered, so before the client's capabilities were agreed"
         return f"but the client did not advertise {path}"

@@ -169,7 +169,11 @@ class InitObserver(Observer):
             )
         elif self._is_offered(request, method.capability):
             self.judge(
-                "ACP-INIT-006", not missing, f"{detail}; expected what is advertised", request.entry, answer.entry
+                "ACP-INIT-006",
+                not missing,
+                f"{detail}; expected an advertised method to exist",
+                request.entry,
+                answer.entry,
             )
         elif method.capability is not None and method.stable:
             self.judge(
@@ -205,7 +209,11 @@ class InitObserver(Observer):
             )
         elif self._is_offered(request, method.capability):
             self.judge(
-                "ACP-INIT-106", not missing, f"{detail}; expected what is advertised", request.entry, answer.entry
+                "ACP-INIT-106",
+                not missing,
+                f"{detail}; expected an advertised method to exist",
+                request.entry,
+                answer.entry,
             )
 
 

@@ -346,7 +346,7 @@ class DeleteObserver(Observer):
             self.judge(
                 "ACP-DELETE-002",
                 message.kind == "result",
-                f"deleting what is not there failed with {message.code}; expected success",
+                f"deleting a session that does not exist failed with {message.code}; expected success",
                 request.entry,
                 message.entry,
             )

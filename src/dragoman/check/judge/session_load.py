@@ -139,7 +139,7 @@ class LoadObserver(Observer):
             self.judge(
                 "ACP-LOAD-005",
                 next(iter(replay.words)) == "user",
-                "the replay begins with what the agent said; expected what the user had said before",
+                "the replay begins with the agent; expected the user's message before it",
                 *entries,
             )
         said = replay.said_by("user")
@@ -161,7 +161,7 @@ class LoadObserver(Observer):
                 self.judge(
                     "ACP-LOAD-006",
                     not missing,
-                    f"the replay lacks {len(missing)} of what the {side} said, such as {shown!r}",
+                    f"the replay lacks {len(missing)} of the messages of the {side}, such as {shown!r}",
                     *entries,
                 )
         if past.calls:

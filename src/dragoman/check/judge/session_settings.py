@@ -195,7 +195,7 @@ class ConfigObserver(Observer):
         if gone and not is_change:
             self.fail(
                 "ACP-CONFIG-002",
-                f"{name!r} was set to what it was, and the answer lacks {gone}; expected all options",
+                f"{name!r} was set to its current value, and the answer lacks {gone}; expected all options",
                 *proof,
             )
 

@@ -132,7 +132,7 @@ def _others(subject: NamedReport) -> Iterator[str]:
                 f'{_needed(each)}</td><td class="faint">{_clause(each)}</td></tr>'
                 for each in results
             )
-            head = "<tr><th>rule</th><th>level</th><th>what it says</th><th>clause</th></tr>"
+            head = "<tr><th>rule</th><th>level</th><th>title</th><th>clause</th></tr>"
             yield (
                 f'<h2>{heading}</h2><details><summary>{len(results)} rules</summary><div class="scroll"><table>{head}'
                 f"{rows}</table></div></details>"

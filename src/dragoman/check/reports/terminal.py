@@ -37,7 +37,7 @@ class _Terminal:
                 yield from self._short(result)
         elif subject.report.summary.not_exercised:
             yield ""
-            yield "What was not exercised, and what it needs: --verbose."
+            yield "Rules that were not exercised, and the occasions that they need: --verbose."
 
     def _result(self, result: Result, *, is_known: bool) -> Iterator[str]:
         known = " (known)" if is_known else ""

@@ -111,7 +111,7 @@ RULES = (
         level="must",
         role="agent",
         exercised="a terminal whose command has ended, and the end of the turn",
-        fix="Call terminal/release when you have what you need, after a kill too.",
+        fix="Call terminal/release when you have the output, after a kill too.",
     ),
     Rule(
         id="ACP-TERM-004",
@@ -211,6 +211,6 @@ RULES = (
         level="must",
         role="client",
         exercised="an answer to a terminal request",
-        fix="Send what the schema says: terminalId, output and truncated, exitCode and signal.",
+        fix="Send the fields of the schema: terminalId, output and truncated, exitCode and signal.",
     ),
 )

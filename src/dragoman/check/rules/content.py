@@ -165,7 +165,7 @@ RULES = (
     ),
     Rule(
         id="ACP-ELICIT-102",
-        title="What is accepted fits the form",
+        title="Accepted content fits the form",
         page="elicitation",
         section="responses",
         level="should",

@@ -195,7 +195,7 @@ RULES = (
     ),
     Rule(
         id="ACP-AUTH-004",
-        title="Who asks for a login also says how",
+        title="An agent that asks for a login says how",
         page="authentication",
         section="advertising-authentication",
         level="should",

@@ -40,8 +40,8 @@ RULES = (
         section="4-check-for-completion",
         level="disputed",
         role="agent",
-        exercised="a prompt, its answer, and what follows",
-        fix="Send what belongs to a turn before you answer its prompt.",
+        exercised="a prompt, its answer, and later messages",
+        fix="Send all updates of a turn before you answer its prompt.",
     ),
     Rule(
         id="ACP-PROMPT-005",
@@ -85,7 +85,7 @@ RULES = (
     ),
     Rule(
         id="ACP-PROMPT-101",
-        title="Prompts hold what the agent takes",
+        title="Prompts hold only content that the agent takes",
         page="prompt-turn",
         section="1-user-message",
         level="must",
@@ -131,7 +131,7 @@ RULES = (
         level="must",
         role="agent",
         exercised="session/cancel while the turn is surely running",
-        fix="Catch what libraries raise when they are aborted, and answer with cancelled.",
+        fix="Catch the exceptions of aborted libraries, and answer with cancelled.",
     ),
     Rule(
         id="ACP-CANCEL-003",
@@ -140,8 +140,8 @@ RULES = (
         section="cancellation",
         level="must",
         role="agent",
-        exercised="session/cancel, the answer to the prompt, and what follows",
-        fix="Send what is pending before you answer the prompt.",
+        exercised="session/cancel, the answer to the prompt, and later messages",
+        fix="Send pending updates before you answer the prompt.",
     ),
     Rule(
         id="ACP-CANCEL-004",

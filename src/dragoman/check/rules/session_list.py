@@ -141,7 +141,7 @@ RULES = (
         level="should",
         role="agent",
         exercised="session/close, then session/list, session/load or session/resume of that session",
-        fix="Free what is in memory, and keep the history.",
+        fix="Free the memory of the session, and keep its history.",
     ),
     Rule(
         id="ACP-CLOSE-003",
@@ -161,7 +161,7 @@ RULES = (
         level="should",
         role="agent",
         exercised="session/close, then any answer",
-        fix="Send what is pending before you answer session/close.",
+        fix="Send pending updates before you answer session/close.",
     ),
     Rule(
         id="ACP-CLOSE-101",
@@ -185,7 +185,7 @@ RULES = (
     ),
     Rule(
         id="ACP-DELETE-002",
-        title="Deleting what is not there succeeds",
+        title="Deleting a session that does not exist succeeds",
         page="session-delete",
         section="semantics",
         level="should",

@@ -41,7 +41,7 @@ RULES = (
         level="must",
         role="agent",
         exercised="a current_mode_update",
-        fix="Send currentModeId, as the schema has it; modeId is what one example shows.",
+        fix="Send currentModeId, as the schema has it; modeId is only in one example.",
     ),
     Rule(
         id="ACP-MODE-005",
@@ -161,7 +161,7 @@ RULES = (
         level="should",
         role="agent",
         exercised="session/set_config_option with an unknown configId or value",
-        fix="Answer what you did not offer with -32602.",
+        fix="Answer a value that you did not offer with -32602.",
     ),
     Rule(
         id="ACP-CONFIG-010",

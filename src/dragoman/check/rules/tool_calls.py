@@ -111,7 +111,7 @@ RULES = (
         level="should",
         role="agent",
         exercised="a session/request_permission",
-        fix="Send the tool_call update first, so that the client can show what is asked about.",
+        fix="Send the tool_call update first, so that the client can show the call with the question.",
     ),
     Rule(
         id="ACP-PERM-002",

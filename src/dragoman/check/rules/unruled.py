@@ -1,12 +1,12 @@
-"""Clauses of the specification that have no rule, and why: what they ask for does not show on the wire."""
+"""Clauses of the specification without a rule, and the reason: mostly, they do not show on the wire."""
 
 import msgspec
 
 from dragoman.check.rule import SITE
 
-DISPLAY = "what a client shows to its user is not on the wire"
-INSIDE = "what a side does inside is not on the wire"
-UNKNOWN = "what a side could do, and does not say, cannot be known from outside"
+DISPLAY = "the display of a client is not on the wire"
+INSIDE = "the inner work of a side is not on the wire"
+UNKNOWN = "abilities that a side does not tell cannot be known from outside"
 
 
 class Clause(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ UNRULED = (
         "initialization",
         "capabilities",
         "Both sides work with any combination of capabilities",
-        "it shows in the other rules, under whatever capabilities a run offers",
+        "it shows in the other rules, under the capabilities of each run",
     ),
     Clause(
         "initialization",
@@ -61,14 +61,14 @@ UNRULED = (
         "authentication",
         "logging-out",
         "Agents that advertise logout end the login",
-        "the checker does not log out whoever runs it; where a recording has a logout, ACP-INIT-006 judges its answer",
+        "the checker does not log out its own user; where a recording has a logout, ACP-INIT-006 judges its answer",
     ),
     Clause("authentication", "active-sessions", "Clients are ready for sessions that fail after a logout", DISPLAY),
     Clause(
         "session-setup",
         "working-directory",
         "The directory is the base of relative paths, and one of the roots",
-        "relative paths do not appear on the wire; ACP-NEW-005 judges what does",
+        "relative paths do not appear on the wire; ACP-NEW-005 judges absolute ones",
     ),
     Clause(
         "session-setup",
@@ -102,7 +102,7 @@ UNRULED = (
         "session-config-options",
         "option-ordering",
         "The more important options come first, and ties are resolved by order",
-        "what is important is for the agent to say; what is shown is not on the wire",
+        "only the agent knows what is important, and the display is not on the wire",
     ),
     Clause(
         "session-config-options",
@@ -139,14 +139,14 @@ UNRULED = (
     Clause(
         "cancellation",
         "internal-cancellation",
-        "What a side cancels by itself is answered with -32800 as well",
+        "A request that a side cancels by itself is answered with -32800 as well",
         "why a request failed is not on the wire",
     ),
     Clause(
         "tool-calls",
         "creating",
         "Tool calls that the model asks for are reported",
-        "what the model asks for is not on the wire; ACP-PERM-001 and ACP-TOOL-002 judge what is",
+        "the wishes of the model are not on the wire; ACP-PERM-001 and ACP-TOOL-002 judge the messages",
     ),
     Clause(
         "terminals",
@@ -179,9 +179,7 @@ UNRULED = (
         INSIDE,
     ),
     Clause("elicitation", "form-mode", "Forms are filled with defaults, and checked by both sides", INSIDE),
-    Clause(
-        "elicitation", "url-mode", "What was obtained through a URL is not sent back over ACP", "it looks like any text"
-    ),
+    Clause("elicitation", "url-mode", "Data from a URL is not sent back over ACP", "it looks like any text"),
     Clause("elicitation", "responses", "Agents cope with a decline, a cancel and a failure", INSIDE),
     Clause("elicitation", "url-completion", "Completions of unknown elicitations are ignored", INSIDE),
     Clause(
@@ -190,7 +188,7 @@ UNRULED = (
         "URLs are shown in full, opened only on consent, in a place that no model can see",
         DISPLAY,
     ),
-    Clause("elicitation", "url-security", "Who started an elicitation is who completes it", INSIDE),
+    Clause("elicitation", "url-security", "The user who started an elicitation completes it", INSIDE),
     Clause(
         "extensibility",
         "advertising-custom-capabilities",
@@ -202,7 +200,7 @@ UNRULED = (
         "transports",
         "custom-transports",
         "Other transports keep the format and the order of messages, and are documented",
-        "a conversation is judged by the same rules whatever carried it",
+        "a conversation is judged by the same rules over every transport",
     ),
     Clause("transports", "", "Agents and clients support stdio", "it is how they are started to be checked"),
 )

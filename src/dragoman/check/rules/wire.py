@@ -21,7 +21,7 @@ RULES = (
         level="must",
         role="agent",
         exercised="any line from the agent",
-        fix="Encode what you write as UTF-8, whatever the locale says.",
+        fix="Encode all output as UTF-8, with any locale.",
     ),
     Rule(
         id="ACP-WIRE-003",
@@ -131,7 +131,7 @@ RULES = (
         level="disputed",
         role="agent",
         exercised="a garbage line to the agent, then a request",
-        fix="Answer what cannot be parsed with -32700, and what is no request with -32600, both with the id null.",
+        fix="Answer a line that is no JSON with -32700, and one that is no request with -32600, both with the id null.",
     ),
     Rule(
         id="ACP-WIRE-014",
@@ -151,7 +151,7 @@ RULES = (
         level="disputed",
         role="agent",
         exercised="a request with a required field missing or of the wrong type",
-        fix="Check params against the schema, and refuse what does not fit.",
+        fix="Check params against the schema, and refuse params that do not fit.",
     ),
     Rule(
         id="ACP-WIRE-016",
@@ -201,7 +201,7 @@ RULES = (
         level="must",
         role="agent",
         exercised="any message from the agent",
-        fix="Send what the schema says, field by field.",
+        fix="Send messages as the schema defines them, field by field.",
     ),
     Rule(
         id="ACP-WIRE-021",
@@ -251,7 +251,7 @@ RULES = (
         level="must",
         role="agent",
         exercised="$/cancel_request for a request that is open",
-        fix="Answer with what there is, or with the error -32800.",
+        fix="Answer with the result so far, or with the error -32800.",
     ),
     Rule(
         id="ACP-WIRE-026",

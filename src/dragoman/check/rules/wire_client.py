@@ -21,7 +21,7 @@ RULES = (
         level="must",
         role="client",
         exercised="any line from the client",
-        fix="Encode what you write as UTF-8, whatever the locale says.",
+        fix="Encode all output as UTF-8, with any locale.",
     ),
     Rule(
         id="ACP-WIRE-103",
@@ -130,7 +130,7 @@ RULES = (
         section="stdio",
         level="should",
         role="client",
-        exercised="an agent that dies while a prompt is running, and what becomes of the client's process",
+        exercised="an agent that dies while a prompt is running, and the end of the client's process",
         fix="Take the end of the agent's stdout for the end of every request that is open, and tell the user.",
     ),
     Rule(
@@ -151,7 +151,7 @@ RULES = (
         level="disputed",
         role="client",
         exercised="a request from the agent with a required field missing or of the wrong type",
-        fix="Check params against the schema, and refuse what does not fit.",
+        fix="Check params against the schema, and refuse params that do not fit.",
     ),
     Rule(
         id="ACP-WIRE-120",
@@ -161,7 +161,7 @@ RULES = (
         level="must",
         role="client",
         exercised="any message from the client",
-        fix="Send what the schema says, field by field.",
+        fix="Send messages as the schema defines them, field by field.",
     ),
     Rule(
         id="ACP-WIRE-121",
@@ -211,7 +211,7 @@ RULES = (
         level="must",
         role="client",
         exercised="$/cancel_request from the agent for a request that is open",
-        fix="Answer with what there is, or with the error -32800.",
+        fix="Answer with the result so far, or with the error -32800.",
     ),
     Rule(
         id="ACP-WIRE-126",

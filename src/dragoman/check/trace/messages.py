@@ -141,7 +141,7 @@ def _read(source: Source, number: int, value: dict[str, Any]) -> _Line:
     direction = _find_direction(value)
     if direction is None:
         raise source.unreadable(
-            f"expected who said it, under one of {', '.join(DIRECTION_NAMES[:4])}, as in client, agent, in or out",
+            f"expected the sender, under one of {', '.join(DIRECTION_NAMES[:4])}, as in client, agent, in or out",
             number,
         )
     message = _find_message(value)
