@@ -88,13 +88,13 @@ def test_our_own_agent_answers_and_goes_on_later(tmp_path):
 
 def test_continue_without_a_session_says_what_to_do(tmp_path):
     done = run(["--continue", "--cwd", str(tmp_path)], "a\n")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "leave --continue out" in done.stderr
 
 
 def test_a_capability_that_the_agent_lacks_is_named():
     done = chat([steps.Say("x")], lines="a\n", options=["--session", "old"])
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "cannot open a session again; leave the session out to begin a new one" in done.stderr
 
 

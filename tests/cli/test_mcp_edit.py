@@ -129,7 +129,7 @@ def test_an_edit_that_cannot_be_made_leaves_the_file(here, home, capsys):
         (["add", "two", "ftp://a"], "expected an http or https address"),
         (["remove", "two"], "it has no server two; its servers are: one"),
     ]:
-        assert main(arguments) == 1
+        assert main(arguments) == 2
         assert words in capsys.readouterr().err
     assert (home / "dragoman.yaml").read_bytes() == before
 

@@ -262,7 +262,7 @@ def test_what_is_no_agent_is_reported(command, words):
 
 def test_our_own_agent_speaks_for_itself():
     done = dragoman_run("hi", "--model", "nonsense")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith("dragoman run: there is no model 'nonsense'")
     assert done.stderr.count("\n") == 1
 

@@ -80,6 +80,12 @@ def _prepare(options: Options) -> "Callable[[], Setup]":
     default = os.environ.get("DRAGOMAN_MODEL")
     if options == Options() and default is None:
         return _make_setup
+    if options.agent is not None and not os.path.exists(options.agent):  # noqa: PTH110 -- as above
+        from pathlib import Path
+
+        from dragoman.agent.profile.lookup import find_explicit
+
+        find_explicit(Path(options.agent))
     from dragoman.agent.models import find_model
 
     model = find_model(options.model) if options.model else None

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
+from dragoman.cli.agent_checks import check_own_agent
 from dragoman.cli.agent_url import Elsewhere, add_url_options, read_url
 from dragoman.cli.chatting.background import Background
 from dragoman.cli.chatting.clean import clean
 from dragoman.cli.chatting.openings import Openings
 from dragoman.cli.chatting.options import choose
 from dragoman.cli.command import split_command
+from dragoman.cli.exit_code import USAGE, exit_code_of
 from dragoman.cli.explanation import explain
 from dragoman.client import Session
 from dragoman.errors import DragomanError
@@ -45,11 +47,16 @@ def main(argv: Sequence[str]) -> int:
     signal.signal(signal.SIGHUP, _stop)
     if is_own:
         command += _own_options(options)
+        try:
+            check_own_agent(options.model, Path(options.agent) if options.agent else None)
+        except DragomanError as error:
+            print(f"dragoman chat: {error}", file=sys.stderr)
+            return USAGE
     try:
         return _chat(options, elsewhere or command, cwd, is_own=is_own)
     except DragomanError as error:
         print(f"dragoman chat: {clean(explain(error, is_own=is_own))}", file=sys.stderr)
-        return 1
+        return exit_code_of(error, is_own=is_own)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
 

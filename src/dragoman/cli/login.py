@@ -5,10 +5,13 @@ import getpass
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from dragoman.agent.auth import configured_model
 from dragoman.agent.keys import MAX_KEY_LENGTH, BadKey, KeyStore
 from dragoman.agent.models.provider_names import PROVIDERS, Provider, leads_elsewhere, login_name
+from dragoman.agent.profile import ProfileError
+from dragoman.agent.profile.lookup import find_explicit
 from dragoman.cli.home import home
 from dragoman.errors import DragomanError
 
@@ -27,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
         name = choose_provider(options)
         provider, store = PROVIDERS[name], KeyStore(home())
         store.keep(name, _ask(provider))
-    except NoProvider as problem:
+    except (NoProvider, ProfileError) as problem:
         return fail("login", problem, 2)
     except DragomanError as problem:
         return fail("login", problem, 1)
@@ -40,9 +43,14 @@ def main(argv: Sequence[str]) -> int:
 
 
 def choose_provider(options: argparse.Namespace) -> str:
-    """Return whose key it is: the one that was named, else the configured model's; raises NoProvider."""
+    """Return whose key it is: the one that was named, else the configured model's.
+
+    Raises NoProvider, and ProfileError for an agent file that was named.
+    """
     kind = options.provider
     if kind is None:
+        if options.agent is not None:
+            find_explicit(Path(options.agent))
         model = configured_model(
             str(home()),
             model=options.model,

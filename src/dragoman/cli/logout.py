@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from dragoman.agent.keys import KeyStore
 from dragoman.agent.models.provider_names import PROVIDERS
+from dragoman.agent.profile import ProfileError
 from dragoman.cli.home import home
 from dragoman.cli.login import NoProvider, choose_provider, fail, login_parser
 from dragoman.errors import DragomanError
@@ -16,7 +17,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         name = choose_provider(options)
         was_there = KeyStore(home()).remove(name)
-    except NoProvider as problem:
+    except (NoProvider, ProfileError) as problem:
         return fail("logout", problem, 2)
     except DragomanError as problem:
         return fail("logout", problem, 1)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from dragoman.agent.profile import FILE_NAME, EditRefused, Include, ProfileError
+from dragoman.agent.profile import FILE_NAME, EditRefused, ImpossibleEdit, Include, ProfileError
 from dragoman.agent.profile.editing import add_server, remove_server
 from dragoman.agent.profile.lookup import TSAGENT_FILE_NAMES
 from dragoman.agent.profile.secret import PREFIX
@@ -17,13 +17,13 @@ BAD_INPUT = 2
 
 
 def main(verb: str, argv: Sequence[str]) -> int:
-    """Add or remove; 1 when the file is left as it is, 2 when it or the command line is wrong."""
+    """Add or remove; 1 when the file cannot be changed, 2 when it or the command line is wrong."""
     try:
         return _add(argv) if verb == "add" else _remove(argv)
+    except (ImpossibleEdit, ProfileError) as problem:
+        return _fail(verb, problem, BAD_INPUT)
     except EditRefused as problem:
         return _fail(verb, problem, REFUSED)
-    except ProfileError as problem:
-        return _fail(verb, problem, BAD_INPUT)
 
 
 def _add(argv: Sequence[str]) -> int:

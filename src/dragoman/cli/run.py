@@ -12,8 +12,10 @@ from pathlib import Path
 
 import msgspec
 
+from dragoman.cli.agent_checks import check_own_agent
 from dragoman.cli.agent_url import Elsewhere, read_url
 from dragoman.cli.command import split_command
+from dragoman.cli.exit_code import FAILED, USAGE, exit_code_of
 from dragoman.cli.explanation import Log, code_of, explain
 from dragoman.cli.last_session import find_last_session
 from dragoman.cli.loop import Stopped, run
@@ -22,11 +24,10 @@ from dragoman.cli.run_output import OUTPUTS, NdjsonOutput, Output
 from dragoman.cli.run_policy import BadPolicy, make_policy
 from dragoman.cli.run_prompt import Attachment, BadPrompt, read_files, read_prompt
 from dragoman.cli.run_question import Person, has_person
-from dragoman.cli.run_record import FAILED, TIMEOUT, USAGE, Record
+from dragoman.cli.run_record import TIMEOUT, Record
 from dragoman.cli.run_screen import Screen
 from dragoman.client import Policy, RemoteAgent, Session, connect
 from dragoman.client.introduction import START_TIMEOUT_S
-from dragoman.client.problem import Refused
 from dragoman.client.turn import CANCEL_TIMEOUT_S, Turn
 from dragoman.errors import DragomanError
 
@@ -40,6 +41,8 @@ class Job(msgspec.Struct, frozen=True):
     command: list[str]
     elsewhere: Elsewhere | None
     is_own: bool
+    model: str | None
+    agent_file: Path | None
     prompt: str
     files: list[Attachment]
     policy: Policy
@@ -79,6 +82,8 @@ def _make_job(options: argparse.Namespace, agent: list[str] | Elsewhere, screen:
         command=command,
         elsewhere=agent if isinstance(agent, Elsewhere) else None,
         is_own=is_own,
+        model=options.model,
+        agent_file=Path(options.agent) if options.agent else None,
         policy=make_policy(options.policy, person),
         files=read_files(options.file),
         prompt=read_prompt(options.prompt),
@@ -104,13 +109,19 @@ def _carry_out(job: Job, output: Output, screen: Screen) -> int:
 
 def _end(work: "_Run", job: Job) -> int:
     record = work.record
+    if job.is_own:
+        try:
+            check_own_agent(job.model, job.agent_file)
+        except DragomanError as error:
+            record.error = str(error)
+            return USAGE
     try:
         run(work.go())
     except DragomanError as error:
         if not work.is_late:
             record.error = explain(error, is_own=job.is_own, stderr=work.log.tail, answer=record.text)
             record.error_code = code_of(error)
-            return USAGE if isinstance(error, Refused) else FAILED
+            return exit_code_of(error, is_own=job.is_own)
     except TimeoutError:
         if not work.is_late:
             raise

@@ -4,10 +4,12 @@ from typing import Any
 
 import msgspec
 
+from dragoman.cli.exit_code import FAILED
 from dragoman.client import Asked, Done, Event, Noticed, Question, Session, Text, Withdrawn
 from dragoman.client.answer import Answer
 
-DONE, FAILED, USAGE, LIMIT, REFUSED, CANCELLED, DENIED, TIMEOUT = 0, 1, 2, 3, 4, 5, 6, 124
+DONE, LIMIT, REFUSED, CANCELLED, DENIED, TIMEOUT = 0, 3, 4, 5, 6, 124
+"""Beside those of `exit_code`."""
 
 _CODES = {
     "end_turn": DONE,

@@ -91,8 +91,8 @@ def _start_log() -> None:
 
 
 def _make_plan(options: argparse.Namespace, command: list[str], argv: Sequence[str]) -> Plan:
+    from dragoman.cli.agent_checks import check_commands, check_own_agent
     from dragoman.cli.serve_address import check_exposure, check_tls, resolve
-    from dragoman.cli.serve_checks import check_commands, check_own_agent
     from dragoman.gateway import Settings
     from dragoman.gateway.front.server import Tls
     from dragoman.gateway.guard import make_policy, new_token

@@ -14,16 +14,16 @@ import msgspec
 from dragoman.cli.agent_url import Elsewhere, add_url_options, read_url
 from dragoman.cli.command import split_command
 from dragoman.cli.conversation import Conversation, Message, plain, plain_line, read_conversation
+from dragoman.cli.exit_code import FAILED, exit_code_of
 from dragoman.cli.explanation import explain
 from dragoman.cli.loop import Stopped, run
 from dragoman.cli.sessions_find import Found, find_session
 from dragoman.client import RemoteAgent, Session, ToolCallState, connect
+from dragoman.client.problem import Refused
 from dragoman.errors import DragomanError, RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
 from dragoman.protocol.methods import SESSION_DELETE
-
-FAILED = 1
 
 ACTIONS = {
     "list": "show the sessions that the agent has (the default)",
@@ -39,7 +39,7 @@ class NotWritten(DragomanError):
     """The file that was named cannot be written."""
 
 
-class NobodyToAsk(DragomanError):
+class NobodyToAsk(Refused):
     """There is no terminal at which somebody could agree."""
 
 
@@ -57,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
     except DragomanError as error:
         is_own = elsewhere is None and "--" not in argv
         print(f"dragoman sessions: {plain(explain(error, is_own=is_own))}{_hint(error, options)}", file=sys.stderr)
-        return FAILED
+        return exit_code_of(error, is_own=is_own)
     except Stopped as stopped:
         return 128 + stopped.signal_number
     except BrokenPipeError:  # whoever read it has seen enough, and Python would complain at its end

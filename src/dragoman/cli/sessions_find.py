@@ -6,13 +6,13 @@ from pathlib import Path
 import msgspec
 
 from dragoman.client import MissingCapability, RemoteAgent
-from dragoman.errors import DragomanError
+from dragoman.client.problem import Refused
 from dragoman.protocol import v1
 
 MOST_NAMED = 5
 
 
-class Ambiguous(DragomanError):
+class Ambiguous(Refused):
     """Several sessions begin like that."""
 
     def __init__(self, given: str, ids: list[str]) -> None:

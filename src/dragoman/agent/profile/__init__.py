@@ -31,7 +31,7 @@ from dragoman.agent.profile.choice import Choice, choose_profile
 from dragoman.agent.profile.include import Include
 from dragoman.agent.profile.items import Item
 from dragoman.agent.profile.lookup import FILE_NAME, Found, Origin, find_profile
-from dragoman.agent.profile.problem import EditRefused, MissingVariable, ProfileError, TrustFailed
+from dragoman.agent.profile.problem import EditRefused, ImpossibleEdit, MissingVariable, ProfileError, TrustFailed
 from dragoman.agent.profile.profile import Profile
 from dragoman.agent.profile.search import Search
 from dragoman.agent.profile.servers import AgentServer, ToolSettings
@@ -44,6 +44,7 @@ __all__ = [
     "Choice",
     "EditRefused",
     "Found",
+    "ImpossibleEdit",
     "Include",
     "Item",
     "MissingVariable",

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from dragoman.agent.profile.file import MAX_OWN_BYTES, parse_profile
-from dragoman.agent.profile.problem import EditRefused, ProfileError
+from dragoman.agent.profile.problem import EditRefused, ImpossibleEdit, ProfileError
 from dragoman.agent.profile.profile import Profile
 from dragoman.agent.profile.servers import AgentServer
 from dragoman.agent.profile.sources import read_bytes
@@ -39,7 +39,7 @@ def add_server(path: Path, name: str, entry: Mapping[str, Any]) -> None:
     file = _File(path)
     before = file.parse()
     if name in _by_name(before):
-        raise EditRefused(str(path), f"it has a server {printable(name)} already; remove that one first")
+        raise ImpossibleEdit(str(path), f"it has a server {printable(name)} already; remove that one first")
     server = _read_entry(path, name, entry)
     file.write(
         add(file.text, Entry(KEY, name, entry)), msgspec.structs.replace(before, servers=(*before.servers, server))
@@ -54,7 +54,7 @@ def remove_server(path: Path, name: str) -> None:
     before = file.parse()
     if name not in _by_name(before):
         there = listed(printable(each) for each in _by_name(before)) or "none"
-        raise EditRefused(str(path), f"it has no server {printable(name)}; its servers are: {there}")
+        raise ImpossibleEdit(str(path), f"it has no server {printable(name)}; its servers are: {there}")
     kept = tuple(server for server in before.servers if server.name != name)
     file.write(remove(file.text, Entry(KEY, name)), msgspec.structs.replace(before, servers=kept))
 
@@ -111,7 +111,7 @@ def _read_entry(path: Path, name: str, entry: Mapping[str, Any]) -> AgentServer:
     try:
         return parse_profile(render_flow({KEY: {name: entry}}), path).servers[0]
     except ProfileError as error:
-        raise EditRefused(str(path), "; ".join(problem.text for problem in error.problems)) from None
+        raise ImpossibleEdit(str(path), "; ".join(problem.text for problem in error.problems)) from None
 
 
 def _means(text: str, path: Path, intended: Profile) -> bool:

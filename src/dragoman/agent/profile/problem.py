@@ -4,6 +4,7 @@ ProfileError        the file is wrong, at these lines
 MissingVariable     it names an environment variable that is not set
 TrustFailed         what was decided about a project's file cannot be kept
 EditRefused         the file cannot be changed as it was asked to be
+└─ ImpossibleEdit   because of what was asked for, not because of the file
 """
 
 from collections.abc import Sequence
@@ -48,6 +49,10 @@ class EditRefused(DragomanError):
         self.file = file
         self.reason = reason
         super().__init__(f"{file} is left as it is: {reason}")
+
+
+class ImpossibleEdit(EditRefused):
+    """What was asked for cannot be: the name is taken, or is not there, or the entry is wrong."""
 
 
 def _place(file: str, problem: Problem) -> str:
