@@ -147,7 +147,7 @@ class Judge:
         self.faults: list[Fault] = []
         self.state = ConversationState(memory or Memory())
         self._occasions: Counter[str] = Counter()
-        self._charged: Counter[str] = Counter()
+        self._breaches: Counter[str] = Counter()
         self._stream = ChunkFastPath(self.state)
         self._is_calm = True
         """Whether the last line was a message: a message after noise may have to do with it."""
@@ -172,16 +172,18 @@ class Judge:
         """Count an occasion for a rule."""
         self._occasions[rule] += 1
 
-    def saw_many(self, rule: str, times: int) -> None:
+    def count_occasions(self, rule: str, times: int) -> None:
         """Count occasions that were gathered elsewhere."""
         self._occasions[rule] += times
 
-    def charge(self, rule: str, detail: str, entries: tuple[ConversationEntry, ...], *, warn: bool = False) -> None:
+    def record_breach(
+        self, rule: str, detail: str, entries: tuple[ConversationEntry, ...], *, warn: bool = False
+    ) -> None:
         """Record a breach, if its side is judged."""
         known = RULES[rule]
         self._occasions[rule] += 1
-        self._charged[rule] += 1
-        if known.role not in self.roles or self._charged[rule] > MAX_PER_RULE:
+        self._breaches[rule] += 1
+        if known.role not in self.roles or self._breaches[rule] > MAX_PER_RULE:
             return
         verdict = "warn" if warn or known.level == "disputed" else "fail"
         numbers = tuple(dict.fromkeys(entry.n for entry in entries))
@@ -205,6 +207,8 @@ class Judge:
         return self.findings[known:]
 
     def _see_line(self, entry: ConversationEntry) -> None:
+        # The fast path: text of a running turn is only counted. After noise everything goes to the observers, because
+        # they may have to connect the noise with it.
         update = self._stream.look(entry) if entry.sender == "agent" else None
         if update is not None and self._is_calm and self._stream.take(update):
             self.state.timeline.last["agent"] = entry
@@ -227,7 +231,7 @@ class Judge:
             try:
                 handler(message)
             except Exception as error:  # noqa: BLE001 -- the checker's own mistake is a verdict, not a crash
-                self._blame(area, error, message.entry)
+                self._record_fault(area, error, message.entry)
         self.state.take(message)
 
     def _route(self, message: SeenMessage) -> _Steps:
@@ -240,6 +244,7 @@ class Judge:
         return route if route is not None else self._make_route(key)
 
     def _make_route(self, key: tuple[str, str]) -> _Steps:
+        # From general to particular: "message", "answer", "answer session/prompt", "result", "result session/prompt".
         kind, name = key
         kinds = ("answer", kind) if kind in ("result", "error") else (kind,)
         keys = ["message", *(word for each in kinds for word in (each, f"{each} {name}"))]
@@ -257,7 +262,7 @@ class Judge:
             try:
                 handler(message)
             except Exception as error:  # noqa: BLE001 -- the checker's own mistake is a verdict, not a crash
-                self._blame(area, error, entry)
+                self._record_fault(area, error, entry)
         self.state.timeline.take_event(entry)
 
     def _see_noise(self, noise: Noise) -> None:
@@ -268,7 +273,7 @@ class Judge:
         try:
             step()
         except Exception as error:  # noqa: BLE001 -- the checker's own mistake is a verdict, not a crash
-            self._blame(area, error, self.conversation.entries[-1] if self.conversation.entries else None)
+            self._record_fault(area, error, self.conversation.entries[-1] if self.conversation.entries else None)
 
-    def _blame(self, area: str, error: Exception, entry: ConversationEntry | None) -> None:
+    def _record_fault(self, area: str, error: Exception, entry: ConversationEntry | None) -> None:
         self.faults.append(Fault(area, f"the checker failed: {type(error).__name__}: {error}", entry.n if entry else 0))

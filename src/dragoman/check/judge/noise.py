@@ -34,7 +34,7 @@ class NoiseObserver(Observer):
     def count(self) -> None:
         for side, lines in self._lines.items():
             for number in (1, 2, 3, 4):
-                self._sink.saw_many(wire_rule(side, number), lines)
+                self._sink.count_occasions(wire_rule(side, number), lines)
             self._lines[side] = 0
 
     def see_noise(self, noise: Noise) -> None:

@@ -28,11 +28,13 @@ class FindingSink(Protocol):
         """Count an occasion for a rule."""
         ...
 
-    def saw_many(self, rule: str, times: int) -> None:
+    def count_occasions(self, rule: str, times: int) -> None:
         """Count occasions that were gathered elsewhere."""
         ...
 
-    def charge(self, rule: str, detail: str, entries: tuple[ConversationEntry, ...], *, warn: bool = False) -> None:
+    def record_breach(
+        self, rule: str, detail: str, entries: tuple[ConversationEntry, ...], *, warn: bool = False
+    ) -> None:
         """Record a breach."""
         ...
 
@@ -62,17 +64,17 @@ class Observer:
 
     def fail(self, rule: str, detail: str, *entries: ConversationEntry) -> None:
         """Report a broken rule: the observation, the expectation, and the entries that prove it."""
-        self._sink.charge(rule, detail, entries)
+        self._sink.record_breach(rule, detail, entries)
 
     def warn(self, rule: str, detail: str, *entries: ConversationEntry) -> None:
         """Report a broken rule as a warning, where it is disputed or a guess."""
-        self._sink.charge(rule, detail, entries, warn=True)
+        self._sink.record_breach(rule, detail, entries, warn=True)
 
     def judge(self, rule: str, ok: bool, detail: str, *entries: ConversationEntry) -> None:
         """Count an occasion, and report the rule if it was broken."""
         self.saw(rule)
         if not ok:
-            self._sink.charge(rule, detail, entries)
+            self._sink.record_breach(rule, detail, entries)
 
     def see_noise(self, noise: Any) -> None:
         """See a line that is no message."""

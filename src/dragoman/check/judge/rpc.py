@@ -241,6 +241,12 @@ class RpcObserver(Observer):
         )
 
     def _see_stray(self, message: SeenMessage) -> None:
+        """See an answer that matches no request.
+
+        An error with the id null may be for a line that is no message, which is right. It may be for a request with a
+        string as its id, which some peers cannot keep: then it waits until that request gets its own answer, or not.
+        Otherwise it answers a notification, or nothing.
+        """
         side = message.sender
         other = OTHER[side]
         if message.id is None and message.kind == "error" and self._garbage[other] > 0:

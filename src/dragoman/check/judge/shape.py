@@ -76,7 +76,7 @@ class ShapeObserver(Observer):
     def count(self) -> None:
         for (side, kind, name), times in self._fitting.items():
             for each in {*_ALWAYS[side], *_exercised(side, kind, name)}:
-                self._sink.saw_many(each, times)
+                self._sink.count_occasions(each, times)
         self._fitting.clear()
 
     @watch("message")
@@ -154,6 +154,8 @@ def _key(message: SeenMessage) -> tuple[str, str]:
 
 
 def _find_rule(message: SeenMessage, flaw: Flaw, key: str) -> str:
+    # A rule for this one mistake comes first, then casing, then discriminators, then the rule for the place, and the
+    # general rule last.
     special = _find_place(message.sender, flaw.path, key)
     if special is not None and special.startswith(OWN):
         return special

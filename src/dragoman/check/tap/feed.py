@@ -100,6 +100,7 @@ class Feed:
         with self._lock:
             if self.lost:
                 return
+            # Frames stay in order: as long as some wait, the next one waits behind them.
             if self._waiting or self._skipped_bytes:
                 self._keep(kind, data)
             else:
@@ -133,9 +134,7 @@ class Feed:
             self._skipped_bytes += len(data)
             return
         if self._skipped_bytes:
-            told = b"%d" % self._skipped_bytes
-            self._skipped_bytes = 0
-            self._wait(header(FrameKind.SKIPPED, len(told)) + told)
+            self._wait(self._skipped_frame())
         self._wait(header(kind, len(data)) + data)
 
     def _wait(self, data: bytes) -> None:
@@ -174,12 +173,13 @@ class Feed:
         if self.lost:
             self._waiting.clear()
         elif self._skipped_bytes:
-            self._tell_skipped()
+            # All is sent, and bytes were dropped after it. This thread sends their count in its next round.
+            frame = self._skipped_frame()
+            self._waiting.append(frame)
+            self._waiting_bytes += len(frame)
         return bool(self._waiting)
 
-    def _tell_skipped(self) -> None:
-        told = b"%d" % self._skipped_bytes
+    def _skipped_frame(self) -> bytes:
+        count = b"%d" % self._skipped_bytes
         self._skipped_bytes = 0
-        frame = header(FrameKind.SKIPPED, len(told)) + told
-        self._waiting.append(frame)
-        self._waiting_bytes += len(frame)
+        return header(FrameKind.SKIPPED, len(count)) + count

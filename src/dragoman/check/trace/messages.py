@@ -182,6 +182,7 @@ def _method(message: Any) -> object:
 
 
 def _is_turned(lines: list[_Line]) -> bool:
+    """Tell whether `in` and `out` are as the agent sees them: the first method that only one side sends decides."""
     for line in lines:
         known = sender_of(line.method)
         if line.by_view and known is not None:
