@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from dragoman.cli.home import warn_of_others
 from dragoman.descriptors import open_missing
 
 COMMANDS = {
@@ -22,6 +23,11 @@ COMMANDS = {
     "tap": "stand between an editor and an agent, and judge what passes",
 }
 
+WITHOUT_HOME = frozenset({"completion"})
+"""Commands that keep nothing and look nothing up."""
+
+_ASK_FOR_HELP = frozenset({"-h", "--help"})
+
 INTERRUPTED = 128 + 2
 USAGE_ERROR = 2
 
@@ -32,6 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     name = arguments[0] if arguments else "--help"
     if name in COMMANDS:
+        if name not in WITHOUT_HOME and not _ASK_FOR_HELP.intersection(arguments):
+            warn_of_others()
         try:
             return import_module(f"dragoman.cli.{name}").main(arguments[1:])
         except KeyboardInterrupt:  # before, or after, the command itself takes care of it

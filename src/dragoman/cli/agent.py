@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.agent import Agent
+from dragoman.cli.home import home_name
 from dragoman.cli.loop import Stopped, run
 from dragoman.errors import DragomanError
 from dragoman.wire import StdioTransport, take_stdio
@@ -58,8 +59,7 @@ async def _serve(
 def _find_auth(options: Options) -> "Auth | None":
     """Find the login that sessions will need; without a model or an agent file, nothing is imported for it."""
     default = os.environ.get("DRAGOMAN_MODEL")
-    # Not `cli.home`: its pathlib takes 3 ms, and the client waits for its first answer.
-    home = os.environ.get("DRAGOMAN_HOME") or os.path.expanduser("~/.dragoman")  # noqa: PTH111 -- as above
+    home = home_name()
     if options == Options() and default is None and not os.path.exists(f"{home}/dragoman.yaml"):  # noqa: PTH110 -- as above
         return None
     from dragoman.agent.auth import configured_model, find_auth
