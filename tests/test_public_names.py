@@ -101,6 +101,7 @@ PUBLIC = {
     "dragoman.store": [
         "KINDS",
         "PAGE_SESSIONS",
+        "UNPROMPTED_KEPT_S",
         "Damage",
         "FileStore",
         "Header",

@@ -18,6 +18,7 @@ async def test_tool_calls_that_a_crash_left_open_are_closed_once(place):
     log.append("update", b'{"sessionUpdate":"tool_call","toolCallId":"done","title":"t"}')
     log.append("update", b'{"sessionUpdate":"tool_call_update","toolCallId":"done","status":"completed"}')
     await log.close()
+    await store.close()
     for _ in range(2):
         async with running_agent(home) as client:
             await client.initialize()
