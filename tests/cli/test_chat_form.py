@@ -101,7 +101,7 @@ def test_each_scope_of_an_always_is_a_choice():
     choices = find_choices(question(Run("ls"), given=(always, *options("reject_once"))))
     assert [(choice.keys, choice.name) for choice in choices] == [
         ("a1", "Here"),
-        ("2", "In the project"),
+        ("2", r"In the \x1b[1mproject"),
         ("n3", "reject_once"),
     ]
     assert [choice.decision.remember for choice in choices] == ["session", "project", None]

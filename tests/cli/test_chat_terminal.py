@@ -1,104 +1,22 @@
 """`dragoman chat` at a pseudo-terminal, with the keys that a person would press."""
 
-import codecs
-import fcntl
 import os
-import pty
 import re
-import select
 import signal
 import stat
-import struct
-import subprocess
 import sys
 import termios
-import time
 from pathlib import Path
 
 import pytest
 
 from dragoman.cli.chatting.view import MARK
 from dragoman.testing import dump_turns, steps
+from tests.cli.terminal import DEADLINE_S, Terminal
 from tests.client.driving import raw
 
-DEADLINE_S = 30
 CTRL_C, CTRL_D, ALT_ENTER, TAB, UP = "\x03", "\x04", "\x1b\r", "\t", "\x1b[A"
-_OURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(8)
-
-
-class Terminal:
-    """A terminal with a program in it; `seen` is all that was written to it."""
-
-    def __init__(self, command, *, columns=80, environment=()):
-        self.fd, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        self.process = subprocess.Popen(
-            command,
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-            env={**os.environ, "TERM": "xterm", **dict(environment)},
-        )
-        self.name = os.ttyname(slave)
-        os.close(slave)
-        self.seen = ""
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._from = 0
-
-    def press(self, keys):
-        os.write(self.fd, keys.encode())
-
-    def press_until(self, key, words):
-        """Press a key, again and again, until something is written."""
-        deadline = time.monotonic() + DEADLINE_S
-        while words not in self.plain[self._from :] and time.monotonic() < deadline:
-            self.press(key)
-            if select.select([self.fd], [], [], 0.3)[0]:
-                self._read()
-        assert words in self.plain[self._from :]
-
-    def wait_until_idle(self):
-        """Wait until the program waits: what readline is told between its last key and then, it hears only later."""
-        stat_file = Path(f"/proc/{self.process.pid}/stat")
-        while stat_file.exists() and stat_file.read_text().rpartition(")")[2].split()[0] != "S":
-            os.sched_yield()
-
-    def expect(self, words):
-        """Wait until something is written, after whatever was expected before."""
-        deadline = time.monotonic() + DEADLINE_S
-        while words not in self.plain[self._from :]:
-            if time.monotonic() > deadline or not self._read():
-                raise AssertionError(f"{words!r} did not come, but {self.plain[self._from :]!r}")
-        self._from = self.plain.index(words, self._from) + len(words)
-
-    def end(self):
-        """Wait until the program has ended, and return its exit code."""
-        while self._read():
-            pass
-        return self.process.wait(DEADLINE_S)
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        os.close(self.fd)
-
-    @property
-    def plain(self):
-        return _OURS.sub("", self.seen)
-
-    def _read(self):
-        if not select.select([self.fd], [], [], DEADLINE_S)[0]:
-            return False
-        try:
-            piece = os.read(self.fd, 65536)
-        except OSError:
-            return False
-        self.seen += self._decoder.decode(piece)
-        return bool(piece)
 
 
 @pytest.fixture
@@ -157,7 +75,8 @@ def test_nothing_of_the_agent_controls_the_terminal(chat):
         ]
     )
     terminal.press("hi\r")
-    terminal.expect(r"ask\x1b]0;evil\x07\x1b[2J\x1b[8m")
+    terminal.expect(r"May the agent do this? ask\x1b]0;evil\x07\x1b[2J\x1b[8m")
+    terminal.expect("[n/2]")
     terminal.press("n")
     terminal.expect("outcome: selected no")
     terminal.press(CTRL_D)

@@ -2,57 +2,16 @@
 
 import pytest
 
-from dragoman.cli.chatting.clean import Cleaner, cells, clean, cut, last_state, reveal
 from dragoman.cli.chatting.markdown import AsWritten, Markdown
 from dragoman.cli.chatting.styled import Span, hard_wrap, paint, plain, wrap
-from dragoman.cli.chatting.tool_calls import diff_rows, ended_rows, running_rows, with_output_of
+from dragoman.cli.chatting.tool_calls import diff_rows, ended_rows, last_state, running_rows, with_output_of
 from dragoman.client import ToolCallState
 from dragoman.protocol import v1
-
-EVIL = [
-    "\x1b[31mred\x1b[0m",
-    "\x1b]0;title\x07red",
-    "\x1b]8;;http://x\x1b\\red\x1b]8;;\x1b\\",
-    "\x1bPq#0\x1b\\red",
-    "\x9b31mred",
-    "\x9d0;title\x9cred",
-    "\x1b(0red\x1b(B",
-    "\x1bcred",
-    "r\x08e\x00d\x7f\u202e",
-]
-
-
-@pytest.mark.parametrize("text", EVIL)
-def test_nothing_of_an_agents_text_reaches_the_terminal_but_what_is_read(text):
-    assert clean(text) == "red"
-
-
-@pytest.mark.parametrize("text", EVIL)
-def test_a_sequence_that_comes_in_pieces_is_left_out_as_well(text):
-    cleaner = Cleaner()
-    assert "".join(cleaner.feed(character) for character in text) == "red"
-
-
-def test_a_sequence_that_never_ends_is_not_kept_for_ever():
-    cleaner = Cleaner()
-    assert cleaner.feed("\x1b]0;") == ""
-    for _ in range(100):
-        assert cleaner.feed("x" * 1000) == ""
-    assert cleaner.feed("\nafter") == "\nafter"
-
-
-def test_what_a_person_agrees_to_is_written_out():
-    assert reveal("rm \x1b[8m/\n\u202e\u200b") == r"rm \x1b[8m/\x0a\u202e\u200b"
+from dragoman.text.width import cells
 
 
 def test_a_line_that_was_written_over_is_shown_as_it_was_left():
     assert last_state("10%\r50%\r\x1b[32m100%\x1b[0m\r\ndone\r\n") == "100%\ndone\n"
-
-
-def test_wide_and_combining_characters_are_counted_as_a_terminal_does():
-    assert cells("漢字") == 4
-    assert cells("e\u0301") == 1
-    assert cut("漢字漢字", 5) == "漢字…"
 
 
 @pytest.mark.parametrize("width", [1, 2, 5, 11, 80])
@@ -184,7 +143,7 @@ def test_a_diff_is_shown_in_colour():
             ["  /a +1 -1", "  │ @@ -1 +1 @@", r"  │ -a\u2028b\x0cc", r"  │ +a\u2028b\x0cd"],
         ),
         ("a\r\nb\r\n", "a\r\nc\r\n", ["  /a +1 -1", "  │ @@ -1,2 +1,2 @@", "  │  a", "  │ -b", "  │ +c"]),
-        ("a\r\n", "a\n", ["  /a +1 -1", "  │ @@ -1 +1 @@", r"  │ -a\x0d", "  │ +a"]),
+        ("a\r\n", "a\n", ["  /a +1 -1", "  │ @@ -1 +1 @@", r"  │ -a\r", "  │ +a"]),
     ],
     ids=["signs", "other-ends", "crlf", "crlf-to-lf"],
 )

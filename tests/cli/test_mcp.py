@@ -376,7 +376,8 @@ def test_what_a_server_says_does_nothing_to_a_terminal(here, capsys):
     tool = {"name": "lo\x1b[2Jok", "description": "a\r\nb\x1b]0;title\x07", "inputSchema": {"type": "object"}}
     main(write_client_file(here, one=entry(scripted(tools=[tool]))))
     shown = capsys.readouterr().out
-    assert "a b\N{REPLACEMENT CHARACTER}]0;title" in shown
+    assert r"lo\x1b[2Jok" in shown
+    assert r"a b\x1b]0;title\x07" in shown
     assert all(letter.isprintable() or letter == "\n" for letter in shown)
 
 

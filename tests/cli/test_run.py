@@ -86,7 +86,7 @@ def test_a_notice_is_shown_beside_the_answer():
 
 def test_the_detail_of_a_notice_does_nothing_to_the_terminal():
     done = run([notice("one\x1b[2J", description="two\x1b]0;three\x07\nfour"), steps.Say("here")])
-    assert done.stderr == "[one\ufffd[2J]\ntwo\ufffd]0;three\ufffd\nfour\n"
+    assert done.stderr == "[one\\x1b[2J]\ntwo\nfour\n"
 
 
 def test_a_tool_call_is_named_once_and_by_its_last_title():

@@ -149,10 +149,10 @@ def test_how_long_our_agents_always_holds_can_be_chosen(tmp_path):
 
 
 def test_the_whole_command_is_shown_and_nothing_in_it_hides():
-    command = "echo one\nrm -rf build\x1b[2K\rls"
+    command = "echo one\nrm -rf build\x1b[2K\rls\u202e"
     terminal = Terminal("go", "--", *raw_question({"title": "List", "rawInput": {"command": command}}, ONCE, NO))
     terminal.wait_for("Reject: ")
-    assert "  $ echo one\n  $ rm -rf build\N{REPLACEMENT CHARACTER}[2K\N{REPLACEMENT CHARACTER}ls\n" in terminal.shown
+    assert "  $ echo one\n  $ rm -rf build\\x1b[2K\\rls\\u202e\n" in terminal.shown
     terminal.type("n")
     terminal.finish()
 
@@ -184,9 +184,9 @@ def test_policy_deny_does_not_ask():
 
 
 def test_an_answer_cannot_talk_to_the_terminal():
-    terminal = Terminal("go", "--", *scripted(steps.Say("a\x1b]0;title\x07b\n")))
+    terminal = Terminal("go", "--", *scripted(steps.Say("a\x1b]0;title\x07b\u202e\n")))
     assert terminal.finish() == 0
-    assert "a]0;titleb\n" in terminal.shown
+    assert "ab\n" in terminal.shown
 
 
 # ── Ctrl-C ──────────────────────────────────────────────────────────────────────────────────────────

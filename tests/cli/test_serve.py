@@ -20,7 +20,7 @@ from websockets.sync.client import connect
 
 from dragoman.cli.serve_address import check_exposure, link_host, names_for, resolve
 from dragoman.gateway.front.server import CannotListen, Tls
-from tests.cli.test_chat_terminal import Terminal
+from tests.cli.terminal import Terminal
 from tests.gateway.guard.serving import TIMEOUT_S, read_answer, scripted, serving
 from tests.proc.processes import children_of, wait_until_gone
 

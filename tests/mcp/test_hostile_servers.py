@@ -146,7 +146,7 @@ async def test_what_a_server_logs_is_one_line_of_bounded_length(bench, caplog):
     )
     await server.call("echo", {})
     [line] = [record.getMessage() for record in caplog.records if record.name == "dragoman.mcp"]
-    assert line.startswith("one: first WARNING forged line x")
+    assert line.startswith(r"one: \x1b[31mfirst WARNING forged line \u202ex")
     assert len(line) < 3000
 
 

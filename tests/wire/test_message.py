@@ -221,7 +221,7 @@ MODE = "there is no mode 'zzz'; expected one of ask, code, plan"
         (RpcError(ErrorCode.INTERNAL_ERROR, " \n"), "Internal error"),
         (RpcError(-31999, "odd"), "Error: odd"),
         (MethodNotFound("session/fly"), "Method not found: session/fly"),
-        (MethodNotFound("a\x1b[31mb\u202ec"), "Method not found: a\ufffd[31mb\ufffdc"),
+        (MethodNotFound("a\x1b[31mb\u202ec"), r"Method not found: a\x1b[31mb\u202ec"),
     ],
 )
 def test_the_message_of_an_error_is_the_phrase_and_the_sentence_in_one_safe_line(error, message):

@@ -8,6 +8,7 @@ from dragoman.agent.profile import TrustFailed, what_is_not_used
 from dragoman.agent.session import Session
 from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError
 from dragoman.protocol import v1
+from dragoman.text import visible
 
 OPTIONS = [
     v1.PermissionOption(option_id="allow_once", name="Use it in this session", kind="allow_once"),
@@ -28,10 +29,11 @@ async def settle_profile(session: Session) -> None:
         return
     call_id = f"profile-{uuid.uuid4()}"
     changes = "\n".join(f"- {change}" for change in session.pending_changes)
-    content = v1.Content(content=v1.TextContent(text=f"{found.path} wants to be this session's agent file:\n{changes}"))
+    path = visible(str(found.path))
+    content = v1.Content(content=v1.TextContent(text=f"{path} wants to be this session's agent file:\n{changes}"))
     call = v1.ToolCall(
         tool_call_id=call_id,
-        title=f"Use {found.path}",
+        title=f"Use {path}",
         kind="other",
         status="pending",
         content=[content],

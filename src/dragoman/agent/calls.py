@@ -13,6 +13,7 @@ from dragoman.agent.permission import Decision, Permission
 from dragoman.agent.tools.content import words
 from dragoman.agent.tools.tool import Changed, PreparedCall, Tool, ToolFailure, ToolOutcome
 from dragoman.protocol import v1
+from dragoman.text import visible
 
 MAX_PREPARATIONS = 3
 """How often a call is prepared anew because the world changed under it: more often than that is no accident."""
@@ -39,6 +40,7 @@ class Calls:
         self._open[call_id] = ()
         tool = self.tools.get(name)
         title, kind = (tool.title, tool.kind) if tool else (name, "other")
+        title = visible(title)
         await self._outlet.send(v1.ToolCall(tool_call_id=call_id, title=title, name=name, kind=kind, status="pending"))
 
     async def run(self, uses: Sequence[ToolUse]) -> list[ToolResult]:

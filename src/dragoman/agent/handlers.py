@@ -20,6 +20,7 @@ from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.routes import Routes
 from dragoman.store import Store, Summary
+from dragoman.text import one_line
 from dragoman.wire import IncomingRequest
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ def _info(summary: Summary) -> v1.SessionInfo:
         session_id=summary.id,
         cwd=summary.cwd,
         additional_directories=summary.additional_directories,
-        title=summary.title,
+        title=None if summary.title is None else one_line(summary.title),
         updated_at=summary.updated_at,
         meta={"dragoman/messages": summary.message_count},
     )

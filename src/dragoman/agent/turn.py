@@ -20,6 +20,7 @@ from dragoman.agent.session import Session, turn_end
 from dragoman.errors import ConnectionClosed, ContextOverflow, LogFailed, ModelFailure
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
+from dragoman.text import one_line
 
 MAX_TITLE_LENGTH = 80
 
@@ -235,8 +236,7 @@ class Turn:
 def _title(blocks: list[v1.ContentBlock]) -> str:
     for block in blocks:
         if isinstance(block, v1.TextContent) and block.text.strip():
-            line = " ".join(block.text.split())
-            return line if len(line) <= MAX_TITLE_LENGTH else f"{line[: MAX_TITLE_LENGTH - 1].rstrip()}…"
+            return one_line(block.text, MAX_TITLE_LENGTH)
     return "Untitled"
 
 

@@ -1,14 +1,13 @@
 """`dragoman agent`: serve ACP on stdin and stdout."""
 
-import logging
 import os
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.agent import Agent
 from dragoman.cli.home import home_name
 from dragoman.cli.loop import Stopped, run
+from dragoman.cli.output import complain, start_log
 from dragoman.errors import DragomanError
 from dragoman.wire import StdioTransport, take_stdio
 
@@ -33,17 +32,13 @@ def main(argv: Sequence[str]) -> int:
         from dragoman.cli import login
 
         return login.main([options.login])
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=os.environ.get("DRAGOMAN_LOG", "WARNING").upper(),
-        format="dragoman: %(levelname)s: %(message)s",
-    )
+    start_log("WARNING", "dragoman: %(levelname)s: %(message)s")
     try:
         make_setup = _prepare(options)
         read_fd, write_fd = take_stdio()
         run(_serve(read_fd, write_fd, make_setup, lambda: _find_auth(options)))
     except DragomanError as error:
-        print(f"dragoman agent: {error}", file=sys.stderr)
+        complain("agent", error)
         return 2
     except Stopped as stopped:
         return 128 + stopped.signal_number

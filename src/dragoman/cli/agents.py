@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from dragoman.cli.agent_names import OWN_FILE, REGISTRY_FILE, NamedAgent, known_agents
-from dragoman.cli.conversation import plain_line
 from dragoman.cli.home import home
+from dragoman.cli.output import complain, print_json
 from dragoman.errors import DragomanError
+from dragoman.text import one_line
 
 
 class _Row(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -31,10 +32,10 @@ def main(argv: Sequence[str]) -> int:
     try:
         agents = known_agents(home()).values()
     except DragomanError as error:
-        print(f"dragoman agents: {error}", file=sys.stderr)
+        complain("agents", error)
         return 1
     if options.json:
-        print(msgspec.json.encode([_row(agent) for agent in agents]).decode())
+        print_json(msgspec.json.encode([_row(agent) for agent in agents]))
     elif agents:
         for line in _lines(agents):
             print(line)
@@ -57,8 +58,8 @@ def _lines(agents: Iterable[NamedAgent]) -> Iterator[str]:
     for agent in agents:
         version = f" {agent.version}" if agent.version else ""
         about = f": {agent.description}" if agent.description else ""
-        yield plain_line(f"{agent.name}{version} ({agent.source}){about}")
-        yield "  " + plain_line(shlex.join(agent.command) if agent.command else f"cannot be started: {agent.problem}")
+        yield one_line(f"{agent.name}{version} ({agent.source}){about}")
+        yield "  " + one_line(shlex.join(agent.command) if agent.command else f"cannot be started: {agent.problem}")
 
 
 def _parser() -> argparse.ArgumentParser:

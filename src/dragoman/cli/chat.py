@@ -2,7 +2,6 @@
 
 import argparse
 import io
-import logging
 import os
 import signal
 import sys
@@ -13,12 +12,12 @@ from types import FrameType
 from dragoman.cli.agent_checks import check_own_agent
 from dragoman.cli.agent_url import Elsewhere, add_url_options, read_url
 from dragoman.cli.chatting.background import Background
-from dragoman.cli.chatting.clean import clean
 from dragoman.cli.chatting.openings import Openings
 from dragoman.cli.chatting.options import choose
 from dragoman.cli.command import split_command
 from dragoman.cli.exit_code import USAGE, exit_code_of
 from dragoman.cli.explanation import explain
+from dragoman.cli.output import complain, start_log
 from dragoman.client import Session
 from dragoman.errors import DragomanError
 
@@ -39,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
     cwd = Path(options.cwd).absolute()
     if not cwd.is_dir():
         parser.error(f"--cwd: {cwd} is no directory")
-    logging.basicConfig(stream=sys.stderr, level=os.environ.get("DRAGOMAN_LOG", "CRITICAL").upper())
+    start_log("CRITICAL")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character is no reason to end
@@ -55,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         return _chat(options, elsewhere or command, cwd, is_own=is_own)
     except DragomanError as error:
-        print(f"dragoman chat: {clean(explain(error, is_own=is_own))}", file=sys.stderr)
+        complain("chat", explain(error, is_own=is_own))
         return exit_code_of(error, is_own=is_own)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT

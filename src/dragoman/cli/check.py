@@ -13,6 +13,7 @@ from dragoman.cli.check_options import make_parser
 from dragoman.cli.check_output import FAILED_CHECK, deliver, deliver_matrix
 from dragoman.cli.command import OUR_AGENT, split_command
 from dragoman.cli.loop import Stopped, run
+from dragoman.cli.output import complain
 from dragoman.errors import DragomanError
 
 
@@ -29,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         return _ACTIONS[options.action](parser, options)
     except DragomanError as error:
-        print(f"dragoman check: {error}", file=sys.stderr)
+        complain("check", error)
         return FAILED_CHECK
     except Stopped as stopped:
         return 128 + stopped.signal_number

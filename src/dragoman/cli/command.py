@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dragoman.cli.home import home
 from dragoman.errors import DragomanError
+from dragoman.text import clean_text
 
 OUR_AGENT = (sys.executable, "-m", "dragoman", "agent")
 
@@ -38,7 +39,7 @@ def _by_name(name: str) -> list[str]:
         agent = known_agents(home()).get(name)
         command = list(split_words(name)) if agent is None else agent.require_command()
     except DragomanError as error:
-        print(f"dragoman: {error}", file=sys.stderr)
+        print(f"dragoman: {clean_text(str(error))}", file=sys.stderr)
         raise SystemExit(USAGE_ERROR) from None
     os.environ.update({} if agent is None else agent.env)
     return command

@@ -1,6 +1,5 @@
 """A session as something to read: messages, tool calls and the plan, in the order in which they began."""
 
-import re
 from collections.abc import Iterable
 from itertools import groupby
 from typing import Literal
@@ -18,15 +17,6 @@ _ROLES: dict[type[Chunk], Role] = {
     v1.AgentThoughtChunk: "thought",
     v1.UserMessageChunk: "user",
 }
-
-_UNSEEN = re.compile(
-    "\x1b\\[[0-9;?]*[ -/]*[@-~]"  # colours and cursor moves
-    "|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?"  # window titles and links
-    "|\r(?=\n)"
-    "|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-    "|[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"  # those that turn the letters around them
-    "|[\ud800-\udfff]"
-)
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -68,16 +58,6 @@ def read_conversation(session: Session, agent: str, info: v1.SessionInfo | None 
         session.title or (info.title if info else None),
         session.updated_at or (info.updated_at if info else None),
     )
-
-
-def plain(text: str) -> str:
-    """Return a text of unknown origin without what a terminal would obey; its lines stay."""
-    return _UNSEEN.sub("", text)
-
-
-def plain_line(text: str) -> str:
-    """Return such a text in one line."""
-    return " ".join(plain(text).split())
 
 
 def _gather(events: Iterable[Event]) -> Iterable[Entry]:

@@ -10,11 +10,12 @@ import hashlib
 from collections.abc import Iterator
 from html import escape
 
-from dragoman.cli.conversation import Conversation, Message, Plan, plain, plain_line
+from dragoman.cli.conversation import Conversation, Message, Plan
 from dragoman.cli.export_markdown import SPEAKERS, as_json, describe_block, diff_lines
 from dragoman.client import ToolCallState
 from dragoman.protocol import v1
 from dragoman.protocol.unions import UnknownVariant
+from dragoman.text import clean_text, one_line
 
 PICTURES = frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"})
 """What a browser shows and cannot run: an SVG could hold anything."""
@@ -132,11 +133,11 @@ def _note(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    return escape(plain_line(text))
+    return escape(one_line(text))
 
 
 def _text(text: str) -> str:
-    return escape(plain(text).strip("\n"))
+    return escape(clean_text(text).strip("\n"))
 
 
 def _is_base64(data: str) -> bool:

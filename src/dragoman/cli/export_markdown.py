@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from dragoman.cli.conversation import Conversation, Message, Plan, plain, plain_line
+from dragoman.cli.conversation import Conversation, Message, Plan
 from dragoman.cli.diff import hunk_lines
 from dragoman.client import ToolCallState
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
 from dragoman.protocol.unions import UnknownVariant
+from dragoman.text import clean_text, one_line
 
 SPEAKERS = {"user": "User", "agent": "Agent", "thought": "Thought"}
 MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
@@ -66,7 +67,7 @@ def _message(message: Message) -> Iterator[str]:
     for block in message.blocks:
         match block:
             case v1.TextContent(text=text):
-                said = _closed(plain(text).strip("\n"))
+                said = _closed(clean_text(text).strip("\n"))
                 yield _quoted(said) if message.role == "thought" else said
             case v1.EmbeddedResource(resource=v1.TextResourceContents(text=text)):
                 yield f"*{_words(describe_block(block))}*"
@@ -104,11 +105,11 @@ def diff_lines(diff: v1.Diff) -> str:
 
 def _words(text: str) -> str:
     """Return a text in one line that no Markdown reader takes for markup."""
-    return _MARKUP.sub(r"\\\1", plain_line(text))
+    return _MARKUP.sub(r"\\\1", one_line(text))
 
 
 def _fenced(text: str, language: str = "") -> str:
-    text = plain(text).rstrip("\n")
+    text = clean_text(text).rstrip("\n")
     ticks = "`" * max([3, *(len(run) + 1 for run in _TICKS.findall(text))])
     return f"{ticks}{language}\n{text}\n{ticks}"
 

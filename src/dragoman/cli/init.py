@@ -13,6 +13,7 @@ import msgspec
 from dragoman.agent.profile.lookup import FILE_NAME
 from dragoman.cli.editors import EDITORS, agent_command, snippets
 from dragoman.cli.home import home
+from dragoman.cli.output import complain
 
 
 def main(argv: Sequence[str]) -> int:
@@ -62,7 +63,7 @@ def _show(editor: str, *, as_json: bool) -> int:
 
 
 def _fail(problem: str) -> int:
-    print(f"dragoman init: {problem}", file=sys.stderr)
+    complain("init", problem)
     return 1
 
 

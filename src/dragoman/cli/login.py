@@ -13,6 +13,7 @@ from dragoman.agent.models.provider_names import PROVIDERS, Provider, leads_else
 from dragoman.agent.profile import ProfileError
 from dragoman.agent.profile.lookup import find_explicit
 from dragoman.cli.home import home
+from dragoman.cli.output import complain
 from dragoman.errors import DragomanError
 
 INTERRUPTED = 130
@@ -84,7 +85,7 @@ def login_parser(command: str, what: str) -> argparse.ArgumentParser:
 
 def fail(command: str, problem: DragomanError, code: int) -> int:
     """Say what went wrong and return the exit code."""
-    print(f"dragoman {command}: {problem}", file=sys.stderr)
+    complain(command, problem)
     return code
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import logging
 import os
 import shutil
 import sys
@@ -14,7 +13,9 @@ import msgspec
 
 from dragoman.cli.home import home
 from dragoman.cli.loop import Stopped, run
+from dragoman.cli.output import complain, print_json, start_log
 from dragoman.errors import DragomanError
+from dragoman.text import one_line
 
 if TYPE_CHECKING:
     from dragoman.agent.profile import Choice
@@ -42,11 +43,11 @@ def main(argv: Sequence[str]) -> int:
 
         return mcp_edit.main(argv[0], argv[1:])
     options = _parser().parse_args(argv)
-    logging.basicConfig(stream=sys.stderr, level=os.environ.get("DRAGOMAN_LOG", "ERROR").upper())
+    start_log("ERROR")
     try:
         report = run(_look(options))
     except DragomanError as error:
-        print(f"dragoman mcp: {error}", file=sys.stderr)
+        complain("mcp", error)
         return BAD_INPUT
     except Stopped as stopped:
         return 128 + stopped.signal_number
@@ -161,7 +162,7 @@ def _print(report: "Report", *, as_json: bool) -> None:
     from dragoman.cli.mcp_report import Text
 
     if as_json:
-        print(msgspec.json.encode(report).decode())
+        print_json(msgspec.json.encode(report))
         return
     is_terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if is_terminal else None
@@ -177,7 +178,7 @@ class _Progress:
 
     def show(self, members: "Sequence[Member]") -> None:
         """Say how far it is."""
-        waiting = [member.name for member in members if member.server.state == "connecting"]
+        waiting = [one_line(member.name) for member in members if member.server.state == "connecting"]
         if self._is_shown:
             done = f"{len(members) - len(waiting)} of {len(members)} MCP servers settled"
             line = f"{done}; waiting for {', '.join(waiting)}" if waiting else done

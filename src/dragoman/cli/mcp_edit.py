@@ -1,7 +1,6 @@
 """`dragoman mcp add` and `dragoman mcp remove`: the servers of an agent file."""
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -11,6 +10,7 @@ from dragoman.agent.profile.editing import add_server, remove_server
 from dragoman.agent.profile.lookup import TSAGENT_FILE_NAMES
 from dragoman.agent.profile.secret import PREFIX
 from dragoman.cli.home import home
+from dragoman.cli.output import complain
 
 REFUSED = 1
 BAD_INPUT = 2
@@ -124,11 +124,11 @@ def _warn(entry: Mapping[str, Any], path: Path) -> None:
 
 
 def _say(text: str) -> None:
-    print(f"dragoman mcp add: {text}", file=sys.stderr)
+    complain("mcp add", text)
 
 
 def _fail(verb: str, problem: Exception, code: int) -> int:
-    print(f"dragoman mcp {verb}: {problem}", file=sys.stderr)
+    complain(f"mcp {verb}", problem)
     return code
 
 

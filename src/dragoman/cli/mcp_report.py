@@ -1,6 +1,5 @@
 """What `dragoman mcp` found out: as one object for programs, as text for people."""
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
@@ -12,6 +11,7 @@ from dragoman.agent.servers.names import name_tools
 from dragoman.agent.servers.session_servers import Member, SessionServers
 from dragoman.mcp.definition import describe
 from dragoman.mcp.info import PromptInfo, State, Status, ToolInfo
+from dragoman.text import one_line
 
 ORIGINS = {"client": "of the client", "agent": "of the agent file"}
 
@@ -107,10 +107,10 @@ class Text:
 
     def lines(self, report: Report) -> Iterator[str]:
         """Yield the lines of a report."""
-        yield self._paint(DIM, f"agent file: {_plain(report.agent_file or 'none')}")
+        yield self._paint(DIM, f"agent file: {one_line(report.agent_file or 'none')}")
         yield from self._table(report.understood)
         for notice in report.notices:
-            yield from (self._paint(YELLOW, _plain(line)) for line in notice.splitlines())
+            yield from (self._paint(YELLOW, one_line(line)) for line in notice.splitlines())
         if not report.servers:
             yield ""
             yield NO_SERVERS
@@ -122,28 +122,28 @@ class Text:
         count = len(server.tools)
         state = f"ready, {count} tool{'' if count == 1 else 's'}" if server.state == "ready" else server.state
         how = f" ({server.transport})" if server.transport else ""
-        head = f"{self._paint(BOLD, _plain(server.name))} {ORIGINS[server.origin]}{how}: "
+        head = f"{self._paint(BOLD, one_line(server.name))} {ORIGINS[server.origin]}{how}: "
         yield head + self._paint(_STATES[server.state], state)
         if server.what:
-            yield self._paint(DIM, f"  {_plain(server.what)}")
+            yield self._paint(DIM, f"  {one_line(server.what)}")
         for line in (server.reason or "").splitlines():
-            yield f"  {_plain(line)}"
+            yield f"  {one_line(line)}"
         yield from self._rows([self._cells(server.name, tool) for tool in server.tools])
         if server.prompts:
-            yield f"  prompts: {', '.join(_plain(prompt.name) for prompt in server.prompts)}"
+            yield f"  prompts: {', '.join(one_line(prompt.name) for prompt in server.prompts)}"
 
     def _cells(self, server: str, tool: ToolRow) -> tuple[str, ...]:
         permission = f"permission: {tool.permission}" if tool.permission else ""
         reads = "reads" if tool.reads_only else ""
         is_renamed = tool.model_name != f"{server}__{tool.name}"
-        name = f"{_plain(tool.name)} (as {tool.model_name})" if is_renamed else _plain(tool.name)
-        return name, tool.include, permission, reads, _plain(tool.description)
+        name = f"{one_line(tool.name)} (as {tool.model_name})" if is_renamed else one_line(tool.name)
+        return name, tool.include, permission, reads, one_line(tool.description)
 
     def _table(self, understood: Sequence[Understood]) -> Iterator[str]:
         if understood:
             yield "It was written for TsAgent; this is what was understood of it:"
         taken = {True: "counts", False: "does not"}
-        yield from self._rows([(_plain(row.key), taken[row.taken], _plain(row.meaning)) for row in understood])
+        yield from self._rows([(one_line(row.key), taken[row.taken], one_line(row.meaning)) for row in understood])
 
     def _rows(self, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
@@ -158,9 +158,3 @@ class Text:
 
     def _paint(self, colour: str, text: str) -> str:
         return f"\x1b[{colour}m{text}\x1b[0m" if self._colours and text else text
-
-
-def _plain(text: str) -> str:
-    """Return a text of a foreign server in one line that does nothing to a terminal."""
-    text = re.sub(r"\s+", " ", text).strip()
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -5,10 +5,10 @@
 
 from typing import Literal, NamedTuple
 
-from dragoman.cli.chatting.clean import clean_line
 from dragoman.client import Decision, Question
 from dragoman.protocol import v1
 from dragoman.protocol.permission_options import find_default, read_scopes
+from dragoman.text import one_line
 
 MAX_NUMBER = 9
 """The last number that is one key."""
@@ -32,7 +32,7 @@ def find_choices(question: Question) -> list[Choice]:
             letter, number = _KEYS[option.kind], len(choices) + 1
             taken = any(letter in choice.keys for choice in choices)
             keys = ("" if taken else letter) + (str(number) if number <= MAX_NUMBER else "")
-            choices.append(Choice(keys, clean_line(name), decision))
+            choices.append(Choice(keys, one_line(name), decision))
     if not question.options:
         choices.append(Choice("y1", "Allow", Decision("allow")))
     if not any(choice.decision.verdict == "deny" for choice in choices):

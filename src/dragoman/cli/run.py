@@ -2,10 +2,8 @@
 
 import argparse
 import asyncio
-import logging
 import os
 import signal
-import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -19,6 +17,7 @@ from dragoman.cli.exit_code import FAILED, USAGE, exit_code_of
 from dragoman.cli.explanation import Log, code_of, explain
 from dragoman.cli.last_session import find_last_session
 from dragoman.cli.loop import Stopped, run
+from dragoman.cli.output import start_log
 from dragoman.cli.run_options import make_parser
 from dragoman.cli.run_output import OUTPUTS, NdjsonOutput, Output
 from dragoman.cli.run_policy import BadPolicy, make_policy
@@ -63,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
     is_own = elsewhere is None and "--" not in argv
     if not is_own and (options.model or options.agent):
         parser.error("--model and --agent are for dragoman's own agent; give another one its options after its command")
-    logging.basicConfig(stream=sys.stderr, level=os.environ.get("DRAGOMAN_LOG", "ERROR").upper())
+    start_log("ERROR")
     screen = Screen()
     try:
         job = _make_job(options, command if elsewhere is None else elsewhere, screen, is_own=is_own)

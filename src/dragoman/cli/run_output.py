@@ -6,10 +6,11 @@ from typing import Protocol
 import msgspec
 
 from dragoman.cli.run_record import Record
-from dragoman.cli.run_screen import Screen, harmless
+from dragoman.cli.run_screen import Screen
 from dragoman.cli.settled_text import SettledText
 from dragoman.client import Asked, Event, Noticed, Session, Text, ToolCallState, ToolChanged, Withdrawn
 from dragoman.protocol.secrecy import hide_secrets
+from dragoman.text import clean_text, one_line
 from dragoman.wire import Malformed, Oversized, parse
 
 
@@ -71,7 +72,7 @@ class TextOutput:
         """Name a call once, when it runs: before, many agents know no more than the name of the tool."""
         if call.title and call.status != "pending" and call.tool_call_id not in self._named:
             self._named.add(call.tool_call_id)
-            self._screen.aside(f"[{call.title}]")
+            self._screen.aside(f"[{one_line(call.title)}]")
 
 
 class JsonOutput:
@@ -91,7 +92,7 @@ class JsonOutput:
         show_notice(self._screen, event)
 
     def finish(self, record: Record, code: int) -> None:
-        self._screen.say(f"{msgspec.json.encode(record.as_json(code)).decode()}\n")
+        self._screen.write_json(f"{msgspec.json.encode(record.as_json(code)).decode()}\n")
         if record.error is not None:
             show_error(self._screen, record.error)
 
@@ -134,7 +135,7 @@ class NdjsonOutput:
         passed, self._passed = self._passed, []
         messages = [hide_secrets(line) for line in passed if not isinstance(parse(line), Malformed)]
         if messages:
-            self._screen.say(b"".join(message + b"\n" for message in messages).decode())
+            self._screen.write_json(b"".join(message + b"\n" for message in messages).decode())
 
 
 OUTPUTS: dict[str, type[TextOutput | JsonOutput | NdjsonOutput]] = {
@@ -149,16 +150,16 @@ def show_denial(screen: Screen, event: Event) -> None:
     if isinstance(event, Asked) and event.decision is not None and event.decision.verdict == "deny":
         call = event.question.tool_call
         if event.decision.reason:
-            screen.aside(f"[not allowed: {call.title or call.tool_call_id}; {event.decision.reason}]")
+            screen.aside(f"[not allowed: {one_line(call.title or call.tool_call_id)}; {event.decision.reason}]")
 
 
 def show_notice(screen: Screen, event: Event) -> None:
     """Say what the agent says about the conversation."""
     if isinstance(event, Noticed):
         detail = f"\n{event.description}" if event.description else ""
-        screen.aside(f"[{event.title}]{detail}")
+        screen.aside(f"[{one_line(event.title)}]{detail}")
 
 
 def show_error(screen: Screen, error: str) -> None:
     """Say what went wrong."""
-    screen.write_beside(f"dragoman run: {harmless(error)}\n")
+    screen.write_beside(f"dragoman run: {clean_text(error)}\n")

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 
 from dragoman.cli.diff import hunk_lines
 from dragoman.cli.permission_choice import Choice, find_choices, find_refusal
-from dragoman.cli.run_screen import Screen, harmless
+from dragoman.cli.run_screen import Screen
 from dragoman.client import Decision, Foreign, Question, Read, Run, Write
-from dragoman.client.deed import Single, singles
+from dragoman.client.deed import Single, resolve_path, singles
 from dragoman.protocol import v1
+from dragoman.text import visible
 
 MAX_LINE = 76
 """Characters of the choices in one line, in a terminal of 80 columns."""
@@ -59,7 +60,7 @@ class Person:
                     return choice
 
     def _describe(self, question: Question) -> str:
-        lines = [f"May it? {harmless(question.tool_call.title)}"]
+        lines = [f"May it? {visible(question.tool_call.title)}"]
         for deed in singles(question.deed):
             lines.extend(f"  {line}" for line in self._lines(deed, question))
         return "\n".join(lines) + "\n"
@@ -67,23 +68,23 @@ class Person:
     def _lines(self, deed: Single, question: Question) -> Iterator[str]:
         match deed:
             case Run(command, cwd):
-                yield from (f"$ {line}" for line in harmless(command).split("\n"))
+                yield from (f"$ {visible(line, lines=True)}" for line in command.split("\n"))
                 if cwd is not None and cwd != question.cwd:
-                    yield f"in {harmless(cwd)}"
+                    yield f"in {visible(cwd)}"
             case Write(path, root):
-                yield f"writes {harmless(path)}{'' if root else _OUTSIDE}"
+                yield f"writes {visible(path)}{'' if root else _OUTSIDE}"
                 yield from self._diff(path, question)
             case Read(path, root):
-                yield f"reads {harmless(path)}{'' if root else _OUTSIDE}"
+                yield f"reads {visible(path)}{'' if root else _OUTSIDE}"
             case Foreign(_, raw_input):
                 if raw_input is not None:
-                    yield harmless(json.dumps(raw_input, ensure_ascii=False, default=str))
+                    yield visible(json.dumps(raw_input, ensure_ascii=False, default=str))
 
     def _diff(self, path: str, question: Question) -> Iterator[str]:
         for item in question.tool_call.content:
-            if isinstance(item, v1.Diff) and os.path.realpath(os.path.join(question.cwd, item.path)) == path:  # noqa: PTH118 -- texts, as deeds have them
+            if isinstance(item, v1.Diff) and resolve_path(os.path.join(question.cwd, item.path)) == path:  # noqa: PTH118 -- texts, as deeds have them
                 for line in hunk_lines(item):
-                    yield self._diff_line(harmless(line))
+                    yield self._diff_line(visible(line, lines=True))
 
     def _diff_line(self, line: str) -> str:
         match line[:1]:

@@ -1,13 +1,11 @@
 """Where `dragoman run` writes: the answer to stdout, everything beside it to stderr."""
 
 import os
-import re
 import select
 import sys
 from typing import TextIO
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""What moves a cursor, hides text or talks to the terminal itself; a newline and a tab do none of that."""
+from dragoman.text import TextCleaner, clean_text, escape_json
 
 _RED, _GREEN, _DIM, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
 
@@ -20,13 +18,18 @@ class Screen:
         self.is_terminal = sys.stdout.isatty()
         self._is_shared = _lead_to_the_same_place()
         self._line_is_open = False
+        self._answer = TextCleaner()
 
     def say(self, text: str) -> None:
-        """Write a piece of the answer."""
-        if not text:
-            return
-        _write(sys.stdout, _CONTROLS.sub("", text) if self.is_terminal else text)
-        self._line_is_open = not text.endswith("\n")
+        """Write a piece of the answer, for reading."""
+        shown = self._answer.feed(text)
+        if shown:
+            _write(sys.stdout, shown)
+            self._line_is_open = not shown.endswith("\n")
+
+    def write_json(self, document: str) -> None:
+        """Write whole lines of JSON to stdout: the same value, with nothing in them that a terminal obeys."""
+        _write(sys.stdout, escape_json(document))
 
     def end_line(self) -> None:
         """Let the answer end with a whole line."""
@@ -35,10 +38,10 @@ class Screen:
 
     def aside(self, text: str) -> None:
         """Write something that is no part of the answer."""
-        self.write_beside(f"{self.dim(harmless(text))}\n")
+        self.write_beside(f"{self.dim(clean_text(text))}\n")
 
     def write_beside(self, text: str) -> None:
-        """Write to stderr what is harmless already."""
+        """Write to stderr a text that is safe to show already."""
         if self._is_shared:
             self.end_line()
         _write(sys.stderr, text)
@@ -54,13 +57,6 @@ class Screen:
 
     def _colour(self, colour: str, text: str) -> str:
         return f"{colour}{text}{_PLAIN}" if self._has_colour else text
-
-
-def harmless(text: str) -> str:
-    """Return a text that does nothing to a terminal, and in which nothing hides."""
-    return "".join(
-        letter if letter.isprintable() or letter in "\n\t" else "\N{REPLACEMENT CHARACTER}" for letter in text
-    )
 
 
 def _write(stream: TextIO, text: str) -> None:

@@ -6,7 +6,6 @@ import logging
 import os
 import re
 import signal
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ import msgspec
 from dragoman.cli.command import split_command
 from dragoman.cli.home import home
 from dragoman.cli.loop import Stopped, run
+from dragoman.cli.output import complain, start_log
 from dragoman.cli.serve_options import make_parser
 from dragoman.errors import DragomanError
 
@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         run(_serve(plan))
     except DragomanError as error:
-        print(f"dragoman serve: {error}", file=sys.stderr)
+        complain("serve", error)
         return 1
     except Stopped:
         return 0  # stopped while it started
@@ -66,7 +66,7 @@ def main(argv: Sequence[str]) -> int:
         return 128 + signal.SIGPIPE
     except OSError as error:
         where = error.filename or home()
-        print(f"dragoman serve: {where}: {error.strerror or error}; nothing is served without it", file=sys.stderr)
+        complain("serve", f"{where}: {error.strerror or error}; nothing is served without it")
         return 1
     return 0
 
@@ -86,7 +86,8 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace, *, is_o
 
 def _start_log() -> None:
     """Log what dragoman does; libraries below it would tell the headers of requests, and so the token."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="dragoman: %(levelname)s: %(message)s")
+    start_log("WARNING", "dragoman: %(levelname)s: %(message)s")
+    logging.getLogger().setLevel(logging.WARNING)
     logging.getLogger("dragoman").setLevel(os.environ.get("DRAGOMAN_LOG", "WARNING").upper())
 
 

@@ -5,10 +5,10 @@ from contextlib import suppress
 
 import msgspec
 
-from dragoman.cli.chatting.clean import clean
 from dragoman.gateway import Settings
 from dragoman.gateway.guard import Guard, Token
 from dragoman.gateway.guard.codes import LIFE_S
+from dragoman.text import clean_text
 
 _MINUTES = int(LIFE_S // 60)
 
@@ -35,7 +35,7 @@ class Notice:
             print(msgspec.json.encode(report).decode(), flush=True)
         agents = self._settings.agents
         names = ", ".join(agent.name for agent in agents)
-        self._say(f"Serving {names}; new sessions begin in {clean(self._settings.cwd)}\n")
+        self._say(f"Serving {names}; new sessions begin in {self._settings.cwd}\n")
         if not self._json:
             self._say(f"  open in a browser   {self._link()}")
         self._say(f"  ACP clients         {self._acp}")
@@ -62,7 +62,7 @@ class Notice:
         return f"{self._base_url}login?code={self._guard.new_link_code()}"
 
     def _say(self, text: str) -> None:
-        print(text, file=sys.stderr if self._json else sys.stdout, flush=True)
+        print(clean_text(text), file=sys.stderr if self._json else sys.stdout, flush=True)
 
 
 def _hints() -> str:

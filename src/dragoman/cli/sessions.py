@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import logging
 import os
 import shutil
 import sys
@@ -13,10 +12,11 @@ import msgspec
 
 from dragoman.cli.agent_url import Elsewhere, add_url_options, read_url
 from dragoman.cli.command import split_command
-from dragoman.cli.conversation import Conversation, Message, plain, plain_line, read_conversation
+from dragoman.cli.conversation import Conversation, Message, read_conversation
 from dragoman.cli.exit_code import FAILED, exit_code_of
 from dragoman.cli.explanation import explain
 from dragoman.cli.loop import Stopped, run
+from dragoman.cli.output import complain, print_json, start_log
 from dragoman.cli.sessions_find import Found, find_session
 from dragoman.client import RemoteAgent, Session, ToolCallState, connect
 from dragoman.client.problem import Refused
@@ -24,6 +24,7 @@ from dragoman.errors import DragomanError, RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
 from dragoman.protocol.methods import SESSION_DELETE
+from dragoman.text import escape_json, one_line
 
 ACTIONS = {
     "list": "show the sessions that the agent has (the default)",
@@ -50,13 +51,13 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_intermixed_args(own)
     _check(parser, options, command)
     elsewhere = read_url(options, parser, has_command="--" in argv)
-    logging.basicConfig(stream=sys.stderr, level=os.environ.get("DRAGOMAN_LOG", "ERROR").upper())
+    start_log("ERROR")
     try:
         code = run(_run(options, command if elsewhere is None else elsewhere))
         sys.stdout.flush()
     except DragomanError as error:
         is_own = elsewhere is None and "--" not in argv
-        print(f"dragoman sessions: {plain(explain(error, is_own=is_own))}{_hint(error, options)}", file=sys.stderr)
+        complain("sessions", f"{explain(error, is_own=is_own)}{_hint(error, options)}")
         return exit_code_of(error, is_own=is_own)
     except Stopped as stopped:
         return 128 + stopped.signal_number
@@ -77,7 +78,7 @@ async def _run(options: argparse.Namespace, agent_at: Sequence[str] | Elsewhere)
 async def _list(agent: RemoteAgent, options: argparse.Namespace) -> int:
     infos = [info async for info in agent.list_sessions(options.cwd)]
     if options.json:
-        print(encode(infos).decode())
+        print_json(encode(infos))
     elif infos:
         from dragoman.cli.sessions_table import table_lines
 
@@ -86,7 +87,7 @@ async def _list(agent: RemoteAgent, options: argparse.Namespace) -> int:
             print(line)
     else:
         where = f" in {options.cwd}" if options.cwd else ""
-        print(f"{plain_line(agent.name)} has no sessions{where}.", file=sys.stderr)
+        print(f"{one_line(agent.name)} has no sessions{where}.", file=sys.stderr)
     return 0
 
 
@@ -109,29 +110,35 @@ async def _load(agent: RemoteAgent, found: Found, options: argparse.Namespace) -
         "updatedAt": conversation.updated_at,
     }
     if options.json:
-        print(encode(summary).decode())
+        print_json(encode(summary))
         return 0
     for name, value in summary.items():
         if value is not None:
-            print(f"{name}: {plain_line(str(value))}")
+            print(f"{name}: {one_line(str(value))}")
     return 0
 
 
 async def _fork(agent: RemoteAgent, found: Found, options: argparse.Namespace) -> int:
     copy = await agent.fork(found.session_id, found.cwd, additional_directories=_others(agent, found))
-    print(encode({"sessionId": copy.id, "forkedFrom": found.session_id}).decode() if options.json else copy.id)
+    if options.json:
+        print_json(encode({"sessionId": copy.id, "forkedFrom": found.session_id}))
+    else:
+        print(one_line(copy.id))
     return 0
 
 
 async def _delete(agent: RemoteAgent, found: Found, options: argparse.Namespace) -> int:
     agent.check.method(SESSION_DELETE)
     title = found.info.title if found.info else None
-    name = plain_line(f"{title} ({found.session_id})" if title else found.session_id)
+    name = one_line(f"{title} ({found.session_id})" if title else found.session_id)
     if not options.yes and not await _agrees(f"Delete {name} for good? [y/N] "):
         print("Nothing was deleted.", file=sys.stderr)
         return FAILED
     await agent.delete(found.session_id)
-    print(encode({"deleted": found.session_id}).decode() if options.json else f"Deleted {name}.")
+    if options.json:
+        print_json(encode({"deleted": found.session_id}))
+    else:
+        print(f"Deleted {name}.")
     return 0
 
 
@@ -182,7 +189,7 @@ def _written(conversation: Conversation, kind: str) -> str:
                 updated_at=conversation.updated_at,
             )
             content = {"session": info, "agent": conversation.agent, "updates": conversation.updates}
-            return msgspec.json.format(encode(content), indent=2).decode() + "\n"
+            return escape_json(msgspec.json.format(encode(content), indent=2).decode()) + "\n"
         case _:
             from dragoman.cli.export_markdown import to_markdown
 

@@ -1,12 +1,12 @@
 """A list of sessions, as a table for people."""
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from dragoman.cli.conversation import plain_line
 from dragoman.protocol import v1
+from dragoman.text import one_line
+from dragoman.text.width import cells, cut
 
 HEAD = ("ID", "TITLE", "UPDATED", "DIRECTORY")
 SHORT_ID = 8
@@ -18,14 +18,14 @@ def table_lines(infos: Sequence[v1.SessionInfo], *, width: int | None, long: boo
     """Yield the lines; `width` is that of a terminal, `long` gives everything in full."""
     shown = None if long else id_length([info.session_id for info in infos])
     rows = [HEAD, *(_cells(info, shown) for info in infos)]
-    widths = [max(_width(row[column]) for row in rows) for column in range(len(HEAD) - 1)]
+    widths = [max(cells(row[column]) for row in rows) for column in range(len(HEAD) - 1)]
     if not long:
-        others = widths[0] + widths[2] + max(_width(row[3]) for row in rows) + 3 * 2
+        others = widths[0] + widths[2] + max(cells(row[3]) for row in rows) + 3 * 2
         room = MAX_TITLE if width is None else max(MIN_TITLE, min(MAX_TITLE, width - others))
         widths[1] = min(widths[1], room)
     for row in rows:
-        cells = [_pad(cell, size) for cell, size in zip(row, widths, strict=False)]
-        yield "  ".join([*cells, row[-1]]).rstrip()
+        padded = [_pad(cell, size) for cell, size in zip(row, widths, strict=False)]
+        yield "  ".join([*padded, row[-1]]).rstrip()
 
 
 def id_length(ids: Sequence[str]) -> int:
@@ -39,10 +39,10 @@ def id_length(ids: Sequence[str]) -> int:
 
 def _cells(info: v1.SessionInfo, id_letters: int | None) -> tuple[str, ...]:
     return (
-        plain_line(info.session_id[:id_letters]),
-        plain_line(info.title or ""),
+        one_line(info.session_id[:id_letters]),
+        one_line(info.title or ""),
         _time(info.updated_at),
-        _directory(plain_line(info.cwd)),
+        _directory(one_line(info.cwd)),
     )
 
 
@@ -52,7 +52,7 @@ def _time(given: str | None) -> str:
     try:
         return datetime.fromisoformat(given).astimezone().strftime("%Y-%m-%d %H:%M")
     except (ValueError, OverflowError):
-        return plain_line(given)
+        return one_line(given)
 
 
 def _directory(path: str) -> str:
@@ -60,19 +60,6 @@ def _directory(path: str) -> str:
     return f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path
 
 
-def _width(text: str) -> int:
-    return sum(_letter_width(letter) for letter in text)
-
-
-def _letter_width(letter: str) -> int:
-    if unicodedata.combining(letter):
-        return 0
-    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
-
-
 def _pad(text: str, size: int) -> str:
-    if _width(text) > size:
-        while text and _width(text) > size - 1:
-            text = text[:-1]
-        text += "…"
-    return text + " " * (size - _width(text))
+    fitting = cut(text, size)
+    return fitting + " " * (size - cells(fitting))

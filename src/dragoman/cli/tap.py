@@ -1,12 +1,12 @@
 """`dragoman tap`: a transparent proxy to put before an agent in any editor's configuration."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 from dragoman.check.tap import Tap, TapOptions, exit_code
 from dragoman.cli.command import split_command
 from dragoman.cli.loop import Stopped, run
+from dragoman.cli.output import complain
 from dragoman.errors import CommandNotFound, DragomanError
 
 USAGE_ERROR = 2
@@ -27,11 +27,11 @@ def main(argv: Sequence[str]) -> int:
         chosen = {name: getattr(options, name) for name in TapOptions.__struct_fields__}
         tap = Tap(command, TapOptions(**chosen))
     except DragomanError as error:
-        print(f"dragoman tap: {error}", file=sys.stderr)
+        complain("tap", error)
         return USAGE_ERROR
     except OSError as error:
         path = error.filename or options.findings or options.out
-        print(f"dragoman tap: cannot write to {path}: {error.strerror}", file=sys.stderr)
+        complain("tap", f"cannot write to {path}: {error.strerror}")
         return USAGE_ERROR
     return _pass(tap)
 
@@ -42,7 +42,7 @@ def _pass(tap: Tap) -> int:
     except Stopped as stopped:
         return 128 + stopped.signal_number
     except DragomanError as error:
-        print(f"dragoman tap: {error}", file=sys.stderr)
+        complain("tap", error)
         return NOT_FOUND if isinstance(error, CommandNotFound) else CANNOT_RUN
     finally:
         tap.finish()

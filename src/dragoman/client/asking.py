@@ -9,6 +9,7 @@ from dragoman.client.session import Session
 from dragoman.client.sessions import Sessions
 from dragoman.errors import RpcError
 from dragoman.protocol import v1
+from dragoman.text import one_line
 from dragoman.wire import IncomingRequest
 
 Inquire = Callable[[v1.CreateElicitationRequest], Awaitable[v1.CreateElicitationResponse]]
@@ -45,7 +46,7 @@ class Asking:
         """Let the policy decide; None when the turn is cancelled. A policy that fails has allowed nothing."""
         decision = await session.unless_cancelled(self._judge(question))
         if decision is not None and _cannot_be_given(decision, question):
-            _log.warning("%s was denied: %s", question.tool_call.title, NOTHING_ALLOWS_ONCE)
+            _log.warning("%s was denied: %s", one_line(question.tool_call.title), NOTHING_ALLOWS_ONCE)
             decision = Decision("deny", reason=NOTHING_ALLOWS_ONCE)
         session.tell(Asked(question, decision))
         return decision
@@ -68,7 +69,7 @@ class Asking:
         try:
             return await self._policy.decide(question)
         except Exception:  # noqa: BLE001 -- boundary: user callback
-            _log.exception("the policy failed, so %s was denied", question.tool_call.title)
+            _log.exception("the policy failed, so %s was denied", one_line(question.tool_call.title))
             return Decision("deny", reason="the policy failed")
 
     async def _inquire(self, params: v1.CreateElicitationRequest) -> v1.CreateElicitationResponse:

@@ -120,12 +120,12 @@ def locate(boundary: Boundary, path: str) -> tuple[str, str | None]:
     try:
         boundary.stat(path)
     except OutsideBoundary:
-        return _resolve(os.path.join(boundary.roots[0], path)), None  # noqa: PTH118 -- a Path would take `..` for words
+        return resolve_path(os.path.join(boundary.roots[0], path)), None  # noqa: PTH118 -- a Path would take `..` for words
     except FileProblem:
         pass
     except PathError:
         return path, None
-    real = _resolve(boundary.resolve(path).path)
+    real = resolve_path(boundary.resolve(path).path)
     try:
         place = boundary.resolve(real)
     except PathError:
@@ -174,7 +174,8 @@ def _locate(boundary: Boundary | None, path: str) -> tuple[str, str | None]:
     return (path, None) if boundary is None or "://" in path else locate(boundary, path)
 
 
-def _resolve(path: str) -> str:
+def resolve_path(path: str) -> str:
+    """Follow a path to where it leads; one that cannot be followed stays as it is."""
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):

@@ -14,6 +14,7 @@ import os
 from collections.abc import Sequence
 
 from dragoman.errors import DragomanError
+from dragoman.text import visible
 
 
 class PathError(DragomanError):
@@ -107,5 +108,4 @@ _PROBLEMS = {
 
 
 def _printable(path: str) -> str:
-    """Give a path as it is, or quoted where it would break the line or the encoding of a message."""
-    return path if path and path.isprintable() else ascii(path)
+    return visible(path) or "''"

@@ -23,9 +23,9 @@ from dragoman.errors import (
 from dragoman.mcp.channel import Channel
 from dragoman.mcp.host import Host
 from dragoman.mcp.info import CallResult, Progress, PromptArgument, PromptInfo, PromptText, ToolInfo
-from dragoman.mcp.legible import legible
 from dragoman.protocol import v1
 from dragoman.protocol.unions import decode_hook
+from dragoman.text import one_line
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Of MCP, oldest first; the last is what we ask for."""
@@ -111,7 +111,7 @@ class Client:
         result = await self._ask("initialize", params, cancellable=False)
         version = result.get("protocolVersion")
         if version not in VERSIONS:
-            shown = legible(str(version), 40)
+            shown = one_line(str(version), 40)
             raise ServerFailure(
                 f"it speaks version {shown} of MCP, which is not known here; known are {', '.join(VERSIONS)}"
             )
@@ -202,7 +202,7 @@ class Client:
                 _check(params, _SamplingQuestion)
                 return await host.sample(name, params)
             case _:
-                raise MethodNotFound(legible(method, 100))
+                raise MethodNotFound(one_line(method, 100))
 
     async def take(self, method: str, params: dict[str, Any]) -> None:
         """Take a notification of the server. Nothing is asked here: the answer would wait behind this very message."""
@@ -213,7 +213,7 @@ class Client:
                 self._listener.on_change()
             case "notifications/message":
                 level = logging.WARNING if params.get("level") in _TROUBLE else logging.INFO
-                words = legible(self._listener.clean(str(params.get("data"))), MAX_LOGGED)
+                words = one_line(self._listener.clean(str(params.get("data"))), MAX_LOGGED)
                 _log.log(level, "%s: %s", self._listener.name, words)
             case _:
                 pass

@@ -17,6 +17,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from dragoman.mcp.definition import Definition, HttpServer, SseServer, StdioServer
+from dragoman.text import is_visible
 
 SHAPES = ("mcpServers", "context_servers", "servers")
 """The keys under which the servers stand, in the order in which they are looked for."""
@@ -230,7 +231,7 @@ class _Reader:
 
 
 def _settings(name: str, entry: Any) -> dict[str, Any]:
-    if not name or not name.isprintable():
+    if not is_visible(name):
         raise _Unusable("expected a name that can be shown")
     if not isinstance(entry, dict):
         raise _Unusable(f"expected an object with command or url, got {_kind(entry)}")

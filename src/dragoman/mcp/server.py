@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -19,6 +18,7 @@ from dragoman.mcp.switchboard import Switchboard
 from dragoman.mcp.way import Way, open_channel
 from dragoman.proc import Child, Supervisor
 from dragoman.protocol.connection import Connection
+from dragoman.text import clean_text
 from dragoman.wire import StdioTransport
 
 CONNECT_TIMEOUT_S = 60.0
@@ -37,8 +37,6 @@ MAX_REASON = 600
 """Letters of a reason, of which the end matters: it is where programs say why they died."""
 
 R = TypeVar("R")
-
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
 
 _log = logging.getLogger("dragoman.mcp")
 
@@ -212,7 +210,7 @@ class Server:
     def _show(self, text: str) -> str:
         """Make a text of unknown origin fit to be shown."""
         # Before as well: a secret may hold what is taken out.
-        text = self._redactor.clean(_CONTROL.sub("", self._redactor.clean(text))).strip()
+        text = self._redactor.clean(clean_text(self._redactor.clean(text))).strip()
         if len(text) <= MAX_REASON:
             return text
         head, _, tail = text.partition("\n")

@@ -9,6 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from dragoman.errors import ConnectionClosed, DragomanError
+from dragoman.text import one_line
 
 SHOWN_CHARACTERS = 200
 """Of what a server says about its refusal: enough for a sentence, too little for a page."""
@@ -174,6 +175,4 @@ def _first_words(said: bytes) -> str:
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         if text.startswith("<"):
             return ""
-    line = " ".join(text.split())
-    shown = "".join(letter for letter in line if letter.isprintable())
-    return shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[:SHOWN_CHARACTERS]}…"
+    return one_line(text, SHOWN_CHARACTERS)

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from dragoman.errors import ErrorCode, RpcError, join_words
+from dragoman.text import one_line
 from dragoman.wire.framing import EDGE_BYTES, Oversized
 from dragoman.wire.glimpse import glimpse
 
@@ -114,15 +115,9 @@ def parse_error(raw: Raw) -> ErrorObject:
 
 def error_object(error: RpcError) -> ErrorObject:
     """Return an error as it goes on the wire; whatever a foreign text in its message holds, that is one short line."""
-    return ErrorObject(int(error.code), _one_line(error.message), UNSET if error.data is None else error.data)
-
-
-def _one_line(text: str) -> str:
-    # Cut at first as well: a foreign text in it may have millions of letters.
-    words = " ".join(text[: 4 * MAX_MESSAGE].split())
-    line = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in words)
-    is_whole = len(line) <= MAX_MESSAGE and len(text) <= 4 * MAX_MESSAGE
-    return line if is_whole else f"{line[: MAX_MESSAGE - 1]}…"
+    return ErrorObject(
+        int(error.code), one_line(error.message, MAX_MESSAGE), UNSET if error.data is None else error.data
+    )
 
 
 def _check(message: Message, line: bytes) -> Message | Malformed:

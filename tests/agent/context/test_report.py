@@ -118,7 +118,7 @@ async def test_names_of_servers_cannot_break_the_table(tmp_path):
     context = Choosing(tmp_path, [offer("a|b\n`c`/x|y\x1b")])
     await context.turn("hello")
     [line] = [line for line in context.report().splitlines() if "x" in line]
-    assert line == "| `x\\|y\N{REPLACEMENT CHARACTER}` | `a\\|b\N{REPLACEMENT CHARACTER}'c'` (agent) | always |  |"
+    assert line == r"| `x\|y\x1b` | `a\|b 'c'` (agent) | always |  |"
 
 
 async def test_no_secret_and_no_text_is_in_it(tmp_path):

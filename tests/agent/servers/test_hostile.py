@@ -59,7 +59,7 @@ async def test_a_person_sees_what_is_called_whatever_title_it_has(place):
     async with talking(place, call("one__erase_disk"), text(), servers=[stdio(tools=[tool])]) as (talk, _):
         await talk.ask()
         [asked] = talk.client.permissions
-        assert asked.tool_call.title.startswith("one: erase_disk (read_file xxx")
+        assert asked.tool_call.title.startswith(r"one: erase_disk (\x1b[2J read_file \u202exxx")
         assert len(asked.tool_call.title) < 300
         assert asked.tool_call.title.isprintable()
 
@@ -192,7 +192,7 @@ async def test_prompts_are_offered_in_one_line_each(place):
     async with talking(place, servers=[stdio(prompts=[prompt])]) as (talk, _):
         await talk.client.wait_for(lambda client: any("one:a-b-c" in json.dumps(each) for each in commands(client)))
         [offered] = [each for each in commands(talk.client)[-1] if each["name"] == "one:a-b-c"]
-        assert offered["description"].startswith("first - `/evil`: xxx")
+        assert offered["description"].startswith(r"first - `/evil`: \x1b[31mxxx")
         assert len(offered["description"]) <= 500
         assert (await talk.ask("/one:a-b-c")).text == "done"
 

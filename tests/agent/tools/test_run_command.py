@@ -39,6 +39,15 @@ async def test_the_whole_command_is_shown_and_is_what_is_approved(tmp_path):
         assert (await here.prepare("run_command", command="x" * 99)).title == f"Run {'x' * 80}…"
 
 
+async def test_what_cannot_be_seen_in_a_command_is_written_out_but_not_in_what_is_approved(tmp_path):
+    async with working(tmp_path) as here:
+        command = "echo '\u202egpj.exe'\x1b[8m\n\ttrue"
+        call = await here.prepare("run_command", command=command)
+        assert call.title == r"Run echo '\u202egpj.exe'\x1b[8m…"
+        assert text_of(call.content) == "```\necho '\\u202egpj.exe'\\x1b[8m\n\ttrue\n```"
+        assert call.deed.what == command
+
+
 @pytest.mark.parametrize(
     ("command", "words"), [(" \n", "is empty"), ("a\0b", "NUL"), ("x" * (MAX_COMMAND_BYTES + 1), "write a script")]
 )

@@ -9,9 +9,9 @@ from dragoman.agent.models.message import AssistantMessage, Message, UserMessage
 from dragoman.agent.session import Session
 from dragoman.errors import ServerFailure
 from dragoman.mcp.info import PromptArgument, PromptInfo, PromptText
-from dragoman.mcp.legible import legible
 from dragoman.mcp.server import Server
 from dragoman.protocol import v1
+from dragoman.text import one_line
 
 MAX_SHOWN = 500
 """Letters of a prompt's description, and of the hint at its arguments."""
@@ -37,8 +37,8 @@ def _command(name: str, server: Server, prompt: PromptInfo, timeout_s: float | N
         arguments = read_arguments(prompt.arguments, words)
         return Ask(_messages(await server.prompt(prompt.name, arguments, timeout_s=timeout_s)))
 
-    hint = legible(" ".join(_shown(argument) for argument in prompt.arguments), MAX_SHOWN)
-    description = legible(prompt.description or prompt.title, MAX_SHOWN) or f"A prompt of {server.name}"
+    hint = one_line(" ".join(_shown(argument) for argument in prompt.arguments), MAX_SHOWN)
+    description = one_line(prompt.description or prompt.title, MAX_SHOWN) or f"A prompt of {server.name}"
     return Command(name, description, run, hint or None)
 
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 from dragoman.agent.context.guidance import Guidance
 from dragoman.agent.context.offer import Offer
 from dragoman.errors import InvalidParams
+from dragoman.text import one_line
 
 SERVER = "server:"
 EXPECTED = "SERVER/TOOL, server:NAME, rule:NAME or ref:NAME"
@@ -83,9 +84,8 @@ def bare(what: str) -> str:
 
 def quote(name: str) -> str:
     """Return a name as it is shown in a sentence: servers choose theirs, so it may hold anything."""
-    shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
-    shown = shown.replace("`", "'")
-    return f"`{shown}`" if len(shown) <= _MAX_LENGTH else f"`{shown[: _MAX_LENGTH - 1]}…`"
+    shown = one_line(name, _MAX_LENGTH).replace("`", "'")
+    return f"`{shown}`"
 
 
 def listed(names: Sequence[str]) -> str:

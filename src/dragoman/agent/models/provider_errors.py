@@ -10,6 +10,7 @@ from dragoman.agent.models.provider_names import ModelName, how_to_give_key, lea
 from dragoman.agent.models.provider_options import cut_secrets
 from dragoman.agent.models.provider_reply import BrokenOff
 from dragoman.errors import ContextOverflow, MissingKey, ModelFailure
+from dragoman.text import one_line
 
 MAX_SAID = 300
 """Characters of a provider's own words that are passed on: some send whole web pages."""
@@ -113,11 +114,10 @@ class Explainer(msgspec.Struct, frozen=True):
     def _said(self, error: BaseException) -> str:
         body = error.body if isinstance(error, library.ModelAPIError) else None
         words = _words(body) or ("" if isinstance(error, library.ModelHTTPError) else str(error))
-        words = " ".join(cut_secrets(words, self.secrets).split())
-        words = "".join(letter for letter in words if letter.isprintable())
+        words = one_line(cut_secrets(words, self.secrets), MAX_SAID)
         if not words:
             return f" (status {error.status_code})" if isinstance(error, library.ModelHTTPError) else ""
-        return f": {words if len(words) <= MAX_SAID else f'{words[:MAX_SAID]}…'}"
+        return f": {words}"
 
     def _title(self) -> str:
         """Say who was asked: with an address of one's own, that is not the provider."""

@@ -117,6 +117,8 @@ def load_script(path: Path) -> ScriptModel:
         raise ScriptError(str(path), 0, f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ScriptError(str(path), 0, "is not UTF-8 text") from None
+    except ValueError:
+        raise ScriptError(str(path), 0, "is no path: it holds a NUL character") from None
     return parse_script(text, str(path))
 
 

@@ -13,6 +13,7 @@ from dragoman.agent.profile.search import Search
 from dragoman.agent.profile.secret import find_secrets
 from dragoman.agent.profile.servers import AgentServer, Permission
 from dragoman.agent.yaml.words import listed, printable
+from dragoman.text import visible
 
 SHOWN_LETTERS = 500
 """Of the instructions: enough to judge them by, little enough to be read."""
@@ -95,8 +96,8 @@ def _beginning(text: str, letters: int) -> str:
 
 
 def _lines(text: str) -> str:
-    """Keep the lines, and nothing else that is not a letter: no colours, no text that runs backwards."""
-    return "".join(letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    """Keep the lines, and write out what cannot be seen: a person agrees to what is there."""
+    return visible(text, lines=True)
 
 
 def _permissions(permissions: Permissions, other: Permissions) -> Iterator[str]:

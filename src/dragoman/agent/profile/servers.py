@@ -17,6 +17,7 @@ from dragoman.agent.profile.model import ADDRESS
 from dragoman.agent.profile.secret import Secret
 from dragoman.agent.profile.sources import Sources
 from dragoman.agent.yaml.nodes import Misfit
+from dragoman.text import is_visible
 
 if TYPE_CHECKING:
     from dragoman.mcp.definition import Definition
@@ -188,7 +189,7 @@ def gather_servers(settings: Mapping[str, ServerSettings], sources: Sources) -> 
 
 def _place(name: str, settings: ServerSettings, sources: Sources) -> AgentServer:
     at = f"mcpServers.{name}"
-    if not name or not name.isprintable():
+    if not is_visible(name):
         raise sources.refuse(at, "expected a name that can be shown")
     return AgentServer(
         name,

@@ -13,6 +13,7 @@ from dragoman.agent.tools.tool import Deed, PreparedCall, ToolOutcome
 from dragoman.errors import ErrorCode, ModelFailure, RpcError
 from dragoman.protocol import v1
 from dragoman.protocol.unions import decode_hook
+from dragoman.text import visible
 
 if TYPE_CHECKING:
     from dragoman.agent.session import Session
@@ -35,11 +36,11 @@ async def sample(session: "Session", server: str, identity: str, params: dict[st
     messages = _messages(params)
     call_id = f"sampling-{uuid.uuid4()}"
     title = f"{server} asks the model"
-    shown = v1.Content(content=v1.TextContent(text=_show(params)))
-    await session.outlet.send(
-        v1.ToolCall(tool_call_id=call_id, title=title, kind="think", status="pending", content=[shown])
-    )
+    shown = v1.Content(content=v1.TextContent(text=visible(_show(params), lines=True)))
     call = PreparedCall(title, "think", _cannot_run, deed=Deed("tool", DEED, f"{DEED} {identity}"), content=[shown])
+    await session.outlet.send(
+        v1.ToolCall(tool_call_id=call_id, title=call.title, kind="think", status="pending", content=[shown])
+    )
     request = ModelRequest(messages, (), params.get("systemPrompt") or "", _limit(params))
     try:
         decision = await session.permission().decide(call_id, call, {})

@@ -12,6 +12,7 @@ from dragoman.agent.tools.tool import PreparedCall, ToolOutcome
 from dragoman.agent.workspace.workspace import Workspace
 from dragoman.files import Entry
 from dragoman.protocol import v1
+from dragoman.text import is_visible, visible
 
 MAX_ENTRIES = 1000
 """Some 8,000 tokens of names; a directory with more is one of data, where a search says more than a list."""
@@ -70,7 +71,7 @@ def _give(entries: list[Entry]) -> ToolOutcome:
 
 
 def _line(entry: Entry) -> str:
-    name = entry.name if entry.name.isprintable() else ascii(entry.name)
+    name = entry.name if is_visible(entry.name) else f"'{visible(entry.name)}'"
     if entry.kind == "file":
         return f"{name}  {entry.size:,} bytes"
     return name + _MARKS[entry.kind]

@@ -13,6 +13,7 @@ from dragoman.agent.tools.tool import Changed, Deed, PreparedCall, Progress, Too
 from dragoman.agent.workspace.shell import CommandEnd
 from dragoman.agent.workspace.workspace import Workspace
 from dragoman.protocol import v1
+from dragoman.text import visible
 
 TIMEOUT_S = 600.0
 """Long enough for most builds and test runs; a command that waits for input it will not get ends some time."""
@@ -64,9 +65,8 @@ class RunCommand:
         # A refusal of what is not understood holds for its text, whatever the files hold.
         where = f"{bound.digest} {cwd}" if bound.digest and bound.certain else cwd
         deed = Deed("command", command, where)
-        return PreparedCall(
-            _title(command), self.kind, run, check, deed=deed, can_be_kept=bound.certain, content=[code(command)]
-        )
+        shown = [code(visible(command, lines=True))]
+        return PreparedCall(_title(command), self.kind, run, check, deed=deed, can_be_kept=bound.certain, content=shown)
 
 
 def _check(command: str) -> None:

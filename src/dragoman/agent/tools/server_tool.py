@@ -14,8 +14,8 @@ from dragoman.agent.tools.tool import Deed, PreparedCall, Progress, ToolFailure,
 from dragoman.errors import ServerFailure
 from dragoman.mcp.definition import identity
 from dragoman.mcp.info import CallResult, ToolInfo
-from dragoman.mcp.legible import legible
 from dragoman.protocol import v1
+from dragoman.text import one_line, visible
 
 if TYPE_CHECKING:
     from dragoman.mcp.server import Server
@@ -75,7 +75,7 @@ class ServerTool:
             reads_only=info.reads_only and self._rules.let_it_read,
             deed=Deed("tool", info.name, identity(self._server.definition)),
             verdict=self._rules.permission,
-            content=[code(_show(arguments))] if arguments else (),
+            content=[code(visible(_show(arguments), lines=True))] if arguments else (),
         )
 
     async def _run(self, arguments: dict[str, Any], show: Progress) -> ToolOutcome:
@@ -138,8 +138,8 @@ def _words(blocks: Sequence[v1.ContentBlock]) -> list[str]:
 
 def _title(server: str, info: ToolInfo) -> str:
     """Name what would be called, whatever else the server would like to have it called."""
-    title = f"{server}: {legible(info.name, MAX_TITLE)}"
-    return f"{title} ({legible(info.title, MAX_TITLE)})" if info.title and info.title != info.name else title
+    title = f"{server}: {one_line(info.name, MAX_TITLE)}"
+    return f"{title} ({one_line(info.title, MAX_TITLE)})" if info.title and info.title != info.name else title
 
 
 def _show(arguments: dict[str, Any]) -> str:
@@ -157,4 +157,4 @@ def _parameters(info: ToolInfo) -> dict[str, Any]:
 
 def _progress(done: float, total: float | None, message: str | None) -> str:
     amount = f"{done:g} of {total:g}" if total else f"{done:g}"
-    return f"{amount}: {legible(message, MAX_PROGRESS)}" if message else amount
+    return f"{amount}: {one_line(message, MAX_PROGRESS)}" if message else amount

@@ -15,6 +15,7 @@ import msgspec
 from dragoman.agent.models.model import ToolDefinition
 from dragoman.errors import DragomanError
 from dragoman.protocol import v1
+from dragoman.text import visible
 
 
 class Deed(msgspec.Struct, frozen=True):
@@ -78,6 +79,10 @@ class PreparedCall(msgspec.Struct, frozen=True):
     """What the person's agent file says of it, whatever the mode is."""
     content: Sequence[v1.ToolCallContent] = ()
     """The diff, or whatever else shows what would happen."""
+
+    def __post_init__(self) -> None:
+        """Write out what cannot be seen in the title: it names commands, paths and tools of others."""
+        msgspec.structs.force_setattr(self, "title", visible(self.title))
 
 
 class Tool(Protocol):

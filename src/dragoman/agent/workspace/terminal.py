@@ -1,7 +1,6 @@
 """Commands that the client runs, in a terminal that the person sees."""
 
 import asyncio
-import re
 
 from dragoman.agent.tools.content import code
 from dragoman.agent.tools.tool import Progress, ToolFailure
@@ -17,12 +16,10 @@ from dragoman.protocol.methods import (
     TERMINAL_RELEASE,
     TERMINAL_WAIT_FOR_EXIT,
 )
+from dragoman.text import drop_sequences
 
 OUTPUT_BYTES = HEAD_BYTES + TAIL_BYTES
 """As much as we keep of a command of our own; a client keeps the end of it."""
-
-_CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])|\r(?=\n)")
-"""What a terminal obeys and text has no use for: escape sequences, and the `\\r` of its line ends."""
 
 
 class ClientTerminals:
@@ -131,4 +128,4 @@ class _Terminal:
 
 
 def _plain(output: str) -> str:
-    return _CONTROL.sub("", output)
+    return drop_sequences(output)

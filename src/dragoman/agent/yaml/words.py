@@ -5,6 +5,8 @@ from typing import Any, cast
 
 from msgspec import inspect
 
+from dragoman.text import one_line
+
 MAX_NAME_LENGTH = 80
 """A name is shown so that it can be found; a longer one was not meant to be one."""
 
@@ -45,9 +47,8 @@ def listed(words: Iterable[str]) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text that does nothing to a terminal, cut to the length of a name."""
-    shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-    return shown if len(shown) <= MAX_NAME_LENGTH else f"{shown[: MAX_NAME_LENGTH - 1]}…"
+    """Return a text in one line, safe to show and cut to the length of a name."""
+    return one_line(text, MAX_NAME_LENGTH)
 
 
 _SCALARS = {

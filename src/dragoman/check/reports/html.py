@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import groupby
 
-from dragoman.check.reports.named_report import WORDS, NamedReport, name_entry, one_line, plain, pretty
+from dragoman.check.reports.named_report import WORDS, NamedReport, name_entry, pretty
 from dragoman.check.results import Evidence, Result, Verdict
+from dragoman.text import one_line
 
 STYLE = """
 :root { color-scheme: light dark; --text: #1c1c1e; --back: #fbfbfa; --card: #ffffff; --faint: #63636a; --line: #dddde2;
@@ -150,7 +151,7 @@ def _clause(result: Result) -> str:
 
 
 def _line(text: str) -> str:
-    return escape(" ".join(plain(text).split()))
+    return escape(one_line(text))
 
 
 WIDTH = 760

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from xml.sax.saxutils import quoteattr
 
-from dragoman.check.reports.named_report import NamedReport, one_line, plain
+from dragoman.check.reports.named_report import NamedReport
 from dragoman.check.results import Evidence, Result
 from dragoman.check.rules import AREAS
+from dragoman.text import one_line, visible
 
 
 def render(subject: NamedReport) -> str:
@@ -55,4 +56,4 @@ def _line(evidence: Evidence) -> str:
 
 
 def _text(text: str) -> str:
-    return plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return visible(text, lines=True).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

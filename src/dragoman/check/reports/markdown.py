@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from dragoman.check.reports.named_report import NamedReport, one_line
+from dragoman.check.reports.named_report import NamedReport
 from dragoman.check.results import Result, Verdict
 from dragoman.check.rules import AREAS
+from dragoman.text import one_line
 
 MARKS: dict[Verdict, str] = {"pass": "pass", "fail": "**FAIL**", "warn": "warn", "not_exercised": "-", "error": "error"}
 

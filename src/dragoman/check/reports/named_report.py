@@ -7,6 +7,7 @@ import msgspec
 
 from dragoman.check.results import CheckReport, Evidence, Result, Verdict
 from dragoman.check.rule import Level
+from dragoman.text import escape_json, one_line, visible
 from dragoman.wire.message import BAD_JSON
 
 ORDER: tuple[Verdict, ...] = ("error", "fail", "warn", "not_exercised", "pass")
@@ -56,28 +57,11 @@ class NamedReport(msgspec.Struct, frozen=True):
         return ", ".join(f"{number} {word}" for number, word in numbers if number) or "nothing was judged"
 
 
-_TURNING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
-"""Letters that change the direction of others."""
-
-_UNSEEN = {ord(letter): f"\\u{ord(letter):04x}" for letter in (*_TURNING, *map(chr, range(0x7F, 0xA0)))}
-"""JSON escapes for letters that a terminal would obey."""
-
-
-def plain(text: str) -> str:
-    """Return a text of which a terminal or a browser only shows the letters; its lines stay."""
-    return "".join(letter if letter in "\n\t" or _is_plain(letter) else "\ufffd" for letter in text)
-
-
-def one_line(text: str, width: int = 0) -> str:
-    """Return such a text in one line, of at most so many letters."""
-    line = " ".join(plain(text).split())
-    return f"{line[: width - 1]}…" if width and len(line) > width else line
-
-
 def as_json(content: object) -> str:
     """Return the text of a JSON file; a lone surrogate, which UTF-8 cannot encode, is replaced."""
     text = json.dumps(msgspec.to_builtins(content), ensure_ascii=False, indent=2)
-    return text.translate(_UNSEEN).encode("utf-16", "surrogatepass").decode("utf-16", "replace") + "\n"
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return escape_json(whole) + "\n"
 
 
 def name_entry(evidence: Evidence) -> str:
@@ -100,9 +84,9 @@ def name_entry(evidence: Evidence) -> str:
 def pretty(evidence: Evidence) -> str:
     """Return the message of an entry over several lines; a line that is no JSON stays as it is."""
     try:
-        return plain(msgspec.json.format(evidence.line, indent=2))
+        return visible(msgspec.json.format(evidence.line, indent=2), lines=True)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-        return plain(evidence.line)
+        return visible(evidence.line, lines=True)
 
 
 def _update(message: dict[str, Any]) -> str:
@@ -118,7 +102,3 @@ def _read(line: str) -> dict[str, Any] | None:
     except (*BAD_JSON, UnicodeEncodeError):
         return None
     return cast("dict[str, Any]", read) if isinstance(read, dict) else None
-
-
-def _is_plain(letter: str) -> bool:
-    return (letter.isprintable() or letter == "\u3000") and letter not in _TURNING

@@ -4,8 +4,9 @@ from typing import Any
 from urllib.parse import quote
 
 from dragoman import __version__
-from dragoman.check.reports.named_report import NamedReport, as_json, one_line
+from dragoman.check.reports.named_report import NamedReport, as_json
 from dragoman.check.results import Evidence, Result
+from dragoman.text import one_line
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

@@ -3,8 +3,9 @@
 import textwrap
 from collections.abc import Iterator
 
-from dragoman.check.reports.named_report import WORDS, NamedReport, one_line
+from dragoman.check.reports.named_report import WORDS, NamedReport
 from dragoman.check.results import Evidence, Result, Verdict
+from dragoman.text import one_line
 
 MAX_EVIDENCE = 4
 """Messages shown for a result; the other formats have all."""

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 
 from dragoman.check.tap.feed import Feed, FrameKind
+from dragoman.text import clean_text
 
 STDERR = 2
 
@@ -22,7 +23,7 @@ def report_line(text: str) -> None:
     poll.register(STDERR, select.POLLOUT)
     try:
         if any(events & select.POLLOUT for _, events in poll.poll(0)):
-            os.write(STDERR, f"dragoman tap: {text}\n".encode("utf-8", "backslashreplace"))
+            os.write(STDERR, f"dragoman tap: {clean_text(text)}\n".encode("utf-8", "backslashreplace"))
     except OSError:
         return
 

@@ -25,7 +25,11 @@ from dragoman.check.rules import RULES
 from dragoman.check.tap.feed import Frame, FrameKind, FrameReader
 from dragoman.check.tap.pump import report_line
 from dragoman.check.tap.recording import Recording
+from dragoman.text import one_line
 from dragoman.wire import LineSplitter, Malformed, Oversized, parse
+
+MAX_DETAIL_CHARS = 300
+"""Of what was found, which may quote a whole message."""
 
 MAX_LIVE = 3
 """Lines that one rule gets on stderr: a fault that comes with every message would bury all others."""
@@ -94,18 +98,13 @@ class FindingLog:
 def _line(finding: Finding, *, last: bool) -> str:
     rule = RULES[finding.rule]
     more = " (more of these come only in the summary)" if last else ""
-    return f"{finding.verdict} {rule.id} {_short(finding.detail)}; {rule.fix}{more}"
+    return f"{finding.verdict} {rule.id} {one_line(finding.detail, MAX_DETAIL_CHARS)}; {rule.fix}{more}"
 
 
 def _summed(finding: Finding, count: int) -> str:
     times = f" ({count} times{' or more' if count >= MAX_PER_RULE else ''})" if count > 1 else ""
-    return f"{finding.verdict} {finding.rule}{times}: {RULES[finding.rule].title}: {_short(finding.detail)}"
-
-
-def _short(text: str) -> str:
-    """Return a text of unknown origin as one line without control characters."""
-    one_line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
-    return one_line if len(one_line) <= 300 else f"{one_line[:299]}…"
+    detail = one_line(finding.detail, MAX_DETAIL_CHARS)
+    return f"{finding.verdict} {finding.rule}{times}: {RULES[finding.rule].title}: {detail}"
 
 
 SLICE = 64

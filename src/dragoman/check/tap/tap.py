@@ -7,6 +7,7 @@ closed, then SIGTERM, then SIGKILL.
 
 import asyncio
 import os
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
@@ -15,6 +16,7 @@ from dragoman.check.tap.feed import Feed, FrameKind
 from dragoman.check.tap.pump import Pump, let_go, report_line, wait_broken, write
 from dragoman.check.tap.recorder_process import RecorderProcess, TapOptions
 from dragoman.proc import EVERYTHING, STDIN_GRACE_S, Child, Exit, Supervisor
+from dragoman.text import TextCleaner
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
@@ -40,7 +42,7 @@ class Tap:
     async def run(self) -> Exit:
         """Pass everything until the agent has ended, and say how. Raises StartError, CommandNotFound."""
         async with Supervisor() as supervisor:
-            child = await supervisor.start(self._command, inherit=EVERYTHING, on_stderr=_pass_stderr)
+            child = await supervisor.start(self._command, inherit=EVERYTHING, on_stderr=_stderr_passage())
             self._feed.put(FrameKind.EVENT, f"started in {_directory()}".encode())
             passage = _Passage(child, self._feed)
             try:
@@ -123,6 +125,14 @@ def _describe(ended: Exit, *, by_us: bool) -> bytes:
     if ended.code is not None:
         return b"exited %d" % ended.code
     return b"killed" if by_us else b"exited %d" % -(ended.signal or 0)
+
+
+def _stderr_passage() -> Callable[[bytes], None]:
+    """Return what passes on the agent's stderr: as it is to a program, safe to show to a person at a terminal."""
+    if not os.isatty(STDERR):
+        return _pass_stderr
+    decode, cleaner = getincrementaldecoder("utf-8")("replace").decode, TextCleaner()
+    return lambda data: _pass_stderr(cleaner.feed(decode(data)).encode())
 
 
 def _pass_stderr(data: bytes) -> None:

@@ -9,7 +9,6 @@ from queue import Empty
 from types import FrameType
 
 from dragoman.cli.chatting.background import Asks, Background, Ended, Happened, Interrupted, answer
-from dragoman.cli.chatting.clean import clean, clean_line
 from dragoman.cli.chatting.entry import Entry
 from dragoman.cli.chatting.form import fill_in
 from dragoman.cli.chatting.keys import ESCAPE, WAIT_S, Keys
@@ -25,6 +24,7 @@ from dragoman.cli.permission_choice import Choice, find_choices, find_refusal
 from dragoman.client import Done, Elicitation, Question, Session
 from dragoman.errors import DragomanError, ProcessDied
 from dragoman.protocol import v1
+from dragoman.text import clean_text, one_line
 
 
 class Left(Exception):
@@ -53,9 +53,9 @@ class Conversation:
         self.session = session
         agent = self.background.agent
         offer = find_offer(session, "model")
-        words = [agent.name, offer.current if offer else "", clean_line(session.title or ""), session.cwd]
+        words = [agent.name, offer.current if offer else "", one_line(session.title or ""), session.cwd]
         self.screen.begin_block()
-        note(self.screen, clean_line(" · ".join(filter(None, words))))
+        note(self.screen, one_line(" · ".join(filter(None, words))))
         if session.history:
             for event in session.history:
                 self.view.show(event)
@@ -122,7 +122,7 @@ class Conversation:
             self.tell("interrupted")
         except DragomanError as error:
             self.screen.begin_block()
-            note(self.screen, clean(explain(error, is_own=self.background.is_own)), "red")
+            note(self.screen, clean_text(explain(error, is_own=self.background.is_own)), "red")
 
     def _follow(self) -> None:
         done: Done | None = None

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from dragoman.cli.chatting.clean import clean_line, reveal
 from dragoman.client import Elicitation, Reply, accept, decline
 from dragoman.client.elicitation import find_problems
 from dragoman.protocol import v1
+from dragoman.text import one_line, visible
 
 Ask = Callable[[str], str]
 Tell = Callable[[str], None]
@@ -14,10 +14,10 @@ Tell = Callable[[str], None]
 
 def fill_in(elicitation: Elicitation, ask: Ask, tell: Tell) -> Reply:
     """Show the question and return what the person answers."""
-    tell(f"The agent asks: {clean_line(elicitation.message)}")
+    tell(f"The agent asks: {one_line(elicitation.message)}")
     try:
         if elicitation.schema is None:
-            tell(f"It wants you to open this page: {reveal(elicitation.url or '')}")
+            tell(f"It wants you to open this page: {visible(elicitation.url or '')}")
             return accept() if ask("Open it yourself, then write yes [yes/no] ").strip().lower() in _YES else decline()
         tell("Enter takes what stands in brackets, Ctrl-C declines.")
         return accept(_ask_fields(elicitation.schema, ask, tell))
@@ -41,13 +41,13 @@ def _ask_fields(schema: v1.ElicitationSchema, ask: Ask, tell: Tell) -> dict[str,
             if not problems:
                 content |= given
                 break
-            tell("; ".join(map(reveal, problems)))
+            tell("; ".join(map(visible, problems)))
     return content
 
 
 def _label(name: str, field: v1.ElicitationPropertySchema, *, is_required: bool) -> str:
-    title = clean_line(getattr(field, "title", None) or name)
-    described = clean_line(getattr(field, "description", None) or "")
+    title = one_line(getattr(field, "title", None) or name)
+    described = one_line(getattr(field, "description", None) or "")
     default = getattr(field, "default", None)
     match field:
         case v1.StringPropertySchema():
@@ -58,8 +58,8 @@ def _label(name: str, field: v1.ElicitationPropertySchema, *, is_required: bool)
             choices = "with commas between"
         case _:
             choices = ""
-    details = ", ".join(filter(None, (described, clean_line(choices), "" if is_required else "may be left out")))
-    shown = f" [{clean_line(str(default))}]" if default is not None else ""
+    details = ", ".join(filter(None, (described, one_line(choices), "" if is_required else "may be left out")))
+    shown = f" [{one_line(str(default))}]" if default is not None else ""
     return f"{title}{f' ({details})' if details else ''}{shown}: "
 
 

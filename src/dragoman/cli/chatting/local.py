@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.cli.chatting.clean import clean, clean_line
 from dragoman.cli.chatting.image import read_image
 from dragoman.cli.chatting.options import Offer, choose, find_offer, offers
 from dragoman.cli.chatting.styled import Span, wrap
@@ -13,6 +12,7 @@ from dragoman.cli.chatting.tool_calls import plan_rows
 from dragoman.cli.chatting.view import usage_words
 from dragoman.errors import DragomanError
 from dragoman.protocol import v1
+from dragoman.text import clean_text, one_line
 
 if TYPE_CHECKING:
     from dragoman.cli.chatting.conversation import Conversation
@@ -56,7 +56,7 @@ class LocalCommands:
         if not text.startswith((":", "/")):
             return False
         if name not in COMMANDS:
-            raise UnknownCommand(f"there is no command :{clean_line(name)}; :help shows those there are")
+            raise UnknownCommand(f"there is no command :{one_line(name)}; :help shows those there are")
         getattr(self, f"_{name}")(words)
         return True
 
@@ -70,7 +70,7 @@ class LocalCommands:
             screen.begin_block()
             self._conversation.tell("The agent's own:")
         for command in commands:
-            row = [Span(f"/{clean_line(command.name):<9} ", "bold"), Span(clean_line(command.description))]
+            row = [Span(f"/{one_line(command.name):<9} ", "bold"), Span(one_line(command.description))]
             screen.add(wrap(row, screen.width, later=" " * 11))
         screen.begin_block()
         self._conversation.tell(_INPUT)
@@ -93,7 +93,7 @@ class LocalCommands:
         conversation = self._conversation
         if words:
             value = conversation.background.call(choose(conversation.session, category, words))
-            conversation.tell(f"The {category} is now {clean_line(value)}.")
+            conversation.tell(f"The {category} is now {one_line(value)}.")
             return
         offer = find_offer(conversation.session, category)
         if offer is None:
@@ -103,7 +103,7 @@ class LocalCommands:
     def _show_values(self, offer: Offer) -> None:
         for value, name in offer.values.items():
             mark = "→ " if value == offer.current else "  "
-            self._conversation.tell(clean(f"{mark}{value}{f'  {name}' if name != value else ''}"), "")
+            self._conversation.tell(clean_text(f"{mark}{value}{f'  {name}' if name != value else ''}"), "")
 
     def _set(self, words: str) -> None:
         conversation = self._conversation
@@ -113,23 +113,23 @@ class LocalCommands:
             return
         if value.strip():
             now = conversation.background.call(choose(conversation.session, option, value.strip()))
-            conversation.tell(f"{clean_line(option)} is now {clean_line(now)}.")
+            conversation.tell(f"{one_line(option)} is now {one_line(now)}.")
             return
         offer = find_offer(conversation.session, option)
         if offer is None:
-            raise UnknownCommand(f"the agent has no option {clean_line(option)}; :set shows those there are")
+            raise UnknownCommand(f"the agent has no option {one_line(option)}; :set shows those there are")
         self._show_values(offer)
 
     def _show_options(self) -> None:
         known = offers(self._conversation.session)
         if not known:
             self._conversation.tell("The agent has no options.")
-        width = max((len(clean_line(offer.option_id)) for offer in known), default=0)
+        width = max((len(one_line(offer.option_id)) for offer in known), default=0)
         for offer in known:
-            name = clean_line(offer.name)
+            name = one_line(offer.name)
             spans = [
-                Span(f"{clean_line(offer.option_id):<{width}}  ", "bold"),
-                Span(clean_line(offer.current)),
+                Span(f"{one_line(offer.option_id):<{width}}  ", "bold"),
+                Span(one_line(offer.current)),
                 Span("" if name == offer.option_id else f"  {name}", "dim"),
             ]
             screen = self._conversation.screen
@@ -159,10 +159,10 @@ class LocalCommands:
             conversation.tell("There are no sessions in this directory yet.")
         for number, info in enumerate(self._listed, 1):
             mark = "→" if info.session_id == conversation.session.id else " "
-            when = clean_line(info.updated_at or "")[:16].replace("T", " ")
+            when = one_line(info.updated_at or "")[:16].replace("T", " ")
             spans = [
                 Span(f"{mark}{number:>3}  "),
-                Span(clean_line(info.title or info.session_id)),
+                Span(one_line(info.title or info.session_id)),
                 Span(f"  {when}", "dim"),
             ]
             conversation.screen.add(wrap(spans, conversation.screen.width, later=" " * 6))
@@ -237,7 +237,7 @@ def _paths(cwd: Path, word: str) -> list[str]:
 
 
 def _offered(conversation: "Conversation") -> list[str]:
-    return [clean_line(command.name) for command in conversation.session.commands]
+    return [one_line(command.name) for command in conversation.session.commands]
 
 
 def _split(text: str) -> tuple[str, str]:

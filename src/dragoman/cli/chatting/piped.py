@@ -5,10 +5,10 @@ from queue import Empty
 from typing import TextIO
 
 from dragoman.cli.chatting.background import Asks, Background, Ended, Happened
-from dragoman.cli.chatting.clean import Cleaner, clean, clean_line
 from dragoman.cli.settled_text import SettledText
 from dragoman.client import Asked, Done, Event, Noticed, Session, Text, ToolChanged
 from dragoman.protocol import v1
+from dragoman.text import TextCleaner, clean_text, one_line
 
 
 class Piped:
@@ -17,7 +17,7 @@ class Piped:
     def __init__(self, background: Background, session: Session) -> None:
         self._background = background
         self._session = session
-        self._said = Cleaner()
+        self._said = TextCleaner()
         self._settled = SettledText(holds=background.agent.withdraws)
         self._last = "\n"
 
@@ -53,15 +53,15 @@ class Piped:
         self._say(self._settled.take(event, event.text if isinstance(event, Text) else ""))
         match event:
             case Noticed(_, title, description):
-                _aside(f"[{clean_line(title)}]")
+                _aside(f"[{one_line(title)}]")
                 if description:
-                    _aside(clean(description))
+                    _aside(clean_text(description))
             case ToolChanged(call) if call.is_over:
-                _aside(f"[{call.status}: {clean_line(call.title)}]")
+                _aside(f"[{call.status}: {one_line(call.title)}]")
             case Asked(question):
-                _aside(f"[denied, for there is nobody to ask: {clean_line(question.tool_call.title)}]")
+                _aside(f"[denied, for there is nobody to ask: {one_line(question.tool_call.title)}]")
             case Done(stop_reason) if stop_reason != "end_turn":
-                _aside(f"[{clean_line(stop_reason)}]")
+                _aside(f"[{one_line(stop_reason)}]")
             case _:
                 pass
 
@@ -73,7 +73,7 @@ class Piped:
 
     def _end_line(self) -> None:
         self._say(self._settled.finish())
-        self._said = Cleaner()
+        self._said = TextCleaner()
         if not self._last.endswith("\n"):
             print(flush=True)
         self._last = "\n"

@@ -4,8 +4,8 @@ import os
 from collections.abc import Sequence
 from typing import TextIO
 
-from dragoman.cli.chatting.clean import cells
 from dragoman.cli.chatting.styled import Row, paint, plain
+from dragoman.text.width import cells
 
 _USUAL = os.terminal_size((80, 24))
 MIN_WIDTH = 10

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from dragoman.cli.chatting.clean import cells
+from dragoman.text.width import cells
 
 CODES = {
     "bold": "1",

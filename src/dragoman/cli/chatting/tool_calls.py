@@ -5,11 +5,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from dragoman.cli.chatting.clean import clean_line, cut, last_state, reveal
 from dragoman.cli.chatting.styled import Row, Span, hard_wrap, wrap
 from dragoman.cli.diff import count_changes, hunk_lines, split_lines
 from dragoman.client import ToolCallState
 from dragoman.protocol import v1
+from dragoman.text import clean_text, one_line, visible
+from dragoman.text.width import cut
 
 LIVE_LINES = 5
 """Of the output of what runs."""
@@ -50,9 +51,9 @@ def diff_rows(diff: v1.Diff, width: int, max_lines: int | None = None) -> list[R
     """Return a change in colour, as far as `max_lines` go."""
     lines = hunk_lines(diff, context=2)
     shown = lines if max_lines is None else lines[:max_lines]
-    rows: list[Row] = [[Span("  "), Span(_cut(reveal(diff.path), width), "bold"), *_counts(lines)]]
+    rows: list[Row] = [[Span("  "), Span(_cut(visible(diff.path), width), "bold"), *_counts(lines)]]
     for line in shown:
-        rows += hard_wrap([Span(reveal(line), _diff_style(line))], width, _GUTTER)
+        rows += hard_wrap([Span(visible(line, lines=True), _diff_style(line))], width, _GUTTER)
     if len(shown) < len(lines):
         rows.append([*_GUTTER, Span(f"… {len(lines) - len(shown)} more lines", "dim")])
     return rows
@@ -72,7 +73,7 @@ def plan_rows(entries: Sequence[v1.PlanEntry], width: int) -> list[Row]:
     rows: list[Row] = [[Span("Plan", "bold"), Span(f" {done}/{len(entries)}", "dim")]]
     for entry in entries:
         mark, style = _STEPS.get(entry.status, ("☐", ""))
-        rows += wrap([Span(clean_line(entry.content), style)], width, f"  {mark} ")
+        rows += wrap([Span(one_line(entry.content), style)], width, f"  {mark} ")
     return rows
 
 
@@ -80,7 +81,7 @@ _STEPS = {"completed": ("☑", "dim"), "in_progress": ("▸", "bold"), "pending"
 
 
 def _head(call: ToolCallState, mark: Span, width: int) -> Row:
-    title = clean_line(call.title or call.name or call.kind)
+    title = one_line(call.title or call.name or call.kind)
     return [mark, Span(" "), Span(cut(title, width - 2), "bold" if not call.is_over else "")]
 
 
@@ -106,6 +107,11 @@ def _text(call: ToolCallState) -> str:
         if isinstance(item, v1.Content) and isinstance(item.content, v1.TextContent)
     ]
     return last_state("".join(map(_unfence, filter(None, texts))))
+
+
+def last_state(text: str) -> str:
+    """Return the output of a command as a terminal would leave it where a line was written over and over."""
+    return "\n".join(clean_text(line.rstrip("\r").rsplit("\r", 1)[-1]) for line in text.split("\n"))
 
 
 def _unfence(text: str) -> str:

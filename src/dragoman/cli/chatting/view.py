@@ -2,7 +2,6 @@
 
 import time
 
-from dragoman.cli.chatting.clean import Cleaner, clean, clean_line, cut
 from dragoman.cli.chatting.markdown import AsWritten, Markdown
 from dragoman.cli.chatting.screen import Screen
 from dragoman.cli.chatting.styled import Row, Span, wrap
@@ -23,6 +22,8 @@ from dragoman.client import (
     Withdrawn,
 )
 from dragoman.protocol import v1
+from dragoman.text import TextCleaner, clean_text, one_line
+from dragoman.text.width import cut
 
 MARK = "❯ "  # noqa: RUF001 -- it is to look like the prompt of a shell
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -45,7 +46,7 @@ class View:
         self.thoughts = ""
         self._block = ""
         self._said = Markdown()
-        self._cleaner = Cleaner()
+        self._cleaner = TextCleaner()
         self._thought = ""
         self._running: dict[str, ToolCallState] = {}
         self._is_cancelled = False
@@ -78,10 +79,10 @@ class View:
                 self._plan = entries
             case ModeChanged(mode_id):
                 self._enter("note")
-                self.screen.add([[Span(f"mode: {clean_line(mode_id)}", "dim")]])
+                self.screen.add([[Span(f"mode: {one_line(mode_id)}", "dim")]])
             case Noticed(_, title, description):
                 self._enter("note")
-                note(self.screen, clean("\n".join(filter(None, (title, description)))))
+                note(self.screen, clean_text("\n".join(filter(None, (title, description)))))
             case Withdrawn():
                 self._enter("note")
                 note(self.screen, "the words above are void: the agent begins this part of its answer anew")
@@ -107,7 +108,7 @@ class View:
         rows = self._said.partial(width)
         spinner = SPINNER[int(time.monotonic() * 10) % len(SPINNER)]
         if self._thought:
-            words = cut(clean_line(self._thought[-4 * width :])[-(width - 14) :], width - 14)
+            words = cut(one_line(clean_text(self._thought[-4 * width :]))[-(width - 14) :], width - 14)
             rows = [*rows, [Span(f"✻ Thinking: {words}", "dim")]]
         for call in self._running.values():
             rows += running_rows(call, spinner, width)
@@ -137,7 +138,7 @@ class View:
     def _conclude(self, done: Done, session: Session | None) -> None:
         self.screen.begin_block()
         if done.stop_reason != "end_turn":
-            words = _STOPS.get(done.stop_reason, f"stopped: {clean_line(done.stop_reason)}")
+            words = _STOPS.get(done.stop_reason, f"stopped: {one_line(done.stop_reason)}")
             self.screen.add([[Span(words, "yellow")]])
         words = " · ".join([*usage_words(session, done.usage), f"{time.monotonic() - self._began:.1f} s"])
         self.screen.add([[Span(cut(words, self.screen.width), "dim")]])
@@ -178,9 +179,9 @@ class View:
         if block == self._block:
             return
         self.screen.add(self._said.finish(self.screen.width))
-        self._cleaner = Cleaner()
+        self._cleaner = TextCleaner()
         if self._thought.strip():
-            first = clean_line(self._thought)
+            first = one_line(clean_text(self._thought))
             room = self.screen.width - len("✻ Thought: ") - len("  :thoughts")
             row: Row = [Span(f"✻ Thought: {cut(first, max(room, 8))}", "dim italic"), Span("  :thoughts", "dim")]
             self.screen.add([row])
@@ -199,7 +200,7 @@ def usage_words(session: Session | None, usage: v1.Usage | None) -> list[str]:
     if whole is not None and whole.size:
         words.append(f"context {_count(whole.used)} of {_count(whole.size)} ({100 * whole.used // whole.size}%)")
     if whole is not None and whole.cost is not None:
-        words.append(f"{whole.cost.amount:.2f} {clean_line(whole.cost.currency)}")
+        words.append(f"{whole.cost.amount:.2f} {one_line(whole.cost.currency)}")
     return words
 
 
@@ -212,13 +213,13 @@ def note(screen: Screen, text: str, style: str = "dim") -> None:
 def _describe(block: v1.ContentBlock) -> str:
     match block:
         case v1.ImageContent():
-            return f"image, {clean_line(block.mime_type)}"
+            return f"image, {one_line(block.mime_type)}"
         case v1.AudioContent():
-            return f"audio, {clean_line(block.mime_type)}"
+            return f"audio, {one_line(block.mime_type)}"
         case v1.ResourceLink():
-            return clean_line(f"{block.title or block.name}: {block.uri}")
+            return one_line(f"{block.title or block.name}: {block.uri}")
         case v1.EmbeddedResource():
-            return clean_line(f"resource: {block.resource.uri}")
+            return one_line(f"resource: {block.resource.uri}")
         case _:
             return "content of a type that is not known"
 

@@ -1,0 +1,32 @@
+"""JSON, errors and the log of commands. All may quote an agent, a server or a file, and are made safe to show."""
+
+import logging
+import os
+import sys
+
+from dragoman.text import clean_text, escape_json
+
+
+def print_json(document: bytes) -> None:
+    """Print a JSON document in one line: the same value, with nothing in it that a terminal obeys."""
+    print(escape_json(document.decode()), flush=True)
+
+
+def complain(command: str, problem: object) -> None:
+    """Say on stderr what went wrong in a command."""
+    print(f"dragoman {command}: {clean_text(str(problem))}", file=sys.stderr)
+
+
+def start_log(level: str, form: str = logging.BASIC_FORMAT) -> None:
+    """Log to stderr what is at least as grave as DRAGOMAN_LOG says, or as `level` without it."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(SafeFormatter(form))
+    logging.basicConfig(handlers=[handler], level=os.environ.get("DRAGOMAN_LOG", level).upper())
+
+
+class SafeFormatter(logging.Formatter):
+    """Makes lines of a log that a terminal only prints."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return what a record says, with its traceback."""
+        return clean_text(super().format(record))

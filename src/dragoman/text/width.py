@@ -1,0 +1,31 @@
+"""How many columns of a terminal a text takes, and cutting it to fit."""
+
+import unicodedata
+
+_ZERO_WIDTH = frozenset(("Mn", "Me", "Cf"))
+
+
+def cells(text: str) -> int:
+    """Return how many columns a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_cell, text))
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text that takes at most so many columns; one that was cut ends in an ellipsis."""
+    if cells(text) <= width:
+        return text
+    taken, used = "", 0
+    for character in text:
+        used += _cell(character)
+        if used > width - 1:
+            break
+        taken += character
+    return taken + "…"
+
+
+def _cell(character: str) -> int:
+    if unicodedata.category(character) in _ZERO_WIDTH:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
