@@ -113,6 +113,44 @@ async def test_a_question_stays_harmless_and_can_be_answered(page, stage):
     turn.end()
 
 
+async def test_what_cannot_be_seen_is_written_out_in_titles_and_paths(page, stage):
+    await say(page, "Go")
+    turn = await stage.next_turn()
+    turn.title("Clean up\u202e yadot")
+    turn.start_call("one", title="Read \u2066x\u200b", status="completed", locations=[{"path": "/work/a\u202eb"}])
+    change = {"type": "diff", "path": "/work/\u202ecod", "oldText": "a\n", "newText": "if x: #\u202e } \u2066end\n"}
+    turn.start_call("two", status="completed", kind="edit", content=[change])
+    turn.end()
+    await expect(page.locator(".session-title")).to_have_text(r"Clean up\u202e yadot")
+    await expect(page.get_by_role("heading", level=1)).to_have_text(r"Clean up\u202e yadot")
+    await expect(page).to_have_title(r"Clean up\u202e yadot · Dragoman")
+    await expect(page.locator(".tool-title").first).to_have_text(r"Read \u2066x\u200b")
+    await page.locator(".tool-header").first.click()
+    await expect(page.locator(".tool .chip").first).to_have_text(r"/work/a\u202eb")
+    await expect(page.locator(".diff-path")).to_have_text(r"/work/\u202ecod")
+    await expect(page.locator(".diff-add .diff-text")).to_have_text(r"if x: #\u202e } \u2066end")
+
+
+@pytest.mark.parametrize("in_content", [False, True])
+async def test_a_command_that_would_read_reversed_is_seen_as_it_runs(page, stage, in_content):
+    command = "rm -rf ~ #\u202e'fdp.troper' tac\n\techo\x1b[8m hidden"
+    shown = "rm -rf ~ #\\u202e'fdp.troper' tac\n\techo\\x1b[8m hidden"
+    words = {"type": "content", "content": {"type": "text", "text": f"```\n{command}\n```"}}
+    call = {"title": command, "rawInput": {"command": command}, "locations": [{"path": "/work/\u202ex", "line": 3}]}
+    await say(page, "Go")
+    turn = await stage.next_turn()
+    asking = asyncio.ensure_future(turn.ask(**call, content=[words] if in_content else []))
+    await expect(card(page).get_by_role("heading")).to_have_text(shown.replace("\n", r"\n").replace("\t", r"\t"))
+    await expect(card(page).locator("pre")).to_have_count(1)
+    assert shown in await card(page).locator("pre").inner_text()
+    await expect(card(page).locator(".chip")).to_have_text(r"/work/\u202ex:3")
+    await shoot(page, f"permission-hidden{'-content' if in_content else ''}")
+    assert not set("\u202e\x1b\u2066") & set(await card(page).inner_text())
+    await card(page).get_by_role("button", name="Reject").click()
+    assert await asking == "no"
+    turn.end()
+
+
 @pytest.mark.usefixtures("own_gateway")
 async def test_the_wire_is_shown_as_words(page, stage):
     await say(page, HOSTILE)

@@ -1,8 +1,11 @@
 """The page's modules by themselves: markdown, differences, terminal output, markup, forms, errors, files."""
 
 import random
+import sys
 
 import pytest
+
+from dragoman.text import one_line, visible
 
 POEM = (
     "# Title\n\nOne paragraph\nof two lines.\n\n1. first\n\n2. second\n   - inner\n\nAfter.\n"
@@ -374,3 +377,26 @@ async def test_a_name_that_begins_as_typed_comes_first(modules):
 async def test_the_directories_of_paths_are_offered_too(modules):
     found = await modules.run("paths", "return m.directoriesOf(values[0]);", ["src/a/b.py", "/x/y.py", "c.py"])
     assert found == ["src/", "src/a/", "/x/"]
+
+
+# ── what cannot be seen ──────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_page_writes_out_the_same_characters_as_the_terminal(modules):
+    body = """
+      const escaped = (code) => m.visible(String.fromCodePoint(code)) !== String.fromCodePoint(code);
+      return Array.from({ length: 0x110000 }, (_, code) => code).filter(escaped);
+    """
+    escaped = await modules.run("text", body)
+    assert escaped == [code for code in range(sys.maxunicode + 1) if visible(chr(code)) != chr(code)]
+
+
+async def test_the_page_writes_them_out_in_the_same_way(modules):
+    texts = [
+        "rm \x1b[8m-rf\x00 /\r\n\t\u202e\u200b\x9b\U000e0041",
+        "👩🏽\u200d💻 ❤\ufe0f\u200d🔥 x\ufe0f a\u200db é\u200d\u200dé",
+        "  \ufeff two\u2028 words\u3000 ",
+    ]
+    body = "return values.map((text) => [m.visible(text), m.visible(text, { lines: true }), m.oneLine(text)])"
+    shown = await modules.run("text", body, *texts)
+    assert shown == [[visible(text), visible(text, lines=True), one_line(text)] for text in texts]

@@ -2,6 +2,7 @@
 
 import { el, icon } from "./dom.js";
 import { Output } from "./output.js";
+import { oneLine, visible } from "./text.js";
 import { guardLink, safeAddress } from "./trust.js";
 
 // In an <img> even an SVG can run nothing and load nothing.
@@ -40,7 +41,7 @@ function picture({ data, mimeType, uri }) {
 }
 
 function linkChip({ uri, name, title, description }) {
-  const words = title || name || baseName(uri ?? "");
+  const words = oneLine(title || name || baseName(uri ?? ""));
   const address = safeAddress(uri);
   const shape = { class: "attachment", title: [uri, description].filter(Boolean).join("\n") };
   if (!address) return el("span", shape, icon("file"), el("span", {}, words));
@@ -48,7 +49,7 @@ function linkChip({ uri, name, title, description }) {
 }
 
 function embedded({ uri, text, mimeType, blob }) {
-  const name = baseName(uri ?? "") || "File";
+  const name = visible(baseName(uri ?? "")) || "File";
   if (typeof text !== "string") {
     if (PICTURES.has(mimeType)) return picture({ data: blob, mimeType, uri });
     return chip("file", name);

@@ -2,6 +2,7 @@
 
 import { changedPart, countChanges, diffLines, splitLines, toHunks, toPairs } from "./diff.js";
 import { el, fill } from "./dom.js";
+import { visible } from "./text.js";
 
 const KEY = "dragoman.diff";
 // Two columns of code need room; the style sheet takes the button away.
@@ -26,7 +27,7 @@ export class DiffView {
       el("span", { class: "diff-added", "aria-label": `${added} lines added` }, `+${added}`),
       el("span", { class: "diff-removed", "aria-label": `${removed} lines removed` }, `−${removed}`),
     );
-    const name = el("span", { class: "diff-path", title: path }, shortPath(path ?? ""));
+    const name = el("span", { class: "diff-path", title: visible(path ?? "") }, visible(shortPath(path ?? "")));
     const bar = el(
       "div",
       { class: "diff-bar" },
@@ -36,7 +37,7 @@ export class DiffView {
       this.#toggle,
     );
     this.element = el("div", { class: "diff" }, bar, this.#body);
-    this.#body.setAttribute("aria-label", `Change of ${path}`);
+    this.#body.setAttribute("aria-label", `Change of ${visible(path ?? "")}`);
     this.#draw();
   }
 
@@ -125,13 +126,18 @@ function side(row, number, part) {
 
 function text(row, part) {
   const line = row.text.endsWith("\r") ? row.text.slice(0, -1) : row.text;
-  if (!part || part[1] <= part[0]) return el("span", { class: "diff-text" }, line || " ");
+  if (!part || part[1] <= part[0]) return el("span", { class: "diff-text" }, shown(line) || " ");
   const [start, end] = part;
   return el(
     "span",
     { class: "diff-text" },
-    line.slice(0, start),
-    el("mark", {}, line.slice(start, end)),
-    line.slice(end),
+    shown(line.slice(0, start)),
+    el("mark", {}, shown(line.slice(start, end))),
+    shown(line.slice(end)),
   );
+}
+
+/** Code that runs backwards, or hides, must not look like other code. */
+function shown(code) {
+  return visible(code, { lines: true });
 }

@@ -2,6 +2,7 @@
 
 import { el, fill, icon } from "./dom.js";
 import { SchemaForm } from "./form.js";
+import { visible } from "./text.js";
 
 export class ElicitationCard {
   #ask;
@@ -75,7 +76,7 @@ export class ElicitationCard {
         "p",
         { class: "field-error" },
         "The address it names is none that this page opens: ",
-        String(this.#ask.params.url),
+        visible(this.#ask.params.url),
       );
     }
     const open = () => {

@@ -2,6 +2,7 @@
 
 import { relativePath } from "./content.js";
 import { el, fill, icon } from "./dom.js";
+import { oneLine, visible } from "./text.js";
 import { ToolContent } from "./tool_content.js";
 
 // The `_meta` of an option whose "always" may hold for longer or shorter than its name says, and of the answer.
@@ -23,9 +24,10 @@ export class PermissionCard {
     const { toolCall = {}, options = [] } = ask.params;
     const known = session.transcript.tools.get(toolCall.toolCallId);
     const call = { ...known?.call, ...present(toolCall) };
-    this.words = `The agent asks: ${call.title || "may it run a tool"}?`;
+    const title = visible(call.title || "");
+    this.words = `The agent asks: ${title || "may it run a tool"}?`;
     this.#actions = el("div", { class: "ask-actions" }, this.#options(options, app.readOnly));
-    const heading = el("h2", { class: "ask-title" }, icon("shield"), el("span", {}, call.title || "Run a tool"));
+    const heading = el("h2", { class: "ask-title" }, icon("shield"), el("span", {}, title || "Run a tool"));
     this.element = el(
       "section",
       { class: "ask permission", role: "alertdialog", "aria-label": this.words, tabindex: "-1" },
@@ -78,7 +80,7 @@ export class PermissionCard {
         dataset: { option: option.optionId, kind: option.kind ?? "" },
       };
       const answer = (event) => this.#choose(outcome, event);
-      return el("button", { ...shape, onclick: answer }, el("span", {}, name), key);
+      return el("button", { ...shape, onclick: answer }, el("span", {}, oneLine(name)), key);
     });
     return this.#buttons;
   }
@@ -106,7 +108,7 @@ export class PermissionCard {
     const all = (this.#ask.params.options ?? []).flatMap(choicesOf);
     const choices = all.filter(({ option }) => option.optionId === optionId);
     const chosen = choices.find(({ outcome }) => outcome._meta?.[REMEMBER] === _meta?.[REMEMBER]);
-    return (chosen ?? choices[0])?.name ?? null;
+    return oneLine((chosen ?? choices[0])?.name ?? "") || null;
   }
 }
 
@@ -126,16 +128,16 @@ function present(fields) {
 function detail(call, known, cwd) {
   const box = el("div", { class: "ask-detail" });
   const command = commandOf(call);
-  const content = new ToolContent(cwd);
+  const content = new ToolContent(cwd, { exact: true });
   const shows = content.update(call, known?.terminals);
   if (command !== null && !saysCommand(call, command))
-    box.append(el("pre", { class: "ask-command", tabindex: "0" }, command));
+    box.append(el("pre", { class: "ask-command", tabindex: "0" }, shown(command)));
   if (shows) box.append(content.element);
   if (command === null && !shows && call.rawInput !== undefined) {
-    box.append(el("pre", { class: "ask-command", tabindex: "0" }, JSON.stringify(call.rawInput, null, 2)));
+    box.append(el("pre", { class: "ask-command", tabindex: "0" }, shown(JSON.stringify(call.rawInput, null, 2))));
   }
   const places = (call.locations ?? []).map(({ path, line }) =>
-    el("span", { class: "chip", title: path }, relativePath(path, cwd) + (line ? `:${line}` : "")),
+    el("span", { class: "chip", title: visible(path) }, visible(relativePath(path, cwd)) + (line ? `:${line}` : "")),
   );
   if (places.length) box.append(el("div", { class: "tool-places" }, places));
   return box;
@@ -149,6 +151,13 @@ function commandOf({ kind, rawInput }) {
   return Array.isArray(args) ? [command, ...args].join(" ") : command;
 }
 
+/** Whether the content has the command, as it is or with what cannot be seen written out. */
 function saysCommand({ content }, command) {
-  return (content ?? []).some((part) => part.content?.type === "text" && part.content.text.includes(command));
+  const texts = (content ?? []).filter((part) => part.content?.type === "text").map((part) => part.content.text);
+  return texts.some((text) => text.includes(command) || text.includes(shown(command)));
+}
+
+/** What a person agrees to has to be seen: each line as it is, and in it what cannot be seen written out. */
+function shown(text) {
+  return visible(text, { lines: true });
 }

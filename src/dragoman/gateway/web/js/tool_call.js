@@ -3,6 +3,7 @@
 import { relativePath } from "./content.js";
 import { el, fill, icon } from "./dom.js";
 import { whenNear } from "./near.js";
+import { oneLine, visible } from "./text.js";
 import { ToolContent } from "./tool_content.js";
 
 const KINDS = {
@@ -70,7 +71,7 @@ export class ToolCallView {
     this.element.dataset.kind = call.kind ?? "other";
     if (this.#state.dataset.status !== status) this.#drawState(status);
     if (this.#kind.dataset.kind !== call.kind) this.#drawKind(call.kind ?? "other");
-    const title = call.title || "Tool call";
+    const title = oneLine(call.title || "Tool call");
     if (this.#title.textContent !== title) this.#title.textContent = title;
     this.#note.textContent = noteOf(this.#item);
     this.#drawBody();
@@ -131,7 +132,7 @@ export class ToolCallView {
       this.#places,
       places.slice(0, 50).map(({ path, line }) => {
         const words = relativePath(path, this.#session.cwd) + (line ? `:${line}` : "");
-        return el("span", { class: "chip", title: path }, words);
+        return el("span", { class: "chip", title: visible(path) }, visible(words));
       }),
     );
   }

@@ -5,6 +5,7 @@ import { DiffView } from "./diff_view.js";
 import { el } from "./dom.js";
 import { MarkdownText } from "./markdown.js";
 import { Output } from "./output.js";
+import { visible } from "./text.js";
 
 // These answer in prose; the others answer with files, lists and output.
 const IN_PROSE = new Set(["think", "fetch", "other", "switch_mode"]);
@@ -13,9 +14,12 @@ const FENCE = /^(`{3,}|~{3,})[^\n]*\n/;
 export class ToolContent {
   #parts = [];
   #cwd;
+  #shown;
 
-  constructor(cwd) {
+  /** With `exact`, what cannot be seen in a text is written out, because a person agrees to what is there. */
+  constructor(cwd, { exact = false } = {}) {
     this.#cwd = cwd;
+    this.#shown = exact ? (text) => visible(text, { lines: true }) : (text) => text;
     this.element = el("div", { class: "tool-content" });
   }
 
@@ -42,14 +46,14 @@ export class ToolContent {
     if (part.kind === "diff")
       return { element: new DiffView(part.diff, (path) => relativePath(path, this.#cwd)).element };
     if (part.kind === "block") return { element: contentElement(part.block) };
-    if (part.kind === "prose") return prose(part);
+    if (part.kind === "prose") return prose(this.#shown(part.text));
     const output = new Output("Output", { fromEnd: part.fromEnd });
-    output.update(part.text);
-    return { element: output.element, update: ({ text }) => output.update(text) };
+    output.update(this.#shown(part.text));
+    return { element: output.element, update: ({ text }) => output.update(this.#shown(text)) };
   }
 }
 
-function prose({ text }) {
+function prose(text) {
   const element = el("div", {});
   const shown = new MarkdownText(element);
   shown.update(text, false);

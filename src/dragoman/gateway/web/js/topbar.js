@@ -3,6 +3,7 @@
 import { appearanceButton } from "./appearance.js";
 import { el, fill, icon, iconButton } from "./dom.js";
 import { Servers } from "./servers.js";
+import { oneLine, visible } from "./text.js";
 
 export class Topbar {
   #app;
@@ -30,10 +31,11 @@ export class Topbar {
 
   #draw() {
     const { session, view } = this.#app.state;
-    const title = session ? session.title || (session.phase === "failed" ? "Session" : "New session") : "Dragoman";
+    const unnamed = session?.phase === "failed" ? "Session" : "New session";
+    const title = session ? oneLine(session.title || unnamed) : "Dragoman";
     if (this.#title.textContent !== title) this.#title.textContent = title;
-    this.#where.textContent = session?.cwd ?? "";
-    this.#where.title = session?.cwd ?? "";
+    this.#where.textContent = visible(session?.cwd ?? "");
+    this.#where.title = this.#where.textContent;
     document.title = session ? `${session.running ? "● " : ""}${title} · Dragoman` : "Dragoman";
     // The wire has more in it than the sessions, such as what MCP servers are given, and so is for owners.
     this.#inspector.hidden = this.#app.readOnly;

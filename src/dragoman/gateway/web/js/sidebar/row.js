@@ -1,11 +1,12 @@
 /** One session in the list. It is kept while the session is, and only what changed is touched. */
 
 import { el, fill, icon, iconButton } from "../dom.js";
+import { oneLine, visible } from "../text.js";
 import { lastName } from "./groups.js";
 import { ago, millis } from "./time.js";
 
 export function titleOf(facts) {
-  return facts.title?.trim() || "New session";
+  return oneLine(facts.title ?? "") || "New session";
 }
 
 export class SessionRow {
@@ -26,14 +27,14 @@ export class SessionRow {
   update(facts, { current, showDirectory, hasMenu }) {
     const title = titleOf(facts);
     const time = ago(millis(facts.updatedAt));
-    const where = showDirectory && facts.cwd ? lastName(facts.cwd) : "";
+    const where = showDirectory && facts.cwd ? visible(lastName(facts.cwd)) : "";
     // A question matters more than where it comes from, and there is no room for both.
     const place = facts.pending > 0 ? "" : where;
     const written = JSON.stringify([title, time, where, facts.state, facts.pending, facts.viewers, facts.error?.message, current, hasMenu]);
     if (written === this.#written) return;
     this.#written = written;
     this.title.textContent = title;
-    this.open.title = facts.cwd ? `${title}\n${facts.cwd}` : title;
+    this.open.title = facts.cwd ? `${title}\n${visible(facts.cwd)}` : title;
     if (current) this.open.setAttribute("aria-current", "true");
     else this.open.removeAttribute("aria-current");
     this.element.classList.toggle("current", current);

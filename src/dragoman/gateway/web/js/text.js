@@ -1,0 +1,51 @@
+/**
+ * Words of an agent in one line: titles, commands, paths. What a person could not see is written out: `\u202e` for a
+ * character that turns the ones around it, `\x1b` for one that a terminal obeys, `\n` for the end of a line.
+ *
+ * The table is that of `dragoman/text/safe.py`; a test compares the two.
+ */
+
+// DEL and C1, soft hyphen, marks, overrides and isolates, zero-width characters, half letters, tags and the like.
+const FORMAT =
+  "\\x7f-\\x9f\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ud800-\\udfff\\ufdd0-\\ufdef\\ufeff" +
+  "\\ufff9-\\ufffb\\ufffe\\uffff\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e007f}";
+// Spaces other than the plain one, and fillers: they look like a space, or like nothing.
+const BLANK =
+  "\\u00a0\\u034f\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180d\\u180f\\u2000-\\u200a\\u202f\\u205f\\u3000\\u3164\\uffa0" +
+  "\\u{13430}-\\u{1343f}";
+// Joiners and variation selectors belong to what they stand beside, as in Persian words and emoji; never to ASCII.
+const JOINERS = "\\u200c\\u200d";
+const VARIATIONS = "\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}";
+
+const HIDDEN = `\\x00-\\x1f${FORMAT}${BLANK}`;
+const LETTER = `[^\\x00-\\x7f${HIDDEN}${JOINERS}${VARIATIONS}]`;
+const UNSEEN = new RegExp(
+  `[${HIDDEN}]` +
+    `|(?<!${LETTER})[${VARIATIONS}]` +
+    `|(?<![^\\x00-\\x7f${HIDDEN}${JOINERS}])[${JOINERS}]` +
+    `|[${JOINERS}](?!${LETTER})`,
+  "gu",
+);
+const SPACE = /[\t-\r \x1c-\x1f\x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/gu;
+const SHORT = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+/** A text with what cannot be seen written out; with `lines`, line ends and tabs stay. */
+export function visible(text, { lines = false } = {}) {
+  return String(text).replace(UNSEEN, (found) => (lines && (found === "\n" || found === "\t") ? found : escape(found)));
+}
+
+/** The same with white space folded, for titles and names. */
+export function oneLine(text) {
+  return visible(String(text).replace(SPACE, " ").replace(/^ | $/g, ""));
+}
+
+function escape(found) {
+  const code = found.codePointAt(0);
+  if (SHORT[found]) return SHORT[found];
+  if (code < 0x100) return `\\x${hex(code, 2)}`;
+  return code < 0x10000 ? `\\u${hex(code, 4)}` : `\\U${hex(code, 8)}`;
+}
+
+function hex(code, digits) {
+  return code.toString(16).padStart(digits, "0");
+}
