@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
         try:
             check_own_agent(options.model, Path(options.agent) if options.agent else None)
         except DragomanError as error:
-            print(f"dragoman chat: {error}", file=sys.stderr)
+            complain("chat", error)
             return USAGE
     try:
         return _chat(options, elsewhere or command, cwd, is_own=is_own)
