@@ -56,6 +56,31 @@ def test_our_own_agent_does_what_is_allowed_and_leaves_what_is_not(tmp_path):
     assert (tmp_path / "a.txt").read_text().strip() == "hello"
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ((), "nobody was asked"),
+        (("--policy", "deny"), "--policy deny allows nothing"),
+        (("--policy", "reads"), "--policy reads allows to read in the session's directory only"),
+        (("--policy", "allow:read"), "no rule speaks of a tool of the agent"),
+    ],
+)
+def test_whoever_has_an_agent_file_in_the_directory_is_told_to_name_it(tmp_path, options, reason):
+    (tmp_path / "dragoman.yaml").write_text("instructions: Be brief.\n")
+    done = dragoman_run("hello", *options, cwd=tmp_path)
+    [line] = [line for line in done.stderr.splitlines() if "not allowed" in line]
+    assert line.startswith(f"[not allowed: Use {tmp_path}/dragoman.yaml; {reason}")
+    assert line.endswith("; --agent dragoman.yaml uses it]")
+    assert "--policy all" not in done.stderr
+    named = dragoman_run("hello", *options, "--agent", "dragoman.yaml", cwd=tmp_path)
+    assert ("not allowed" in named.stderr, named.returncode) == (False, 0)
+
+
+def test_a_file_of_tsagent_is_named_by_its_own_name(tmp_path):
+    (tmp_path / "tsagent.yaml").write_text("settings: {maxChatTurns: 7}\n")
+    assert "; --agent tsagent.yaml uses it]" in dragoman_run("hello", cwd=tmp_path).stderr
+
+
 def test_rules_decide_and_the_first_that_matches_wins(tmp_path):
     rules = ["--policy", "allow:write:*.md", "--policy", "deny:any"]
     assert dragoman_run("write hello into a.md", *rules, cwd=tmp_path).returncode == 0

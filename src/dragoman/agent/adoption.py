@@ -8,6 +8,7 @@ from dragoman.agent.profile import TrustFailed, what_is_not_used
 from dragoman.agent.session import Session
 from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError
 from dragoman.protocol import v1
+from dragoman.protocol.permission_options import USE_AGENT_FILE
 from dragoman.text import visible
 
 OPTIONS = [
@@ -34,6 +35,7 @@ async def settle_profile(session: Session) -> None:
     call = v1.ToolCall(
         tool_call_id=call_id,
         title=f"Use {path}",
+        name=USE_AGENT_FILE,
         kind="other",
         status="pending",
         content=[content],
@@ -68,7 +70,12 @@ async def _remember(session: Session, path: Path, digest: str, *, allowed: bool)
 
 async def _ask(session: Session, call: v1.ToolCall) -> str | None:
     request = v1.ToolCallUpdate(
-        tool_call_id=call.tool_call_id, title=call.title, kind=call.kind, content=call.content, locations=call.locations
+        tool_call_id=call.tool_call_id,
+        title=call.title,
+        name=call.name,
+        kind=call.kind,
+        content=call.content,
+        locations=call.locations,
     )
     try:
         answer = await session.ask_permission(request, OPTIONS)

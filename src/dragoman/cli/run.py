@@ -83,7 +83,7 @@ def _make_job(options: argparse.Namespace, agent: list[str] | Elsewhere, screen:
         is_own=is_own,
         model=options.model,
         agent_file=Path(options.agent) if options.agent else None,
-        policy=make_policy(options.policy, person),
+        policy=make_policy(options.policy, person, is_own=is_own),
         files=read_files(options.file),
         prompt=read_prompt(options.prompt),
         servers=[Path(name).absolute() for name in options.mcp],

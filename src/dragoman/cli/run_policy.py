@@ -1,9 +1,12 @@
 """`--policy`: who decides what the agent may do."""
 
+import shlex
 from collections.abc import Sequence
 
 from dragoman.client import BadRule, Decision, Policy, Question, allow_all, allow_reads, ask, deny_all, rules
 from dragoman.client.policy import Callback, parse_rule
+from dragoman.protocol.permission_options import USE_AGENT_FILE
+from dragoman.text import visible
 
 NAMES = ("deny", "reads", "all", "ask")
 HINT = "--policy all allows it"
@@ -13,11 +16,16 @@ class BadPolicy(Exception):
     """What was given as `--policy` cannot be used; the message says why."""
 
 
-def make_policy(given: Sequence[str], person: Callback | None) -> Policy:
+def make_policy(given: Sequence[str], person: Callback | None, *, is_own: bool = False) -> Policy:
     """Return the policy that the command line asks for; `person` is whom to ask, if anybody is there.
 
-    Raises BadPolicy.
+    `is_own` is for dragoman's own agent, whose agent file can be named on the command line. Raises BadPolicy.
     """
+    policy = _parse(given, person)
+    return _AgentFileNamed(policy) if is_own else policy
+
+
+def _parse(given: Sequence[str], person: Callback | None) -> Policy:
     words = [line.strip() for each in given for line in each.splitlines() if line.strip()]
     if not words:
         return ask(person) if person else _Explained(deny_all(), f"nobody was asked; {HINT}")
@@ -64,3 +72,19 @@ class _Explained:
     async def decide(self, question: Question) -> Decision:
         decision = await self._policy.decide(question)
         return decision if decision.verdict == "allow" else Decision("deny", reason=self._reason)
+
+
+class _AgentFileNamed:
+    """A policy that tells how to use the agent file of a project when it denies that: `all` would allow far more."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    async def decide(self, question: Question) -> Decision:
+        decision = await self._policy.decide(question)
+        is_refused = decision.verdict == "deny" and decision.reason
+        if not is_refused or question.tool_call.name != USE_AGENT_FILE or not question.tool_call.locations:
+            return decision
+        path = question.tool_call.locations[0].path.removeprefix(f"{question.cwd.rstrip('/')}/")
+        named = shlex.quote(visible(path))
+        return Decision("deny", reason=f"{decision.reason.removesuffix(f'; {HINT}')}; --agent {named} uses it")

@@ -24,6 +24,9 @@ from dragoman.protocol import v1
 
 REMEMBER_KEY = "dragoman/remember"
 
+USE_AGENT_FILE = "use_agent_file"
+"""The name of the tool call with which our agent asks whether the agent file of a project may count."""
+
 _KINDS: dict[str, tuple[str, ...]] = {"allow": ("allow_once",), "reject": ("reject_once", "reject_always")}
 
 
