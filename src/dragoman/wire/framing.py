@@ -50,16 +50,15 @@ class LineSplitter:
     def feed(self, data: bytes) -> list[bytes | Oversized]:
         """Take the next bytes and give the lines that they complete."""
         lines: list[bytes | Oversized] = []
-        first, *rest = data.split(b"\n")
-        self._hold(first, lines)
-        if not rest:
-            return lines
-        self._release(lines)
-        last = rest.pop()
+        whole = data.split(b"\n")
+        last = whole.pop()
+        if whole and (self._held_bytes or self._skipped is not None):
+            self._hold(whole.pop(0), lines)
+            self._release(lines)
         if len(data) > self._max_bytes:
-            lines += [self._checked(line) for line in rest if line.strip()]
+            lines += [self._checked(line) for line in whole if line.strip()]
         else:
-            lines += [line for line in rest if line and not line.isspace()]
+            lines += [line for line in whole if line and not line.isspace()]
         if last:
             self._hold(last, lines)
         return lines
