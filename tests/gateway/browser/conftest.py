@@ -166,8 +166,14 @@ async def page(visit):
     return await visit(color_scheme="light")
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def modules(browser):
-    """An empty page that can import the modules of ours."""
+@pytest_asyncio.fixture(loop_scope="session", scope="session")
+async def page_of_modules(browser):
     async with open_modules(browser) as made:
         yield made
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def modules(page_of_modules):
+    """An empty page that can import the modules of ours."""
+    await page_of_modules.forget()
+    return page_of_modules

@@ -16,6 +16,11 @@ class Modules:
     def __init__(self, page):
         self.page = page
 
+    async def forget(self):
+        """Begin with an empty page: it has imported nothing and keeps nothing."""
+        await self.page.goto(f"{ORIGIN}/")
+        await self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
+
     async def run(self, module, body, *values):
         code = f"async (values) => {{ const m = await import('/js/{module}.js'); {body} }}"
         return await self.page.evaluate(code, list(values))
@@ -35,6 +40,5 @@ async def open_modules(browser):
 
     await context.route(f"{ORIGIN}/**", serve)
     page = await context.new_page()
-    await page.goto(f"{ORIGIN}/")
     yield Modules(page)
     await context.close()
