@@ -76,6 +76,7 @@ async def test_whoever_goes_to_another_session_is_no_longer_counted_and_misses_n
     await expect(card(other)).to_be_visible()
     turn.say("Two.")
     await expect(agent_messages(other)).to_have_text("One. Two.")
+    await page.bring_to_front()
     await page.get_by_role("button", name=re.compile("^The first")).click()
     await expect(agent_messages(page)).to_have_text("One. Two.")
     await card(page).get_by_role("button", name="Allow").click()

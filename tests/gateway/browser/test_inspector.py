@@ -55,6 +55,7 @@ async def test_new_messages_come_while_one_looks_unless_it_is_paused(page, stage
     await expect(rows.filter(has_text="session/prompt")).to_have_count(2)
     other = await page.visitor.come()
     await talk(other, stage)
+    await page.bring_to_front()
     await expect(rows.filter(has_text="session/prompt")).to_have_count(4)
     await page.get_by_role("button", name="Pause").click()
     await talk(other, stage)
