@@ -151,6 +151,28 @@ async def test_a_command_that_would_read_reversed_is_seen_as_it_runs(page, stage
     turn.end()
 
 
+async def test_what_cannot_be_seen_is_written_out_in_names_of_servers_and_in_questions(page, stage):
+    await say(page, "Go")
+    turn = await stage.next_turn()
+    server = {"name": "git\u202e", "transport": "stdio", "state": "failed", "tools": 0, "reason": "no\u2066\ngo"}
+    turn.update("session_info_update", _meta={"dragoman/mcp": [server]})
+    params = {
+        "sessionId": turn.session_id,
+        "mode": "form",
+        "message": "Who\u202e?",
+        "requestedSchema": {"type": "object"},
+    }
+    asking = asyncio.ensure_future(stage.ask("elicitation/create", params))
+    await expect(page.get_by_role("dialog").get_by_role("heading")).to_have_text(r"Who\u202e?")
+    await page.locator(".servers-button").click()
+    await expect(page.locator(".server-name")).to_contain_text(r"git\u202e")
+    await expect(page.locator(".server-reason")).to_contain_text(r"no\u2066")
+    await page.keyboard.press("Escape")
+    await page.get_by_role("dialog").get_by_role("button", name="Decline").click()
+    await asking
+    turn.end()
+
+
 @pytest.mark.usefixtures("own_gateway")
 async def test_the_wire_is_shown_as_words(page, stage):
     await say(page, HOSTILE)

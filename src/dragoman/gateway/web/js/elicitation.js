@@ -2,7 +2,7 @@
 
 import { el, fill, icon } from "./dom.js";
 import { SchemaForm } from "./form.js";
-import { visible } from "./text.js";
+import { oneLine, visible } from "./text.js";
 
 export class ElicitationCard {
   #ask;
@@ -12,11 +12,12 @@ export class ElicitationCard {
   constructor(ask, _session, app) {
     this.#ask = ask;
     this.isSettled = false;
-    const { message, mode } = ask.params;
+    const { mode } = ask.params;
+    const message = visible(ask.params.message ?? "", { lines: true });
     this.words = `The agent asks: ${message}`;
     const info = app.initialized?.agentInfo;
-    const asker = el("p", { class: "ask-asker" }, `${info?.title || info?.name || "The agent"} asks`);
-    const heading = el("h2", { class: "ask-title" }, icon("help"), el("span", {}, message ?? ""));
+    const asker = el("p", { class: "ask-asker" }, `${oneLine(info?.title || info?.name || "The agent")} asks`);
+    const heading = el("h2", { class: "ask-title" }, icon("help"), el("span", {}, message));
     const body = mode === "url" ? this.#address() : this.#fields();
     const form = el(
       "form",

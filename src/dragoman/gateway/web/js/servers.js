@@ -2,6 +2,7 @@
 
 import { el, fill, icon } from "./dom.js";
 import { Menu } from "./menu.js";
+import { oneLine, visible } from "./text.js";
 
 const FACES = {
   connecting: ["dot-busy", "connecting"],
@@ -52,9 +53,9 @@ function row({ name, transport, state, tools, reason }) {
     el(
       "div",
       {},
-      el("div", { class: "server-name" }, name, el("span", { class: "server-state" }, words)),
+      el("div", { class: "server-name" }, oneLine(name), el("span", { class: "server-state" }, words)),
       el("div", { class: "server-facts" }, facts),
-      reason && el("p", { class: "server-reason" }, reason),
+      reason && el("p", { class: "server-reason" }, visible(reason, { lines: true })),
     ),
   );
 }

@@ -2,6 +2,7 @@
 
 import { el, fill, icon } from "./dom.js";
 import { explain, sentence } from "./failure.js";
+import { oneLine, visible } from "./text.js";
 
 const STOPS = {
   max_tokens: "The answer was cut: it reached the most the model may write.",
@@ -50,8 +51,8 @@ function waiting(words) {
 
 function welcome(app, cwd) {
   const info = app.initialized?.agentInfo;
-  const name = info?.title || info?.name || "the agent";
-  const where = el("p", { class: "face-where" }, "in ", el("code", {}, cwd));
+  const name = oneLine(info?.title || info?.name || "the agent");
+  const where = el("p", { class: "face-where" }, "in ", el("code", {}, visible(cwd)));
   if (app.readOnly) {
     return el(
       "div",
