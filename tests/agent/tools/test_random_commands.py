@@ -21,12 +21,24 @@ def seldom(common, rare):
 paths = st.sampled_from(
     ["./run.sh", "./sub/../run.sh", "sub/run.sh", "link/run.sh", "{cwd}/run.sh", "./run", "bin/tool"]
 )
-scripts = st.one_of(paths, st.sampled_from(["run.sh", "deep/run.sh", "../run.sh"]))
+scripts = st.one_of(paths, st.sampled_from(["run.sh", "deep/run.sh", "../run.sh", "made/run.sh"]))
 quotes = seldom(
     ["{0}", "'{0}'", '"{0}"', "{0}''"], ["\\{0}", "$'{0}'", "${{X-{0}}}", "`echo {0}`", "{0}*", "{0} # it's"]
 )
 launchers = seldom(
-    ["", "timeout 5 ", "env ", "env -C sub ", "nice -n 1 ", "CI=1 ", "< /dev/null ", "2>&1 ", "test -e "],
+    [
+        "",
+        "timeout 5 ",
+        "env ",
+        "env -C sub ",
+        "env --chdir=link ",
+        "env -C sub env -C deep ",
+        "nice -n 1 ",
+        "CI=1 ",
+        "< /dev/null ",
+        "2>&1 ",
+        "test -e ",
+    ],
     [". ", "exec ", "eval ", "X=1 ", "PATH=.:/bin ", "env PATH=sub:/bin ", "xargs -a plain.txt ", "! ", "time "],
 )
 shells = seldom(
@@ -34,7 +46,7 @@ shells = seldom(
 )
 endings = seldom(["", " x", " > /dev/null", " 2>&1", " | cat", "\t", " | head -n 1"], [" | sh", " | xargs sh", " &"])
 moves = seldom(
-    ["cd sub", "cd link", "cd sub/deep", "cd deep", "cd missing", "true", "false", "cat plain.txt"],
+    ["cd sub", "cd link", "cd sub/deep", "cd deep", "cd missing", "true", "false", "cat plain.txt", "cp -r sub made"],
     ["cd ..", "cd -", "(cd sub)", "X=run", "cp sub/run.sh made.sh", "chdir sub"],
 )
 joins = seldom([" && ", " || ", "; ", "\n", ";", "&&", " &&\n"], [" | ", " & "])
@@ -54,7 +66,8 @@ lines = st.builds(
     runs,
 )
 wrappers = seldom(
-    ["sh -c '{0}'", "bash -ec '{0}'", "env sh -c '{0}'"], ["({0})", "{{ {0}\n}}", "if true; then {0}\nfi"]
+    ["sh -c '{0}'", "bash -ec '{0}'", "env sh -c '{0}'", "env -C sub sh -c '{0}'"],
+    ["({0})", "{{ {0}\n}}", "if true; then {0}\nfi"],
 )
 nested = st.builds(lambda wrapper, text: wrapper.format(text.replace("'", '"')), wrappers, lines)
 commands = st.one_of(lines, lines, nested, st.builds(lambda *parts: "".join(parts), nested, joins, lines))

@@ -25,6 +25,9 @@ from dragoman.agent.tools.programs import Program, find_program
 MAX_DEPTH = 3
 """Of texts for shells in each other."""
 
+MAX_MENTIONS = 1_000
+"""Parts of a command that is not understood that may be files; most have a few."""
+
 PROGRAM_DIRECTORIES = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
 """Where `npx`, `uv run` and their like look up programs, in the project."""
 
@@ -52,7 +55,7 @@ def bind(command: str, cwd: str, roots: Sequence[str]) -> Binding:
 
 def _digest_mentions(command: str, cwd: str, files: NamedFiles) -> str:
     """Do what can be done for a command that is not understood: most changes between question and run are seen."""
-    for mention in dict.fromkeys(_MENTION.findall(command)):
+    for mention in list(dict.fromkeys(_MENTION.findall(command)))[:MAX_MENTIONS]:
         try:
             files.collect([mention], [cwd])
         except UnclearCommand:
@@ -66,9 +69,9 @@ class _Survey:
     def __init__(self, cwd: str, files: NamedFiles) -> None:
         self._cwd = cwd
         self._files = files
-        self._current = [cwd]
+        self._current: list[str] = [cwd]
         """Where the command at hand may be."""
-        self._possible = [cwd]
+        self._possible: list[str] = [cwd]
         """Where any command so far may have been."""
         self._written = False
         """Whether a command before may have written files."""
@@ -112,11 +115,16 @@ class _Survey:
         for target in command.outputs:
             for place in self._places(target):
                 self._files.note_target(place)
-        current = self._current
         for text in program.texts:
-            self.follow(parse(text), depth + 1)
-        self._current = current
+            self._follow_text(text, named, depth + 1)
         self._written |= program.writes
+
+    def _follow_text(self, text: str, named: Sequence[str], depth: int) -> None:
+        """Follow a text for a shell, which may run in a directory that another word names: `env -C sub sh -c ./x`."""
+        current, possible = self._current, self._possible
+        self._current, self._possible = [*current, *named], [*possible, *named]
+        self.follow(parse(text), depth)
+        self._current, self._possible = current, possible
 
     def _check_not_made(self, program: Program, *, any_files: bool) -> None:
         """Refuse what may run a file that a command before has made; a plain name that is no file may pass."""
