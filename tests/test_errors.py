@@ -21,7 +21,7 @@ INTERNAL, PARAMS, METHOD, AUTH, MISSING = -32603, -32602, -32601, -32000, -32002
         (INTERNAL, "the disk is full", {"disk": "/dev/sda"}, "the disk is full: disk: /dev/sda"),
         (INTERNAL, "the disk", "the disk is full", "the disk is full"),
         (INTERNAL, "the disk is full now", "the disk is full", "the disk is full now"),
-        (INTERNAL, "Internal error: one two", "one\n  two", "one two"),
+        (INTERNAL, "Internal error: one two", "one\n  two", "one\n  two"),
         (INTERNAL, "Internal error: one tw…", "one\n  two", "one\n  two"),
         (INTERNAL, "", None, "Internal error"),
         (PARAMS, "Invalid params: no mode", {"path": "params.modeId", "problem": "no mode"}, "no mode"),

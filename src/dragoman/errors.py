@@ -267,13 +267,13 @@ class MissingKey(ModelFailure):
 
 
 class ScriptError(DragomanError):
-    """A model script is wrong at this file and line."""
+    """A model script is wrong at this file and line; line 0 is the file itself."""
 
     def __init__(self, file: str, line: int, problem: str) -> None:
         self.file = file
         self.line = line
         self.problem = problem
-        super().__init__(f"{file}:{line}: {problem}")
+        super().__init__(f"{file}:{line}: {problem}" if line else f"{file}: {problem}")
 
 
 _NEXT_STEPS = {
@@ -331,7 +331,7 @@ def join_words(code: int, message: str, data: Any) -> str:
     said = _words_of(data)
     phrase, sentence = _split_message(code, message)
     flat, flat_said = " ".join(sentence.split()), " ".join(said.split())
-    if flat_said in flat:
+    if flat_said in flat and flat_said != flat:
         words = sentence
     elif flat.removesuffix("…") in flat_said:
         words = said

@@ -249,8 +249,8 @@ async def test_a_model_of_another_provider_is_not_helped_by_the_methods_of_this_
         session_id = await client.new_session(str(tmp_path))
         await client.prompt(session_id, "/model openai:gpt-5")
         error = await refused(client.prompt(session_id, "hello"))
-        assert "run `dragoman login openai`" in error.data["problem"]
-        assert error.data["authMethods"] == []
+        assert "run `dragoman login openai`" in error.words
+        assert error.code == ErrorCode.INTERNAL_ERROR
 
 
 # ── where a kept key goes ───────────────────────────────────────────────────────────────────────────

@@ -95,7 +95,7 @@ def test_continue_without_a_session_says_what_to_do(tmp_path):
 def test_a_capability_that_the_agent_lacks_is_named():
     done = chat([steps.Say("x")], lines="a\n", options=["--session", "old"])
     assert done.returncode == 2
-    assert "cannot open a session again; leave the session out to begin a new one" in done.stderr
+    assert "cannot open earlier sessions, only new ones" in done.stderr
 
 
 def test_a_dumb_terminal_is_treated_as_none():

@@ -55,7 +55,11 @@ def test_a_place_that_cannot_be_written_is_an_error(here, monkeypatch, capsys):
     (here / "file").write_text("")
     monkeypatch.setenv("DRAGOMAN_HOME", str(here / "file"))
     assert main(["--home"]) == 1
-    assert "dragoman init:" in capsys.readouterr().err
+    file = here / "file"
+    assert capsys.readouterr().err == (
+        f"dragoman init: {file}, where dragoman keeps its sessions and settings, is no directory; "
+        "move that away, or have DRAGOMAN_HOME name a directory\n"
+    )
 
 
 @pytest.mark.parametrize("arguments", [["--editor", "ed"], ["--home", "--editor", "zed"], ["--force"]])

@@ -305,7 +305,7 @@ async def test_a_wrong_key_says_what_to_do_and_does_not_show_it(agent, tmp_path)
     with pytest.raises(RemoteError) as caught:
         await client.prompt(session_id, "hi")
     said = f"{caught.value.message} {caught.value.data} {client.text()}"
-    assert caught.value.code == ErrorCode.AUTH_REQUIRED
+    assert caught.value.code == ErrorCode.INTERNAL_ERROR
     assert "did not accept the key: Incorrect API key provided" in said
     assert "set the model's api_key in the agent file" in said
     assert KEY not in said

@@ -220,7 +220,7 @@ def test_an_agent_that_advertises_a_resume_and_does_not_route_it_is_asked_to_loa
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        (["--session", "s"], "cannot open a session again; leave the session out to begin a new one"),
+        (["--session", "s"], "cannot open earlier sessions, only new ones"),
         (["--continue"], "cannot list its sessions, so it is not known which was the last; say --session ID"),
     ],
 )

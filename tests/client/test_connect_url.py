@@ -86,7 +86,7 @@ async def test_a_refusal_says_what_to_do():
         error = await failure_of(server.url, token=TOKEN)
         assert str(error) == (
             f"{server.url} answered HTTP 401 (no token): it wants a token, or another one; "
-            "give the token that its operator has (a command: --token-file)"
+            "a command takes it from --token-file FILE or $DRAGOMAN_TOKEN"
         )
 
 

@@ -6,6 +6,7 @@ from msgspec.json import decode
 
 from dragoman.errors import MESSAGES, ErrorCode, InvalidResult, RemoteError, RpcError, WouldDeadlock
 from dragoman.wire import MAX_IN_FLIGHT
+from dragoman.wire.peer import CRASHED
 from tests.wire.peers import Recorder, catch, peer_and_raw_end, two_peers
 
 # ── requests and answers ────────────────────────────────────────────────────────────────────────────
@@ -49,7 +50,7 @@ async def test_a_crash_of_a_handler_is_an_internal_error_without_its_details(met
     async with peer_and_raw_end() as (_, end, _):
         answer = await end.ask({"id": 1, "method": method})
         assert answer["error"]["code"] == ErrorCode.INTERNAL_ERROR
-        assert answer["error"]["message"] == "Internal error: the log on stderr has the details"
+        assert answer["error"]["message"] == f"Internal error: {CRASHED}"
         assert "secret-canary" not in json.dumps(answer)
         assert "Traceback" not in json.dumps(answer)
     assert any(record.exc_info for record in caplog.records)

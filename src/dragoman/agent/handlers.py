@@ -152,10 +152,16 @@ class SessionHandlers:
             try:
                 return await turn.run(params.prompt)
             except MissingKey as error:
-                offered = self._auth.methods_for(session.model.name) if self._auth else []
-                raise RpcError(ErrorCode.AUTH_REQUIRED, {"problem": str(error), "authMethods": offered}) from error
+                raise self._ask_for_key(session, error) from error
             except ModelFailure as error:
                 raise RpcError(ErrorCode.INTERNAL_ERROR, f"the model failed: {error}") from error
+
+    def _ask_for_key(self, session: Session, error: MissingKey) -> RpcError:
+        """Return the answer for a key that is missing or wrong; a login is asked for where one would help."""
+        offered = self._auth.methods_for(session.model.name) if self._auth else []
+        if not offered:
+            return RpcError(ErrorCode.INTERNAL_ERROR, str(error))
+        return RpcError(ErrorCode.AUTH_REQUIRED, {"problem": str(error), "authMethods": offered})
 
     def _cancel(self, params: v1.CancelNotification) -> None:
         session = self._sessions.find(params.session_id)

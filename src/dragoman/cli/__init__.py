@@ -6,6 +6,7 @@ from importlib import import_module
 
 from dragoman.cli.home import warn_of_others
 from dragoman.descriptors import open_missing
+from dragoman.errors import DragomanError
 
 COMMANDS = {
     "agent": "serve ACP on stdin and stdout, for an editor to start",
@@ -28,6 +29,7 @@ WITHOUT_HOME = frozenset({"completion"})
 
 _ASK_FOR_HELP = frozenset({"-h", "--help"})
 
+FAILED = 1
 INTERRUPTED = 128 + 2
 USAGE_ERROR = 2
 
@@ -40,10 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name in COMMANDS:
         if name not in WITHOUT_HOME and not _ASK_FOR_HELP.intersection(arguments):
             warn_of_others()
-        try:
-            return import_module(f"dragoman.cli.{name}").main(arguments[1:])
-        except KeyboardInterrupt:  # before, or after, the command itself takes care of it
-            return INTERRUPTED
+        return _run(name, arguments[1:])
     if name in ("-h", "--help", "help"):
         print(_help())
         return 0
@@ -54,6 +53,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     print(f"dragoman: there is no command {name!r}\n\n{_help()}", file=sys.stderr)
     return USAGE_ERROR
+
+
+def _run(name: str, arguments: Sequence[str]) -> int:
+    try:
+        return import_module(f"dragoman.cli.{name}").main(arguments)
+    except KeyboardInterrupt:  # before, or after, the command itself takes care of it
+        return INTERRUPTED
+    except DragomanError as error:
+        from dragoman.cli.output import complain
+
+        complain(name, error)
+        return FAILED
 
 
 def _help() -> str:

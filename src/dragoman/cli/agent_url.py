@@ -72,7 +72,9 @@ def _read_token(path: Path) -> str:
         with path.open("rb") as file:
             text = file.read(MAX_TOKEN_BYTES + 1)
     except OSError as error:
-        raise BadAddress(f"the token file {path} cannot be read: {error.strerror}") from None
-    if len(text) > MAX_TOKEN_BYTES or not text.isascii():
+        problem = f"the token file {path} cannot be read: {error.strerror}"
+        raise BadAddress(f"{problem}; `dragoman serve` prints where its token is") from None
+    token = text.decode(errors="replace").strip()
+    if len(text) > MAX_TOKEN_BYTES or not token or not (token.isascii() and token.isprintable()):
         raise BadAddress(f"the file {path} has no token in it; expected one line of ASCII characters")
-    return text.decode().strip()
+    return token

@@ -7,13 +7,14 @@ from dragoman.client import MissingCapability, NeedsLogin, NotAnAgent, StartTime
 from dragoman.client.problem import QUOTED_LINES, describe_login
 from dragoman.errors import DragomanError, ErrorCode, ProcessDied, RemoteError
 from dragoman.protocol import v1
+from dragoman.wire.peer import CRASHED
 
 MAX_STDERR_LINES = 20
 MAX_STDERR_BYTES = 16 * 1024
 
 _OWN_PREFIX = "dragoman agent: "
 _ABILITIES = {
-    "session/load": "open a session again; leave the session out to begin a new one",
+    "session/load": "open earlier sessions, only new ones",
     "session/list": "list its sessions",
     "session/fork": "copy a session",
     "session/delete": "delete a session",
@@ -92,7 +93,7 @@ def _explain_stranger(error: NotAnAgent) -> str:
 def _explain_answer(error: RemoteError, answer: str, stderr: str, *, is_own: bool) -> str:
     if error.words in answer:
         return _TOLD
-    if is_own:
+    if is_own and error.data != CRASHED:
         return error.words
     words = f"the agent answered with an error: {error.words}"
     # The reason of an internal error is on stderr, if anywhere.

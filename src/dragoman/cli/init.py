@@ -12,7 +12,7 @@ import msgspec
 
 from dragoman.agent.profile.lookup import FILE_NAME
 from dragoman.cli.editors import EDITORS, agent_command, snippets
-from dragoman.cli.home import home
+from dragoman.cli.home import BadHome, home
 from dragoman.cli.output import complain
 
 
@@ -21,7 +21,10 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     if options.editor:
         return _show(options.editor, as_json=options.json)
-    directory = home() if options.home else Path.cwd()
+    try:
+        directory = home() if options.home else Path.cwd()
+    except BadHome as error:
+        return _fail(str(error))
     return _write(directory / FILE_NAME, as_json=options.json)
 
 
@@ -34,7 +37,7 @@ def _write(path: Path, *, as_json: bool) -> int:
     except FileExistsError:
         return _fail(f"{path} is there already; it is left as it is")
     except OSError as error:
-        return _fail(f"cannot write {path}: {error.strerror}")
+        return _fail(f"cannot write {path}: {error.strerror}; see that this user may write there")
     try:
         with open(descriptor, "wb") as file:  # noqa: PTH123 -- it is a descriptor
             file.write(template.read_bytes())

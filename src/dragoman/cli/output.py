@@ -6,6 +6,8 @@ import sys
 
 from dragoman.text import clean_text, escape_json
 
+LEVELS = ("debug", "info", "warning", "error", "critical")
+
 
 def print_json(document: bytes) -> None:
     """Print a JSON document in one line: the same value, with nothing in it that a terminal obeys."""
@@ -17,11 +19,22 @@ def complain(command: str, problem: object) -> None:
     print(f"dragoman {command}: {clean_text(str(problem))}", file=sys.stderr)
 
 
-def start_log(level: str, form: str = logging.BASIC_FORMAT) -> None:
-    """Log to stderr what is at least as grave as DRAGOMAN_LOG says, or as `level` without it."""
+def start_log(level: str, form: str = logging.BASIC_FORMAT) -> str:
+    """Log to stderr what is at least as grave as DRAGOMAN_LOG says, or as `level` without it; returns which it is."""
+    level = _read_level(level)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(SafeFormatter(form))
-    logging.basicConfig(handlers=[handler], level=os.environ.get("DRAGOMAN_LOG", level).upper())
+    logging.basicConfig(handlers=[handler], level=level)
+    return level
+
+
+def _read_level(default: str) -> str:
+    """Return the level that the environment asks for; what is no level is said, and changes nothing."""
+    given = os.environ.get("DRAGOMAN_LOG")
+    if not given or given.lower() in LEVELS:
+        return (given or default).upper()
+    print(f"dragoman: DRAGOMAN_LOG is {given!r}; expected one of {', '.join(LEVELS)}", file=sys.stderr)
+    return default
 
 
 class SafeFormatter(logging.Formatter):

@@ -66,7 +66,8 @@ def main(argv: Sequence[str]) -> int:
         return 128 + signal.SIGPIPE
     except OSError as error:
         where = error.filename or home()
-        complain("serve", f"{where}: {error.strerror or error}; nothing is served without it")
+        step = "see that this user may write there, or have DRAGOMAN_HOME name another directory"
+        complain("serve", f"{where}: {error.strerror or error}; {step}")
         return 1
     return 0
 
@@ -86,9 +87,9 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace, *, is_o
 
 def _start_log() -> None:
     """Log what dragoman does; libraries below it would tell the headers of requests, and so the token."""
-    start_log("WARNING", "dragoman: %(levelname)s: %(message)s")
+    level = start_log("WARNING", "dragoman: %(levelname)s: %(message)s")
     logging.getLogger().setLevel(logging.WARNING)
-    logging.getLogger("dragoman").setLevel(os.environ.get("DRAGOMAN_LOG", "WARNING").upper())
+    logging.getLogger("dragoman").setLevel(level)
 
 
 def _make_plan(options: argparse.Namespace, command: list[str], argv: Sequence[str]) -> Plan:

@@ -138,7 +138,7 @@ async def _delete(agent: RemoteAgent, found: Found, options: argparse.Namespace)
     if options.json:
         print_json(encode({"deleted": found.session_id}))
     else:
-        print(f"Deleted {name}.")
+        print(f"Deleted {name}." if found.info else f"There is no session {name} any more.")
     return 0
 
 

@@ -97,9 +97,9 @@ class Routes:
         return None
 
     def _demand(self) -> None:
-        on_demand, self._on_demand = self._on_demand, None
-        if on_demand is not None:
-            on_demand(self)
+        if self._on_demand is not None:
+            self._on_demand(self)
+            self._on_demand = None  # now, because one that fails is wanted again
 
 
 def _extension_name(name: str) -> str:

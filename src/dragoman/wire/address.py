@@ -1,6 +1,7 @@
 """The URL of an agent, and what can be said when nothing can be said to it."""
 
 import re
+import socket
 import ssl
 from collections.abc import Mapping
 from typing import Self
@@ -93,6 +94,9 @@ def explain_status(status: int, said: bytes = b"") -> str:
         step = _REDIRECTED if 300 <= status < 400 else "the server is in trouble; its log says why"
         step = step if status < 400 or status >= 500 else "it does not take what we send; see that it speaks ACP"
     words = _first_words(said)
+    if len(words.split()) >= _LEAST_SENTENCE:
+        # A server's sentence on tokens is about headers, which whoever gives the token does not see.
+        return f"answered HTTP {status}: {step if status == _UNAUTHORIZED else words}"
     return f"answered HTTP {status}{f' ({words})' if words else ''}: {step}"
 
 
@@ -107,6 +111,8 @@ def explain_os_error(error: BaseException) -> str:
             return f"TLS failed ({error.reason or type(error).__name__}); see whether it is http:// and not https://"
         case ConnectionRefusedError():
             return "nothing listens there; see that the server runs, and on that port"
+        case socket.gaierror():
+            return f"{error.strerror}; see that the name of the host is right"
         case OSError() if error.strerror:
             return error.strerror
         case _:
@@ -115,10 +121,15 @@ def explain_os_error(error: BaseException) -> str:
 
 _REDIRECTED = "it redirects, which is not followed, for it would get the token; give the address it redirects to"
 
+_UNAUTHORIZED = 401
+
+_LEAST_SENTENCE = 5
+"""Words of a server's that say more than ours, as the name of a status does not."""
+
 _STEPS = {
     200: "where an event stream was expected; see that the path is that of an ACP endpoint, such as /acp",
     400: "it does not understand the request; see that it speaks ACP, and which version of the proposal",
-    401: "it wants a token, or another one; give the token that its operator has (a command: --token-file)",
+    401: "it wants a token, or another one; a command takes it from --token-file FILE or $DRAGOMAN_TOKEN",
     403: "it does not let us in; see that the token, the host name and the origin are what it expects",
     404: "it knows no such endpoint, connection or session; see that the path is right, such as /acp, or connect again",
     405: "there is no ACP endpoint at this path; see that the path is right, such as /acp",

@@ -67,6 +67,9 @@ END_GRACE_S = 1.0
 MAX_WARNINGS = 5
 """Malformed messages that are warned of one by one: a program that is no peer prints thousands a second."""
 
+CRASHED = "something went wrong inside; the log on stderr has the details"
+"""What is told of a handler that failed by its own fault."""
+
 CANCEL_REQUEST = "$/cancel_request"
 
 _FLUSH_BYTES = 64 * 1024
@@ -452,7 +455,7 @@ class Peer:
             self._put_error(request.id, RpcError(ErrorCode.INTERNAL_ERROR, str(error)))
         except Exception:  # noqa: BLE001 -- boundary: handler dispatch
             _log.exception("the handler of %s failed", request.method)
-            self._put_error(request.id, RpcError(ErrorCode.INTERNAL_ERROR, "the log on stderr has the details"))
+            self._put_error(request.id, RpcError(ErrorCode.INTERNAL_ERROR, CRASHED))
         try:
             await self.flow()
         finally:

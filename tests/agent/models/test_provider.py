@@ -84,6 +84,14 @@ async def test_ollama_needs_no_key():
         await model.close()
 
 
+async def test_a_host_that_is_not_known_is_said_as_that():
+    url = "http://no-such-host.invalid"  # RFC 2606: no resolver knows it
+    model = provider_model("ollama:qwen3", ProviderOptions(base_url=f"{url}/v1", retry=AT_ONCE))
+    with pytest.raises(ModelFailure, match=f"{url}/v1 cannot be reached: the name of its host is not known here"):
+        await parts_of(model)
+    await model.close()
+
+
 async def test_a_server_that_is_not_running_is_said_at_once():
     async with loopback() as provider:
         url = provider.url

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.gateway.hub.seeing import LOADING, RESUMING, Seer, agent, eventually, hub_of, seer
+from tests.gateway.hub.seeing import LOADING, RESUMING, Seer, agent, eventually, go_on_elsewhere, hub_of, seer
 
 
 def cursor_of(message):
@@ -272,6 +272,34 @@ async def test_a_session_that_the_agent_does_not_know_is_its_own_error(tmp_path)
                 assert error == {"code": -32002, "message": "no such session here", "data": "never"}
             assert hub.sessions == {}
             assert not one.viewer.knows("never")
+
+
+@pytest.mark.parametrize("method", ["session/load", "session/resume"])
+async def test_a_session_that_nobody_has_is_not_asked_for_where_the_agent_cannot_open_any(tmp_path, method):
+    log = tmp_path / "log"
+    async with hub_of(tmp_path / "home", agent(log=str(log))) as hub:
+        error = (await (await seer(hub)).load("never", method))["error"]
+        words = "there is no session never here, and the agent can open no earlier ones; start a new one"
+        assert (error["code"], error["message"]) == (-32002, f"Resource not found: {words}")
+        assert hub.sessions == {}
+    assert method not in log.read_text()
+
+
+@pytest.mark.parametrize("method", ["session/load", "session/resume"])
+async def test_an_agent_that_advertises_a_resume_and_has_none_is_asked_to_load(tmp_path, method):
+    store = tmp_path / "store"
+    store.mkdir()
+    go_on_elsewhere(store, "old")
+    spec = agent(capabilities={**LOADING, **RESUMING}, store=str(store), unrouted=["session/resume"])
+    async with hub_of(tmp_path / "home", spec) as hub:
+        one = await seer(hub)
+        assert "result" in await one.load("old", method)
+        assert (await one.prompt("old", {"say": "on"}))["result"] == {"stopReason": "end_turn"}
+        history = ["answer 0", "answer 1", "answer 2"] if method == "session/load" else []
+        assert one.said() == [*history, "on"]
+    async with hub_of(tmp_path / "home", spec) as hub:
+        two = await seer(hub)
+        assert (await two.prompt("old", {"say": "again"}))["result"] == {"stopReason": "end_turn"}
 
 
 async def test_a_journal_outlives_the_gateway_where_the_agent_cannot_load(tmp_path):

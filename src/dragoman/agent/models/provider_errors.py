@@ -1,6 +1,7 @@
 """The one place where the model library's exceptions become ours: what went wrong, and whether to ask again."""
 
 import re
+import socket
 from typing import Any, cast
 
 import msgspec
@@ -60,7 +61,8 @@ class Explainer(msgspec.Struct, frozen=True):
             return ContextOverflow(f"the conversation is too long for {self.name}{said}; /compact makes it shorter")
         if isinstance(error, library.ModelHTTPError) and _BAD_KEY.search(said):
             return self.missing_key(said)
-        if _is_refused(error):
+        # Where nobody listens, asking again would only make a person wait for what they must do.
+        if _has_cause(error, ConnectionRefusedError):
             correct = ", or correct base_url" if self.base_url is not None else ""
             return ModelFailure(f"nothing answers at {self._where()}; start the server there{correct}")
         return self._passing(error, said) or self._lasting(error, said)
@@ -75,6 +77,8 @@ class Explainer(msgspec.Struct, frozen=True):
 
     def _passing(self, error: BaseException, said: str) -> Again | None:
         after_s = error.retry_after if isinstance(error, library.ModelAPIError) else None
+        if _has_cause(error, socket.gaierror):
+            return Again(f"{self._title()} cannot be reached: the name of its host is not known here", after_s)
         for kinds, words in _PASSING:
             if isinstance(error, kinds):
                 return Again(words.format(self._title(), said), after_s)
@@ -150,11 +154,11 @@ def _is_overflow(error: library.ModelAPIError, said: str) -> bool:
     return status in _REFUSED_STATUSES and _OVERFLOW.search(said) is not None
 
 
-def _is_refused(error: BaseException) -> bool:
-    """Whether nobody listens at the address: asking again would only make a person wait for what they must do."""
+def _has_cause(error: BaseException, kind: type[OSError]) -> bool:
+    """Whether an error goes back to one of the system's: the library tells all of them as a lost connection."""
     cause: BaseException | None = error
     for _ in range(8):
-        if cause is None or isinstance(cause, ConnectionRefusedError):
+        if cause is None or isinstance(cause, kind):
             break
         cause = cause.__cause__ or cause.__context__
-    return isinstance(cause, ConnectionRefusedError)
+    return isinstance(cause, kind)

@@ -43,7 +43,7 @@ def find_explicit(path: Path) -> Found:
     try:
         return _find(path.absolute(), "explicit")
     except FileNotFoundError:
-        raise ProfileError(str(path), [Problem(0, "there is no such file")]) from None
+        raise ProfileError(str(path), [Problem(0, "there is no such agent file; `dragoman init` writes one")]) from None
 
 
 def find_in_project(cwd: str, home: Path) -> Found | None:

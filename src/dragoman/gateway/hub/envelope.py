@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from dragoman.errors import RpcError
-from dragoman.wire import HEADS, error_object
-from dragoman.wire.message import BAD_JSON
+from dragoman.errors import ErrorCode, RpcError
+from dragoman.wire import HEADS, Message, error_object
+from dragoman.wire.message import BAD_JSON, parse_error
 
 encode = msgspec.json.Encoder().encode
 decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -88,6 +88,11 @@ def string_of(raw: Raw | None) -> str | None:
 def is_given(raw: Raw | None) -> bool:
     """Tell whether a capability is there: absent, null and false are not."""
     return raw is not None and bytes(raw) not in (b"null", b"false")
+
+
+def is_unrouted(message: Message) -> bool:
+    """Tell whether an answer says that there is no such method."""
+    return message.error is not UNSET and parse_error(message.error).code == ErrorCode.METHOD_NOT_FOUND
 
 
 def with_id(line: bytes, id_: bytes) -> bytes:

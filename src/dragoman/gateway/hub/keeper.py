@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal
 
+import msgspec
 from msgspec import UNSET, Raw
 
 from dragoman.errors import StartError
@@ -208,6 +209,12 @@ class Keeper:
         self.answer = message
         self.offers = read_offers(message.result)
         return None
+
+    def forget_resume(self) -> bool:
+        """Take note that the agent has no session/resume although it said so; tells whether it can load instead."""
+        was_offered = self.offers.resume
+        self.offers = msgspec.structs.replace(self.offers, resume=False)
+        return was_offered and self.offers.load
 
     def _quote(self) -> str:
         if not self.printed:

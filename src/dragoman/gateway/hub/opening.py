@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw
 
 from dragoman.errors import ErrorCode
 from dragoman.gateway.hub.calls import Call
-from dragoman.gateway.hub.envelope import fields_of, make_request, parse_list, string_of, with_id
+from dragoman.gateway.hub.envelope import fields_of, is_unrouted, make_request, parse_list, string_of, with_id
 from dragoman.gateway.hub.journal import Journal
 from dragoman.gateway.hub.place import read_place
 from dragoman.gateway.hub.replay import Replay
@@ -154,6 +154,9 @@ class Opening:
         elif request.viewer.read_only:
             problem = f"session {session_id} is not open here, and this viewer may not have it opened"
             request.refuse(ErrorCode.RESOURCE_NOT_FOUND, problem)
+        elif not self._hub.keeper.offers.can_reopen:
+            problem = f"there is no session {session_id} here, and the agent can open no earlier ones; start a new one"
+            request.refuse(ErrorCode.RESOURCE_NOT_FOUND, problem)
         else:
             session = self._create(session_id, request.params)
             if request.method == LOAD and not request.viewer.closed.is_set():
@@ -176,11 +179,12 @@ class Opening:
     def _ask_agent(self, request: Request, session: Session) -> None:
         offers = self._hub.keeper.offers
         method = LOAD if offers.load and (request.method == LOAD or not offers.resume) else RESUME
-        if not offers.can_reopen:
-            method = request.method  # its own error says best what it thinks of that
         self._hub.holdings.note_servers(request.viewer, request.params)
 
         def answered(message: Message, line: bytes) -> None:
+            if is_unrouted(message) and method == RESUME and self._hub.keeper.forget_resume():
+                self._ask_agent(request, session)
+                return
             if message.error is not UNSET:
                 self._refused_by_agent(request, session, parse_error(message.error), line)
             else:

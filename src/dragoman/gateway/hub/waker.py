@@ -9,7 +9,7 @@ from msgspec import UNSET, Raw
 
 from dragoman.errors import ErrorCode
 from dragoman.gateway.hub.calls import Call
-from dragoman.gateway.hub.envelope import fields_of, make_request
+from dragoman.gateway.hub.envelope import fields_of, is_unrouted, make_request
 from dragoman.gateway.hub.session import Session
 from dragoman.gateway.hub.trouble import Trouble, silence
 from dragoman.gateway.hub.watch import Watch
@@ -63,7 +63,10 @@ class Waker:
 
         def answered(message: Message, line: bytes) -> None:
             del line
-            self._answered(session, message)
+            if is_unrouted(message) and method == "session/resume" and self._hub.keeper.forget_resume():
+                self._ask(session)
+            else:
+                self._answered(session, message)
 
         call = Call(method, answered, lambda trouble: self.fail(session, trouble))
         silence_s = self._hub.settings.open_timeout_s

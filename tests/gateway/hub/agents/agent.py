@@ -200,6 +200,9 @@ def load(message):
 
 
 def handle(message):  # noqa: C901 -- a list of methods
+    if message.get("method") in SETTINGS.get("unrouted", ()):
+        write({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
+        return
     match message.get("method"):
         case "initialize":
             initialize(message)

@@ -1,0 +1,368 @@
+"""What a person reads when something is wrong: once, in words, with what to do, and nothing of the protocol."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from dragoman.testing import dump_turns, steps
+
+DRAGOMAN = [sys.executable, "-m", "dragoman"]
+RAW_AGENT = str(Path(__file__).parent.parent / "client" / "raw_agent.py")
+SESSIONS = {"loadSession": True, "sessionCapabilities": {"list": {}}}
+AUTH = {"code": -32000, "message": "Authentication required"}
+LOGIN_WORDS = "Please run `auggie login` to sign in."
+NO_ENDPOINT = "there is nothing at this address; ACP is at /acp, or /acp/ and the name of an agent"
+NO_EARLIER_SESSION = "there is no session zzz here, and the agent can open no earlier ones; start a new one"
+TOKEN_STEP = "it wants a token, or another one; a command takes it from --token-file FILE or $DRAGOMAN_TOKEN"
+TOKEN_PLACE = "`dragoman serve` prints where its token is"
+FLAG_STEP = "many programs are agents only with a flag, such as --acp or acp"
+HOME_STEP = "move that away, or have DRAGOMAN_HOME name a directory"
+MODEL_STEP = "expected guide, script:FILE, local:FILE or a provider's as anthropic:NAME"
+BROKEN_FILE = (
+    "{bad_file}:1: model: expected the name of a model, such as anthropic:claude-sonnet-4-5 or a mapping with "
+)
+UNKNOWN_KEY = (
+    "unknown key; expected one of model, instructions, permissions, limits, mcpServers, rules, references, search"
+)
+
+
+def raw(**script):
+    """Return the command of an agent that answers methods with these errors or results."""
+    answers = {name.replace("__", "/"): [[answer]] for name, answer in script.items()}
+    return ["--", sys.executable, RAW_AGENT, json.dumps(answers)]
+
+
+def scripted(*turn):
+    return ["--", sys.executable, "-m", "dragoman.testing", dump_turns([list(turn)])]
+
+
+def failed(code, message, data=None):
+    return {"error": {"code": code, "message": message} | ({} if data is None else {"data": data})}
+
+
+class Provider(BaseHTTPRequestHandler):
+    """Refuses every request with the status that its path begins with."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        status = int(self.path.split("/")[1])
+        body = json.dumps({"error": {"message": "so says the provider", "type": "x", "code": None}}).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def provider():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Provider) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def bridge(tmp_path_factory):
+    home = tmp_path_factory.mktemp("bridge")
+    command = [*DRAGOMAN, "serve", "--json", "--port", "0", *scripted(steps.Say("hi"))]
+    environment = {**os.environ, "DRAGOMAN_HOME": str(home)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        yield json.loads(process.stdout.readline())
+        process.terminate()
+
+
+@pytest.fixture
+def names(tmp_path, provider, bridge):
+    """Make the files that the cases name, and return what stands for each name."""
+    names = {"work": tmp_path / "work", "home": Path(os.environ["DRAGOMAN_HOME"]), "python": sys.executable}
+    names["work"].mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        closed = f"http://127.0.0.1:{server.getsockname()[1]}"
+    for name, text in {
+        "file": "",
+        "bad_file": "model: 7\nnonsense: x\n",
+        "no_yaml": "model: [\n",
+        "wrong_key": f"model:\n  name: openai:gpt\n  base_url: {provider}/401\n  api_key: wrong\n",
+        "wrong_model": f"model:\n  name: openai:gpt\n  base_url: {provider}/404\n  api_key: right\n",
+        "no_variable": f"model:\n  name: openai:gpt\n  base_url: {provider}/401\n  api_key: env://NO_SUCH_VARIABLE\n",
+        "token": bridge["token"],
+        "wrong_token": "wrong",
+        "nobody": f"model:\n  name: openai:gpt\n  base_url: {closed}\n  api_key: right\n",
+    }.items():
+        names[name] = tmp_path / f"{name}.yaml"
+        names[name].write_text(text)
+    return {
+        **names,
+        "closed": closed,
+        "provider": provider,
+        "bridge": bridge["acp"],
+        "missing": tmp_path / "missing",
+    }
+
+
+CASES = {
+    # Our own agent.
+    "an unknown session": (
+        ["sessions", "show", "zzz"],
+        "there is no session zzz; the list of sessions shows which there are",
+    ),
+    "a session to go on with": (
+        ["run", "hi", "--session", "zzz"],
+        "there is no session zzz; the list of sessions shows which there are",
+    ),
+    "a wrong agent file": (
+        ["run", "hi", "--agent", "{bad_file}"],
+        BROKEN_FILE + "name, base_url, api_key, options or null, got a whole number; put it in quotes\n"
+        "{bad_file}:2: nonsense: " + UNKNOWN_KEY,
+    ),
+    "an agent file that is no YAML": (
+        ["chat", "--agent", "{no_yaml}"],
+        "{no_yaml}:2: not YAML: did not find expected node content",
+    ),
+    "no agent file": (
+        ["run", "hi", "--agent", "{missing}"],
+        "{missing}: there is no such agent file; `dragoman init` writes one",
+    ),
+    "an unknown model": (["run", "hi", "--model", "zzz"], f"there is no model 'zzz'; {MODEL_STEP}"),
+    "an unknown model in a chat": (["chat", "--model", "zzz"], f"there is no model 'zzz'; {MODEL_STEP}"),
+    "no script": (
+        ["run", "hi", "--model", "script:{missing}"],
+        "{missing}: cannot be read: No such file or directory",
+    ),
+    "a wrong key": (
+        ["run", "hi", "--agent", "{wrong_key}"],
+        (
+            "the server at {provider}/401 did not accept the key: so says the provider; "
+            "set the model's api_key in the agent file (it may be env://NAME)"
+        ),
+    ),
+    "a wrong key in a chat": (
+        ["chat", "--agent", "{wrong_key}"],
+        (
+            "the server at {provider}/401 did not accept the key: so says the provider; "
+            "set the model's api_key in the agent file (it may be env://NAME)"
+        ),
+    ),
+    "a model that the provider lacks": (
+        ["run", "hi", "--agent", "{wrong_model}"],
+        (
+            "the model failed: the server at {provider}/404 has no model 'gpt': so says the provider; "
+            "check the name of the model, and base_url if one is set"
+        ),
+    ),
+    "a variable that is not set": (
+        ["run", "hi", "--agent", "{no_variable}"],
+        (
+            "the environment variable NO_SUCH_VARIABLE is not set, and the agent file takes a secret from it; set it "
+            "where the agent is started (an editor may have its own place for that), then start it again"
+        ),
+    ),
+    "a provider that does not run": (
+        ["run", "hi", "--agent", "{nobody}"],
+        "the model failed: nothing answers at {closed}; start the server there, or correct base_url",
+    ),
+    "no key": (
+        ["run", "hi", "--model", "anthropic:zzz"],
+        (
+            "Anthropic needs a key for anthropic:zzz; set ANTHROPIC_API_KEY in the environment that dragoman is "
+            "started in, or run `dragoman login anthropic` in a terminal"
+        ),
+    ),
+    # The agent of somebody else.
+    "no such command": (
+        ["run", "hi", "--", "no-such-agent"],
+        "cannot start no-such-agent: no such command; give its full path, or install it and see that it is on PATH",
+    ),
+    "no agent": (
+        ["chat", "--", "true"],
+        f"true is no ACP agent, or not with these arguments: it exited with code 0 before it answered; {FLAG_STEP}",
+    ),
+    "an agent that does not start": (
+        ["sessions", "--", "sh", "-c", "echo boom >&2; exit 3"],
+        (
+            f"sh is no ACP agent, or not with these arguments: it exited with code 3 before it answered; {FLAG_STEP}\n"
+            "its stderr ends:\nboom"
+        ),
+    ),
+    "an agent that dies": (
+        ["run", "hi", *scripted(steps.Exit(4, "oh no"))],
+        "{python} exited with code 4; its stderr ends:\noh no",
+    ),
+    "an error with details": (
+        ["run", "hi", *raw(session__new=failed(-32603, "Internal error", {"details": "the database is down"}))],
+        "the agent answered with an error: the database is down",
+    ),
+    "an error with details in a chat": (
+        ["chat", *raw(session__prompt=failed(-32603, "Internal error", {"details": "the database is down"}))],
+        "the agent answered with an error: the database is down",
+    ),
+    "an error with details of a session": (
+        [
+            "sessions",
+            "show",
+            "zzz",
+            *raw(
+                initialize={"result": {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}}},
+                session__load=failed(-32603, "Internal error", {"details": "the database is down"}),
+            ),
+        ],
+        "the agent answered with an error: the database is down",
+    ),
+    "an agent without sessions": (["sessions", *raw()], "{python} cannot list its sessions"),
+    "login words in data": (
+        ["run", "hi", *raw(session__new={"error": {**AUTH, "data": LOGIN_WORDS}})],
+        f"{{python}} needs a login: {LOGIN_WORDS}",
+    ),
+    "login words in the message": (
+        ["chat", *raw(session__new=failed(-32000, LOGIN_WORDS))],
+        f"{{python}} needs a login: {LOGIN_WORDS}",
+    ),
+    "login words at the start": (
+        ["sessions", *raw(initialize={"error": {**AUTH, "data": {"details": LOGIN_WORDS}}})],
+        f"{{python}} needs a login: {LOGIN_WORDS}",
+    ),
+    "a login without words": (
+        ["run", "hi", *raw(session__new={"error": AUTH})],
+        "{python} needs a login, and offers no way to; see its own manual",
+    ),
+    # An agent at a URL.
+    "a URL where nothing listens": (
+        ["run", "hi", "--url", "{closed}/acp"],
+        "{closed}/acp cannot be reached: nothing listens there; see that the server runs, and on that port",
+    ),
+    "a path that is no endpoint": (
+        ["chat", "--url", "{bridge}/zzz", "--token-file", "{token}"],
+        "{bridge}/zzz answered HTTP 404: " + NO_ENDPOINT,
+    ),
+    "no token": (["run", "hi", "--url", "{bridge}"], "{bridge} answered HTTP 401: " + TOKEN_STEP),
+    "a wrong token": (
+        ["chat", "--url", "{bridge}", "--token-file", "{wrong_token}"],
+        "{bridge} answered HTTP 401: " + TOKEN_STEP,
+    ),
+    "a file that is no token": (
+        ["run", "hi", "--url", "{bridge}", "--token-file", "{bad_file}"],
+        "the file {bad_file} has no token in it; expected one line of ASCII characters",
+    ),
+    "a session that the bridge does not know": (
+        ["run", "hi", "--url", "{bridge}", "--token-file", "{token}", "--session", "zzz"],
+        "the agent answered with an error: " + NO_EARLIER_SESSION,
+    ),
+    "no token file": (
+        ["run", "hi", "--url", "{bridge}", "--token-file", "{missing}"],
+        "the token file {missing} cannot be read: No such file or directory; " + TOKEN_PLACE,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_wrong_is_said_once_in_words(case, names):
+    arguments, expected = CASES[case]
+    done = dragoman(arguments, names)
+    assert done.returncode in (1, 2)
+    assert done.stdout == ""
+    assert told(done.stderr) == expected.format(**names)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "hi"],
+        ["chat"],
+        ["sessions"],
+        ["login", "anthropic"],
+        ["logout", "anthropic"],
+        ["agents"],
+        ["init", "--home"],
+        ["mcp"],
+        ["mcp", "add", "zzz", "--", "true"],
+        ["serve", "--port", "0"],
+    ],
+    ids=" ".join,
+)
+def test_a_home_that_is_a_file_is_said_by_every_command(arguments, names):
+    done = dragoman(arguments, names, DRAGOMAN_HOME=str(names["file"]))
+    assert done.returncode in (1, 2)
+    home = f"{names['file']}, where dragoman keeps its sessions and settings, is no directory"
+    assert told(done.stderr) == f"{home}; {HOME_STEP}"
+
+
+def test_a_home_below_a_file_is_said_as_well(names):
+    home = names["file"] / "home"
+    done = dragoman(["agents"], names, DRAGOMAN_HOME=str(home))
+    why = f"cannot be made, because {names['file']} is no directory"
+    assert told(done.stderr) == f"{home}, where dragoman keeps its sessions and settings, {why}; {HOME_STEP}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "hi"], "see that this user may make files there, or have DRAGOMAN_HOME name a folder where it may"),
+        (["serve", "--port", "0"], "see that this user may write there, or have DRAGOMAN_HOME name another directory"),
+        (["login", "anthropic"], "see that this user can read and write it"),
+        (["init", "--home"], "see that this user may write there"),
+    ],
+    ids=["run", "serve", "login", "init"],
+)
+def test_a_home_where_nothing_can_be_written_is_said(arguments, words, names, tiny_disk):
+    tiny_disk.set_read_only()
+    done = dragoman(arguments, names, DRAGOMAN_HOME=str(tiny_disk.path))
+    assert done.returncode == 1
+    assert f"{tiny_disk.path}" in told(done.stderr)
+    assert told(done.stderr).endswith(f": Read-only file system; {words}")
+
+
+@pytest.mark.parametrize("arguments", [["run", "hi"], ["chat"], ["sessions"], ["mcp"]], ids=" ".join)
+def test_a_level_of_the_log_that_is_none_is_said_and_changes_nothing(arguments, names):
+    done = dragoman(arguments, names, DRAGOMAN_LOG="loud")
+    assert done.returncode == 0
+    words = "dragoman: DRAGOMAN_LOG is 'loud'; expected one of debug, info, warning, error, critical"
+    assert done.stderr.splitlines()[0] == words
+    assert "Traceback" not in done.stderr
+
+
+def test_a_program_gets_the_code_beside_the_words(names):
+    agent = raw(session__new=failed(-32603, "Internal error", {"details": "the database is down"}))
+    answer = json.loads(dragoman(["run", "hi", "--format", "json", *agent], names).stdout)
+    assert (answer["error"], answer["error_code"]) == ("the agent answered with an error: the database is down", -32603)
+
+
+def dragoman(arguments, names, **environment):
+    command = [*DRAGOMAN, *(_fill_in(each, names) for each in arguments)]
+    clean = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    return subprocess.run(
+        command,
+        input="hi\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=names["work"],
+        env={**clean, **environment},
+    )
+
+
+def _fill_in(argument, names):
+    return re.sub(r"\{(\w+)\}", lambda match: str(names.get(match[1], match[0])), argument)
+
+
+def told(stderr):
+    """Return what is said of the error, without who says it; whatever it is, it is no code, no Python and no echo."""
+    lines = [line for line in stderr.splitlines() if not line.startswith(("usage: ", "       dragoman "))]
+    said = "\n".join(lines)
+    assert not re.search(r"-32\d\d\d|Traceback|\{'|\['|None\b|Internal error|session/\w+", said), said
+    assert len(lines) == len(set(lines)), said
+    return re.sub(r"^dragoman \w+( \w+)?: (error: )?", "", said)
