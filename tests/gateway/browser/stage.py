@@ -27,6 +27,8 @@ class Stage:
         self._prompts = asyncio.Queue()
         self._open = set()
         self._cancels = asyncio.Queue()
+        self.refusals = {}
+        """The errors of methods that are refused."""
         self._answers = {}
         self._asked = 0
         self._writer = None
@@ -63,6 +65,7 @@ class Stage:
     def forget(self):
         """Begin anew, if nothing is under way; return whether it is so."""
         self.received.clear()
+        self.refusals.clear()
         while not self._cancels.empty():
             self._cancels.get_nowait()
         return self.is_idle
@@ -115,6 +118,9 @@ class Stage:
             self._answer(message)
 
     def _answer(self, message):
+        if message["method"] in self.refusals:
+            self.send({"id": message["id"], "error": self.refusals[message["method"]]})
+            return
         result = self._result(message["method"])
         if result is None:
             error = {"code": -32601, "message": f"Method not found: {message['method']}"}

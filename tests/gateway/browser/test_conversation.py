@@ -191,6 +191,14 @@ async def test_a_refused_message_is_given_back_and_its_error_stays_with_it(page,
     await expect(composer(page)).to_have_value("")
 
 
+async def test_an_agent_that_wants_a_login_is_quoted_once(page, stage):
+    words = "Please run `auggie login` to sign in."
+    await say(page, "Do it")
+    turn = await stage.next_turn()
+    stage.send({"id": turn.id, "error": {"code": -32000, "message": "Authentication required", "data": words}})
+    await expect(page.get_by_role("alert").filter(has_text="auggie")).to_have_text(words)
+
+
 async def test_a_turn_that_fails_half_way_is_not_asked_for_again(page, stage):
     await say(page, "Do it")
     turn = await stage.next_turn()

@@ -57,6 +57,16 @@ async def test_sessions_are_searched_grouped_and_opened_by_keys(page, stage):
     await shoot(page, "sessions")
 
 
+async def test_an_agent_that_begins_no_session_without_a_login_is_quoted_once(page, stage):
+    words = "Please run `auggie login` to sign in."
+    stage.refusals["session/new"] = {"code": -32000, "message": f"Authentication required: {words}", "data": words}
+    await page.get_by_role("button", name="New session", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("button", name="Start").click()
+    await expect(dialog.get_by_role("alert")).to_have_text(words)
+    await dialog.get_by_role("button", name="Cancel").click()
+
+
 async def test_a_session_begins_with_the_servers_that_were_written_in(page, stage, tmp_path):
     await page.get_by_role("button", name="New session", exact=True).click()
     dialog = page.get_by_role("dialog")

@@ -1,6 +1,7 @@
 /** One session in the list. It is kept while the session is, and only what changed is touched. */
 
 import { el, fill, icon, iconButton } from "../dom.js";
+import { explain } from "../failure.js";
 import { oneLine, visible } from "../text.js";
 import { lastName } from "./groups.js";
 import { ago, millis } from "./time.js";
@@ -52,9 +53,9 @@ function badges({ state, pending, viewers, error }) {
   } else if (state === "running") {
     found.push(el("span", { class: "session-state" }, el("span", { class: "dot dot-busy" }), "Running"));
   }
-  if (state === "gone") found.push(el("span", { class: "session-state faint", title: error?.message ?? "" }, el("span", { class: "dot dot-bad" }), "History only"));
+  if (state === "gone") found.push(el("span", { class: "session-state faint", title: error ? explain(error) : "" }, el("span", { class: "dot dot-bad" }), "History only"));
   else if (error && state !== "running") {
-    found.push(el("span", { class: "session-state bad", title: error.message ?? "" }, el("span", { class: "dot dot-bad" }), "Failed"));
+    found.push(el("span", { class: "session-state bad", title: explain(error) }, el("span", { class: "dot dot-bad" }), "Failed"));
   }
   if (viewers > 1) {
     found.push(el("span", { class: "session-viewers", title: `${viewers} are looking` }, icon("eye"), String(viewers),
