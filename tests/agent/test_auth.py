@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from dragoman.agent import Agent
+from dragoman.agent.agent import ConfiguredModel
 from dragoman.agent.auth import configured_model, find_auth
 from dragoman.agent.keys import KeyStore
 from dragoman.agent.models.provider import provider_model
@@ -43,7 +44,12 @@ async def agent_with(home, name=MODEL, **options):
     """Our agent with a provider's model, as the command line sets it up."""
     near, far = memory_pair()
     model = provider_model(name, ProviderOptions(retry=AT_ONCE))
-    agent = Agent(far, lambda: FileStore(home), lambda: Setup(home, model=model), lambda: find_auth(name, str(home)))
+    agent = Agent(
+        far,
+        lambda: FileStore(home),
+        lambda: Setup(home, model=model),
+        lambda: ConfiguredModel(find_auth(name, str(home))),
+    )
     async with asyncio.timeout(50), asyncio.TaskGroup() as tasks:
         tasks.create_task(agent.serve())
         async with ScriptedClient(near, **options) as client:
@@ -145,8 +151,8 @@ def test_the_configured_model_is_the_one_that_sessions_begin_with(file, default,
     if FILES[file] is not None:
         path.write_text(FILES[file])
     given = {"agent_file": str(path) if named else None, "default_model": default}
-    assert configured_model(str(tmp_path), model=None, **given) == found
-    assert configured_model(str(tmp_path), model=MODEL, **given) == MODEL
+    assert configured_model(str(tmp_path), model=None, **given).asks_login == found
+    assert configured_model(str(tmp_path), model=MODEL, **given).asks_login == MODEL
 
 
 # ── authenticate ────────────────────────────────────────────────────────────────────────────────────

@@ -35,7 +35,7 @@ async def test_what_works_is_advertised(place):
     for name in ("list", "resume", "close", "delete", "fork", "additional_directories"):
         assert getattr(given, name) is not None
     assert capabilities.mcp_capabilities == v1.McpCapabilities(http=True, sse=True, acp=True)
-    assert capabilities.prompt_capabilities == v1.PromptCapabilities(image=True, audio=True, embedded_context=True)
+    assert capabilities.prompt_capabilities == v1.PromptCapabilities(embedded_context=True)
 
 
 # ── the file ────────────────────────────────────────────────────────────────────────────────────────

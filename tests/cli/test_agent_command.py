@@ -32,6 +32,63 @@ def test_piped_requests_are_all_answered_before_it_ends():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def prompt_capabilities(*options, **settings):
+    done = dragoman("agent", *options, input=lines(INITIALIZE), **settings)
+    return json.loads(done.stdout)["result"]["agentCapabilities"]["promptCapabilities"]
+
+
+TEXT_ALONE = {"embeddedContext": True}
+SEEING = {"image": True, **TEXT_ALONE}
+HEARING = {"audio": True, **SEEING}
+
+
+@pytest.mark.parametrize(
+    ("model", "capabilities"),
+    [
+        ("guide", TEXT_ALONE),
+        ("script:s.yaml", HEARING),
+        ("anthropic:claude-opus-5", SEEING),
+        ("google:gemini-3-pro-preview", HEARING),
+        ("deepseek:deepseek-chat", TEXT_ALONE),
+    ],
+)
+@pytest.mark.parametrize("way", ["option", "environment", "home", "file"])
+def test_what_the_configured_model_takes_is_advertised(model, capabilities, way, tmp_path, monkeypatch):
+    (tmp_path / "s.yaml").write_text("- - text: hi\n")
+    options = []
+    if way == "option":
+        options = ["--model", model]
+    elif way == "environment":
+        monkeypatch.setenv("DRAGOMAN_MODEL", model)
+    elif way == "home":
+        monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path))
+        (tmp_path / "dragoman.yaml").write_text(f"model: {{name: '{model}', api_key: 'secret'}}\n")
+    else:
+        (tmp_path / "mine.yaml").write_text(f"model: '{model}'\n")
+        options = ["--agent", "mine.yaml"]
+    assert prompt_capabilities(*options, cwd=tmp_path) == capabilities
+
+
+def test_without_a_model_neither_images_nor_audio_are_advertised(tmp_path):
+    assert prompt_capabilities(cwd=tmp_path) == TEXT_ALONE
+
+
+def test_an_image_for_a_model_that_takes_none_is_refused_in_words(tmp_path):
+    image = {"type": "image", "data": "AA==", "mimeType": "image/png"}
+    new = {"id": 1, "method": "session/new", "params": {"cwd": str(tmp_path), "mcpServers": []}}
+    with subprocess.Popen([*DRAGOMAN, "agent"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as agent:
+        agent.stdin.write(lines(INITIALIZE, new))
+        agent.stdin.flush()
+        agent.stdout.readline()
+        session_id = json.loads(agent.stdout.readline())["result"]["sessionId"]
+        prompt = {"sessionId": session_id, "prompt": [image]}
+        agent.stdin.write(lines({"id": 2, "method": "session/prompt", "params": prompt}))
+        agent.stdin.close()
+        answer = json.loads(agent.stdout.readlines()[-1])
+    assert answer["error"]["code"] == -32602
+    assert "guide cannot be given image content; leave it out, or choose a model that can" in str(answer["error"])
+
+
 def test_a_session_can_be_held_over_a_pipe(tmp_path):
     script = tmp_path / "s.yaml"
     script.write_text("- - text: hi\n    repeat: 3\n")

@@ -28,7 +28,6 @@ PROTOCOL_VERSION = 1
 CAPABILITIES = v1.AgentCapabilities(
     load_session=True,
     mcp_capabilities=v1.McpCapabilities(http=True, sse=True, acp=True),
-    prompt_capabilities=v1.PromptCapabilities(image=True, audio=True, embedded_context=True),
     session_capabilities=v1.SessionCapabilities(
         list=v1.SessionListCapabilities(),
         resume=v1.SessionResumeCapabilities(),
@@ -39,13 +38,23 @@ CAPABILITIES = v1.AgentCapabilities(
     ),
     meta={"dragoman/mcp": {"add": "_dragoman/mcp/add", "remove": "_dragoman/mcp/remove"}, VOID: True},
 )
-"""What works, and nothing else."""
+"""What works with any model, and nothing else."""
+
+
+class ConfiguredModel(msgspec.Struct, frozen=True):
+    """What is known before the first session of the model that sessions begin with."""
+
+    auth: "Auth | None" = None
+    """The login that it needs, if it needs one."""
+    takes: frozenset[str] = frozenset()
+    """The kinds of content that it can be given beyond text, as in `Model.takes`."""
 
 
 class Agent:
     """Serves one client over one connection; store and setup are made when the first session needs them.
 
-    `find_auth` returns the login that the configured model needs, if it needs one.
+    `find_model` is asked at `initialize`, so it has to be quick: nothing heavy is imported for it. A session may have
+    another model, by a project's agent file or by choice; a prompt that this one cannot be given is then refused.
     """
 
     def __init__(
@@ -53,11 +62,11 @@ class Agent:
         transport: Transport,
         open_store: "Callable[[], Store]",
         make_setup: "Callable[[], Setup]",
-        find_auth: "Callable[[], Auth | None]" = lambda: None,
+        find_model: Callable[[], ConfiguredModel] = ConfiguredModel,
     ) -> None:
         self._open_store = open_store
         self._make_setup = make_setup
-        self._find_auth = find_auth
+        self._find_model = find_model
         self._auth: Auth | None = None
         self._client: v1.ClientCapabilities | None = None
         self._handlers: SessionHandlers | None = None
@@ -82,11 +91,12 @@ class Agent:
 
     async def _initialize(self, params: v1.InitializeRequest, request: IncomingRequest) -> v1.InitializeResponse:
         self._client = read_client_capabilities(params, request.params)
-        self._auth = self._find_auth()
+        model = self._find_model()
+        self._auth = model.auth
         return v1.InitializeResponse(
             protocol_version=PROTOCOL_VERSION,  # the only one that we speak, so it is the answer to any
             agent_info=v1.Implementation(name="dragoman", title="Dragoman", version=__version__),
-            agent_capabilities=self._capabilities(),
+            agent_capabilities=self._capabilities(model),
             auth_methods=self._auth.offer(params.client_capabilities) if self._auth else [],
         )
 
@@ -104,11 +114,15 @@ class Agent:
         self._auth.log_out()
         return v1.LogoutResponse()
 
-    def _capabilities(self) -> v1.AgentCapabilities:
-        if self._auth is None or not self._auth.can_log_out:
-            return CAPABILITIES
+    def _capabilities(self, model: ConfiguredModel) -> v1.AgentCapabilities:
+        prompt = v1.PromptCapabilities(
+            image="image" in model.takes, audio="audio" in model.takes, embedded_context=True
+        )
+        capabilities = msgspec.structs.replace(CAPABILITIES, prompt_capabilities=prompt)
+        if model.auth is None or not model.auth.can_log_out:
+            return capabilities
         auth = v1.AgentAuthCapabilities(logout=v1.LogoutCapabilities())
-        return msgspec.structs.replace(CAPABILITIES, auth=auth)
+        return msgspec.structs.replace(capabilities, auth=auth)
 
     def _route_sessions(self, routes: Routes) -> None:
         from dragoman.agent.handlers import SessionHandlers

@@ -13,7 +13,7 @@ sessions begin with as far as that is known by then, and a project's own agent f
 import os
 import re
 import stat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.agent.models.provider_names import (
     PROVIDERS,
@@ -128,16 +128,28 @@ def find_auth(model: str | None, home: str) -> Auth | None:
     return Auth(kind, home) if kind in PROVIDERS and PROVIDERS[kind].needs_key else None
 
 
-def configured_model(home: str, *, model: str | None, agent_file: str | None, default_model: str | None) -> str | None:
-    """Return the name of the model that sessions begin with, unless its key is the agent file's business.
+class Configured(NamedTuple):
+    """The model that sessions begin with, by its name; and whether its key is the agent file's business."""
+
+    name: str | None = None
+    has_own_key: bool = False
+
+    @property
+    def asks_login(self) -> str | None:
+        """The name, if a login may be about it."""
+        return None if self.has_own_key else self.name
+
+
+def configured_model(home: str, *, model: str | None, agent_file: str | None, default_model: str | None) -> Configured:
+    """Return the model that sessions begin with, as far as that is known without one.
 
     `model` counts before the agent file's and `default_model` after it, as in `Setup`.
     """
     if model:
-        return model
+        return Configured(model)
     path = agent_file or os.path.join(home, "dragoman.yaml")  # noqa: PTH118 -- pathlib takes 3 ms, often for nothing
     if not _may_name_a_model(path):
-        return default_model
+        return Configured(default_model)
     from pathlib import Path
 
     from dragoman.agent.profile.file import load_profile
@@ -145,10 +157,10 @@ def configured_model(home: str, *, model: str | None, agent_file: str | None, de
     try:
         settings = load_profile(Path(path)).profile.model
     except (DragomanError, FileNotFoundError):
-        return None  # the first session says what is wrong with the file
+        return Configured()  # the first session says what is wrong with the file
     if settings is None:
-        return default_model
-    return None if settings.base_url is not None or settings.api_key is not None else settings.name
+        return Configured(default_model)
+    return Configured(settings.name, settings.base_url is not None or settings.api_key is not None)
 
 
 def _may_name_a_model(path: str) -> bool:

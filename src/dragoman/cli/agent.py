@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.agent import Agent
+from dragoman.agent.agent import ConfiguredModel
 from dragoman.cli.home import home_name
 from dragoman.cli.loop import Stopped, run
 from dragoman.cli.output import complain, start_log
@@ -12,7 +13,6 @@ from dragoman.errors import DragomanError
 from dragoman.wire import StdioTransport, take_stdio
 
 if TYPE_CHECKING:
-    from dragoman.agent.auth import Auth
     from dragoman.agent.setup import Setup
     from dragoman.store import Store
 
@@ -36,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         make_setup = _prepare(options)
         read_fd, write_fd = take_stdio()
-        run(_serve(read_fd, write_fd, make_setup, lambda: _find_auth(options)))
+        run(_serve(read_fd, write_fd, make_setup, lambda: _find_model(options)))
     except DragomanError as error:
         complain("agent", error)
         return 2
@@ -46,20 +46,22 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _serve(
-    read_fd: int, write_fd: int, make_setup: "Callable[[], Setup]", find_auth: "Callable[[], Auth | None]"
+    read_fd: int, write_fd: int, make_setup: "Callable[[], Setup]", find_model: Callable[[], ConfiguredModel]
 ) -> None:
-    await Agent(StdioTransport(read_fd, write_fd), _open_store, make_setup, find_auth).serve()
+    await Agent(StdioTransport(read_fd, write_fd), _open_store, make_setup, find_model).serve()
 
 
-def _find_auth(options: Options) -> "Auth | None":
-    """Find the login that sessions will need; without a model or an agent file, nothing is imported for it."""
+def _find_model(options: Options) -> ConfiguredModel:
+    """Find what the model of new sessions needs and takes; when none is configured, nothing is imported for it."""
     default = os.environ.get("DRAGOMAN_MODEL")
     home = home_name()
     if options == Options() and default is None and not os.path.exists(f"{home}/dragoman.yaml"):  # noqa: PTH110 -- as above
-        return None
+        return ConfiguredModel()
     from dragoman.agent.auth import configured_model, find_auth
+    from dragoman.agent.models import takes_by_name
 
-    return find_auth(configured_model(home, model=options.model, agent_file=options.agent, default_model=default), home)
+    found = configured_model(home, model=options.model, agent_file=options.agent, default_model=default)
+    return ConfiguredModel(find_auth(found.asks_login, home), takes_by_name(found.name))
 
 
 def _open_store() -> "Store":

@@ -58,7 +58,7 @@ def choose_provider(options: argparse.Namespace) -> str:
             agent_file=options.agent,
             default_model=os.environ.get("DRAGOMAN_MODEL"),
         )
-        kind = model.partition(":")[0] if model else None
+        kind = model.asks_login.partition(":")[0] if model.asks_login else None
     if kind is None:
         raise NoProvider(f"no configured model tells whose key it is; name one of {_providers()}")
     if kind not in PROVIDERS:

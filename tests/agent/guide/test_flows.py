@@ -360,7 +360,7 @@ async def test_images_and_audio_are_not_looked_at_and_it_says_so():
 
 def test_the_model_says_what_it_is():
     model = GuideModel()
-    assert (model.name, model.takes, list(model.thought_levels)) == ("guide", {"image", "audio"}, [])
+    assert (model.name, model.takes, list(model.thought_levels)) == ("guide", frozenset(), [])
     assert model.context_size > 0
 
 

@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from dragoman.agent.models.provider_options import ProviderOptions
     from dragoman.agent.profile.model import ModelSettings
 
+SCRIPT_TAKES = frozenset({"image", "audio"})
+"""A script answers whatever comes."""
+
 
 def find_model(name: str, settings: "ModelSettings | None" = None) -> "Model":
     """Return the named model, with the settings of an agent file if there are any; nothing heavy is imported yet.
@@ -41,6 +44,16 @@ def find_model(name: str, settings: "ModelSettings | None" = None) -> "Model":
     from dragoman.agent.models.provider import provider_model
 
     return provider_model(name, _provider_options(settings))
+
+
+def takes_by_name(name: str | None) -> frozenset[str]:
+    """Return what a model can be given beyond text, as far as its name tells; nothing heavy is imported."""
+    kind = (name or "").partition(":")[0]
+    if kind == "script":
+        return SCRIPT_TAKES
+    from dragoman.agent.models.provider_names import PROVIDERS
+
+    return PROVIDERS[kind].takes if kind in PROVIDERS else frozenset()
 
 
 def _provider_options(settings: "ModelSettings | None") -> "ProviderOptions | None":

@@ -24,6 +24,7 @@ from typing import Any, cast
 
 import msgspec
 
+from dragoman.agent.models import SCRIPT_TAKES
 from dragoman.agent.models.message import ToolUse
 from dragoman.agent.models.model import ModelRequest, Part, Stop, Text, Thought, Usage
 from dragoman.agent.yaml.nodes import Misread, parse_yaml, plain_value
@@ -66,7 +67,7 @@ class ScriptModel:
     """Replies from a list, the same in every session."""
 
     context_size = CONTEXT_SIZE
-    takes = frozenset({"image", "audio"})
+    takes = SCRIPT_TAKES
     thought_levels: Sequence[str] = ()
     summarises = True
 

@@ -25,7 +25,7 @@ class GuideModel:
 
     name = "guide"
     context_size = CONTEXT_SIZE
-    takes = frozenset({"image", "audio"})
+    takes: frozenset[str] = frozenset()
     thought_levels: Sequence[str] = ()
     summarises = False
 
