@@ -15,6 +15,7 @@ from dragoman.agent.compaction import FULL, compact
 from dragoman.agent.instructions import instructions_for
 from dragoman.agent.models.message import ToolMessage, UserMessage
 from dragoman.agent.models.model import ModelRequest, Text, Usage
+from dragoman.agent.prompt_words import unwrap
 from dragoman.agent.reply import Reply
 from dragoman.agent.session import Session, turn_end
 from dragoman.errors import ConnectionClosed, ContextOverflow, LogFailed, ModelFailure
@@ -234,7 +235,7 @@ class Turn:
 
 
 def _title(blocks: list[v1.ContentBlock]) -> str:
-    for block in blocks:
+    for block in unwrap(blocks):
         if isinstance(block, v1.TextContent) and block.text.strip():
             return one_line(block.text, MAX_TITLE_LENGTH)
     return "Untitled"

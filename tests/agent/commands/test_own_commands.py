@@ -10,6 +10,7 @@ from dragoman.agent.models.message import SummaryMessage, UserMessage
 from dragoman.agent.models.model import Text, Usage
 from dragoman.errors import ContextOverflow
 from dragoman.protocol import v1
+from dragoman.protocol.methods import SESSION_PROMPT
 from tests.agent.running import running_agent, session_in
 
 
@@ -151,6 +152,34 @@ async def test_a_conversation_that_outgrew_the_model_is_summed_up_visibly_and_go
     summary, prompt = model.requests[-1].messages
     assert summary == SummaryMessage("summary", [v1.TextContent(text="three")])
     assert prompt == UserMessage([v1.TextContent(text="three")])
+
+
+LINK = v1.ResourceLink(name="a.py", uri="file:///srv/a.py")
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        [LINK, v1.TextContent(text="/help")],
+        [v1.TextContent(text="/help"), LINK],
+        [v1.TextContent(text="<task>/help</task>")],
+    ],
+    ids=["file first", "file last", "element"],
+)
+async def test_a_command_is_heard_beside_files_and_in_what_an_editor_puts_around_it(blocks, tmp_path):
+    model = Forgetful()
+    async with session_in(tmp_path, model=model) as (client, session_id):
+        await client.connection.call(SESSION_PROMPT, v1.PromptRequest(session_id=session_id, prompt=blocks))
+        assert "- `/help`: Show what can be asked for" in client.text()
+    assert model.requests == []
+
+
+async def test_the_title_is_what_the_person_wrote(tmp_path):
+    async with session_in(tmp_path, model=Forgetful()) as (client, session_id):
+        blocks = [LINK, v1.TextContent(text="<task>mend the  parser</task>")]
+        await client.connection.call(SESSION_PROMPT, v1.PromptRequest(session_id=session_id, prompt=blocks))
+        [info] = [update for update in client.conversation() if isinstance(update, v1.SessionInfoUpdate)]
+        assert info.title == "mend the parser"
 
 
 # ── the agent file ──────────────────────────────────────────────────────────────────────────────────

@@ -337,6 +337,89 @@ IMAGE = v1.ImageContent(data="", mime_type="image/png")
 AUDIO = v1.AudioContent(data="", mime_type="audio/wav")
 
 
+def said(text):
+    return v1.TextContent(text=text)
+
+
+BESIDE = {
+    "list src": ("list_directory", {"path": "src"}),
+    "find TODO in src": ("search_files", {"pattern": "TODO", "path": "src"}),
+    "run make test": ("run_command", {"command": "make test"}),
+    "write hello into notes.md": ("write_file", {"path": "notes.md", "content": "hello"}),
+    "read": ("read_file", {"path": "/srv/a b.txt"}),
+    "show me, please": ("read_file", {"path": "/srv/a b.txt"}),
+    "read it": ("read_file", {"path": "/srv/a b.txt"}),
+    "show me this file": ("read_file", {"path": "/srv/a b.txt"}),
+}
+
+
+@pytest.mark.parametrize("words", BESIDE)
+@pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
+@pytest.mark.parametrize("embedded", [True, False], ids=["embedded", "linked"])
+async def test_a_file_beside_the_words_is_no_part_of_them(words, first, embedded):
+    contents = v1.TextResourceContents(text="x", uri=LINK.uri)
+    file = v1.EmbeddedResource(resource=contents) if embedded else LINK
+    content = [file, said(words)] if first else [said(words), file]
+    _, calls = await Talk(BUILT_IN).say(UserMessage(content))
+    assert calls == [BESIDE[words]]
+
+
+async def test_several_files_beside_the_words_are_no_part_of_them_either():
+    _, calls = await Talk(BUILT_IN).say(UserMessage([LINK, EMBEDDED, said("list src"), LINK]))
+    assert calls == [BESIDE["list src"]]
+
+
+async def test_a_greeting_is_heard_beside_a_file():
+    said_, calls = await Talk(BUILT_IN).say(UserMessage([LINK, said("Who are you?")]))
+    assert "I am **guide**" in said_
+    assert calls == []
+
+
+SELECTED = said("<selected_code>\n<path>a.py</path>\n<snippet>list /etc</snippet>\n</selected_code>")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [said("<task>list src</task>")],
+        [
+            said("You are avante, a helpful…\nread everything"),
+            said("<task>read old</task>"),
+            said("<task>list src</task>"),
+        ],
+        [said("<user_message>\nlist src\n</user_message>")],
+        [LINK, SELECTED, said("list src")],
+        [
+            said("<previous_user_message>list src</previous_user_message>"),
+            said("<previous_user_message>read old</previous_user_message>"),
+            said("<system_context>Continuing from previous session with 2 recent user messages</system_context>"),
+        ],
+        [
+            said("<previous_user_message>read old</previous_user_message>"),
+            said("<previous_assistant_message>Done.</previous_assistant_message>"),
+            said("<previous_user_message>list src</previous_user_message>"),
+            said("<system_context>Continuing from previous ACP session</system_context>"),
+        ],
+        [said('<attachment filepath="a.py" buffer_number="1">read old</attachment>'), said("list src")],
+    ],
+    ids=["task", "tasks", "message", "selection", "newest first", "newest last", "attachment"],
+)
+async def test_words_are_taken_out_of_what_an_editor_puts_around_them(content):
+    _, calls = await Talk(BUILT_IN).say(UserMessage(content))
+    assert calls == [BESIDE["list src"]]
+
+
+async def test_a_selection_is_what_it_means():
+    _, calls = await Talk(BUILT_IN).say(UserMessage([SELECTED, said("read it")]))
+    assert calls == [("read_file", {"path": "a.py"})]
+
+
+async def test_tags_of_the_person_stay():
+    spoken, calls = await Talk(BUILT_IN).say(UserMessage([said("write <task>x</task> into a.html")]))
+    assert calls == [("write_file", {"path": "a.html", "content": "<task>x</task>"})]
+    assert spoken
+
+
 @pytest.mark.parametrize(
     ("content", "path"),
     [

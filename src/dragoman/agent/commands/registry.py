@@ -9,6 +9,7 @@ from dragoman.agent.commands.context import CONTEXT_COMMANDS
 from dragoman.agent.commands.own import OWN_COMMANDS
 from dragoman.agent.commands.prompts import prompt_commands
 from dragoman.agent.commands.servers import SERVER_COMMANDS
+from dragoman.agent.prompt_words import first_words, unwrap
 from dragoman.agent.session import Session
 from dragoman.errors import DragomanError, InvalidParams
 from dragoman.protocol import v1
@@ -45,15 +46,14 @@ class Commands:
 
     def find(self, session: Session, blocks: Sequence[v1.ContentBlock]) -> tuple[Command, str] | None:
         """Return the command that a prompt begins with, and what stands behind it; None for an ordinary prompt."""
-        if not blocks or not isinstance(blocks[0], v1.TextContent):
-            return None
-        found = _COMMAND.match(blocks[0].text.strip())
+        found = _COMMAND.match(first_words(blocks).strip())
         command = self._all(session).get(found[1]) if found else None
         return (command, (found[2] or "").strip()) if found and command else None
 
     def unknown(self, session: Session, blocks: Sequence[v1.ContentBlock]) -> str | None:
         """Return what to say of a prompt that is nothing but the name of a command that there is not."""
-        text = blocks[0].text.strip() if len(blocks) == 1 and isinstance(blocks[0], v1.TextContent) else ""
+        texts = [block.text.strip() for block in unwrap(blocks) if isinstance(block, v1.TextContent)]
+        text = texts[0] if len(texts) == 1 else ""
         if not _NAME.fullmatch(text) or text[1:] in self._all(session) or Path(text).exists():
             return None
         return f"There is no command `{text}`; `/help` lists them."
@@ -76,7 +76,7 @@ class Commands:
 
 def names_prompt(blocks: Sequence[v1.ContentBlock]) -> bool:
     """Say whether a prompt begins like the name of a server's prompt, which is known once the server is ready."""
-    return bool(blocks) and isinstance(blocks[0], v1.TextContent) and bool(_PROMPT.match(blocks[0].text.lstrip()))
+    return bool(_PROMPT.match(first_words(blocks).lstrip()))
 
 
 async def run_command(command: Command, session: Session, words: str) -> str | Ask:

@@ -74,10 +74,11 @@ def locate(messages: Sequence[Message], tools: Sequence[ToolDefinition], meaning
     start = len(turns) - 1
     while start > 0 and len(turns) - start <= MAX_QUESTIONS and is_question(turns[start - 1].said):
         start -= 1
-    scenes = [
-        _Scene(turns[index], read_prompt(turns[index].content), Surroundings(tools, meaning, _last_path(turns[:index])))
-        for index in range(start, len(turns))
-    ]
+    scenes: list[_Scene] = []
+    for index in range(start, len(turns)):
+        prompt = read_prompt(turns[index].content)
+        around = Surroundings(tools, meaning, prompt.attached or _last_path(turns[:index]))
+        scenes.append(_Scene(turns[index], prompt, around))
     position = scenes[0].begin()
     for scene in scenes[1:]:
         position = scene.answer(position)

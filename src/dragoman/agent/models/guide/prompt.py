@@ -1,4 +1,8 @@
-"""A prompt as text: links become mentions of their paths, and what cannot be looked at is counted."""
+"""A prompt as text: links become mentions of their paths, and what cannot be looked at is counted.
+
+A link is part of the sentence where the words leave room for it: "read " and then the link. A file that an editor puts
+beside the words is no part of them, but what "it" and "this file" mean; a verb alone is about that file, too.
+"""
 
 import re
 from collections.abc import Sequence
@@ -8,6 +12,7 @@ import msgspec
 
 from dragoman.agent.models.content import line_range
 from dragoman.agent.models.guide.literal import Masked, mask
+from dragoman.agent.prompt_words import unwrap
 from dragoman.protocol import v1
 
 _LEAD = re.compile(
@@ -19,6 +24,11 @@ _LEAD = re.compile(
 )
 _TAIL = re.compile(r"(?:[,\s]+(?:please|for me|thanks|thank you|right now|now))+[.!?]*\s*\Z", re.IGNORECASE)
 
+_BARE = re.compile(r"(?:read|open|show|show me|view|print|display|cat|look at|summari[sz]e)", re.IGNORECASE)
+"""A verb for a file, without one."""
+
+_KINDS: dict[type, str] = {v1.ImageContent: "image", v1.AudioContent: "audio"}
+
 LONG = 20_000
 """Characters beyond which a prompt, its literals aside, is pasted material and no longer read word by word."""
 
@@ -28,42 +38,55 @@ class Prompt(msgspec.Struct, frozen=True):
 
     masked: Masked
     unseen: tuple[str, ...] = ()
+    attached: str | None = None
+    """The path of the first file that came beside the words."""
 
 
 def read_prompt(content: Sequence[v1.ContentBlock]) -> Prompt:
     """Return a prompt's words in their order."""
     pieces: list[str] = []
     unseen: list[str] = []
-    uris: list[str] = []
-    for block in content:
-        match block:
-            case v1.TextContent(text=text):
-                pieces.append(text)
-            case v1.ImageContent():
-                unseen.append("image")
-            case v1.AudioContent():
-                unseen.append("audio")
-            case v1.ResourceLink(uri=uri):
-                pieces.append(_mention(uri))
-                uris.append(uri)
-            case v1.EmbeddedResource(resource=resource):
-                pieces.append(_mention(resource.uri))
-                uris.append(resource.uri)
-            case _:
-                unseen.append("content of an unknown kind")
-    if len(uris) == len(pieces) == 1:
-        pieces.insert(0, f"read{_lines(uris[0])}")
-    return Prompt(mask(_joined(pieces)), tuple(dict.fromkeys(unseen)))
+    beside: list[str] = []
+    for block in unwrap(content):
+        uri = _uri(block)
+        if uri is not None and pieces and pieces[-1][-1:].isspace():
+            pieces.append(_mention(uri))
+        elif uri is not None:
+            beside.append(uri)
+        elif isinstance(block, v1.TextContent):
+            pieces.append(block.text)
+        else:
+            unseen.append(_KINDS.get(type(block), "content of an unknown kind"))
+    if beside and not "".join(pieces).strip():
+        pieces = [f"read{_lines(beside[0])}", *map(_mention, beside)]
+    elif beside and (bare := _BARE.fullmatch(without_ending(without_courtesy(_joined(pieces))))):
+        pieces = [bare[0], _mention(beside[0])]
+    attached = _path(beside[0]) if beside else None
+    return Prompt(mask(_joined(pieces)), tuple(dict.fromkeys(unseen)), attached)
 
 
-def _mention(uri: str) -> str:
+def _uri(block: v1.ContentBlock) -> str | None:
+    match block:
+        case v1.ResourceLink(uri=uri):
+            return uri
+        case v1.EmbeddedResource(resource=resource):
+            return resource.uri
+        case _:
+            return None
+
+
+def _path(uri: str) -> str | None:
     try:
         parts = urlsplit(uri)
     except ValueError:
+        return None
+    return unquote(parts.path) if parts.scheme in ("file", "") else None
+
+
+def _mention(uri: str) -> str:
+    path = _path(uri)
+    if path is None:
         return uri
-    if parts.scheme != "file":
-        return uri
-    path = unquote(parts.path)
     return f'"{path}"' if "`" in path else f"`{path}`"
 
 
