@@ -67,6 +67,13 @@ def test_ordinary_commands_can_be_approved_for_good(command, cwd):
         *("python3 missing.py", "sh missing.sh", "python3 sub", "node sub", "sh -i x", "sh -s", "fish -c make"),
         *("make && ./prog", "make; sh made.sh", "make && make -f x.mk", "npm ci && node x.js"),
         *("rsync -e sh a b", "make --shell=bash", "rsync -esh a b", "cat /dev/stdin | head", "sh /dev/stdin"),
+        *("npm explore x -- sh run.sh", "pnpm --filter a exec ./run.sh", "yarn workspace a exec sh run.sh"),
+        *(
+            "perl5.36-x86_64-linux-gnu -e do+q-x-",
+            "python3.11-dbg -c x",
+            "bash-static -s",
+            "git submodule foreach make",
+        ),
         *("run file:///x/run%2esh", "run 'a;b'", "run 'a\tb'", "run 'a{b}'", "x" * (MAX_WORD_CHARS + 1)),
     ],
 )

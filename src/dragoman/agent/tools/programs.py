@@ -54,10 +54,10 @@ _OF_THE_SHELL = _names(
 
 _POSIX_SHELL = re.compile(r"(?:ba|da|z|m?k|a)?sh")
 """Those whose texts are read in the way of `plain_command`."""
-_SHELL = re.compile(r"(?:r?ba|da|z|k|m?k|pdk|lk|a|fi|c|tc|pw)?sh[0-9.]*|xonsh|nu|elvish|powershell")
-_PYTHON = re.compile(r"(?:python|pypy)[0-9.]*[dtw]?")
+_SHELL = re.compile(r"(?:r?ba|da|z|m?k|pdk|lk|a|fi|c|tc|pw)?sh(?:[-0-9].*)?|sh\.distrib|xonsh|nu|elvish|powershell")
+_PYTHON = re.compile(r"(?:python|pypy)(?:[0-9].*)?")
 _LANGUAGE = re.compile(
-    r"(?:(?:python|pypy|lua|luajit|node|nodejs|perl|php|ruby|tclsh|wish|guile)[-0-9.]*[dtw]?)"
+    r"(?:python|pypy|lua|luajit|node|nodejs|perl|php|ruby|tclsh|wish|guile)(?:[0-9].*)?"
     r"|bun|deno|ts-node|tsx|java|kotlin|scala|groovy|clojure|clj|bb|julia|[Rr]script|elixir|escript|erl|racket|dotnet"
     r"|swift|runghc|runhaskell|ocaml|janet|fennel|raku|crystal|expect|osascript|cscript|wscript|mono"
 )
@@ -66,8 +66,12 @@ _RUNS_CODE = re.compile(
     r"|emacsclient|nano|gdb|lldb|dc|m4|sqlite3|psql|mysql|mariadb|mongosh?|redis-cli|gnuplot|octave|R|irb|pry|ipython3?"
     r"|iex|ghci|jshell|sbcl|clisp|ecl|at|batch|crontab|tmux|screen|direnv|mise|run-parts|foreach|forall"
 )
-_FIND_RUNS = re.compile(r"-(?:exec|execdir|ok|okdir|x|X)|--exec(?:-batch)?(?:=.*)?")
-_GIT_SETS = re.compile(r"-c.*|--config-env.*|--exec-path.*")
+_RUNS_BY_ARGUMENT = (
+    (re.compile(r"find|fd|fdfind"), re.compile(r"-(?:exec|execdir|ok|okdir|x|X)|--exec(?:-batch)?(?:=.*)?")),
+    (re.compile(r"git"), re.compile(r"-c.*|--config-env.*|--exec-path.*")),
+    (re.compile(r"npm|pnpm|yarn"), re.compile(r"exec|explore|dlx|workspaces?")),
+)
+"""Programs, and the arguments with which they run what they find or run it in another directory."""
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=(.*)", re.DOTALL)
 _PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,@+-]*")
@@ -166,10 +170,10 @@ def _find_scripts(words: Sequence[str], *, has_input: bool) -> tuple[tuple[str, 
             scripts.extend(_script_of_language(behind))
         elif _RUNS_CODE.fullmatch(base) or _holds_interpreter(word):
             raise UnclearCommand(f"{word} runs what no word names")
-        elif (base in ("find", "fd", "fdfind") and any(map(_FIND_RUNS.fullmatch, behind))) or (
-            base == "git" and any(map(_GIT_SETS.fullmatch, behind))
+        elif any(
+            program.fullmatch(base) and any(map(argument.fullmatch, behind)) for program, argument in _RUNS_BY_ARGUMENT
         ):
-            raise UnclearCommand(f"{word} runs what it is told by its options")
+            raise UnclearCommand(f"{word} runs what it finds, or runs it elsewhere")
     return tuple(scripts), tuple(modules)
 
 
