@@ -14,6 +14,7 @@ from dragoman.agent.profile.lookup import FILE_NAME
 from dragoman.cli.editors import EDITORS, agent_command, snippets
 from dragoman.cli.home import BadHome, home
 from dragoman.cli.output import complain
+from dragoman.files.private_file import next_step
 
 
 def main(argv: Sequence[str]) -> int:
@@ -37,7 +38,8 @@ def _write(path: Path, *, as_json: bool) -> int:
     except FileExistsError:
         return _fail(f"{path} is there already; it is left as it is")
     except OSError as error:
-        return _fail(f"cannot write {path}: {error.strerror}; see that this user may write there")
+        step = next_step(error, "see that this user may write there")
+        return _fail(f"cannot write {path}: {error.strerror}; {step}")
     try:
         with open(descriptor, "wb") as file:  # noqa: PTH123 -- it is a descriptor
             file.write(template.read_bytes())

@@ -18,6 +18,7 @@ from dragoman.cli.loop import Stopped, run
 from dragoman.cli.output import complain, start_log
 from dragoman.cli.serve_options import make_parser
 from dragoman.errors import DragomanError
+from dragoman.files.private_file import next_step
 
 if TYPE_CHECKING:
     from dragoman.cli.serve_address import Address
@@ -66,7 +67,7 @@ def main(argv: Sequence[str]) -> int:
         return 128 + signal.SIGPIPE
     except OSError as error:
         where = error.filename or home()
-        step = "see that this user may write there, or have DRAGOMAN_HOME name another directory"
+        step = next_step(error, "see that this user may write there, or have DRAGOMAN_HOME name another directory")
         complain("serve", f"{where}: {error.strerror or error}; {step}")
         return 1
     return 0
