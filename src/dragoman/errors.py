@@ -320,7 +320,7 @@ _TELLING = ("problem", "details", "detail", "message", "reason", "error", "metho
 
 
 MAX_WORDS = 4000
-"""Letters of what the other side says in an error that are repeated: more than any person reads."""
+"""Characters of an error of the other side that are repeated: more than any person reads."""
 
 
 def join_words(code: int, message: str, data: Any) -> str:

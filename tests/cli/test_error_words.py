@@ -12,6 +12,8 @@ from threading import Thread
 
 import pytest
 
+from dragoman.cli.explanation import explain
+from dragoman.client import StartTimeout
 from dragoman.testing import dump_turns, steps
 
 DRAGOMAN = [sys.executable, "-m", "dragoman"]
@@ -332,6 +334,15 @@ def test_a_level_of_the_log_that_is_none_is_said_and_changes_nothing(arguments, 
     words = "dragoman: DRAGOMAN_LOG is 'loud'; expected one of debug, info, warning, error, critical"
     assert done.stderr.splitlines()[0] == words
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "longer"), [("", ""), ("--timeout", "; if it needs longer, --timeout S gives it S seconds")]
+)
+def test_of_an_agent_that_stays_silent_only_the_options_that_there_are_are_named(option, longer):
+    said = explain(StartTimeout("zzz", 60.0), is_own=False, stderr="loading", timeout_option=option)
+    step = "see that it is an ACP agent, which many programs are only with a flag, such as --acp"
+    assert said == f"zzz said nothing within 60 s of its start; {step}{longer}\nits stderr ends:\nloading"
 
 
 def test_a_program_gets_the_code_beside_the_words(names):

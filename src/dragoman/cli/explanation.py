@@ -40,10 +40,11 @@ class Log:
         return "\n".join(self._end.decode(errors="replace").strip().splitlines()[-MAX_STDERR_LINES:])
 
 
-def explain(error: DragomanError, *, is_own: bool, stderr: str = "", answer: str = "") -> str:
+def explain(error: DragomanError, *, is_own: bool, stderr: str = "", answer: str = "", timeout_option: str = "") -> str:
     """Return what to print of an error, without what the agent has said in its answer already.
 
-    `is_own` is for dragoman's own agent, which speaks for itself; `stderr` is the end of what the agent wrote there.
+    `is_own` is for dragoman's own agent, which speaks for itself; `stderr` is the end of what the agent wrote there;
+    `timeout_option` is what gives it longer, where a command has that.
     """
     match error:
         case NotAnAgent() | ProcessDied() if is_own and (said := _own_words(error.stderr_tail or stderr)):
@@ -51,10 +52,9 @@ def explain(error: DragomanError, *, is_own: bool, stderr: str = "", answer: str
         case NotAnAgent():
             words = _explain_stranger(error)
         case StartTimeout(command=command, timeout_s=timeout_s):
-            words = (
-                f"{command} said nothing within {timeout_s:g} s of its start; if it is an ACP agent that needs longer, "
-                f"--timeout S gives it S seconds{_ending(stderr)}"
-            )
+            longer = f"; if it needs longer, {timeout_option} S gives it S seconds" if timeout_option else ""
+            step = f"see that it is an ACP agent, which many programs are only with a flag, such as --acp{longer}"
+            words = f"{command} said nothing within {timeout_s:g} s of its start; {step}{_ending(stderr)}"
         case MissingCapability(agent=agent, wanted=wanted) if wanted in _ABILITIES:
             words = f"{agent} cannot {_ABILITIES[wanted]}"
         case NeedsLogin():

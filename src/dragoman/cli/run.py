@@ -118,7 +118,9 @@ def _end(work: "_Run", job: Job) -> int:
         run(work.go())
     except DragomanError as error:
         if not work.is_late:
-            record.error = explain(error, is_own=job.is_own, stderr=work.log.tail, answer=record.text)
+            record.error = explain(
+                error, is_own=job.is_own, stderr=work.log.tail, answer=record.text, timeout_option="--timeout"
+            )
             record.error_code = code_of(error)
             return exit_code_of(error, is_own=job.is_own)
     except TimeoutError:
