@@ -330,7 +330,8 @@ def test_an_old_session_is_resumed_from_the_list_with_its_history(chat, tmp_path
 def test_an_image_goes_with_the_next_prompt_if_the_agent_can_see(chat, tmp_path):
     (tmp_path / "dot.png").write_bytes(PIXEL)
     (tmp_path / "text.png").write_text("no image")
-    terminal = chat(own=[])
+    (tmp_path / "model.yaml").write_text("- - text: A dot.\n")
+    terminal = chat(own=["--model", f"script:{tmp_path / 'model.yaml'}"])
     terminal.press(":image text.png\r")
     terminal.expect("is no image that agents know")
     terminal.expect(MARK)
@@ -338,7 +339,7 @@ def test_an_image_goes_with_the_next_prompt_if_the_agent_can_see(chat, tmp_path)
     terminal.expect("dot.png goes with the next prompt")
     terminal.expect(f"[1 image] {MARK}")
     terminal.press("look\r")
-    terminal.expect(MARK)
+    terminal.expect("A dot.")
 
 
 def test_an_image_is_refused_at_once_where_the_agent_cannot_see(chat, tmp_path):

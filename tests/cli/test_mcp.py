@@ -237,7 +237,7 @@ def test_an_interrupt_leaves_nobody_behind(here):
         (["--mcp", "."], "cannot be read: it is not a regular file"),
         (["--mcp", "bad.json"], "bad.json: line 1, column 1: this is no JSON"),
         (["--mcp", "other.json"], "other.json: it has no MCP servers"),
-        (["--agent", "nowhere"], "nowhere: there is no such file"),
+        (["--agent", "nowhere"], "nowhere: there is no such agent file; `dragoman init` writes one"),
         (["--agent", "wrong.yaml"], "wrong.yaml:1: mcpServer: unknown key; did you mean mcpServers?"),
     ],
 )

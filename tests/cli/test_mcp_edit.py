@@ -8,6 +8,7 @@ import pytest
 
 from dragoman.agent.profile import find_profile
 from dragoman.agent.profile.file import parse_profile
+from dragoman.cli import main as run_command
 from dragoman.cli.mcp import main
 from tests.mcp.servers.commands import scripted
 
@@ -72,8 +73,8 @@ def test_the_home_is_made_when_there_is_none(here, monkeypatch):
 def test_a_home_that_cannot_be_made_is_said(here, monkeypatch, capsys):
     (here / "file").write_text("")
     monkeypatch.setenv("DRAGOMAN_HOME", str(here / "file/home"))
-    assert main(["add", "one", "--", "some-server"]) == 1
-    assert "its directory cannot be made: Not a directory" in capsys.readouterr().err
+    assert run_command(["mcp", "add", "one", "--", "some-server"]) == 1
+    assert f"cannot be made, because {here / 'file'} is no directory" in capsys.readouterr().err
 
 
 def test_a_relative_command_means_the_same_program_in_the_file(here, home):

@@ -49,7 +49,7 @@ def test_the_first_found_counts(places, tmp_path):
 
 
 def test_a_named_file_that_is_not_there_is_an_error(places, tmp_path):
-    with pytest.raises(ProfileError, match=r"nowhere\.yaml: there is no such file"):
+    with pytest.raises(ProfileError, match=r"nowhere\.yaml: there is no such agent file; `dragoman init` writes one"):
         find_profile(tmp_path / "nowhere.yaml", str(places[1]), places[0])
 
 

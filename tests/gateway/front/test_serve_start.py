@@ -37,7 +37,7 @@ def test_a_default_model_that_does_not_exist(refused, monkeypatch):
 
 
 def test_an_agent_file_that_is_not_there(refused, tmp_path):
-    assert "there is no such file" in refused("--agent", str(tmp_path / "none.yaml"))
+    assert "there is no such agent file; `dragoman init` writes one" in refused("--agent", str(tmp_path / "none.yaml"))
 
 
 def test_an_agent_file_that_is_wrong(refused, tmp_path):
