@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from dragoman.agent.servers import session_servers
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_FORK
 from tests.agent.coming_back import refused
@@ -129,9 +130,12 @@ async def test_the_first_prompt_waits_and_says_so(place):
         assert model.tools() == [["slow__echo"]]
 
 
-async def test_a_short_wait_is_not_worth_a_word(place):
+async def test_a_short_wait_is_not_worth_a_word(place, monkeypatch):
+    monkeypatch.setattr(session_servers, "SILENT_WAIT_S", 60)  # short enough, also on a busy machine
+    write_agent_file(place[1], limits={"mcp_wait_s": 60})
     async with talking(place, servers=[stdio()], wait=False) as (talk, model):
-        assert (await talk.ask()).text == "done"
+        turn = await talk.ask()
+        assert (turn.text, turn.notices) == ("done", [])
         assert model.tools() == [["one__echo"]]
 
 
