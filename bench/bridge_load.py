@@ -18,9 +18,9 @@ from bench.measure import Measure
 
 OURS = "dragoman serve"
 SESSIONS = 1_000
-CROWD = (sys.executable, "-m", "tests.gateway.load.crowd")
+CROWD = (sys.executable, "-m", "tests.bridge.load.crowd")
 OPTIONS = ("--sessions", str(SESSIONS), "--chunks", "10", "--every-s", "2", "--returners", "20")
-AGENT = (sys.executable, str(commands.ROOT / "tests" / "gateway" / "load" / "agents" / "tagging_agent.py"))
+AGENT = (sys.executable, str(commands.ROOT / "tests" / "bridge" / "load" / "agents" / "tagging_agent.py"))
 STOP_TIMEOUT_S = 10.0
 
 

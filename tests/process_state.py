@@ -13,7 +13,7 @@ from contextlib import suppress
 from logging import NullHandler
 from pathlib import Path
 
-SHARED_PROGRAMS = (b"dragoman.gateway.front.render_worker", b"multiprocessing.resource_tracker")
+SHARED_PROGRAMS = (b"dragoman.bridge.front.render_worker", b"multiprocessing.resource_tracker")
 SHARED_CHILDREN: set[int] = set()
 """Children that outlive the test that started them, because later ones use them."""
 

@@ -25,8 +25,8 @@
     ├── PathError              a path, or what it names, cannot be used: `files.errors`
     ├── KeysUnusable, BadKey   the file of the keys, or what was given as one: `agent.keys`
     ├── ConnectFailed, …       an agent that cannot be connected to, and what a client refuses to send: `client.problem`
-    ├── GatewayProblem, …      a gateway that is full, or cannot begin: `gateway.problem`
-    ├── GatewayProblem, …      the bridge cannot do it: `gateway.problem`, its token and addresses: `gateway.guard`
+    ├── BridgeProblem, …      a bridge that is full, or cannot begin: `bridge.problem`
+    ├── BridgeProblem, …      the bridge cannot do it: `bridge.problem`, its token and addresses: `bridge.guard`
     ├── ProfileError, …        the agent file, and trust in it: `agent.profile.problem`
     └── ToolFailure, Changed   a tool's call failed, or what was approved is gone: `agent.tools.tool`
 

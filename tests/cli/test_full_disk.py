@@ -12,8 +12,8 @@ from dragoman.agent.approvals import Approvals
 from dragoman.agent.keys import KeyStore, KeysUnusable
 from dragoman.agent.profile import Trust, TrustFailed
 from dragoman.agent.tools.tool import Deed
-from dragoman.gateway.guard.token import TokenUnusable, keep_token
-from tests.gateway.guard.serving import serving
+from dragoman.bridge.guard.token import TokenUnusable, keep_token
+from tests.bridge.guard.serving import serving
 
 FULL = pytest.mark.parametrize("files", [False, True], ids=["no byte", "no file"])
 COMMANDS = {
@@ -84,7 +84,7 @@ def test_a_key_a_decision_and_a_token_are_kept_whole_or_not_at_all(tiny_disk, ho
         keys.keep("anthropic", "new")
         trust.remember(path, "digest", allowed=True)
         approvals.keep_for_good(deed, "allow")
-        return keep_token(home / "gateway")
+        return keep_token(home / "bridge")
 
     keys.keep("anthropic", "old")
     tiny_disk.fill(files=files)
@@ -96,7 +96,7 @@ def test_a_key_a_decision_and_a_token_are_kept_whole_or_not_at_all(tiny_disk, ho
             trust.remember(path, "digest", allowed=True)
         approvals.keep_for_good(deed, "allow")
         with pytest.raises((TokenUnusable, OSError), match="No space left on device"):
-            keep_token(home / "gateway")
+            keep_token(home / "bridge")
     assert descriptors() == before
     assert content(home) == {keys.path}
     assert keys.find("anthropic") == "old"
@@ -109,7 +109,7 @@ def test_a_key_a_decision_and_a_token_are_kept_whole_or_not_at_all(tiny_disk, ho
     assert keys.find("anthropic") == "new"
     assert trust.is_trusted(path, "digest")
     assert Approvals(home, str(tmp_path)).find(deed) == "allow"
-    assert keep_token(home / "gateway").matches(token.reveal())
+    assert keep_token(home / "bridge").matches(token.reveal())
 
 
 LONG_HISTORY = """

@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from websockets.sync.client import connect
 
+from dragoman.bridge.front.server import CannotListen, Tls
 from dragoman.cli.serve_address import check_exposure, link_host, names_for, resolve
-from dragoman.gateway.front.server import CannotListen, Tls
+from tests.bridge.guard.serving import TIMEOUT_S, read_answer, scripted, serving
 from tests.cli.terminal import Terminal
-from tests.gateway.guard.serving import TIMEOUT_S, read_answer, scripted, serving
 from tests.proc.processes import children_of, wait_until_gone
 
 DRAGOMAN = [sys.executable, "-m", "dragoman"]
@@ -69,7 +69,7 @@ def test_json_prints_one_line_with_the_link_the_address_and_the_token(tmp_path):
     with serving(tmp_path) as served:
         assert served.url.startswith(f"http://127.0.0.1:{served.port}/login?code=")
         assert served.acp == f"http://127.0.0.1:{served.port}/acp"
-        assert served.token == (tmp_path / "gateway" / "token").read_text().strip()
+        assert served.token == (tmp_path / "bridge" / "token").read_text().strip()
         assert served.ask("GET /config.json", f"Cookie: {served.log_in()}").status == 200
         assert served.stop() == 0
         assert served.process.stdout.read() == ""
@@ -90,7 +90,7 @@ def test_for_people_it_prints_a_link_what_it_serves_and_how_to_stop(tmp_path):
     assert f"Serving dragoman; new sessions begin in {tmp_path}" in text
     assert re.search(r"open in a browser +http://127\.0\.0\.1:\d+/login\?code=\S+\n", text)
     assert re.search(r"ACP clients +http://127\.0\.0\.1:\d+/acp\n", text)
-    token = Path(os.environ["DRAGOMAN_HOME"], "gateway", "token")
+    token = Path(os.environ["DRAGOMAN_HOME"], "bridge", "token")
     assert str(token) in text
     assert token.read_text().strip() not in text
 
@@ -165,7 +165,7 @@ def test_a_signal_stops_agents_and_leaves_whole_journals(tmp_path, number):
     with serving(tmp_path) as again:
         answer = again.ask("POST /acp", "Content-Type: application/json", again.bearer, body=INITIALIZE.encode())
         assert answer.status == 200
-        journals = [path for path in (tmp_path / "gateway").rglob("*") if path.is_file()]
+        journals = [path for path in (tmp_path / "bridge").rglob("*") if path.is_file()]
         assert any(session_id.encode() in path.read_bytes() for path in journals)
         assert again.stop() == 0
     assert "Traceback" not in served.stderr + again.stderr
@@ -189,7 +189,7 @@ def test_a_stop_works_when_nobody_reads_what_it_prints_any_more(tmp_path):
     assert process.wait(TIMEOUT_S) == 0
 
 
-def test_a_second_gateway_on_the_same_home_is_told_so(tmp_path):
+def test_a_second_bridge_on_the_same_home_is_told_so(tmp_path):
     with serving(tmp_path) as served:
         done = serve("--port", "0", env={**os.environ, "DRAGOMAN_HOME": str(tmp_path)})
         assert done.returncode == 1
@@ -199,7 +199,7 @@ def test_a_second_gateway_on_the_same_home_is_told_so(tmp_path):
         assert served.ask("GET /config.json", served.bearer).status == 200
 
 
-def test_a_home_whose_gateway_was_killed_is_free_again(tmp_path):
+def test_a_home_whose_bridge_was_killed_is_free_again(tmp_path):
     with serving(tmp_path) as served:
         served.process.kill()
         served.process.wait(TIMEOUT_S)
@@ -275,8 +275,8 @@ def test_a_command_line_that_makes_no_sense_is_refused_in_words(arguments, words
 
 
 def test_a_token_file_that_others_can_read_is_refused(tmp_path):
-    (tmp_path / "gateway").mkdir()
-    token = tmp_path / "gateway" / "token"
+    (tmp_path / "bridge").mkdir()
+    token = tmp_path / "bridge" / "token"
     token.write_text("x" * 43)
     token.chmod(0o644)
     done = serve("--port", "0", env={**os.environ, "DRAGOMAN_HOME": str(tmp_path)})

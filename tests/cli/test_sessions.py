@@ -15,8 +15,8 @@ import pytest
 
 from dragoman import __version__
 from dragoman.client import connect
+from tests.bridge.guard.serving import serving
 from tests.client.driving import raw, scripted
-from tests.gateway.guard.serving import serving
 
 SCRIPT = """
 - - thought: "hm"

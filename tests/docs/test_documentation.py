@@ -13,8 +13,8 @@ from urllib.request import urlopen
 import pytest
 
 from dragoman.agent.models.script import load_script, parse_script
+from dragoman.bridge import read_agents_file
 from dragoman.check.driver import read_script
-from dragoman.gateway import read_agents_file
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dragoman.errors import DragomanError
 
 if TYPE_CHECKING:
-    from dragoman.gateway import AgentSpec
+    from dragoman.bridge import AgentSpec
 
 
 class NoCommand(DragomanError):

@@ -21,10 +21,10 @@ from dragoman.errors import DragomanError
 from dragoman.files.private_file import next_step
 
 if TYPE_CHECKING:
+    from dragoman.bridge import AgentSpec, Bridge, Settings
+    from dragoman.bridge.front.server import Tls
     from dragoman.cli.serve_address import Address
     from dragoman.cli.serve_notice import Notice
-    from dragoman.gateway import AgentSpec, Gateway, Settings
-    from dragoman.gateway.front.server import Tls
 
 OWN_NAME = "dragoman"
 
@@ -94,11 +94,11 @@ def _start_log() -> None:
 
 
 def _make_plan(options: argparse.Namespace, command: list[str], argv: Sequence[str]) -> Plan:
+    from dragoman.bridge import Settings
+    from dragoman.bridge.front.server import Tls
+    from dragoman.bridge.guard import make_policy, new_token
     from dragoman.cli.agent_checks import check_commands, check_own_agent
     from dragoman.cli.serve_address import check_exposure, check_tls, resolve
-    from dragoman.gateway import Settings
-    from dragoman.gateway.front.server import Tls
-    from dragoman.gateway.guard import make_policy, new_token
 
     address = resolve(options.host, options.port)
     tls = Tls(Path(options.tls_cert), Path(options.tls_key)) if options.tls_cert else None
@@ -126,7 +126,7 @@ def _make_plan(options: argparse.Namespace, command: list[str], argv: Sequence[s
 
 
 def _agents(options: argparse.Namespace, command: list[str], argv: Sequence[str]) -> "tuple[AgentSpec, ...]":
-    from dragoman.gateway import AgentSpec, read_agents_file
+    from dragoman.bridge import AgentSpec, read_agents_file
 
     if options.agents:
         return read_agents_file(Path(options.agents).absolute())
@@ -147,23 +147,23 @@ def _name(given: str | None, argv: Sequence[str]) -> str:
 
 async def _serve(plan: Plan) -> None:
     """Serve until a signal comes; raises DragomanError and OSError."""
-    from dragoman.gateway import Gateway
+    from dragoman.bridge import Bridge
     from dragoman.store import raise_fd_limit
 
     raise_fd_limit()
-    async with Gateway(plan.settings) as gateway:
-        await _open(gateway, plan)
+    async with Bridge(plan.settings) as bridge:
+        await _open(bridge, plan)
 
 
-async def _open(gateway: "Gateway", plan: Plan) -> None:
+async def _open(bridge: "Bridge", plan: Plan) -> None:
+    from dragoman.bridge.front.app import Application
+    from dragoman.bridge.front.server import Server
+    from dragoman.bridge.guard import Guard, keep_token, make_policy
     from dragoman.cli.serve_address import link_host, listen, names_for, prefix_of
     from dragoman.cli.serve_keys import EnterKey
     from dragoman.cli.serve_notice import Notice
-    from dragoman.gateway.front.app import Application
-    from dragoman.gateway.front.server import Server
-    from dragoman.gateway.guard import Guard, keep_token, make_policy
 
-    token = keep_token(plan.settings.home / "gateway")
+    token = keep_token(plan.settings.home / "bridge")
     with listen(plan.address) as listener:
         port: int = listener.getsockname()[1]
         policy = make_policy(
@@ -178,7 +178,7 @@ async def _open(gateway: "Gateway", plan: Plan) -> None:
         guard = Guard(policy)
         base_url = plan.public_url or f"http{'s' if plan.tls else ''}://{link_host(plan.address)}:{port}/"
         notice = Notice(f"{base_url.rstrip('/')}/", guard, plan.settings, json=plan.json)
-        app = Application(gateway, guard, prefix=prefix_of(plan.public_url))
+        app = Application(bridge, guard, prefix=prefix_of(plan.public_url))
         async with Server(app, listener, tls=plan.tls, stall_s=plan.settings.viewer_stall_s):
             notice.begin(token)
             EnterKey(notice.fresh_link).watch()

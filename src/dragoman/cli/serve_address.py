@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from dragoman.gateway.front.server import CannotListen, Tls
-from dragoman.gateway.guard import is_loopback, names_of
-from dragoman.gateway.guard.authority import spell_name
+from dragoman.bridge.front.server import CannotListen, Tls
+from dragoman.bridge.guard import is_loopback, names_of
+from dragoman.bridge.guard.authority import spell_name
 
 BACKLOG = 1024
 

@@ -5,9 +5,9 @@ from contextlib import suppress
 
 import msgspec
 
-from dragoman.gateway import Settings
-from dragoman.gateway.guard import Guard, Token
-from dragoman.gateway.guard.codes import LIFE_S
+from dragoman.bridge import Settings
+from dragoman.bridge.guard import Guard, Token
+from dragoman.bridge.guard.codes import LIFE_S
 from dragoman.text import clean_text
 
 _MINUTES = int(LIFE_S // 60)
@@ -41,7 +41,7 @@ class Notice:
         self._say(f"  ACP clients         {self._acp}")
         for agent in agents[1:]:
             self._say(f"                      {self._acp}/{agent.name}")
-        self._say(f"  token, for clients  in {self._settings.home / 'gateway' / 'token'}\n")
+        self._say(f"  token, for clients  in {self._settings.home / 'bridge' / 'token'}\n")
         self._say(f"The {'url' if self._json else 'link'} lets one browser in, within {_MINUTES} minutes. {_hints()}")
 
     def fresh_link(self) -> None:

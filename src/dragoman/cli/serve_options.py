@@ -16,8 +16,8 @@ def make_parser() -> argparse.ArgumentParser:
         description="Put an agent behind one address: a web page for people, and /acp for ACP clients over WebSocket "
         "and HTTP. CMD is any ACP agent; without it, dragoman's own is served.",
         epilog="It prints a link that lets one browser in; Enter prints a fresh one. Programs send the token as "
-        "Authorization: Bearer; it is in $DRAGOMAN_HOME/gateway/token (~/.dragoman). Ctrl-C or SIGTERM stops the "
-        "gateway and its agents, with exit code 0. DRAGOMAN_LOG=info writes a log to stderr.",
+        "Authorization: Bearer; it is in $DRAGOMAN_HOME/bridge/token (~/.dragoman). Ctrl-C or SIGTERM stops the "
+        "bridge and its agents, with exit code 0. DRAGOMAN_LOG=info writes a log to stderr.",
         allow_abbrev=False,
     )
     parser.add_argument("--json", action="store_true", help="print url, acp and token for a program, as one JSON line")

@@ -42,7 +42,7 @@ VERSION = 1
 KINDS = frozenset({"config", "message", "model", "permission", "title", "turn", "update"})
 """What a record can be; a new kind needs a new version, for an older reader would take it as damage.
 
-`message` is only in the journals of a gateway, which no older reader knows of.
+`message` is only in the journals of a bridge, which no older reader knows of.
 """
 
 _SEAL_BEGIN = b',"crc":"'

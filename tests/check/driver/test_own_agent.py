@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.check.driver import AgentOptions, ScriptTurn, check_agent
 from dragoman.check.results import CheckReport
-from tests.gateway.guard.serving import serving
+from tests.bridge.guard.serving import serving
 
 AGENT = (sys.executable, "-m", "dragoman", "agent")
 

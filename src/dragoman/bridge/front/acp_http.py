@@ -1,0 +1,156 @@
+"""`/acp` over HTTP: messages by POST, event streams by GET, the end by DELETE."""
+
+import asyncio
+import re
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from dragoman.bridge.front.affinity import Affinity
+from dragoman.bridge.front.connections import Connection, Connections
+from dragoman.bridge.front.exchange import JSON, NO_STORE, Exchange, Refused, Torn
+from dragoman.bridge.front.limits import Limits
+from dragoman.bridge.front.race import race
+from dragoman.bridge.front.stream import HEADERS, EventStream
+from dragoman.bridge.guard import Grant
+from dragoman.bridge.hub import Hub, Viewer
+from dragoman.wire.message import BAD_JSON, Malformed, Message, parse
+
+CONNECTION_ID = b"acp-connection-id"
+SESSION_ID = b"acp-session-id"
+
+SESSION_METHODS = frozenset(
+    ("session/prompt", "session/cancel", "session/close", "session/set_mode", "session/set_config_option")
+)
+"""These have to name their session in a header. For all others at least one official client leaves it out."""
+
+_NOTHING = re.compile(r"0(\.0*)?")
+"""The weight by which a client says that it does not want something."""
+
+_ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
+
+
+class _Params(msgspec.Struct):
+    session_id: str | UnsetType = msgspec.field(name="sessionId", default=UNSET)
+
+
+_decode_params = msgspec.json.Decoder(_Params).decode
+
+
+class HttpEndpoint:
+    """Serves `/acp` to those who come by HTTP."""
+
+    def __init__(self, connections: Connections, affinity: Affinity, limits: Limits, max_message_bytes: int) -> None:
+        self._connections = connections
+        self._affinity = affinity
+        self._limits = limits
+        self._max_message_bytes = max_message_bytes
+
+    async def serve(self, exchange: Exchange, hub: Hub, grant: Grant, stopping: asyncio.Event) -> None:
+        """Answer one request; raises Refused and Torn."""
+        exchange.allow("POST", "GET", "DELETE")
+        if exchange.method == "POST":
+            await self._post(exchange, hub, grant)
+        elif exchange.method == "GET":
+            await self._stream(exchange, hub, grant, stopping)
+        else:
+            await self._connections.close(self._find(exchange, hub, grant))
+            await exchange.reply(202)
+
+    def _find(self, exchange: Exchange, hub: Hub, grant: Grant) -> Connection:
+        connection_id = exchange.header(CONNECTION_ID)
+        if not connection_id:
+            raise Refused(400, "Acp-Connection-Id is missing; it comes with the answer to initialize")
+        connection = self._connections.find(connection_id, hub, grant)
+        if connection is None:
+            raise Refused(404, "there is no such connection, or no more; begin a new one with initialize")
+        return connection
+
+    async def _post(self, exchange: Exchange, hub: Hub, grant: Grant) -> None:
+        body = await exchange.read_json(self._max_message_bytes, self._limits.body_timeout_s)
+        message = _parse(body)
+        line = body.translate(_ONE_LINE)  # what was read as JSON has them between its words only
+        if message.method == "initialize" and not exchange.header(CONNECTION_ID):
+            if message.id is UNSET:
+                raise Refused(400, "initialize has no id, so nobody could answer it; send it as a request")
+            await self._greet(exchange, hub, grant, line)
+            return
+        connection = self._find(exchange, hub, grant)
+        _check_session(message, exchange.header(SESSION_ID), connection.viewer)
+        connection.viewer.receive(line)
+        await exchange.reply(202)
+
+    async def _greet(self, exchange: Exchange, hub: Hub, grant: Grant, line: bytes) -> None:
+        connection = self._connections.open(hub, grant)
+        answers: list[bytes] = []
+
+        async def greet() -> None:
+            answers.append(await connection.viewer.greet(line))
+
+        try:
+            with self._connections.in_use(connection):  # an agent may take a minute to start
+                await race(greet(), exchange.wait_gone())
+        finally:
+            if not answers:
+                await asyncio.shield(self._connections.close(connection))
+        if not answers:
+            raise Torn
+        headers = [NO_STORE, (CONNECTION_ID, connection.viewer.id.encode()), *self._affinity.cookie(exchange.scope)]
+        await exchange.reply(200, answers[0], headers, kind=JSON)
+
+    async def _stream(self, exchange: Exchange, hub: Hub, grant: Grant, stopping: asyncio.Event) -> None:
+        if not _accepts_events(exchange.header(b"accept")):
+            raise Refused(406, "this is an event stream; send Accept: text/event-stream, or upgrade to a WebSocket")
+        connection = self._find(exchange, hub, grant)
+        viewer, session_id = connection.viewer, exchange.header(SESSION_ID)
+        with self._connections.in_use(connection):
+            last_event_id = exchange.header(b"last-event-id")
+            if session_id is None:
+                outlet = viewer.connection_outlet(last_event_id)
+            else:
+                outlet = viewer.session_outlet(session_id, last_event_id)
+            if outlet is None:
+                raise Refused(404, "this connection knows no such session; create, load or resume it first")
+            await exchange.start(200, [*HEADERS, (CONNECTION_ID, viewer.id.encode())])
+            await EventStream(exchange, outlet, self._limits.keep_alive_s).run(viewer.closed, stopping)
+
+
+def _parse(body: bytes) -> Message:
+    if body.lstrip()[:1] == b"[":
+        raise Refused(501, "batches are not part of ACP; send one message a request")
+    message = parse(body)
+    if isinstance(message, Malformed):
+        raise Refused(400, f"the body is not a JSON-RPC message: {message.problem}")
+    return message
+
+
+def _check_session(message: Message, header: str | None, viewer: Viewer) -> None:
+    """See that header and body mean the same session: whoever routes by one must not be led astray by the other."""
+    if message.method is None:
+        return
+    is_of_session = message.method in SESSION_METHODS
+    if header is None and is_of_session:
+        raise Refused(400, f"Acp-Session-Id is missing; {message.method} belongs to a session")
+    if header is None:
+        return
+    named = _session_of(message)
+    if named is not UNSET and header != named:
+        raise Refused(400, "Acp-Session-Id names another session than the sessionId in the body")
+    if is_of_session and not viewer.can_use(header):
+        raise Refused(404, "this connection knows no such session; create, load or resume it first")
+
+
+def _session_of(message: Message) -> str | UnsetType:
+    try:
+        return _decode_params(message.params).session_id
+    except BAD_JSON:
+        return UNSET  # whoever knows the method says what is wrong with its parameters
+
+
+def _accepts_events(accept: str | None) -> bool:
+    return any(_is_wanted(*kind.lower().split(";")) for kind in (accept or "").split(","))
+
+
+def _is_wanted(kind: str, *parameters: str) -> bool:
+    weights = [value.strip() for name, _, value in (one.partition("=") for one in parameters) if name.strip() == "q"]
+    return kind.strip() == "text/event-stream" and not any(map(_NOTHING.fullmatch, weights))

@@ -1,0 +1,82 @@
+"""`/acp` over a WebSocket: one message a text frame, both ways."""
+
+import asyncio
+
+from dragoman.bridge.front.acp_http import CONNECTION_ID
+from dragoman.bridge.front.affinity import Affinity
+from dragoman.bridge.front.asgi import SEND_FRAMES, Receive, Scope, Send
+from dragoman.bridge.front.frames import encode_texts
+from dragoman.bridge.front.race import race
+from dragoman.bridge.guard import Guard
+from dragoman.bridge.hub import Outlet, Viewer
+
+GOING_AWAY = 1001
+TOO_BIG = 1009
+TRY_LATER = 1013
+
+_LONGEST_REASON_BYTES = 120
+"""What fits into a close frame."""
+
+_ONE_LINE = {0x0A: "\t", 0x0D: "\t"}
+"""To JSON a tab is white space like these, and like these it is none inside a string."""
+
+
+class Socket:
+    """Carries one viewer over one WebSocket, no faster than it takes what is sent."""
+
+    def __init__(self, receive: Receive, send: Send, viewer: Viewer, max_message_bytes: int) -> None:
+        self._receive = receive
+        self._send = send
+        self._viewer = viewer
+        self._max_message_bytes = max_message_bytes
+        self._is_writing = False
+        self._can_send_frames = False
+
+    async def accept(self, scope: Scope, guard: Guard, affinity: Affinity) -> None:
+        """Switch protocols; the viewer's id goes along."""
+        self._can_send_frames = SEND_FRAMES in (scope.get("extensions") or {})
+        headers = [(CONNECTION_ID, self._viewer.id.encode()), *affinity.cookie(scope)]
+        subprotocol = guard.accepted_subprotocol(scope)
+        await self._send({"type": "websocket.accept", "subprotocol": subprotocol, "headers": headers})
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Pass messages until either side ends; the viewer is let go then."""
+        outlet, closed = self._viewer.outlet(), self._viewer.closed
+        has_left, *_ = await race(self._read(), self._write(outlet), closed.wait(), stopping.wait())
+        if not (has_left or self._is_writing):  # one that takes nothing would not take a goodbye: the server cuts it
+            await self._say_goodbye(stopping)
+
+    async def _say_goodbye(self, stopping: asyncio.Event) -> None:
+        if stopping.is_set():
+            code, reason = GOING_AWAY, "the bridge stops"
+        else:
+            code, reason = TRY_LATER, self._viewer.close_reason or "the bridge let this connection go; connect again"
+        await self._close(code, reason)
+
+    async def _close(self, code: int, reason: str) -> None:
+        short = reason.encode()[:_LONGEST_REASON_BYTES].decode(errors="ignore")
+        await self._send({"type": "websocket.close", "code": code, "reason": short})
+
+    async def _read(self) -> None:
+        while (message := await self._receive())["type"] == "websocket.receive":
+            text = message.get("text")
+            if text is None:
+                continue  # binary frames are ignored, says the proposal
+            line = text.translate(_ONE_LINE).encode() if "\n" in text or "\r" in text else text.encode()
+            if len(line) > self._max_message_bytes:
+                await self._close(TOO_BIG, f"a message may have {self._max_message_bytes} bytes")
+                return
+            self._viewer.receive(line)
+
+    async def _write(self, outlet: Outlet) -> None:
+        while events := await outlet.take():
+            self._is_writing = True
+            await self._send_all([event.data for event in events])
+            self._is_writing = False
+
+    async def _send_all(self, texts: list[bytes]) -> None:
+        if self._can_send_frames:
+            await self._send({"type": SEND_FRAMES, "frames": encode_texts(texts)})
+            return
+        for text in texts:
+            await self._send({"type": "websocket.send", "text": text.decode()})

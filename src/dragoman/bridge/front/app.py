@@ -1,0 +1,210 @@
+"""The bridge as an ASGI application: it can be run by itself, or mounted under a prefix of another.
+
+    /                    the page                    anybody
+    /static/…            its files                   anybody
+    /login               a code or the token → cookie  anybody
+    /logout /config.json /render                     who is let in
+    /link                a one-time link             owners
+    /acp /acp/<agent>    ACP, by HTTP and WebSocket  who is let in
+
+Nothing is looked at, and nothing is upgraded, before the guard has let it in.
+"""
+
+import asyncio
+import logging
+from contextlib import AsyncExitStack, suppress
+from urllib.parse import quote
+
+from dragoman.bridge.bridge import Bridge
+from dragoman.bridge.front.acp_http import HttpEndpoint
+from dragoman.bridge.front.acp_socket import Socket
+from dragoman.bridge.front.affinity import Affinity
+from dragoman.bridge.front.asgi import Receive, Scope, Send, note_credential, route
+from dragoman.bridge.front.connections import Connections
+from dragoman.bridge.front.exchange import Exchange, Refused, Torn, tearing
+from dragoman.bridge.front.limits import Limits
+from dragoman.bridge.front.pages import Pages
+from dragoman.bridge.front.upgrade import refuse_upgrade
+from dragoman.bridge.guard import Grant, Guard, Refusal
+from dragoman.bridge.hub import Hub
+from dragoman.bridge.hub.viewer import TooManyViewers
+from dragoman.errors import DragomanError
+
+_RETRY_S = 30
+"""When there are too many viewers: some will have been given up by then."""
+
+_log = logging.getLogger("dragoman.bridge.front")
+
+
+class Application:
+    """Serves a bridge.
+
+    `prefix` is what stands before its paths for people, and what a proxy may have left on them. `opens_bridge` is for
+    servers that open and close the bridge by the lifespan of the application.
+    """
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        guard: Guard,
+        *,
+        limits: Limits | None = None,
+        prefix: str = "",
+        opens_bridge: bool = False,
+    ) -> None:
+        limits = limits or Limits()
+        self.limits = limits
+        self.stopping = asyncio.Event()
+        self._bridge = bridge
+        self._guard = guard
+        self._prefix = prefix
+        self._opens_bridge = opens_bridge
+        self._affinity = Affinity()
+        self._connections = Connections(limits)
+        self.max_message_bytes = bridge.settings.max_message_bytes
+        self._http = HttpEndpoint(self._connections, self._affinity, limits, self.max_message_bytes)
+        self._pages = Pages(bridge.settings, guard, limits)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        if self._is_prefixed(scope["path"]):
+            scope = {**scope, "root_path": self._prefix}
+        with suppress(Torn):
+            if scope["type"] == "http":
+                await self._serve_http(Exchange(scope, receive, tearing(send)))
+            elif scope["type"] == "websocket":
+                await self._serve_socket(scope, receive, tearing(send))
+
+    def _is_prefixed(self, path: str) -> bool:
+        """Tell whether a proxy has left the prefix on; a path that is ours as it is needs none."""
+        is_below = path == self._prefix or path.startswith(f"{self._prefix}/")
+        return bool(self._prefix) and is_below and self._find_hub(path) is None
+
+    async def stop(self) -> None:
+        """End all streams, and let go of whoever came by HTTP and of what the page needed.
+
+        Agents begin to end at the same time: the bridge is closed next.
+        """
+        self.stopping.set()
+        self._bridge.begin_stop()
+        await self._connections.close_all()
+        await self._pages.close()
+
+    async def _serve_http(self, exchange: Exchange) -> None:
+        try:
+            await self._route(exchange)
+        except Torn:
+            raise
+        except Refused as refused:
+            await _answer(exchange, refused)
+        except TooManyViewers as error:
+            await _answer(exchange, _busy(error))
+        except Exception:  # noqa: BLE001 -- the end of a request: its failure must not end the connection
+            _log.exception("a request to %s failed", exchange.path)
+            await _answer(exchange, Refused(500, "the bridge failed at this request; its log says why"))
+
+    async def _route(self, exchange: Exchange) -> None:
+        if _is_public(exchange.path):
+            refusal = self._guard.admit_public(exchange.scope)
+            if refusal is not None:
+                raise _refused(refusal)
+            await self._serve_public(exchange)
+            return
+        grant = self._guard.admit(exchange.scope)
+        if isinstance(grant, Refusal):
+            raise _refused(grant)
+        note_credential(exchange.scope)
+        await self._serve_admitted(exchange, grant)
+
+    async def _serve_public(self, exchange: Exchange) -> None:
+        if exchange.path == "":
+            await _add_slash(exchange)
+        elif exchange.path == "/":
+            await self._pages.serve_file(exchange, "index.html")
+        elif exchange.path == "/login":
+            await self._pages.log_in(exchange)
+        else:
+            await self._pages.serve_file(exchange, exchange.path.removeprefix("/static/"))
+
+    async def _serve_admitted(self, exchange: Exchange, grant: Grant) -> None:
+        hub = self._find_hub(exchange.path)
+        if hub is not None:
+            await self._http.serve(exchange, hub, grant, self.stopping)
+        elif exchange.path == "/config.json":
+            await self._pages.tell_config(exchange, grant)
+        elif exchange.path == "/render":
+            await self._pages.render(exchange)
+        elif exchange.path == "/link":
+            await self._pages.make_link(exchange, grant)
+        elif exchange.path == "/logout":
+            await self._pages.log_out(exchange)
+        else:
+            raise Refused(404, "there is nothing at this address; ACP is at /acp, or /acp/ and the name of an agent")
+
+    def _find_hub(self, path: str) -> Hub | None:
+        if path == "/acp":
+            return self._bridge.hub()
+        return self._bridge.hub(path.removeprefix("/acp/")) if path.startswith("/acp/") else None
+
+    async def _serve_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()  # websocket.connect
+        grant = self._guard.admit(scope)
+        if isinstance(grant, Refusal):
+            await refuse_upgrade(scope, send, _refused(grant))
+            return
+        note_credential(scope)
+        hub = self._find_hub(route(scope))
+        if hub is None:
+            await refuse_upgrade(scope, send, Refused(404, "there is no agent at this address; the first is at /acp"))
+            return
+        try:
+            viewer = hub.open(read_only=grant.role == "reader")
+        except TooManyViewers as error:
+            await refuse_upgrade(scope, send, _busy(error))
+            return
+        try:
+            socket = Socket(receive, send, viewer, self.max_message_bytes)
+            await socket.accept(scope, self._guard, self._affinity)
+            await socket.run(self.stopping)
+        finally:
+            await asyncio.shield(viewer.close())
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Open and close what belongs to us as the server begins and ends."""
+        async with AsyncExitStack() as stack:
+            await receive()
+            try:
+                if self._opens_bridge:
+                    await stack.enter_async_context(self._bridge)
+            except DragomanError as error:
+                await send({"type": "lifespan.startup.failed", "message": str(error)})
+                return
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            await self.stop()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+def _is_public(path: str) -> bool:
+    return path in {"", "/", "/login"} or path.startswith("/static/")
+
+
+def _refused(refusal: Refusal) -> Refused:
+    return Refused(refusal.status, refusal.reason, list(refusal.headers))
+
+
+def _busy(error: TooManyViewers) -> Refused:
+    return Refused(503, str(error), [(b"retry-after", b"%d" % _RETRY_S)])
+
+
+async def _add_slash(exchange: Exchange) -> None:
+    """Lead from where it is mounted to the page, whose own addresses are relative to it."""
+    last = str(exchange.scope.get("root_path", "")).rstrip("/").rpartition("/")[2]
+    await exchange.reply(307, headers=[(b"location", f"{quote(last)}/".encode())])
+
+
+async def _answer(exchange: Exchange, refused: Refused) -> None:
+    if not exchange.answered:
+        await exchange.refuse(refused.status, refused.reason, refused.headers)

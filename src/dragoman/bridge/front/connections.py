@@ -1,0 +1,95 @@
+"""The connections over HTTP: what holds a viewer together between its requests."""
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from dragoman.bridge.front.exchange import Refused
+from dragoman.bridge.front.limits import Limits
+from dragoman.bridge.guard import Grant
+from dragoman.bridge.hub import Hub, Viewer
+
+
+class Connection:
+    """A viewer that comes by requests, of which it has none at times."""
+
+    def __init__(self, hub: Hub, viewer: Viewer, role: str) -> None:
+        self.hub = hub
+        self.viewer = viewer
+        self.role = role
+        self.lasting = 0
+        """Requests that are not over: its event streams, mostly."""
+        self.end: asyncio.TimerHandle | None = None
+
+
+class Connections:
+    """All connections over HTTP; one that has neither a stream nor a request for a while is given up."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._open: dict[str, Connection] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def open(self, hub: Hub, grant: Grant) -> Connection:
+        """Let a new one in; raises TooManyViewers."""
+        viewer = hub.open(read_only=grant.role == "reader")
+        connection = Connection(hub, viewer, grant.role)
+        self._open[viewer.id] = connection
+        self._rest(connection)
+        return connection
+
+    def find(self, connection_id: str, hub: Hub, grant: Grant) -> Connection | None:
+        """Give an open one, which now has a request; None if this agent has no such one for this role."""
+        connection = self._open.get(connection_id)
+        if connection is None or connection.hub is not hub or connection.role != grant.role:
+            return None
+        if connection.viewer.closed.is_set():
+            self._forget(connection)
+            return None
+        self._rest(connection)
+        return connection
+
+    @contextmanager
+    def in_use(self, connection: Connection) -> Generator[None]:
+        """Keep it for as long as a request lasts; raises Refused when there are too many."""
+        if connection.lasting >= self._limits.max_streams:
+            limit = self._limits.max_streams
+            raise Refused(429, f"this connection has {limit} event streams open, the limit; close some first")
+        connection.lasting += 1
+        self._rest(connection)
+        try:
+            yield
+        finally:
+            connection.lasting -= 1
+            self._rest(connection)
+
+    async def close(self, connection: Connection) -> None:
+        """Let one go."""
+        self._forget(connection)
+        await connection.viewer.close()
+
+    async def close_all(self) -> None:
+        """Let all of them go."""
+        for connection in list(self._open.values()):
+            await self.close(connection)
+        await asyncio.gather(*self._closing)
+
+    def _rest(self, connection: Connection) -> None:
+        """Begin to wait for the next request anew, unless one is under way."""
+        if connection.end is not None:
+            connection.end.cancel()
+            connection.end = None
+        if connection.lasting == 0 and connection.viewer.id in self._open:
+            loop = asyncio.get_running_loop()
+            connection.end = loop.call_later(self._limits.reattach_s, self._give_up, connection)
+
+    def _give_up(self, connection: Connection) -> None:
+        task = asyncio.ensure_future(self.close(connection))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    def _forget(self, connection: Connection) -> None:
+        self._open.pop(connection.viewer.id, None)
+        if connection.end is not None:
+            connection.end.cancel()
+            connection.end = None

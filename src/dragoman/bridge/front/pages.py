@@ -1,0 +1,165 @@
+"""The page's own addresses: its files, the way in and out, and what it needs to know."""
+
+import asyncio
+from typing import Literal, NoReturn, TypeVar
+from urllib.parse import parse_qs
+
+import msgspec
+
+import dragoman
+from dragoman.bridge.front.asgi import Headers
+from dragoman.bridge.front.exchange import NO_STORE, Exchange, Refused
+from dragoman.bridge.front.limits import Limits
+from dragoman.bridge.front.static import File, StaticFiles
+from dragoman.bridge.guard import Grant, Guard
+from dragoman.bridge.settings import Settings
+
+UNAUTHORIZED = 401
+
+_REVALIDATE = (b"cache-control", b"no-cache")
+"""Files may be kept, but are asked for again: a page of one version must not meet scripts of another."""
+
+
+class _Login(msgspec.Struct, forbid_unknown_fields=True):
+    token: str | None = None
+    code: str | None = None
+
+
+class _Link(msgspec.Struct, forbid_unknown_fields=True):
+    role: Literal["owner", "reader"] = "owner"
+
+
+class _Text(msgspec.Struct, forbid_unknown_fields=True):
+    markdown: str
+
+
+_Form = TypeVar("_Form")
+
+
+class Pages:
+    """Serves everything but `/acp`."""
+
+    def __init__(self, settings: Settings, guard: Guard, limits: Limits) -> None:
+        self._settings = settings
+        self._guard = guard
+        self._limits = limits
+        self._files = StaticFiles()
+
+    async def serve_file(self, exchange: Exchange, path: str) -> None:
+        """Send a file of the page."""
+        exchange.allow("GET", "HEAD")
+        file = self._files.find(path)
+        if file is None:
+            raise Refused(404, "the page has no such file")
+        headers = [_REVALIDATE, (b"etag", file.etag)]
+        if _has_it(exchange, file):
+            await exchange.reply(304, headers=headers, kind=file.kind)  # its policy replaces the cached one
+        else:
+            await exchange.reply(200, file.content, headers, kind=file.kind)
+
+    async def log_in(self, exchange: Exchange) -> None:
+        """Give a browser its cookie: by a link with a one-time code, or by a form."""
+        exchange.allow("GET", "HEAD", "POST")
+        if exchange.method == "POST":
+            form = _decode(await self._read_form(exchange), _Login)
+            cookie = self._trade(form)
+            if cookie is None:
+                self._refuse_login(exchange)
+            await exchange.reply(204, headers=[NO_STORE, *_set_cookie(cookie)])
+            return
+        if exchange.method == "HEAD" or _is_prefetch(exchange):
+            await exchange.reply(204, headers=[NO_STORE])  # whoever only looks at a link must not use it up
+            return
+        codes = parse_qs(exchange.scope["query_string"].decode("latin-1")).get("code", [])
+        cookie = self._guard.exchange(codes[0]) if len(codes) == 1 else None
+        if cookie is None:
+            await self._refuse_link(exchange)
+            return
+        await exchange.reply(303, headers=[NO_STORE, (b"location", b"./"), *_set_cookie(cookie)])
+
+    async def log_out(self, exchange: Exchange) -> None:
+        """Make a browser forget its cookie."""
+        exchange.allow("POST")
+        await exchange.reply(204, headers=[NO_STORE, *_set_cookie(self._guard.farewell())])
+
+    async def make_link(self, exchange: Exchange, grant: Grant) -> None:
+        """Make a one-time link, for an owner."""
+        exchange.allow("POST")
+        if grant.role != "owner":
+            raise Refused(403, "only an owner can make links; ask whoever gave you this one")
+        form = _decode(await self._read_form(exchange), _Link)
+        code = self._guard.new_link_code(form.role)
+        await exchange.reply_json(200, {"path": f"login?code={code}", "role": form.role})
+
+    async def tell_config(self, exchange: Exchange, grant: Grant) -> None:
+        """Say what the page needs before it connects."""
+        exchange.allow("GET", "HEAD")
+        agents = [{"name": agent.name, "title": agent.title or agent.name} for agent in self._settings.agents]
+        config = {
+            "version": dragoman.__version__,
+            "agents": agents,
+            "cwd": self._settings.cwd,
+            "role": grant.role,
+            "maxMessageBytes": self._settings.max_message_bytes,
+        }
+        await exchange.reply_json(200, config)
+
+    async def render(self, exchange: Exchange) -> None:
+        """Make safe HTML of a text."""
+        from dragoman.bridge.front.render import render
+
+        exchange.allow("POST")
+        body = await exchange.read_json(self._limits.max_render_bytes, self._limits.body_timeout_s)
+        await exchange.reply_json(200, {"html": await render(_decode(body, _Text).markdown)})
+
+    async def close(self) -> None:
+        """Let go of what rendering needs; a later text has it started again."""
+        from dragoman.bridge.front.render import close
+
+        await asyncio.to_thread(close)
+
+    async def _read_form(self, exchange: Exchange) -> bytes:
+        return await exchange.read_json(self._limits.max_form_bytes, self._limits.body_timeout_s)
+
+    def _trade(self, form: _Login) -> str | None:
+        if form.code is not None:
+            return self._guard.exchange(form.code)
+        return None if form.token is None else self._guard.exchange_token(form.token)
+
+    async def _refuse_link(self, exchange: Exchange) -> None:
+        """Lead a person to the page, which says in words why they are not let in; tell a program so."""
+        refusal = self._guard.refuse_login(exchange.scope)
+        if refusal.status != UNAUTHORIZED or not _is_navigation(exchange):
+            raise Refused(refusal.status, refusal.reason, list(refusal.headers))
+        await exchange.reply(303, headers=[NO_STORE, (b"location", b"./")])
+
+    def _refuse_login(self, exchange: Exchange) -> NoReturn:
+        refusal = self._guard.refuse_login(exchange.scope)
+        raise Refused(refusal.status, refusal.reason, list(refusal.headers))
+
+
+def _has_it(exchange: Exchange, file: File) -> bool:
+    known = (exchange.header(b"if-none-match") or "").split(",")
+    return file.etag.decode() in [tag.strip().removeprefix("W/") for tag in known]
+
+
+def _is_prefetch(exchange: Exchange) -> bool:
+    purpose = exchange.header(b"sec-purpose") or exchange.header(b"purpose") or exchange.header(b"x-moz") or ""
+    return "prefetch" in purpose.lower()
+
+
+def _is_navigation(exchange: Exchange) -> bool:
+    """Tell whether a browser asks for something to show."""
+    kinds = [kind.partition(";")[0].strip().lower() for kind in (exchange.header(b"accept") or "").split(",")]
+    return "text/html" in kinds
+
+
+def _set_cookie(cookie: str | None) -> Headers:
+    return [] if cookie is None else [(b"set-cookie", cookie.encode())]
+
+
+def _decode(body: bytes, kind: type[_Form]) -> _Form:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise Refused(400, f"the body does not fit: {error}") from None

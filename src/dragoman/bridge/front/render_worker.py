@@ -1,0 +1,42 @@
+"""`python -m dragoman.bridge.front.render_worker`: renders Markdown in a process of its own.
+
+The regular expressions of a code highlighter can be held up for ever by a few thousand well-chosen characters, and
+while one runs no other thread of its process does. Here nothing else waits, and the kernel ends the process when its
+time is up: an alarm that nobody handles needs no help from Python.
+
+Requests come on stdin and answers go to stdout, a frame each (`render_frame`).
+"""
+
+import signal
+import sys
+import time
+
+from dragoman.bridge.front.markdown import to_html
+from dragoman.bridge.front.render_frame import read_frame, write_frame
+
+MAX_WORK_S = 2.5
+"""A text of the greatest length takes a second; whoever needs longer is stuck."""
+
+COLOUR_S = 1.0
+"""After this long the rest of the code stays uncoloured, where the highlighter comes up for air."""
+
+IDLE_S = 300
+"""A worker nobody needs goes away, and is started again when somebody does."""
+
+
+def main() -> None:
+    """Serve until nobody asks any more."""
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the bridge's to hear; it then closes stdin
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, IDLE_S)
+    while (frame := read_frame(source)) is not None:
+        coloured, text = frame
+        signal.setitimer(signal.ITIMER_REAL, MAX_WORK_S)
+        html = to_html(text, time.monotonic() + (COLOUR_S if coloured else -1))
+        signal.setitimer(signal.ITIMER_REAL, IDLE_S)
+        write_frame(sink, coloured, html)
+
+
+if __name__ == "__main__":
+    main()

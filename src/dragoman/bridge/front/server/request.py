@@ -1,0 +1,172 @@
+"""One request, as the application is told of it, and as it answers."""
+
+import asyncio
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from email.utils import formatdate
+from urllib.parse import unquote
+
+import msgspec
+
+from dragoman.bridge.front.asgi import CREDENTIAL_SHOWN, Headers, Message, Scope
+from dragoman.bridge.front.server.tcp import TcpConnection
+from dragoman.bridge.guard.security import security_headers
+
+MAX_BODY_WAITING_BYTES = 64 * 1024
+"""What is read of a body before the application takes it."""
+
+_log = logging.getLogger("dragoman.bridge.front")
+
+
+class RequestHead(msgspec.Struct, frozen=True):
+    """The first line and the headers of a request, their names in small letters."""
+
+    method: str
+    target: bytes
+    headers: Headers
+    http_version: str
+
+
+def make_scope(kind: str, head: RequestHead, connection: TcpConnection) -> Scope:
+    """Describe a request as ASGI does."""
+    path, _, query = head.target.partition(b"?")
+    scheme = connection.scheme
+    return {
+        "type": kind,
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": head.http_version,
+        "method": head.method,
+        "scheme": scheme if kind == "http" else {"http": "ws", "https": "wss"}[scheme],
+        "path": unquote(path.decode("latin-1")),
+        "raw_path": path,
+        "query_string": query,
+        "root_path": "",
+        "headers": head.headers,
+        "client": connection.address("peername"),
+        "server": connection.address("sockname"),
+        "extensions": {CREDENTIAL_SHOWN: connection.note_credential},
+    }
+
+
+def date_header() -> tuple[bytes, bytes]:
+    """Return when an answer is made."""
+    return b"date", formatdate(time.time(), usegmt=True).encode()
+
+
+def make_refusal(reason: str) -> tuple[Headers, bytes]:
+    """Return the headers and the body with which the server itself refuses a request, in plain words."""
+    body = msgspec.json.encode({"error": reason})
+    length = (b"content-length", b"%d" % len(body))
+    return [(b"content-type", b"application/json"), length, *security_headers(html=False)], body
+
+
+class RequestBody:
+    """The body of a request on its way to the application, which takes it at its own pace."""
+
+    def __init__(self, on_taken: Callable[[int], None]) -> None:
+        self.waiting_bytes = 0
+        self._on_taken = on_taken
+        self._pieces: deque[bytes] = deque()
+        self._has_ended = False
+        self._is_taken = False
+        self._is_gone = False
+        self._changed = asyncio.Event()
+
+    def put(self, data: bytes) -> None:
+        """Add the next piece."""
+        self._pieces.append(data)
+        self.waiting_bytes += len(data)
+        self._changed.set()
+
+    def end(self) -> None:
+        """Take note that there are no more pieces."""
+        self._has_ended = True
+        self._changed.set()
+
+    def lose(self) -> None:
+        """Take note that the other side is gone."""
+        self._is_gone = True
+        self._changed.set()
+
+    def drop(self) -> int:
+        """Let go of what was not taken, and say how much it was."""
+        size, self.waiting_bytes = self.waiting_bytes, 0
+        self._pieces.clear()
+        return size
+
+    async def receive(self) -> Message:
+        """Give what is there, or wait for it; then wait until the other side is gone."""
+        while True:
+            if self._is_gone:
+                return {"type": "http.disconnect"}
+            if not self._is_taken and (self._pieces or self._has_ended):
+                return self._take()
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _take(self) -> Message:
+        data = b"".join(self._pieces)
+        self.drop()
+        self._is_taken = self._has_ended
+        if data:
+            self._on_taken(len(data))
+        return {"type": "http.request", "body": data, "more_body": not self._has_ended}
+
+
+class ServedRequest(ABC):
+    """A request under way; its answer is begun with the first piece, so that both go out in one write."""
+
+    def __init__(self, connection: TcpConnection, head: RequestHead, body: RequestBody) -> None:
+        self.head = head
+        self.body = body
+        self.is_answered = False
+        """Whether its answer has begun."""
+        self.is_complete = False
+        """Whether all of its answer was handed over."""
+        self.connection = connection
+        self._start: Message | None = None
+
+    async def run(self, scope: Scope) -> None:
+        """Have the application answer."""
+        try:
+            await self.connection.context.app(scope, self.receive, self.send)
+        except Exception:  # noqa: BLE001 -- the end of a request: its failure must not end the connection
+            _log.exception("the application failed at a request")
+        finally:
+            self.finish()
+
+    async def receive(self) -> Message:
+        """Give the application what comes of the request."""
+        return await self.body.receive()
+
+    async def send(self, message: Message) -> None:
+        """Take what the application answers; raises ConnectionResetError once the other side is gone."""
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        if self.is_complete:
+            raise ConnectionResetError("the answer is complete already")
+        data: bytes = message.get("body", b"")
+        has_more = bool(message.get("more_body", False))
+        start, self._start = self._start, None
+        if start is not None:
+            self.is_answered = True
+            await self.begin(start["status"], [*start["headers"], date_header()], data, has_more=has_more)
+        else:
+            await self.write(data, has_more=has_more)
+        self.is_complete = not has_more
+
+    @abstractmethod
+    async def begin(self, status: int, headers: Headers, data: bytes, *, has_more: bool) -> None:
+        """Send the head of the answer and its first piece."""
+
+    @abstractmethod
+    async def write(self, data: bytes, *, has_more: bool) -> None:
+        """Send the next piece of the answer."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Take note that the application is done, whether its answer is complete or not."""

@@ -1,0 +1,291 @@
+"""One TCP connection, under whatever protocol is spoken on it.
+
+    OPENING ──connected (and TLS agreed)──► OPEN ──finish──► ENDING ──► LOST
+                                              └────── cut, or the peer left ──►┘
+
+Work is done in turns: a protocol takes a bounded number of frames or events, then the event loop goes round, and only
+then does it go on. While it has work left, or while the application has not taken what arrived, nothing more is read.
+
+A connection that ends still sends what was written. What the other side goes on sending meanwhile is read and let go,
+for a while: a socket that is closed with unread input is reset, and the reset can destroy the words that say why.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from enum import Enum, auto
+from typing import Any, Protocol, cast
+
+import msgspec
+
+from dragoman.bridge.front.asgi import AsgiApplication
+from dragoman.bridge.front.limits import Limits
+from dragoman.bridge.front.server.allowance import Allowance
+from dragoman.bridge.front.server.liveness import Liveness, Verdict
+
+_log = logging.getLogger("dragoman.bridge.front")
+
+
+class Phase(Enum):
+    """Where a connection is in its life."""
+
+    OPENING = auto()
+    OPEN = auto()
+    ENDING = auto()
+    LOST = auto()
+
+
+class ConnectionProtocol(Protocol):
+    """What is spoken on a connection: HTTP/1.1, HTTP/2, a WebSocket, or nothing yet."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is under way."""
+        ...
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more is to be read until the application has taken some."""
+        ...
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What the application has handed over and flow control holds back."""
+        ...
+
+    def receive(self, data: bytes) -> None:
+        """Take bytes that arrived; they are looked at in `advance`."""
+        ...
+
+    def advance(self) -> bool:
+        """Do one turn of work; tells whether there is more to do right away."""
+        ...
+
+    def ping(self) -> bytes | None:
+        """Return the frame that the other side must answer, if there is one."""
+        ...
+
+    def stop(self) -> None:
+        """Take no new request, and end when those under way are answered."""
+        ...
+
+    def lose(self) -> None:
+        """Tell the application that the other side is gone."""
+        ...
+
+
+class ServerContext(msgspec.Struct, kw_only=True):
+    """What all connections of one server share."""
+
+    app: AsgiApplication
+    limits: Limits
+    max_message_bytes: int
+    stall_s: float
+    spawn: Callable[[Coroutine[Any, Any, None]], object]
+    """Runs the application for a request."""
+    on_credential: "Callable[[TcpConnection], None]"
+    """Is told each time that a request had a credential."""
+    on_lost: "Callable[[TcpConnection], None]"
+    is_stopping: bool = False
+
+
+class TcpConnection(asyncio.Protocol):
+    """Carries bytes for a protocol, no faster than either side takes them."""
+
+    def __init__(self, context: ServerContext, start: "Callable[[TcpConnection], ConnectionProtocol]") -> None:
+        self.context = context
+        self.allowance = Allowance(context.limits.stranger_frames)
+        self._loop = asyncio.get_running_loop()
+        self._phase = Phase.OPENING
+        self._protocol = start(self)
+        self._liveness = Liveness(self._loop.time())
+        self._idle_since = self._loop.time()
+        self._turn: asyncio.Handle | None = None
+        self._end: asyncio.TimerHandle | None = None
+        self._discarded_bytes = 0
+        self._drain_waiters: list[asyncio.Future[None]] | None = None
+        """Those who wait for the other side to take something; None while nobody has to."""
+
+    # ── what asyncio tells ──────────────────────────────────────────────────────────────────────────
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._phase = Phase.OPEN
+        self._idle_since = self._loop.time()
+
+    def data_received(self, data: bytes) -> None:
+        if self._phase is not Phase.OPEN:
+            self._discard(len(data))
+            return
+        self._liveness.heard(self._loop.time())
+        self._protocol.receive(data)
+        if self._turn is None:
+            self._advance()
+
+    def eof_received(self) -> None:
+        if self._phase is Phase.OPEN:  # a peer that closed one half may have closed both: it counts as gone
+            self._protocol.lose()
+            self.finish()
+
+    def pause_writing(self) -> None:
+        self._drain_waiters = []
+
+    def resume_writing(self) -> None:
+        waiters, self._drain_waiters = self._drain_waiters or [], None
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if exc is not None:
+            _log.debug("a connection was lost: %r", exc)
+        was_open, self._phase = self._phase is Phase.OPEN, Phase.LOST
+        for handle in (self._turn, self._end):
+            if handle is not None:
+                handle.cancel()
+        self.resume_writing()
+        if was_open:
+            self._protocol.lose()
+        self.context.on_lost(self)
+
+    # ── what protocols use ──────────────────────────────────────────────────────────────────────────
+
+    @property
+    def scheme(self) -> str:
+        """Either http or https."""
+        return "http" if self._transport.get_extra_info("ssl_object") is None else "https"
+
+    @property
+    def alpn(self) -> str | None:
+        """The protocol that was agreed on under TLS."""
+        ssl_object = self._transport.get_extra_info("ssl_object")
+        return None if ssl_object is None else ssl_object.selected_alpn_protocol()
+
+    def address(self, name: str) -> tuple[str, int] | None:
+        """Return `peername` or `sockname` as ASGI has them."""
+        address: tuple[str, int] | None = self._transport.get_extra_info(name)
+        return None if address is None else (address[0], address[1])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything that is written now is sent."""
+        return self._phase is Phase.OPEN
+
+    @property
+    def is_clogged(self) -> bool:
+        """Whether the other side has to take something before more is written."""
+        return self._drain_waiters is not None
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What was handed over for the other side and not taken by it."""
+        if self._phase in {Phase.OPENING, Phase.LOST}:
+            return 0
+        return self._transport.get_write_buffer_size() + self._protocol.unsent_bytes
+
+    def write(self, data: bytes) -> None:
+        """Send bytes, unless the connection has ended; whoever sends much waits in `drained` afterwards."""
+        if self._phase is Phase.OPEN and data:
+            self._liveness.wrote(len(data))
+            self._transport.write(data)
+
+    async def drained(self) -> None:
+        """Wait until the other side has taken enough; raises ConnectionResetError if it will not."""
+        if self._drain_waiters is not None:
+            waiter = self._loop.create_future()
+            self._drain_waiters.append(waiter)
+            await waiter
+        if self._phase is not Phase.OPEN:
+            raise ConnectionResetError("the connection has ended")
+
+    def advance_soon(self) -> None:
+        """Have the protocol do another turn of work: the application has taken something."""
+        if self._turn is None and self._phase is Phase.OPEN:
+            self._turn = self._loop.call_soon(self._advance)
+
+    def switch_to(self, protocol: ConnectionProtocol) -> None:
+        """Speak another protocol from now on."""
+        self._protocol = protocol
+        self.advance_soon()
+
+    def note_use(self) -> None:
+        """Take note that a request was answered: the time without one begins anew."""
+        self._idle_since = self._loop.time()
+
+    def note_credential(self) -> None:
+        """Take note that somebody is there who may be."""
+        self.allowance.widen(self.context.limits.frames)
+        self.context.on_credential(self)
+
+    def finish(self, *, discard: bool = False) -> None:
+        """Send what was written, and close; `discard` when the other side may still be sending."""
+        if self._phase is not Phase.OPEN:
+            return
+        self._phase = Phase.ENDING
+        self.expect_end()
+        if not discard:
+            self._transport.close()
+            return
+        self._transport.resume_reading()
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+
+    def expect_end(self) -> None:
+        """Cut it if it does not end soon."""
+        if self._end is None:
+            self._end = self._loop.call_later(self.context.limits.linger_s, self.abort)
+
+    def abort(self) -> None:
+        """Cut it, with whatever was not sent."""
+        if self._phase in {Phase.OPEN, Phase.ENDING}:
+            self._transport.abort()
+
+    # ── what the server uses ────────────────────────────────────────────────────────────────────────
+
+    def check(self, now: float) -> None:
+        """Ping it when it is time; cut it when nobody answers, takes what is sent, or asks for anything."""
+        if self._phase is not Phase.OPEN:
+            return
+        limits, ping = self.context.limits, self._protocol.ping()
+        if not self._protocol.is_idle:
+            self._idle_since = now
+        elif now - self._idle_since >= limits.idle_s:
+            self.stop()
+            return
+        unsent = self._transport.get_write_buffer_size()
+        verdict = self._liveness.judge(now, unsent, limits, self.context.stall_s, can_ping=ping is not None)
+        if verdict is Verdict.CUT:
+            self.abort()
+        elif verdict is Verdict.PING and ping is not None:
+            self.write(ping)
+
+    def stop(self) -> None:
+        """End it as soon as no request is under way."""
+        if self._phase is Phase.OPEN:
+            self._protocol.stop()
+
+    # ── turns ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _advance(self) -> None:
+        self._turn = None
+        if self._phase is not Phase.OPEN:
+            return
+        try:
+            has_more = self._protocol.advance()
+        except Exception:  # noqa: BLE001 -- the end of a connection: its failure must not end others
+            _log.exception("a connection failed")
+            self.abort()
+            return
+        if self._phase is not Phase.OPEN:
+            return
+        if has_more:
+            self.advance_soon()
+        if self._turn is not None or self._protocol.is_full:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
+
+    def _discard(self, size: int) -> None:
+        self._discarded_bytes += size
+        if self._discarded_bytes > self.context.limits.linger_bytes:
+            self.abort()

@@ -1,0 +1,216 @@
+"""A WebSocket on one connection (RFC 6455): frames by the protocol layer of `websockets`, messages for the application.
+
+Frames are looked at in small pieces of input, so that a block full of tiny frames is many turns of work. Whoever sends
+frames that carry nothing pays for each; when nothing is left to pay with, the WebSocket is closed.
+"""
+
+import asyncio
+import logging
+from collections import deque
+
+from websockets.exceptions import InvalidState
+from websockets.frames import CloseCode, Frame, Opcode
+from websockets.protocol import SERVER, State
+from websockets.protocol import Protocol as FrameProtocol
+
+from dragoman.bridge.front.asgi import SEND_FRAMES, Message
+from dragoman.bridge.front.server.tcp import TcpConnection
+
+PIECE_BYTES = 1024
+"""Looked at in one go: at most 170 frames."""
+
+FRAMES_PER_TURN = 64
+BYTES_PER_TURN = 64 * 1024
+
+MAX_WAITING_BYTES = 64 * 1024
+MAX_WAITING_MESSAGES = 64
+"""Messages that are read before the application takes them."""
+
+SMALL_BYTES = 1024
+"""A fragment with less than this is one of too many: clients that split messages make pieces of several kilobytes."""
+
+TINY_BYTES = 16
+"""No message of JSON-RPC is as short as this."""
+
+_PING = b"\x89\x00"
+_CONTROL = frozenset({Opcode.PING, Opcode.PONG})
+
+
+class _ErrorsOnly(logging.LoggerAdapter[logging.Logger]):
+    """Lets nothing but errors through: at other levels the library logs what is in frames."""
+
+    def isEnabledFor(self, level: int) -> bool:  # noqa: N802 -- named by the standard library
+        return level >= logging.ERROR and super().isEnabledFor(level)
+
+
+_errors_only = _ErrorsOnly(logging.getLogger("dragoman.bridge.front"))
+
+
+class WebSocket:
+    """Speaks the WebSocket protocol until either side ends it."""
+
+    unsent_bytes = 0
+    is_idle = False
+
+    def __init__(self, connection: TcpConnection) -> None:
+        self._connection = connection
+        self._core = FrameProtocol(SERVER, max_size=connection.context.max_message_bytes, logger=_errors_only)
+        self._input: deque[bytes] = deque()
+        self._fragments: list[Frame] = []
+        self._messages: deque[Message] = deque()
+        self._waiting_bytes = 0
+        self._arrived = asyncio.Event()
+        self._has_failed = False
+        self._end: Message | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the application has not taken enough of the messages."""
+        return self._waiting_bytes >= MAX_WAITING_BYTES or len(self._messages) >= MAX_WAITING_MESSAGES
+
+    # ── what arrives ────────────────────────────────────────────────────────────────────────────────
+
+    def receive(self, data: bytes) -> None:
+        """Take bytes that arrived."""
+        self._input.append(data)
+
+    def advance(self) -> bool:
+        """Look at what arrived, piece by piece."""
+        frames = size = 0
+        while self._input and not self.is_full:
+            if frames >= FRAMES_PER_TURN or size >= BYTES_PER_TURN:
+                return True
+            piece = self._next_piece()
+            size += len(piece)
+            self._core.receive_data(piece)
+            for frame in self._core.events_received():
+                frames += 1
+                if isinstance(frame, Frame):
+                    self._take(frame)
+            self._flush()
+            if not self._connection.is_open:
+                return False
+        return False
+
+    def ping(self) -> bytes | None:
+        """Return a frame that the other side must answer."""
+        return _PING if self._core.state is State.OPEN else None
+
+    def stop(self) -> None:
+        """Do nothing: the application says goodbye."""
+
+    def lose(self) -> None:
+        """Tell the application that the other side is gone."""
+        self._tell_end(CloseCode.ABNORMAL_CLOSURE)
+
+    # ── what the application does ───────────────────────────────────────────────────────────────────
+
+    async def take(self) -> Message:
+        """Give the next message, or wait for it; at the end, why there is none any more."""
+        while not self._messages:
+            if self._end is not None:
+                return self._end
+            self._arrived.clear()
+            await self._arrived.wait()
+        was_full = self.is_full
+        message = self._messages.popleft()
+        self._waiting_bytes -= len(message.get("text") or message.get("bytes") or "")
+        if was_full and not self.is_full:
+            self._connection.advance_soon()
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Send what the application says; raises ConnectionResetError once the other side is gone."""
+        try:
+            self._send(message)
+        except InvalidState:
+            raise ConnectionResetError("the WebSocket is closed") from None
+        await self._connection.drained()
+
+    def end(self) -> None:
+        """Take note that the application is done."""
+        if self._core.state is State.OPEN:
+            self._fail(CloseCode.INTERNAL_ERROR, "")
+            self._flush()
+        else:
+            self._connection.expect_end()
+
+    def _send(self, message: Message) -> None:
+        if message["type"] == SEND_FRAMES:
+            if self._core.state is not State.OPEN:
+                raise InvalidState
+            self._connection.write(message["frames"])
+            return
+        if message["type"] == "websocket.close":
+            self._core.send_close(message.get("code") or CloseCode.NORMAL_CLOSURE, message.get("reason") or "")
+        elif message.get("bytes") is not None:
+            self._core.send_binary(message["bytes"])
+        else:
+            self._core.send_text(message["text"].encode())
+        self._flush()
+
+    # ── frames ──────────────────────────────────────────────────────────────────────────────────────
+
+    def _next_piece(self) -> bytes:
+        data = self._input.popleft()
+        if len(data) > PIECE_BYTES:
+            self._input.appendleft(data[PIECE_BYTES:])
+        return data[:PIECE_BYTES]
+
+    def _take(self, frame: Frame) -> None:
+        if self._has_failed:
+            return
+        if not self._connection.allowance.take(_cost(frame)):
+            self._fail(CloseCode.POLICY_VIOLATION, "too many frames that carry nothing")
+        elif frame.opcode not in _CONTROL and frame.opcode is not Opcode.CLOSE:
+            self._fragments.append(frame)
+            if frame.fin:
+                self._complete()
+
+    def _complete(self) -> None:
+        fragments, self._fragments = self._fragments, []
+        data = b"".join([fragment.data for fragment in fragments])
+        message: Message = {"type": "websocket.receive"}
+        if fragments[0].opcode is Opcode.BINARY:
+            message["bytes"] = data
+        else:
+            try:
+                message["text"] = data.decode()
+            except UnicodeDecodeError:
+                self._fail(CloseCode.INVALID_DATA, "a text message has to be UTF-8")
+                return
+        self._messages.append(message)
+        self._waiting_bytes += len(data)
+        self._arrived.set()
+
+    def _fail(self, code: CloseCode, reason: str) -> None:
+        """Close for a fault of the other side, whose frames count no more."""
+        self._has_failed = True
+        if self._core.state is State.OPEN:
+            self._core.fail(code, reason)
+
+    def _flush(self) -> None:
+        """Send what the protocol has to say; after its last words the connection ends."""
+        writes = self._core.data_to_send()
+        if not writes:
+            return
+        self._connection.write(b"".join(writes))
+        if writes[-1]:
+            return
+        self._input.clear()
+        close = self._core.close_rcvd or self._core.close_sent
+        self._tell_end(CloseCode.ABNORMAL_CLOSURE if close is None else close.code)
+        self._connection.finish(discard=self._core.close_rcvd is None)
+
+    def _tell_end(self, code: int) -> None:
+        if self._end is None:
+            self._end = {"type": "websocket.disconnect", "code": int(code)}
+            self._arrived.set()
+
+
+def _cost(frame: Frame) -> int:
+    """Say what a frame is charged: control frames, fragments that are small, and what is too short to be anything."""
+    if frame.opcode in _CONTROL:
+        return 1
+    least = TINY_BYTES if frame.fin else SMALL_BYTES
+    return int(len(frame.data) < least and frame.opcode is not Opcode.CLOSE)

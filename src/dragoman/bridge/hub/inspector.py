@@ -1,0 +1,141 @@
+"""The wire inspector: the last messages between the bridge and its agent, for whoever wants to look.
+
+Lines are kept as they came, in the batches in which they came: while nobody looks that is all that is done.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from dragoman.bridge.hub.envelope import session_of
+from dragoman.protocol.secrecy import hide_secrets
+from dragoman.wire import Malformed, Message, Oversized, parse
+
+Direction = Literal["to_agent", "from_agent"]
+TO_AGENT: Direction = "to_agent"
+FROM_AGENT: Direction = "from_agent"
+
+MAX_SHOWN_BYTES = 64 * 1024
+"""Of one message: more of it would help nobody who looks at a list."""
+
+_MAX_OPEN = 10_000
+"""Requests whose answer is waited for, to say how long it took."""
+
+Lines = Sequence[bytes | Oversized]
+Entry = dict[str, Any]
+
+
+class Batch(msgspec.Struct, gc=False):
+    """Lines that came together."""
+
+    first: int
+    time: float
+    direction: Direction
+    lines: Lines
+    size: int
+
+
+class Inspector:
+    """Remembers the last messages."""
+
+    def __init__(self, max_messages: int, max_bytes: int) -> None:
+        self.on_lines: Callable[[Batch], None] | None = None
+        """Is told of what comes, while somebody looks."""
+        self._max_messages = max_messages
+        self._max_bytes = max_bytes
+        self._batches: deque[Batch] = deque()
+        self._count = 0
+        self._messages = 0
+        self._bytes = 0
+
+    def note(self, direction: Direction, lines: Lines) -> None:
+        """Remember lines."""
+        count = len(lines)
+        size = _sizes(lines)
+        batch = Batch(self._count + 1, time.time(), direction, lines, size)
+        self._batches.append(batch)
+        self._count += count
+        self._messages += count
+        self._bytes += size
+        while (self._messages > self._max_messages or self._bytes > self._max_bytes) and len(self._batches) > 1:
+            oldest = self._batches.popleft()
+            self._messages -= len(oldest.lines)
+            self._bytes -= oldest.size
+        if self.on_lines is not None:
+            self.on_lines(batch)
+
+    def batches(self) -> list[Batch]:
+        """Give what is remembered."""
+        return list(self._batches)
+
+
+class Examiner:
+    """Makes of each line what people want to know of it."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[Direction, bytes], tuple[float, str, str | None]] = {}
+
+    def examine(self, batch: Batch) -> list[Entry]:
+        """Take a batch apart."""
+        return [self._examine(batch, batch.first + index, line) for index, line in enumerate(batch.lines)]
+
+    def _examine(self, batch: Batch, number: int, line: bytes | Oversized) -> Entry:
+        entry: Entry = {"n": number, "time": round(batch.time * 1000, 3), "direction": batch.direction}
+        message = parse(line)
+        if isinstance(message, Malformed):
+            entry["kind"] = "malformed"
+        else:
+            self._describe(entry, message, batch)
+        entry["size"] = _size(line)
+        entry |= _show(line)
+        return entry
+
+    def _describe(self, entry: Entry, message: Message, batch: Batch) -> None:
+        if message.id is not UNSET:
+            entry["id"] = Raw(bytes(message.id))
+        if message.method is None:
+            self._describe_answer(entry, message, batch)
+            return
+        session_id = session_of(message.params)
+        entry["kind"] = "notification" if message.id is UNSET else "request"
+        entry["method"] = message.method
+        if session_id is not None:
+            entry["sessionId"] = session_id
+        if message.id is not UNSET:
+            self._open[batch.direction, bytes(message.id)] = batch.time, message.method, session_id
+            if len(self._open) > _MAX_OPEN:
+                del self._open[next(iter(self._open))]
+
+    def _describe_answer(self, entry: Entry, message: Message, batch: Batch) -> None:
+        entry["kind"] = "response"
+        asked = FROM_AGENT if batch.direction == TO_AGENT else TO_AGENT
+        request = self._open.pop((asked, bytes(message.id)), None) if message.id is not UNSET else None
+        if request is None:
+            return
+        began, entry["method"], session_id = request
+        entry["latencyMs"] = round((batch.time - began) * 1000, 3)
+        if session_id is not None:
+            entry["sessionId"] = session_id
+
+
+def _sizes(lines: Lines) -> int:
+    try:
+        return sum(map(len, lines))  # type: ignore[arg-type] -- nearly always they are all bytes
+    except TypeError:
+        return sum(map(_size, lines))
+
+
+def _size(line: bytes | Oversized) -> int:
+    return len(line) if isinstance(line, bytes) else 0
+
+
+def _show(line: bytes | Oversized) -> Entry:
+    if not isinstance(line, bytes):
+        return {"line": f"a line of more than {line.max_bytes} bytes, which was dropped", "cut": True}
+    shown = hide_secrets(line)
+    text = shown[:MAX_SHOWN_BYTES].decode(errors="replace")
+    return {"line": text, "cut": True} if len(shown) > MAX_SHOWN_BYTES else {"line": text}

@@ -1,0 +1,33 @@
+"""What can go wrong with a bridge itself.
+
+BridgeProblem
+├── TooManyViewers       … no more viewers are let in: `hub.viewer`
+├── BridgeBusy          … another bridge has its home
+└── AgentsFileError      … the file that names its agents is wrong
+"""
+
+from dragoman.errors import DragomanError
+
+
+class BridgeProblem(DragomanError):
+    """Something is wrong with a bridge itself."""
+
+
+class BridgeBusy(BridgeProblem):
+    """Another bridge has the home: `pid` on `host`, if that could be read from its lock."""
+
+    def __init__(self, home: str, pid: int | None, host: str | None) -> None:
+        self.home = home
+        self.pid = pid
+        self.host = host
+        holder = f"process {pid} on {host}" if pid is not None else "another process"
+        super().__init__(f"{home} is in use by the bridge of {holder}; stop that, or use another DRAGOMAN_HOME")
+
+
+class AgentsFileError(BridgeProblem):
+    """The file that names a bridge's agents is wrong."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        self.path = path
+        self.problem = problem
+        super().__init__(f"{path}: {problem}")

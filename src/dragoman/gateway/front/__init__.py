@@ -1,1 +1,0 @@
-"""The front: the gateway as an ASGI application (`app`), and the server that runs it (`server`)."""

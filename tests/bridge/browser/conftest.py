@@ -1,0 +1,179 @@
+"""A real Chromium before a real `dragoman serve`, with an agent that the test plays.
+
+Whatever the page puts on its console as an error, throws, or asks of another origin fails the test. A picture of each
+state that a test wants to be looked at lies in `screenshots/` afterwards.
+"""
+
+import os
+import re
+import shutil
+import urllib.parse
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import async_playwright, expect
+
+from tests.bridge.browser.ground import Ground
+from tests.bridge.browser.modules import open_modules
+from tests.bridge.browser.pages import SCREENSHOTS, composer
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+DESK = {"width": 1280, "height": 800}
+THERE = re.compile("Connected|Working")
+
+expect.set_options(timeout=30_000)
+
+
+def pytest_collection_modifyitems(items):
+    """Run these tests on one event loop, as the browser they share lives on it."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest_asyncio.fixture(loop_scope="session", scope="session")
+async def browser():
+    """One browser for all tests of this process."""
+    names = (os.environ.get("CHROMIUM", ""), *BROWSERS)
+    path = next((found for name in names if name and (found := shutil.which(name))), None)
+    if path is None:
+        pytest.skip("no Chromium is here; `scripts/browser` installs it or says what to do")
+    SCREENSHOTS.mkdir(exist_ok=True)
+    async with async_playwright() as playwright:
+        launched = await playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox"] if os.geteuid() == 0 else []
+        )
+        yield launched
+        await launched.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session", scope="session")
+async def spare_grounds():
+    """Bridges that stand as if nobody had used them."""
+    spare = []
+    yield spare
+    for ground in spare:
+        await ground.close()
+
+
+@pytest.fixture
+def own_bridge():
+    """For tests that count what passed from the start, change the agent, or break it."""
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def ground(request, spare_grounds, tmp_path_factory):
+    """A bridge, the agent before it and the line to it."""
+    is_shared = "own_bridge" not in request.fixturenames
+    if is_shared and spare_grounds:
+        made = spare_grounds.pop()
+    else:
+        made = Ground()
+        await made.open(tmp_path_factory.mktemp("ground"))
+    yield made
+    if is_shared and made.is_as_it_was:
+        spare_grounds.append(made)
+    else:
+        await made.close()
+
+
+@pytest.fixture
+def stage(ground):
+    """The agent, played by the test."""
+    return ground.stage
+
+
+@pytest.fixture
+def line(ground):
+    """What the browser reaches the bridge by; the test can cut it."""
+    return ground.line
+
+
+class Faults(list):
+    """What no page may do. Words that a test provokes on purpose are allowed by pattern."""
+
+    def __init__(self, origin):
+        super().__init__()
+        self._origin = origin
+        self._allowed = []
+
+    def allow(self, pattern):
+        self._allowed.append(re.compile(pattern))
+
+    def watch(self, page):
+        page.on("console", lambda message: message.type == "error" and self._note(message.text))
+        page.on("pageerror", lambda error: self._note(f"uncaught: {error}"))
+        page.on("dialog", lambda dialog: self._note(f"dialog: {dialog.message}"))
+        page.on("request", lambda request: self._check(request.url))
+
+    def _check(self, url):
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in {"data", "blob"} and f"{parts.scheme}://{parts.netloc}" != self._origin:
+            self._note(f"a request to elsewhere: {url}")
+
+    def _note(self, words):
+        self.append(words)
+
+    @property
+    def unexpected(self):
+        return [words for words in self if not any(pattern.search(words) for pattern in self._allowed)]
+
+
+class Visitor:
+    """One browser profile, logged in; its tabs share the cookie."""
+
+    def __init__(self, context, origin):
+        self.context = context
+        self.faults = Faults(origin)
+        self._origin = origin
+
+    async def come(self, path="/"):
+        """Open a tab, and wait until it is ready for a message."""
+        page = await self.context.new_page()
+        page.visitor = self
+        self.faults.watch(page)
+        await page.goto(self._origin + path)
+        await expect(composer(page)).to_be_visible()
+        await expect(page.locator(".topbar-state")).to_contain_text(THERE)
+        return page
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def visit(browser, ground):
+    """`await visit(**options of the browser context)`: a page that a link let in."""
+    async with AsyncExitStack() as stack:
+        visitors, pages = [], []
+
+        async def visit(path=None, **options):
+            context = await browser.new_context(**{"viewport": DESK, "reduced_motion": "reduce", **options})
+            stack.push_async_callback(context.close)
+            visitors.append(Visitor(context, ground.line.origin))
+            pages.append(await visitors[-1].come(path or ground.make_link()))
+            return pages[-1]
+
+        yield visit
+        if pages:
+            await ground.clear(pages[0])
+    assert [words for visitor in visitors for words in visitor.faults.unexpected] == []
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(visit):
+    """A page at a desk, in light."""
+    return await visit(color_scheme="light")
+
+
+@pytest_asyncio.fixture(loop_scope="session", scope="session")
+async def page_of_modules(browser):
+    async with open_modules(browser) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def modules(page_of_modules):
+    """An empty page that can import the modules of ours."""
+    await page_of_modules.forget()
+    return page_of_modules

@@ -1,0 +1,66 @@
+"""A bridge with the agent that a test plays and the line to it.
+
+To start all that takes longer than most tests. So one that a test leaves as it found it serves the next: every turn is
+over, every question answered, and what was begun is deleted. All others are thrown away.
+"""
+
+import json
+from contextlib import ExitStack
+
+from playwright.async_api import Error
+
+from tests.bridge.browser.line import Line
+from tests.bridge.browser.stage import Stage
+from tests.bridge.guard.serving import serving
+from tests.process_state import SHARED_CHILDREN
+
+DELETE_ALL = """async () => {
+    for (const id of [...dragoman.state.sessions.keys()]) await dragoman.deleteSession(id);
+}"""
+
+
+class Ground:
+    """What a test stands on."""
+
+    def __init__(self):
+        self.stage = Stage()
+        self.line = Line()
+        self._stack = ExitStack()
+        self._is_clear = True
+
+    async def open(self, directory):
+        work = directory / "work"
+        work.mkdir()
+        await self.stage.open()
+        await self.line.open()
+        names = ["--allow-host", self.line.host, "--allow-origin", self.line.origin]
+        running = serving(directory / "home", "--cwd", str(work), *names, agent=self.stage.command)
+        self.served = self._stack.enter_context(running)
+        SHARED_CHILDREN.add(self.served.process.pid)
+        self.line.port_beyond = self.served.port
+
+    async def close(self):
+        self._stack.close()
+        await self.line.close()
+        await self.stage.close()
+
+    def make_link(self):
+        """Return the path of a link that lets one browser in."""
+        kind = "Content-Type: application/json"
+        answer = self.served.ask("POST /link", self.served.bearer, kind, body=b'{"role": "owner"}')
+        return "/" + json.loads(answer.body)["path"].removeprefix("./").removeprefix("/")
+
+    async def clear(self, page):
+        """Delete all sessions, as the page does it."""
+        self._is_clear = False
+        if not self.stage.is_idle or self.line.is_cut:
+            return
+        try:
+            await page.evaluate(DELETE_ALL)
+        except Error:
+            return  # the page is where no session can be deleted: the next test gets another bridge
+        self._is_clear = self.stage.forget()
+
+    @property
+    def is_as_it_was(self):
+        return self._is_clear and self.stage.starts <= 1

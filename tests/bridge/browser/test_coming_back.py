@@ -1,0 +1,153 @@
+"""The page goes and comes back, in the middle of whatever: nothing is lost, nothing is there twice."""
+
+import asyncio
+import re
+
+import pytest
+from playwright.async_api import expect
+
+from tests.bridge.browser.pages import agent_messages, card, say, session_path, shoot, user_messages
+
+TWO_LINES_PX = 30
+
+
+async def test_a_reload_in_the_middle_of_a_turn_shows_all_of_it_and_goes_on(page, stage):
+    await say(page, "Tell a story")
+    turn = await stage.next_turn()
+    turn.say("Once upon ")
+    await expect(agent_messages(page)).to_have_text("Once upon ")
+    await page.reload()
+    await expect(agent_messages(page)).to_have_text("Once upon ")
+    await expect(user_messages(page)).to_have_text("Tell a story")
+    await expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+    turn.say("a time.")
+    turn.end()
+    await expect(agent_messages(page)).to_have_text("Once upon a time.")
+    await expect(page.get_by_role("button", name="Send")).to_be_visible()
+
+
+async def test_a_reloaded_page_shows_what_waits_for_an_answer(page, stage):
+    await say(page, "Fix it")
+    turn = await stage.next_turn()
+    turn.start_call(status="pending")
+    asking = asyncio.ensure_future(turn.ask())
+    await expect(card(page)).to_be_visible()
+    await page.reload()
+    await card(page).get_by_role("button", name="Allow").click()
+    assert await asking == "yes"
+    turn.end()
+    await expect(card(page)).to_have_count(0)
+
+
+async def test_a_second_tab_sees_the_same_and_one_answer_settles_both(page, stage):
+    await say(page, "Fix it")
+    turn = await stage.next_turn()
+    turn.say("May I?")
+    turn.start_call(status="pending")
+    asking = asyncio.ensure_future(turn.ask())
+    await expect(card(page)).to_be_visible()
+    other = await page.visitor.come(await session_path(page))
+    await expect(agent_messages(other)).to_have_text("May I?")
+    await expect(user_messages(other)).to_have_text("Fix it")
+    await expect(page.locator(".session-viewers")).to_contain_text("2")
+    assert await page.locator(".session-meta").evaluate("meta => meta.offsetHeight") < TWO_LINES_PX
+    await shoot(page, "two_viewers")
+    await card(page).hover()  # it stays in sight for whoever is at it
+    await card(other).get_by_role("button", name="Reject").click()
+    assert await asking == "no"
+    await expect(card(page)).to_contain_text("Answered in another window: Reject")
+    await shoot(page, "answered_elsewhere")
+    turn.say(" No.")
+    turn.end()
+    for tab in (page, other):
+        await expect(agent_messages(tab).last).to_contain_text("No.")
+
+
+async def test_whoever_goes_to_another_session_is_no_longer_counted_and_misses_nothing(page, stage):
+    await say(page, "Go on")
+    turn = await stage.next_turn()
+    turn.title("The first")
+    turn.say("One. ")
+    other = await page.visitor.come(await session_path(page))
+    await expect(other.locator(".session-viewers")).to_contain_text("2")
+    await page.evaluate("dragoman.newSession()")
+    await expect(other.locator(".session-viewers")).to_have_count(0)
+    asking = asyncio.ensure_future(turn.ask())
+    await expect(card(other)).to_be_visible()
+    turn.say("Two.")
+    await expect(agent_messages(other)).to_have_text("One. Two.")
+    await page.bring_to_front()
+    await page.get_by_role("button", name=re.compile("^The first")).click()
+    await expect(agent_messages(page)).to_have_text("One. Two.")
+    await card(page).get_by_role("button", name="Allow").click()
+    assert await asking == "yes"
+    turn.end()
+
+
+async def test_a_prompt_of_one_tab_is_seen_in_the_other(page, stage):
+    await say(page, "First")
+    (await stage.next_turn()).end()
+    other = await page.visitor.come(await session_path(page))
+    await expect(user_messages(other)).to_have_text("First")
+    await say(other, "Second")
+    turn = await stage.next_turn()
+    turn.say("Yes")
+    turn.end()
+    await expect(user_messages(page)).to_have_text(["First", "Second"])
+    await expect(agent_messages(page)).to_have_text("Yes")
+
+
+async def test_after_a_broken_network_nothing_is_lost_and_nothing_is_repeated(page, stage, line):
+    page.visitor.faults.allow(r"WebSocket|ERR_|Failed to load resource|net::")
+    await say(page, "Spell it")
+    turn = await stage.next_turn()
+    for letter in "abc":
+        turn.say(letter)
+    await expect(agent_messages(page)).to_have_text("abc")
+    line.cut()
+    await expect(page.locator(".banner")).to_contain_text("The connection is lost")
+    await shoot(page, "connection_lost")
+    for letter in "def":
+        turn.say(letter)
+    line.mend()
+    await expect(agent_messages(page)).to_have_text("abcdef")
+    for letter in "ghi":
+        turn.say(letter)
+    turn.end()
+    await expect(agent_messages(page)).to_have_text("abcdefghi")
+    await expect(user_messages(page)).to_have_count(1)
+    await expect(page.locator(".banner")).to_be_hidden()
+    await say(page, "Again")
+    (await stage.next_turn()).end()
+
+
+@pytest.mark.usefixtures("own_bridge")
+async def test_a_crash_is_told_with_its_reason_and_the_conversation_goes_on(page, stage):
+    await say(page, "Fall over")
+    turn = await stage.next_turn()
+    turn.say("I feel dizz")
+    await expect(agent_messages(page)).to_have_text("I feel dizz")
+    stage.crash(3, "stack overflow in the dizzy part")
+    await expect(page.get_by_text(re.compile("exit code 3|status 3|code 3")).first).to_be_visible()
+    await expect(page.get_by_text("stack overflow in the dizzy part").first).to_be_attached()
+    await shoot(page, "crash")
+    await expect(page.get_by_role("button", name="Send")).to_be_visible()
+    await say(page, "Better?")
+    turn = await stage.next_turn()
+    assert stage.starts == 2
+    turn.say("Better.")
+    turn.end()
+    await expect(agent_messages(page).last).to_have_text("Better.")
+    await expect(agent_messages(page).first).to_have_text("I feel dizz")
+
+
+async def test_a_session_is_found_again_in_the_list(page, stage):
+    await say(page, "Remember this")
+    turn = await stage.next_turn()
+    turn.title("Something to remember")
+    turn.say("Noted.")
+    turn.end()
+    await expect(agent_messages(page)).to_have_text("Noted.")
+    fresh = await page.visitor.come()
+    await fresh.get_by_role("button", name=re.compile("^Something to remember")).click()
+    await expect(agent_messages(fresh)).to_have_text("Noted.")

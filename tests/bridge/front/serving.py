@@ -1,0 +1,80 @@
+"""A bridge with its front, on a real socket, as these tests use it."""
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from dragoman.bridge import AgentSpec, Bridge, Settings
+from dragoman.bridge.front.app import Application
+from dragoman.bridge.front.limits import Limits
+from dragoman.bridge.front.server import Server, Tls
+from dragoman.bridge.guard import Guard, Token, make_policy, names_of
+
+AGENT = Path(__file__).with_name("agent.py")
+TOKEN = "t" * 43
+
+
+class Serving(msgspec.Struct):
+    """Where it is, and how to get in."""
+
+    port: int
+    bridge: Bridge
+    guard: Guard
+    app: Application
+    server: Server
+    scheme: str = "http"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://127.0.0.1:{self.port}"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {TOKEN}"}
+
+
+def make_settings(home: Path, **changes) -> Settings:
+    one = AgentSpec(name="one", command=(sys.executable, str(AGENT)), title="The first")
+    two = AgentSpec(name="two", command=(sys.executable, str(AGENT)))
+    return Settings(**{"agents": (one, two), "home": home, "cwd": "/somewhere", **changes})
+
+
+def make_guard(port: int, **changes) -> Guard:
+    return Guard(make_policy(Token(TOKEN), names=names_of("127.0.0.1"), port=port, **changes))
+
+
+@asynccontextmanager
+async def serving(
+    home: Path,
+    *,
+    limits: Limits | None = None,
+    stall_s: float = 30,
+    tls: Tls | None = None,
+    prefix: str = "",
+    **changes,
+) -> AsyncIterator[Serving]:
+    settings = make_settings(home, viewer_stall_s=stall_s, **changes)
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    async with Bridge(settings) as bridge:
+        guard = make_guard(port, is_tls=tls is not None)
+        app = Application(bridge, guard, limits=limits, prefix=prefix)
+        async with Server(app, listening, tls=tls, stall_s=stall_s) as server:
+            yield Serving(port, bridge, guard, app, server, "http" if tls is None else "https")
+
+
+@asynccontextmanager
+async def open_stream(served: Serving) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Connect, for bytes, and leave without a word."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+        with suppress(ConnectionError):
+            await writer.wait_closed()

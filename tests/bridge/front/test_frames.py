@@ -1,0 +1,66 @@
+"""Many WebSocket messages in one write."""
+
+import asyncio
+import json
+
+import pytest
+from websockets.frames import Opcode
+from websockets.protocol import CLIENT, Protocol
+
+from dragoman.bridge.bridge import Bridge
+from dragoman.bridge.front.app import Application
+from dragoman.bridge.front.asgi import SEND_FRAMES
+from dragoman.bridge.front.frames import encode_texts
+from tests.bridge.front.serving import TOKEN, make_guard, make_settings
+
+SIZES = [0, 1, 125, 126, 127, 65_535, 65_536, 200_000]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_message_of_any_size_is_one_text_frame(size):
+    connection = Protocol(CLIENT)
+    connection.receive_data(encode_texts([b"x" * size]))
+    [frame] = connection.events_received()
+    assert (frame.opcode, frame.fin, frame.data) == (Opcode.TEXT, True, b"x" * size)
+
+
+def test_messages_keep_their_order_and_their_bounds():
+    texts = ["x" * size for size in SIZES] + ["ä€😀"]
+    connection = Protocol(CLIENT)
+    connection.receive_data(encode_texts([text.encode() for text in texts]))
+    assert [frame.data.decode() for frame in connection.events_received()] == texts
+
+
+class PlainServer:
+    """The side of an ASGI server: one viewer that says `initialize`, and leaves when it is answered."""
+
+    def __init__(self, extensions):
+        headers = [(b"host", b"127.0.0.1:1"), (b"authorization", f"Bearer {TOKEN}".encode())]
+        self.scope = {"type": "websocket", "path": "/acp", "headers": headers, "client": ("127.0.0.1", 1)}
+        self.scope |= {"query_string": b"", "scheme": "ws", "subprotocols": [], "extensions": extensions}
+        initialize = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}
+        self.says = [{"type": "websocket.connect"}, {"type": "websocket.receive", "text": json.dumps(initialize)}]
+        self.sent = []
+        self.answered = asyncio.Event()
+
+    async def receive(self):
+        if self.says:
+            return self.says.pop(0)
+        await self.answered.wait()
+        return {"type": "websocket.disconnect", "code": 1000}
+
+    async def send(self, message):
+        self.sent.append(message)
+        if message["type"] != "websocket.accept":
+            self.answered.set()
+
+
+@pytest.mark.parametrize(
+    ("extensions", "kind"), [({}, "websocket.send"), (None, "websocket.send"), ({SEND_FRAMES: {}}, SEND_FRAMES)]
+)
+async def test_only_a_server_that_offers_it_is_sent_many_at_once(tmp_path, extensions, kind):
+    server = PlainServer(extensions)
+    async with Bridge(make_settings(tmp_path)) as bridge:
+        app = Application(bridge, make_guard(1))
+        await app(server.scope, server.receive, server.send)
+    assert [message["type"] for message in server.sent] == ["websocket.accept", kind]

@@ -1,0 +1,64 @@
+"""The first words of a connection: what the agent says to them, and what comes right behind."""
+
+import asyncio
+import json
+import sys
+
+from dragoman.bridge import AgentSpec
+from tests.bridge.front.client import PATIENCE_S, http_viewer
+from tests.bridge.front.serving import serving
+from tests.bridge.front.test_websocket import INITIALIZE, call, dial, until_answer
+
+NEW = {"method": "session/new", "params": {"cwd": "/", "mcpServers": []}}
+
+UNWILLING = """
+import json, sys
+error = {"code": -32000, "message": "Authentication required", "data": {"how": "log in", "big": 1.0}}
+for line in sys.stdin:
+    print(json.dumps({"jsonrpc": "2.0", "id": json.loads(line)["id"], "error": error}), flush=True)
+"""
+
+
+def line(**message):
+    return json.dumps({"jsonrpc": "2.0", **message})
+
+
+async def test_what_the_agent_says_against_initialize_is_passed_on(tmp_path):
+    agent = AgentSpec("one", (sys.executable, "-c", UNWILLING))
+    async with serving(tmp_path, agents=(agent,)) as served, dial(served) as socket, http_viewer(served) as viewer:
+        by_socket = await call(socket, **INITIALIZE)
+        by_http = await viewer.initialize()
+    assert by_socket["error"]["code"] == -32000
+    assert by_socket["error"]["message"] == "Authentication required: the agent refused to begin: how: log in; big: 1.0"
+    assert by_socket["error"]["data"] == {"how": "log in", "big": 1.0}
+    assert by_http.status_code == 200
+    assert by_http.json()["error"] == by_socket["error"]
+
+
+async def test_requests_right_behind_initialize_wait_for_its_answer(served):
+    async with dial(served) as socket:
+        for message in (INITIALIZE, {**NEW, "id": 1}, {**NEW, "id": 2}):
+            await socket.send(line(**message))
+        taken = await until_answer(socket, 2)
+    answers = [message for message in taken if "method" not in message]
+    assert [answer["id"] for answer in answers] == [0, 1, 2]
+    assert all("result" in answer for answer in answers)
+
+
+async def test_no_more_waits_behind_initialize_than_a_viewer_may_ask_for(tmp_path):
+    async with serving(tmp_path, max_requests=2) as served:
+        viewer = served.bridge.hub().open()
+        viewer.receive(line(**INITIALIZE).encode())
+        for number in (1, 2, 3):
+            viewer.receive(line(id=number, **NEW).encode())
+        outlet = viewer.outlet()
+        answers = {}
+        async with asyncio.timeout(PATIENCE_S):
+            while len(answers) < 4:
+                answers |= {one["id"]: one for one in map(decode, await outlet.take()) if "method" not in one}
+    assert [number for number in answers if "error" in answers[number]] == [3]
+    assert "2 messages wait" in answers[3]["error"]["data"]
+
+
+def decode(event):
+    return json.loads(event.data)

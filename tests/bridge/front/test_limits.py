@@ -1,0 +1,147 @@
+"""Requests that are torn, slow, endless or too large; and what becomes of connections nobody uses."""
+
+import asyncio
+import json
+
+import pytest
+
+from dragoman.bridge.front.limits import Limits
+from tests.bridge.front.client import PATIENCE_S, http_viewer
+from tests.bridge.front.http2 import connect_http2, open_viewer
+from tests.bridge.front.serving import TOKEN, serving
+
+INITIALIZE = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}).encode()
+
+
+async def dial(served):
+    return await asyncio.open_connection("127.0.0.1", served.port)
+
+
+def head(served, length, *more):
+    lines = [
+        "POST /acp HTTP/1.1",
+        f"host: 127.0.0.1:{served.port}",
+        f"authorization: Bearer {TOKEN}",
+        "content-type: application/json",
+        f"content-length: {length}",
+        *more,
+    ]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+async def status_of(reader) -> int:
+    line = await asyncio.wait_for(reader.readline(), PATIENCE_S)
+    return int(line.split()[1])
+
+
+async def test_a_body_may_come_in_small_pieces(served):
+    reader, writer = await dial(served)
+    padded = INITIALIZE + b" " * 100_000
+    writer.write(head(served, len(padded)))
+    for start in range(0, len(padded), 1_000):
+        writer.write(padded[start : start + 1_000])
+        await writer.drain()
+        await asyncio.sleep(0)
+    assert await status_of(reader) == 200
+    writer.close()
+
+
+async def test_a_torn_request_leaves_nothing_behind(served):
+    _, writer = await dial(served)
+    writer.write(head(served, 1_000) + INITIALIZE)
+    await writer.drain()
+    writer.transport.abort()
+    async with http_viewer(served) as viewer:
+        assert (await viewer.initialize()).status_code == 200
+
+
+async def test_a_body_that_never_ends_is_given_up(tmp_path):
+    async with serving(tmp_path, limits=Limits(body_timeout_s=0.3)) as served:
+        reader, writer = await dial(served)
+        writer.write(head(served, 1_000) + INITIALIZE)
+        assert await status_of(reader) == 408
+        assert b"did not arrive within 0.3 s" in await asyncio.wait_for(reader.read(), PATIENCE_S)
+        writer.close()
+
+
+async def test_a_head_that_never_ends_is_given_up(tmp_path):
+    async with serving(tmp_path, limits=Limits(idle_s=0.3)) as served:
+        reader, writer = await dial(served)
+        writer.write(b"GET / HTTP/1.1\r\nhost: ")
+        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
+        writer.close()
+
+
+async def test_a_huge_head_is_refused(served):
+    reader, writer = await dial(served)
+    writer.write(head(served, 0, "x-much: " + "y" * 100_000))
+    assert await status_of(reader) == 431
+    writer.close()
+
+
+async def test_a_body_that_is_too_long_is_refused_in_words(tmp_path):
+    async with serving(tmp_path, max_message_bytes=100_000) as served, http_viewer(served) as viewer:
+        await viewer.initialize()
+        answer = await viewer.post(b" " * 150_000)
+        assert answer.status_code == 413
+        assert "100000 bytes" in answer.json()["error"]
+        assert (await viewer.post({"method": "x"})).status_code == 202
+
+
+async def test_one_stream_too_many_is_refused(tmp_path):
+    async with serving(tmp_path, limits=Limits(max_streams=1)) as served, http_viewer(served) as viewer:
+        await viewer.initialize()
+        async with viewer.stream() as events:
+            headers = {"accept": "text/event-stream", "acp-connection-id": viewer.id}
+            answer = await viewer.http.get("/acp", headers=headers)
+            assert answer.status_code == 429
+            assert "1 event streams" in answer.json()["error"]
+            del events
+
+
+async def test_a_connection_without_streams_is_given_up_after_a_while(tmp_path):
+    async with serving(tmp_path, limits=Limits(reattach_s=0.3)) as served, http_viewer(served) as viewer:
+        await viewer.initialize()
+        one = served.bridge.hub().find(viewer.id)
+        async with viewer.stream():
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(one.closed.wait(), 1)
+        await asyncio.wait_for(one.closed.wait(), PATIENCE_S)
+        assert (await viewer.post({"method": "x"})).status_code == 404
+
+
+async def test_a_quiet_event_stream_shows_that_it_lives(tmp_path):
+    async with serving(tmp_path, limits=Limits(keep_alive_s=0.05)) as served, http_viewer(served) as viewer:
+        await viewer.initialize()
+        headers = {"accept": "text/event-stream", "acp-connection-id": viewer.id}
+        async with viewer.http.stream("GET", "/acp", headers=headers) as response:
+            comments = 0
+            async for line in response.aiter_lines():
+                comments += line == ":"
+                if comments == 3:
+                    break
+
+
+async def test_an_http2_peer_that_stops_answering_is_cut(tmp_path):
+    limits = Limits(ping_s=0.2, silence_s=1.0, watch_s=0.1, reattach_s=0.1)
+    async with serving(tmp_path, limits=limits) as served, await connect_http2(served) as client:
+        viewer = await open_viewer(client)
+        await client.ask("GET", "/acp", acp_connection_id=viewer, accept="text/event-stream")
+        one = served.bridge.hub().find(viewer)
+        await client.wait(lambda: client.pings > 10)
+        assert not one.closed.is_set()
+        client.pause()
+        await asyncio.wait_for(one.closed.wait(), PATIENCE_S)
+
+
+@pytest.mark.parametrize(
+    "sent", [b"\0\1\2", b"GET / HTTP/9\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nnonsense, all of it"]
+)
+async def test_nonsense_ends_its_own_connection_only(served, sent):
+    reader, writer = await dial(served)
+    writer.write(sent)
+    writer.write_eof()
+    await asyncio.wait_for(reader.read(), PATIENCE_S)
+    writer.close()
+    async with http_viewer(served) as viewer:
+        assert (await viewer.initialize()).status_code == 200

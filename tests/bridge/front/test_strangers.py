@@ -1,0 +1,132 @@
+"""Connections that never show a credential: they cannot keep the owner out."""
+
+import asyncio
+import ssl
+from contextlib import AsyncExitStack
+
+import httpx2
+import pytest
+
+from dragoman.bridge.front.limits import Limits
+from tests.bridge.front.client import PATIENCE_S, http_viewer
+from tests.bridge.front.http2 import connect_http2
+from tests.bridge.front.raw_http2 import GOAWAY, PING, SETTINGS, frame, open_raw
+from tests.bridge.front.serving import serving
+from tests.bridge.front.test_limits import dial, status_of
+
+FEW = Limits(max_sockets=8, ping_s=0.05, watch_s=0.05)
+
+
+async def ask(served):
+    """Ask for something that only who is let in gets, over a connection of its own."""
+    async with httpx2.AsyncClient(base_url=served.url, headers=served.headers, timeout=PATIENCE_S) as http:
+        return (await http.get("/config.json")).status_code
+
+
+async def test_the_owner_is_served_when_silent_http2_connections_have_taken_all_there_are(tmp_path):
+    async with serving(tmp_path, limits=FEW) as served, AsyncExitStack() as stack:
+        strangers = [await stack.enter_async_context(open_raw(served)) for _ in range(FEW.max_sockets)]
+        readers = [asyncio.create_task(stranger.to_end()) for stranger in strangers]
+        async with asyncio.timeout(PATIENCE_S):
+            while not all(one.count().get((PING, 0), 0) > 2 for one in strangers):  # all answer pings
+                await strangers[0].writer.drain()
+                await asyncio.sleep(0)
+        assert served.server.open_connections == FEW.max_sockets
+        for _ in range(3):
+            assert await ask(served) == 200
+        await asyncio.wait_for(readers[0], PATIENCE_S)
+        assert [one.done() for one in readers[3:]] == [False] * (FEW.max_sockets - 3)  # one for each that came
+        for reader in readers:
+            reader.cancel()
+
+
+async def test_the_owner_is_served_when_silent_connections_have_taken_all_there_are(tmp_path):
+    async with serving(tmp_path, limits=FEW) as served:
+        strangers = [await dial(served) for _ in range(FEW.max_sockets)]
+        async with asyncio.timeout(PATIENCE_S):
+            while served.server.open_connections < FEW.max_sockets:
+                await asyncio.sleep(0)
+        assert await ask(served) == 200
+        assert await asyncio.wait_for(strangers[0][0].read(), PATIENCE_S) == b""
+        for _, writer in strangers:
+            writer.close()
+
+
+async def test_the_owner_is_served_when_nobody_finishes_the_handshake_of_tls(tmp_path, tls):
+    trust = ssl.create_default_context(cafile=tls.certificate)
+    async with serving(tmp_path, limits=FEW, tls=tls) as served:
+        strangers = [await dial(served) for _ in range(FEW.max_sockets)]
+        async with asyncio.timeout(PATIENCE_S):
+            while served.server.open_connections < FEW.max_sockets:
+                await asyncio.sleep(0)
+        async with httpx2.AsyncClient(base_url=served.url, headers=served.headers, verify=trust) as http:
+            assert (await http.get("/config.json")).status_code == 200
+        assert await asyncio.wait_for(strangers[0][0].read(), PATIENCE_S) == b""
+        for _, writer in strangers:
+            writer.close()
+
+
+async def test_whoever_has_shown_a_credential_stays(tmp_path):
+    async with serving(tmp_path, limits=FEW) as served, http_viewer(served) as viewer:
+        await viewer.initialize()
+        async with viewer.stream() as events:
+            strangers = [await dial(served) for _ in range(3 * FEW.max_sockets)]
+            assert (await viewer.open_session(events)) is not None
+            assert served.server.open_connections <= FEW.max_sockets
+            for _, writer in strangers:
+                writer.close()
+
+
+async def test_one_more_is_turned_away_when_all_have_shown_a_credential(tmp_path):
+    async with serving(tmp_path, limits=Limits(max_sockets=2)) as served:
+        held = [await connect_http2(served) for _ in range(2)]
+        for client in held:
+            await client.__aenter__()
+            assert (await client.answered(await client.ask("GET", "/config.json")))[0] == 200
+        reader, writer = await dial(served)
+        assert await status_of(reader) == 503
+        writer.close()
+        await held[0].__aexit__()
+        async with asyncio.timeout(PATIENCE_S):
+            while served.server.open_connections > 1:
+                await asyncio.sleep(0)
+        assert await ask(served) == 200
+        await held[1].__aexit__()
+
+
+async def test_a_wrong_credential_is_none(tmp_path):
+    wrong = {"authorization": "Bearer " + "x" * 43}
+    async with (
+        serving(tmp_path, limits=Limits(max_sockets=1)) as served,
+        httpx2.AsyncClient(base_url=served.url, headers=wrong) as http,
+    ):
+        assert (await http.get("/config.json")).status_code == 401
+        assert await ask(served) == 200
+
+
+@pytest.mark.parametrize("busy", [b"", frame(PING, b"\0" * 8), frame(SETTINGS)])
+async def test_an_http2_connection_without_a_request_is_idle_whatever_control_frames_it_sends(tmp_path, busy):
+    limits = Limits(idle_s=0.5, watch_s=0.05, ping_s=0.05)
+    async with serving(tmp_path, limits=limits) as served, open_raw(served) as stranger:
+        while (one := await stranger.next()) is not None:
+            if one.kind == PING and not one.flags:
+                stranger.send(busy)
+        assert stranger.count()[GOAWAY, 0] == 1
+        assert stranger.goaway() == (0, b"")
+        assert served.server.open_connections == 0
+
+
+async def test_an_http2_connection_with_a_request_under_way_is_not_idle(tmp_path):
+    limits = Limits(idle_s=0.2, watch_s=0.05, ping_s=0.05)
+    async with serving(tmp_path, limits=limits) as served, await connect_http2(served) as client:
+        params = {"protocolVersion": 1, "clientCapabilities": {}}
+        stream = await client.post({"id": 0, "method": "initialize", "params": params})
+        await client.answered(stream)
+        viewer = client.heads[stream]["acp-connection-id"]
+        events = await client.ask("GET", "/acp", accept="text/event-stream", acp_connection_id=viewer)
+        seen = client.pings
+        await client.wait(lambda: client.pings > seen + 10)  # ten of 0.05 s are longer than it might be idle
+        assert events not in client.ended
+        client.core.reset_stream(events)
+        await client.flush()
+        await client.wait(lambda: client.is_closed)

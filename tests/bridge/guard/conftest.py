@@ -1,0 +1,26 @@
+import pytest
+
+from dragoman.bridge.guard import new_token
+from tests.bridge.guard.asking import cookie_of, make_guard
+from tests.bridge.guard.serving import serving
+
+
+@pytest.fixture
+def token():
+    return new_token()
+
+
+@pytest.fixture
+def guard(token):
+    return make_guard(token)
+
+
+@pytest.fixture
+def cookie(guard):
+    return cookie_of(guard.exchange(guard.new_link_code()))
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("home")) as running:
+        yield running

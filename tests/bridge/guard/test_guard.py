@@ -1,0 +1,367 @@
+"""The guard decides by Host, Origin and credential; each known way around such a guard has a test of its name."""
+
+import pytest
+
+from dragoman.bridge.guard import Grant, Refusal, new_token
+from tests.bridge.guard.asking import (
+    HOST,
+    ORIGIN,
+    PORT,
+    ask,
+    ask_websocket,
+    bearer,
+    cookie_of,
+    make_guard,
+    make_strict_guard,
+    status_of,
+)
+
+OWN_ORIGINS = [
+    f"http://127.0.0.1:{PORT}",
+    f"http://localhost:{PORT}",
+    f"http://[::1]:{PORT}",
+    f"HTTP://LOCALHOST:{PORT}",
+]
+
+FOREIGN_ORIGINS = [
+    "http://evil.example",
+    "null",
+    f"http://127.0.0.1:{PORT}.evil.example",
+    f"http://127.0.0.1.evil.example:{PORT}",
+    f"http://localhost.evil.example:{PORT}",
+    f"http://evil-localhost:{PORT}",
+    f"http://evil.localhost:{PORT}",
+    f"http://127.0.0.1:{PORT}0",
+    f"http://127.0.0.1:{PORT - 1}",
+    f"http://127.0.0.1:{PORT}@evil.example",
+    f"http://evil.example@127.0.0.1:{PORT}",
+    f"https://127.0.0.1:{PORT}",
+    f"http://127.0.0.1:{PORT}/",
+    f"http://127.0.0.1:{PORT}, http://evil.example",
+    "http://127.0.0.1",
+    f"http://localhost.:{PORT}",
+    f"http://2130706433:{PORT}",
+    f"http://127.1:{PORT}",
+    f"http://0.0.0.0:{PORT}",
+    f"ws://127.0.0.1:{PORT}",
+    "file://",
+    "",
+]
+
+FOREIGN_HOSTS = [
+    f"evil.example:{PORT}",
+    "evil.example",
+    f"127.0.0.1.evil.example:{PORT}",
+    f"evil.example.127.0.0.1:{PORT}",
+    f"localhost.evil.example:{PORT}",
+    f"127.0.0.1:{PORT}@evil.example",
+    f"evil.example@127.0.0.1:{PORT}",
+    f"127.0.0.1:{PORT - 1}",
+    "127.0.0.1",
+    f"localhost.:{PORT}",
+    f"127.1:{PORT}",
+    f"0.0.0.0:{PORT}",
+    f"127.0.0.1:{PORT}, evil.example",
+    f"[::1]:{PORT - 1}",
+    f"[::ffff:127.0.0.1]:{PORT}",
+]
+
+
+# ── letting in ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_program_comes_in_with_the_token(guard, token):
+    for method in ("GET", "POST", "DELETE"):
+        assert guard.admit(ask(method, authorization=bearer(token))) == Grant("owner", "bearer")
+    assert guard.admit(ask_websocket(authorization=bearer(token))) == Grant("owner", "bearer")
+
+
+def test_the_scheme_of_a_bearer_token_is_read_in_any_case(guard, token):
+    assert guard.admit(ask(authorization=f"bEARER {token.reveal()}")) == Grant("owner", "bearer")
+
+
+def test_a_browser_comes_in_with_a_cookie_from_our_own_page(guard, cookie):
+    assert guard.admit(ask("POST", origin=ORIGIN, cookie=cookie)) == Grant("owner", "cookie")
+    assert guard.admit(ask_websocket("acp", origin=ORIGIN, cookie=cookie)) == Grant("owner", "cookie")
+    assert guard.admit(ask(cookie=cookie, sec_fetch_site="same-origin")) == Grant("owner", "cookie")
+
+
+def test_a_websocket_comes_in_with_the_token_in_a_subprotocol_that_is_not_sent_back(guard, token):
+    scope = ask_websocket("acp", f"dragoman.token.{token.reveal()}", origin=ORIGIN)
+    assert guard.admit(scope) == Grant("owner", "subprotocol")
+    assert guard.accepted_subprotocol(scope) == "acp"
+
+
+def test_a_token_in_a_subprotocol_needs_the_other_one_so_that_there_is_one_to_accept(guard, token):
+    scope = ask_websocket(f"dragoman.token.{token.reveal()}")
+    assert status_of(guard.admit(scope)) == 400
+    assert guard.accepted_subprotocol(scope) is None
+
+
+def test_subprotocols_of_a_plain_request_are_no_credential(guard, token):
+    scope = {**ask(sec_websocket_protocol=f"acp, dragoman.token.{token.reveal()}"), "subprotocols": []}
+    assert status_of(guard.admit(scope)) == 401
+
+
+def test_a_reader_comes_in_as_a_reader(guard):
+    cookie = cookie_of(guard.exchange(guard.new_link_code("reader")))
+    assert guard.admit(ask(cookie=cookie)) == Grant("reader", "cookie")
+
+
+def test_the_token_buys_a_cookie_and_a_wrong_one_does_not(guard, token):
+    assert guard.admit(ask(cookie=cookie_of(guard.exchange_token(token.reveal())))) == Grant("owner", "cookie")
+    assert guard.exchange_token(new_token().reveal()) is None
+
+
+def test_a_code_buys_one_cookie(guard):
+    code = guard.new_link_code()
+    assert guard.exchange(code) is not None
+    assert guard.exchange(code) is None
+
+
+def test_a_cookie_opens_the_same_bridge_after_a_restart(token, cookie):
+    assert make_guard(token).admit(ask(cookie=cookie)) == Grant("owner", "cookie")
+
+
+def test_a_cookie_opens_nothing_once_the_token_is_replaced(cookie):
+    assert status_of(make_guard().admit(ask(cookie=cookie))) == 401
+
+
+def test_cookies_that_http2_sent_apart_are_read_together(guard, cookie):
+    assert guard.admit(ask(cookie="other=1", more=[("cookie", cookie)])) == Grant("owner", "cookie")
+
+
+@pytest.mark.parametrize("host", ["LOCALHOST:8421", "[::1]:8421", "[0:0:0:0:0:0:0:1]:8421", "127.0.0.1:8421"])
+def test_the_names_of_this_machine_are_read_in_any_spelling(guard, token, host):
+    assert guard.admit(ask(host=host, authorization=bearer(token))) == Grant("owner", "bearer")
+
+
+@pytest.mark.parametrize("origin", OWN_ORIGINS)
+def test_our_own_origins_may_ask(guard, cookie, origin):
+    assert guard.admit(ask("POST", origin=origin, cookie=cookie)) == Grant("owner", "cookie")
+
+
+def test_anybody_gets_the_page_which_holds_nothing(guard):
+    assert guard.admit_public(ask()) is None
+
+
+# ── keeping out ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("peer", ["127.0.0.1", "::1", "192.0.2.7"])
+def test_cve_2025_49596_nobody_comes_in_without_a_token_not_even_from_this_machine(guard, peer):
+    for scope in (ask(peer=peer), ask("POST", peer=peer), ask_websocket("acp", peer=peer)):
+        answer = guard.admit(scope)
+        assert status_of(answer) == 401
+        assert (b"www-authenticate", b'Bearer realm="dragoman"') in answer.headers
+
+
+@pytest.mark.parametrize("authorization", ["", "Bearer", "Bearer ", "Basic Og==", "Bearer null", "Bearer undefined"])
+def test_cve_2026_22812_an_empty_credential_is_none(guard, authorization):
+    assert status_of(guard.admit(ask("POST", authorization=authorization))) == 401
+    assert status_of(guard.admit(ask_websocket("acp", "dragoman.token."))) == 401
+
+
+@pytest.mark.parametrize(
+    "change", [str.swapcase, lambda value: value[:-1], lambda value: value + "A", lambda _: "x" * 43]
+)
+def test_a_token_that_is_nearly_right_is_wrong(guard, token, change):
+    wrong = change(token.reveal())
+    assert status_of(guard.admit(ask(authorization=f"Bearer {wrong}"))) == 401
+    assert status_of(guard.admit(ask_websocket("acp", f"dragoman.token.{wrong}"))) == 401
+
+
+def test_the_token_under_another_scheme_is_wrong(guard, token):
+    assert status_of(guard.admit(ask(authorization=f"Basic {token.reveal()}"))) == 401
+    assert status_of(guard.admit(ask(authorization=token.reveal()))) == 401
+
+
+@pytest.mark.parametrize("origin", FOREIGN_ORIGINS)
+def test_cve_2025_52882_a_websocket_of_a_foreign_page_is_refused_whatever_it_knows(guard, token, cookie, origin):
+    word = f"dragoman.token.{token.reveal()}"
+    assert status_of(guard.admit(ask_websocket("acp", origin=origin, cookie=cookie))) == 403
+    assert status_of(guard.admit(ask_websocket("acp", word, origin=origin))) == 403
+    assert status_of(guard.admit(ask_websocket("acp", origin=origin, authorization=bearer(token)))) == 403
+
+
+@pytest.mark.parametrize("origin", FOREIGN_ORIGINS)
+def test_cve_2026_40110_an_origin_that_only_begins_or_ends_like_ours_is_foreign(guard, token, cookie, origin):
+    for method in ("GET", "POST", "DELETE", "OPTIONS"):
+        assert status_of(guard.admit(ask(method, origin=origin, cookie=cookie))) == 403
+        assert status_of(guard.admit(ask(method, origin=origin, authorization=bearer(token)))) == 403
+        assert status_of(guard.admit_public(ask(method, origin=origin))) == 403
+
+
+@pytest.mark.parametrize("host", FOREIGN_HOSTS)
+def test_a_rebound_host_is_refused_even_when_origin_and_host_agree(guard, token, cookie, host):
+    origin = f"http://{host}"
+    for scope in (ask(host=host, origin=origin, cookie=cookie), ask(host=host, authorization=bearer(token))):
+        assert status_of(guard.admit(scope)) == 403
+    assert status_of(guard.admit(ask_websocket("acp", host=host, origin=origin, cookie=cookie))) == 403
+    assert status_of(guard.admit_public(ask(host=host))) == 403
+
+
+@pytest.mark.parametrize("header", ["acp_connection_id", "acp_session_id", "mcp_session_id", "x_forwarded_for"])
+def test_cve_2026_52869_an_id_is_no_credential(guard, header):
+    known = {header: "5f2b0d5e-5d0d-4c38-9a0e-0f3f6cf3f3a1"}
+    for method in ("GET", "POST", "DELETE"):
+        assert status_of(guard.admit(ask(method, **known))) == 401
+    assert status_of(guard.admit(ask_websocket("acp", **known))) == 401
+
+
+@pytest.mark.parametrize(
+    "name", ["token", "TOKEN", "access_token", "auth_token", "auth", "bearer", "api_key", "%74oken"]
+)
+def test_a_token_in_the_query_is_refused_loudly_with_any_other_credential(guard, token, name):
+    query = f"x=1&{name}={token.reveal()}".encode()
+    for answer in (guard.admit(ask(query=query, authorization=bearer(token))), guard.admit_public(ask(query=query))):
+        assert status_of(answer) == 400
+        assert "never accepted" in answer.reason
+        assert "replace it" in answer.reason
+    assert status_of(guard.admit(ask_websocket("acp", query=query))) == 400
+
+
+@pytest.mark.parametrize("value", ["", "wrong"])
+def test_a_token_in_the_query_is_refused_before_anybody_learns_whether_it_is_right(guard, token, value):
+    scope = ask(query=f"token={value}".encode(), authorization=bearer(token))
+    assert status_of(guard.admit(scope)) == 400
+    assert status_of(guard.admit_public(scope)) == 400
+
+
+def test_the_token_in_the_query_is_known_under_any_name(guard, token):
+    plain = token.reveal()
+    spelt = "".join(f"%{ord(letter):02x}" for letter in plain)
+    for value in (plain, spelt):
+        assert status_of(guard.admit_public(ask(query=f"code={value}".encode()))) == 400
+
+
+def test_a_code_in_the_query_is_no_credential_by_itself(guard):
+    assert status_of(guard.admit(ask(query=f"code={guard.new_link_code()}".encode()))) == 401
+
+
+@pytest.mark.parametrize("query", [b"x" * 5000, b"&".join([b"a=1"] * 100)])
+def test_an_endless_query_is_not_read(guard, token, query):
+    assert status_of(guard.admit(ask(query=query, authorization=bearer(token)))) == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("host", HOST),
+        ("host", "evil.example"),
+        ("origin", ORIGIN),
+        ("origin", "null"),
+        ("Origin", "http://evil.example"),
+    ],
+)
+def test_a_header_that_comes_twice_is_refused_even_when_both_agree(guard, token, name, value):
+    scope = ask(origin=ORIGIN, authorization=bearer(token), more=[(name, value)])
+    assert status_of(guard.admit(scope)) == 400
+    assert status_of(guard.admit_public(scope)) == 400
+
+
+def test_two_authorizations_are_refused(guard, token):
+    scope = ask(authorization="Bearer x", more=[("authorization", bearer(token))])
+    assert status_of(guard.admit(scope)) == 400
+
+
+@pytest.mark.parametrize("host", [None, "", " "])
+def test_a_request_without_a_host_is_refused(guard, token, host):
+    assert status_of(guard.admit(ask(host=host, authorization=bearer(token)))) == 400
+
+
+def test_a_cookie_without_an_origin_changes_nothing(guard, cookie):
+    for scope in (ask("POST", cookie=cookie), ask("DELETE", cookie=cookie), ask_websocket("acp", cookie=cookie)):
+        assert status_of(guard.admit(scope)) == 403
+    assert isinstance(guard.admit(ask(cookie=cookie)), Grant)
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "Cross-Site", "anything"])
+def test_a_page_of_another_port_cannot_ride_on_the_cookie(guard, cookie, site):
+    """For a browser, two ports of one host are the same site, and SameSite=Strict lets the cookie through."""
+    assert status_of(guard.admit(ask(cookie=cookie, sec_fetch_site=site))) == 403
+
+
+def test_a_wrong_token_is_not_made_good_by_a_cookie(guard, cookie):
+    scope = ask("POST", origin=ORIGIN, cookie=cookie, authorization="Bearer wrong")
+    assert status_of(guard.admit(scope)) == 401
+
+
+def test_a_login_over_http_is_good_for_no_bridge_under_tls(token, cookie):
+    secure = make_guard(token, is_tls=True)
+    assert status_of(secure.admit(ask(cookie=cookie))) == 401
+    made = cookie_of(secure.exchange(secure.new_link_code()))
+    assert secure.admit(ask("POST", origin=f"https://{HOST}", cookie=made)) == Grant("owner", "cookie")
+    assert status_of(secure.admit(ask("POST", origin=ORIGIN, cookie=made))) == 403
+
+
+# ── limits, and what refusals say ───────────────────────────────────────────────────────────────────
+
+
+def test_wrong_tokens_are_counted_by_address_and_end_in_429(token):
+    guard = make_strict_guard(token, failures=3)
+    wrong = ask(authorization="Bearer wrong", peer="192.0.2.7")
+    answers = [guard.admit(wrong) for _ in range(5)]
+    assert [answer.status for answer in answers] == [401, 401, 401, 429, 429]
+    assert answers[-1].headers[1][0] == b"retry-after"
+    assert status_of(guard.admit(ask(authorization="Bearer wrong", peer="192.0.2.8"))) == 401
+
+
+def test_wrong_codes_and_cookies_count_as_well(token):
+    guard = make_strict_guard(token, failures=4)
+    assert [guard.admit(ask(cookie=f"dragoman_{PORT}=wrong")).status for _ in range(2)] == [401, 401]
+    assert [guard.refuse_login(ask()).status for _ in range(3)] == [401, 401, 429]
+
+
+def test_a_neighbour_who_fails_does_not_shut_the_owner_out(token, cookie):
+    guard = make_strict_guard(token, failures=1)
+    assert [guard.admit(ask(authorization="Bearer wrong")).status for _ in range(2)] == [401, 429]
+    assert guard.admit(ask(authorization=bearer(token))) == Grant("owner", "bearer")
+    assert guard.admit(ask(cookie=cookie)) == Grant("owner", "cookie")
+
+
+def test_strangers_who_come_too_often_are_sent_away_and_guests_are_not(token, cookie):
+    guard = make_strict_guard(token, strangers=2)
+    assert [status_of(guard.admit_public(ask())) for _ in range(3)] == [None, None, 429]
+    assert guard.admit_public(ask(cookie=cookie)) is None
+    assert guard.admit(ask(authorization=bearer(token))) == Grant("owner", "bearer")
+    assert guard.admit_public(ask(peer="192.0.2.8")) is None
+
+
+def test_a_guest_who_runs_away_is_stopped(token):
+    guard = make_strict_guard(token, guests=2)
+    assert [status_of(guard.admit(ask(authorization=bearer(token)))) for _ in range(3)] == [None, None, 429]
+
+
+def test_a_missing_credential_is_no_failed_login(token):
+    guard = make_strict_guard(token, failures=1)
+    assert [guard.admit(ask()).status for _ in range(3)] == [401, 401, 401]
+
+
+def test_a_refusal_quotes_nothing_and_is_not_cached(guard, token, cookie):
+    marker = "m4rk3r.example"
+    scopes = [
+        ask(host=marker),
+        ask(origin=f"http://{marker}"),
+        ask(authorization=f"Bearer {marker}"),
+        ask(query=f"token={marker}".encode()),
+        ask(cookie=f"dragoman_{PORT}={marker}"),
+        ask_websocket("acp", f"dragoman.token.{marker}"),
+    ]
+    for scope in scopes:
+        refusal = guard.admit(scope)
+        assert isinstance(refusal, Refusal)
+        assert marker not in refusal.reason
+        assert token.reveal() not in refusal.reason
+        assert (b"cache-control", b"no-store") in refusal.headers
+
+
+def test_the_log_of_refusals_holds_nothing_that_was_sent(guard, token, cookie, caplog):
+    caplog.set_level("DEBUG")
+    secret = token.reveal()
+    guard.admit({**ask(host="evil.example", authorization=bearer(token), cookie=cookie), "path": f"/{secret}"})
+    guard.admit(ask(query=f"token={secret}".encode()))
+    guard.admit(ask_websocket(f"dragoman.token.{secret}"))
+    assert caplog.text.count("refused") == 3
+    assert secret not in caplog.text
+    assert cookie.partition("=")[2] not in caplog.text

@@ -1,0 +1,87 @@
+import pytest
+
+from dragoman.bridge.guard import BadAddress, is_loopback, make_policy, names_of
+
+
+def policy(token, **options):
+    return make_policy(token, **{"names": names_of("127.0.0.1"), "port": 8421, **options})
+
+
+def test_on_loopback_only_its_three_names_are_served_at_this_port(token):
+    made = policy(token)
+    assert made.hosts == {"127.0.0.1:8421", "localhost:8421", "[::1]:8421"}
+    assert made.origins == {"http://127.0.0.1:8421", "http://localhost:8421", "http://[::1]:8421"}
+    assert not made.is_secure
+
+
+def test_under_tls_no_plain_origin_is_served(token):
+    made = policy(token, is_tls=True)
+    assert "https://localhost:8421" in made.origins
+    assert "http://localhost:8421" not in made.origins
+    assert made.is_secure
+
+
+def test_a_port_that_goes_without_saying_may_be_left_out(token):
+    made = policy(token, port=80)
+    assert {"localhost", "localhost:80"} <= made.hosts
+    assert "http://localhost" in made.origins
+
+
+def test_an_allowed_host_gets_the_port_and_an_origin_of_its_own(token):
+    made = policy(token, allow_hosts=["Box.local", "proxy:9000", "2001:db8::1"])
+    assert {"box.local:8421", "proxy:9000", "[2001:db8::1]:8421"} <= made.hosts
+    assert {"http://box.local:8421", "http://proxy:9000"} <= made.origins
+    assert "box.local" not in made.hosts
+
+
+def test_a_public_address_adds_its_host_and_origin_and_makes_the_cookie_secure(token):
+    made = policy(token, public_url="https://agents.example.org/dragoman/")
+    assert {"agents.example.org", "agents.example.org:443"} <= made.hosts
+    assert "https://agents.example.org" in made.origins
+    assert "http://agents.example.org" not in made.origins
+    assert made.is_secure
+
+
+def test_an_allowed_origin_is_no_allowed_host(token):
+    made = policy(token, allow_origins=["https://app.example"])
+    assert "https://app.example" in made.origins
+    assert not any("app.example" in host for host in made.hosts)
+
+
+@pytest.mark.parametrize("origin", ["*", "null", "https://*.example", "app.example", "https://app.example/", "file://"])
+def test_an_origin_that_means_many_is_refused_in_words(token, origin):
+    with pytest.raises(BadAddress, match="expected SCHEME://NAME"):
+        policy(token, allow_origins=[origin])
+
+
+@pytest.mark.parametrize("host", ["*", "*.example", "http://box", "box/path", "", "user@box", "box."])
+def test_a_host_that_means_many_is_refused_in_words(token, host):
+    with pytest.raises(BadAddress, match="expected NAME or NAME:PORT"):
+        policy(token, allow_hosts=[host])
+
+
+@pytest.mark.parametrize(
+    "url", ["", "agents.example.org", "ftp://x", "https://", "https://user:pass@x/", "https://x/?a", "https://[x"]
+)
+def test_a_public_address_that_is_none_is_refused_in_words(token, url):
+    with pytest.raises(BadAddress, match="is no public address; expected"):
+        policy(token, public_url=url)
+
+
+def test_an_address_beyond_loopback_is_served_under_itself_alone(token):
+    assert names_of("192.0.2.7") == ("192.0.2.7",)
+    assert names_of("2001:DB8::7") == ("[2001:db8::7]",)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.9.9.9", "::1", "[::1]"])
+def test_loopback_is_known(host):
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "localhost.example", "127.0.0.1.example", "box"])
+def test_what_others_can_reach_is_not_loopback(host):
+    assert not is_loopback(host)
+
+
+def test_a_policy_shows_its_token_in_no_repr(token):
+    assert token.reveal() not in repr(policy(token))

@@ -1,0 +1,42 @@
+import pytest
+
+from dragoman.bridge.guard.security import security_headers
+
+
+def headers(*, html):
+    found = security_headers(html=html)
+    assert len({name for name, _ in found}) == len(found)
+    return {name.decode(): value.decode() for name, value in found}
+
+
+def test_the_page_runs_only_our_own_scripts_and_asks_only_us():
+    directives = dict(part.split(" ", 1) for part in headers(html=True)["content-security-policy"].split("; "))
+    assert directives == {
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "style-src": "'self'",
+        "img-src": "'self' data: blob:",
+        "connect-src": "'self'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+        "require-trusted-types-for": "'script'",
+        "trusted-types": "dragoman",
+    }
+
+
+def test_what_is_no_page_may_do_nothing_when_shown_as_one():
+    policy = headers(html=False)["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert policy.endswith("sandbox")
+
+
+@pytest.mark.parametrize("html", [True, False])
+def test_every_response_is_kept_from_other_pages(html):
+    found = headers(html=html)
+    assert found["x-content-type-options"] == "nosniff"
+    assert found["referrer-policy"] == "no-referrer"
+    assert found["cross-origin-opener-policy"] == "same-origin"
+    assert found["cross-origin-resource-policy"] == "same-origin"
+    assert "camera=()" in found["permissions-policy"]
+    assert not any(name.startswith("access-control") for name in found)
