@@ -21,7 +21,7 @@ from dragoman.client import (
 from dragoman.errors import ConnectionClosed
 from dragoman.testing import ScriptedAgent, steps
 from dragoman.wire.websocket import WebSocketTransport
-from tests.wire.rough_server import rough_server
+from tests.protocol.rough_server import rough_server
 
 TOKEN = "s3cret-t0ken"
 

@@ -10,8 +10,9 @@ from msgspec.json import decode, encode
 
 from dragoman.client import Decision, Text, allow_all, ask, connect_url
 from dragoman.errors import RpcError
+from dragoman.protocol.url import open_url
 from dragoman.testing import steps
-from dragoman.wire import Peer, open_url
+from dragoman.wire import Peer
 from tests.interop.bridge import bridge, scripted_bridge
 from tests.interop.cut_line import cut_line
 from tests.interop.serving import served
@@ -70,7 +71,7 @@ class Raw:
 
 @asynccontextmanager
 async def raw_end(server, way):
-    transport = await open_url(server["acp"], token=server["token"], way=way)
+    transport = await open_url(server["acp"], token=server["token"], transport=way)
     receiver = Raw()
     async with asyncio.TaskGroup() as tasks:
         transport.start(receiver, tasks)
@@ -82,7 +83,7 @@ async def raw_end(server, way):
 async def test_unknown_fields_and_methods_pass_both_ways(way):
     async with served(bridge(sys.executable, "-c", ECHO)) as server:
         handler = Echoing()
-        transport = await open_url(server["acp"], token=server["token"], way=way)
+        transport = await open_url(server["acp"], token=server["token"], transport=way)
         async with Peer(transport, handler) as peer:
             answer = decode(await peer.call("initialize", {"protocolVersion": 1, "x-ours": None}))
             assert (answer["x-unknown"], answer["agentCapabilities"]["x"]) == (None, [None, 1.5])

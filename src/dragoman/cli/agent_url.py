@@ -8,8 +8,7 @@ from pathlib import Path
 from dragoman.client import Elicit, Policy, RemoteAgent, connect_url
 from dragoman.client.greeting import Watch
 from dragoman.client.introduction import START_TIMEOUT_S
-from dragoman.wire import BadAddress
-from dragoman.wire.address import Address
+from dragoman.protocol.address import Address, BadAddress
 
 TOKEN_VARIABLE = "DRAGOMAN_TOKEN"  # noqa: S105 -- the name of the variable, not a token
 

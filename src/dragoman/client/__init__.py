@@ -64,9 +64,9 @@ from dragoman.client.sessions import Sessions
 from dragoman.client.sync import SyncAgent, SyncSession, connect_sync, connect_url_sync
 from dragoman.client.tool_call import ToolCallState
 from dragoman.client.turn import Turn
+from dragoman.protocol.address import BadAddress
 from dragoman.protocol.recorder import NotRecorded, Recorder
 from dragoman.protocol.trajectory import TrajectoryRecord, TrajectoryUnreadable, read_trajectory
-from dragoman.wire import BadAddress
 
 __all__ = [
     "Asked",

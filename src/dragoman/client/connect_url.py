@@ -14,9 +14,10 @@ from dragoman.client.introduction import START_TIMEOUT_S, Counter, Provision
 from dragoman.client.policy import Policy, deny_all
 from dragoman.client.problem import ConnectFailed
 from dragoman.errors import ConnectionClosed
+from dragoman.protocol.address import Address, AddressFailed
 from dragoman.protocol.recorder import Recorder
-from dragoman.wire import AddressFailed, Transport, Way, open_url
-from dragoman.wire.address import Address
+from dragoman.protocol.url import TransportChoice, open_url
+from dragoman.wire import Transport
 
 
 @asynccontextmanager
@@ -25,7 +26,7 @@ async def connect_url(
     *,
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
-    transport: Way = "auto",
+    transport: TransportChoice = "auto",
     tls: ssl.SSLContext | None = None,
     policy: Policy | None = None,
     files: Literal["read", "write"] | Provision | None = None,
@@ -53,7 +54,7 @@ async def connect_url(
         watches: list[Watch] = [] if watch is None else [watch]
         if record is not None:
             watches.append(stack.enter_context(Recorder(record, place.url)))
-        opening = open_url(url, token=token, headers=headers, way=transport, tls=tls)
+        opening = open_url(url, token=token, headers=headers, transport=transport, tls=tls)
         greeting = Greeting(await place.open(opening, start_timeout_s), watches)
         yield await counter.introduce(greeting, place, name, start_timeout_s)
 

@@ -25,7 +25,7 @@ from dragoman.client.session import Session
 from dragoman.client.turn import Turn
 from dragoman.mcp.serving.function_server import Tool
 from dragoman.protocol import v1
-from dragoman.wire import Way
+from dragoman.protocol.url import TransportChoice
 
 T = TypeVar("T")
 
@@ -126,7 +126,7 @@ def connect_url_sync(
     *,
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
-    transport: Way = "auto",
+    transport: TransportChoice = "auto",
     tls: ssl.SSLContext | None = None,
     policy: Policy | None = None,
     files: Literal["read", "write"] | Provision | None = None,

@@ -1,6 +1,5 @@
 """JSON-RPC 2.0 over lines: framing and messages without I/O, the peer, and what carries its lines."""
 
-from dragoman.wire.address import AddressFailed, BadAddress
 from dragoman.wire.framing import MAX_LINE_BYTES, LineSplitter, Oversized
 from dragoman.wire.handler import Handler, IncomingRequest
 from dragoman.wire.memory import MemoryTransport, memory_pair
@@ -9,15 +8,12 @@ from dragoman.wire.peer import MAX_IN_FLIGHT, Peer
 from dragoman.wire.shortcut import HEADS, Shortcut
 from dragoman.wire.stdio import StdioTransport, take_stdio
 from dragoman.wire.transport import Receiver, Transport
-from dragoman.wire.url import Way, open_url
 
 __all__ = [
     "HEADS",
     "MAX_IN_FLIGHT",
     "MAX_LINE_BYTES",
     "MAX_NESTING",
-    "AddressFailed",
-    "BadAddress",
     "ErrorObject",
     "Handler",
     "IncomingRequest",
@@ -31,10 +27,8 @@ __all__ = [
     "Shortcut",
     "StdioTransport",
     "Transport",
-    "Way",
     "error_object",
     "memory_pair",
-    "open_url",
     "parse",
     "take_stdio",
 ]

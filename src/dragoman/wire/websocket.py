@@ -1,35 +1,17 @@
 """Lines over a WebSocket: one message a text frame."""
 
 import asyncio
-import logging
-import ssl
 from collections import deque
 
-from websockets.asyncio.client import connect
 from websockets.asyncio.connection import Connection
 from websockets.exceptions import ConnectionClosed as WebSocketClosed
-from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
 
 from dragoman.errors import ConnectionClosed
-from dragoman.wire.address import Address, AddressFailed, explain_os_error
 from dragoman.wire.outbox import Outbox
 from dragoman.wire.transport import CLOSE_TIMEOUT_S, Receiver
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
-"""Longest message on the network, to be given as `max_size` to whoever makes the connection."""
-
-OPEN_TIMEOUT_S = 15.0
-"""As long as browsers try, roughly; an address that does not answer at all is mostly a wrong one."""
-
-PING_INTERVAL_S = 20.0
-"""How often the server is asked for a sign of life, and how long it has for it: a pulled network is noticed in 40 s."""
-
-_silent = logging.Logger("dragoman.wire.websocket", logging.CRITICAL + 1)  # noqa: LOG001 -- nobody can turn it on
-"""The library would log the headers of the handshake, and with them the token."""
-
-
-class NoWebSocket(AddressFailed):
-    """Something answered, but it did not open a WebSocket; there may be another way to it."""
+"""Longest message on the network, to be given as `max_size` to the library that makes the connection."""
 
 
 class WebSocketTransport:
@@ -117,39 +99,3 @@ class WebSocketTransport:
         self._closed = True
         self._unsent.clear()
         self._outbox.close()
-
-
-async def open_websocket(address: Address, tls: ssl.SSLContext | None = None) -> WebSocketTransport:
-    """Open a WebSocket; raises NoWebSocket when something else answers there, and AddressFailed when nothing does."""
-    context = (tls or ssl.create_default_context()) if address.is_secure else None
-    if context is not None:
-        context.set_alpn_protocols(["http/1.1"])  # WebSockets over HTTP/2 are another thing
-    opening = _Open(
-        address.websocket_url,
-        additional_headers=dict(address.headers),
-        compression=None,
-        open_timeout=OPEN_TIMEOUT_S,
-        ping_interval=PING_INTERVAL_S,
-        ping_timeout=PING_INTERVAL_S,
-        max_size=MAX_FRAME_BYTES,
-        logger=_silent,
-        ssl=context,
-    )
-    try:
-        return WebSocketTransport(await opening)
-    except InvalidStatus as refused:
-        failure = address.refuse(refused.response.status_code, bytes(refused.response.body or b""))
-        raise NoWebSocket(failure.url, failure.problem, status=failure.status) from None
-    except (InvalidHandshake, EOFError):
-        raise NoWebSocket(address.shown, "answered, but opened no WebSocket; see that it speaks ACP") from None
-    except TimeoutError:
-        raise address.fail(f"did not answer within {OPEN_TIMEOUT_S:g} s") from None
-    except (OSError, InvalidURI, UnicodeError) as error:
-        raise address.fail(f"cannot be reached: {explain_os_error(error)}") from None
-
-
-class _Open(connect):
-    """Follows no redirect, for the token is meant for the address that was given."""
-
-    def process_redirect(self, exc: Exception) -> Exception | str:
-        return exc

@@ -182,7 +182,7 @@ class UrlTransport:
 @asynccontextmanager
 async def open_url(url: str, token: str | None) -> AsyncGenerator[UrlTransport]:
     """Connect to the agent at an address; raises AddressFailed."""
-    from dragoman.wire.url import open_url as open_transport
+    from dragoman.protocol.url import open_url as open_transport
 
     transport = await open_transport(url, token=token)
     probe = UrlTransport(transport)

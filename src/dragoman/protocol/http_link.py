@@ -20,7 +20,7 @@ import msgspec
 
 from dragoman.errors import DragomanError
 from dragoman.library_logs import unlogged
-from dragoman.wire.address import Address, explain_os_error
+from dragoman.protocol.address import Address, explain_os_error
 from dragoman.wire.websocket import MAX_FRAME_BYTES
 
 CONNECT_TIMEOUT_S = 15.0

@@ -8,9 +8,12 @@ import pytest
 from msgspec.json import decode
 
 from dragoman.errors import ConnectionClosed, RemoteError
-from dragoman.wire import AddressFailed, BadAddress, Peer, event_stream, open_url, websocket
+from dragoman.protocol import event_stream, websocket
+from dragoman.protocol.address import AddressFailed, BadAddress
+from dragoman.protocol.url import open_url
+from dragoman.wire import Peer
+from tests.protocol.rough_server import event, rough_server
 from tests.wire.peers import Recorder, catch
-from tests.wire.rough_server import event, rough_server
 
 TOKEN = "s3cret-t0ken"
 
@@ -33,7 +36,7 @@ class Log(Recorder):
 
 @asynccontextmanager
 async def peer_of(url, handler=None, **options):
-    transport = await open_url(url, way="http", **options)
+    transport = await open_url(url, transport="http", **options)
     async with Peer(transport, handler or Log()) as peer:
         yield peer
 
@@ -341,7 +344,7 @@ async def test_a_page_is_no_event_stream():
 
 
 async def test_an_event_over_the_limit_ends_the_connection(monkeypatch):
-    from dragoman.wire import http_link
+    from dragoman.protocol import http_link
 
     monkeypatch.setattr(http_link, "MAX_FRAME_BYTES", 1000)
     async with connected() as (_, peer, stream):
@@ -391,7 +394,7 @@ async def test_nothing_listens_there():
     await listening.wait_closed()
     for way in ("http", "websocket", "auto"):
         with pytest.raises(AddressFailed, match="nothing listens there; see that the server runs"):
-            await open_url(f"http://127.0.0.1:{port}/acp", way=way, token=TOKEN)
+            await open_url(f"http://127.0.0.1:{port}/acp", transport=way, token=TOKEN)
 
 
 @pytest.mark.parametrize(
@@ -401,7 +404,7 @@ async def test_nothing_listens_there():
         ("ftp://host/acp", {}, "begins with ftp:"),
         ("http:///acp", {}, "names no host"),
         ("http://host:port/acp", {}, "malformed"),
-        ("ws://host/acp", {"way": "http"}, "give the http:// or https:// one"),
+        ("ws://host/acp", {"transport": "http"}, "give the http:// or https:// one"),
         ("http://host/acp", {"token": " "}, "the token is empty"),
         ("http://host/acp", {"headers": {"X": "a\nb"}}, "header 'X' cannot be sent"),
     ],
@@ -417,12 +420,12 @@ async def test_no_secret_is_logged_or_shown(caplog):
         server.on_post = lambda request: request.reply(401) is None
         secret = server.url.replace("http://", "http://me:passw0rd@") + "?key=passw0rd"
         for way in ("auto", "http"):
-            transport = await open_url(secret, way=way, token=TOKEN)
+            transport = await open_url(secret, transport=way, token=TOKEN)
             async with Peer(transport, Log()) as peer:
                 with pytest.raises(ConnectionClosed) as caught:
                     await peer.call("initialize", {})
                 assert "passw0rd" not in str(caught.value)
         with pytest.raises(websocket.NoWebSocket):
-            await open_url(server.url, way="websocket", token=TOKEN)
+            await open_url(server.url, transport="websocket", token=TOKEN)
     assert TOKEN not in caplog.text
     assert "passw0rd" not in caplog.text

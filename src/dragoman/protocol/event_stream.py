@@ -9,8 +9,8 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from dragoman.wire.address import AddressFailed
-from dragoman.wire.http_link import HttpLink, LinkBroken
+from dragoman.protocol.address import AddressFailed
+from dragoman.protocol.http_link import HttpLink, LinkBroken
 
 RECONNECT_S = 30.0
 """How long a stream may be away before it is given up: a restart of a server, or a walk to another network."""

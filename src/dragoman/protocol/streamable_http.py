@@ -18,15 +18,14 @@ from collections import deque
 from contextlib import AsyncExitStack
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw, UnsetType
 
 from dragoman.errors import ConnectionClosed, ErrorCode
-from dragoman.wire.address import AddressFailed, explain_status, is_header
-from dragoman.wire.event_stream import RECONNECT_S, EventStream
-from dragoman.wire.http_link import HttpLink, LinkBroken, Reply
-from dragoman.wire.message import ErrorObject, Malformed, Message, parse
+from dragoman.protocol.address import AddressFailed, explain_status, is_header
+from dragoman.protocol.event_stream import RECONNECT_S, EventStream
+from dragoman.protocol.http_link import HttpLink, LinkBroken, Reply
+from dragoman.wire.message import BAD_JSON, ErrorObject, Malformed, Message, parse
 from dragoman.wire.outbox import Outbox
-from dragoman.wire.scope import ENDING, OPENING, session_of
 from dragoman.wire.transport import CLOSE_TIMEOUT_S, Receiver
 
 CONNECTION_HEADER = "Acp-Connection-Id"
@@ -43,7 +42,13 @@ HOLD_LIMIT_S = 30.0
 
 RETRY_DELAY_S = 0.5
 
-_log = logging.getLogger("dragoman.wire")
+OPENING = frozenset(("session/load", "session/resume"))
+"""Requests whose answer may come on the stream of the connection, although it follows updates of the session."""
+
+ENDING = frozenset(("session/close", "session/delete"))
+"""Requests after which the server sends nothing more about a session."""
+
+_log = logging.getLogger("dragoman.protocol")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -184,7 +189,7 @@ class StreamableHttpTransport:
         if message.method is None:
             session_id = self._asked.pop(request_id, None)
         else:
-            session_id = session_of(message.params)
+            session_id = _session_of(message.params)
             if request_id:
                 self._waiting[request_id] = _Waiting(message.method, session_id)
         is_request = message.method is not None and bool(request_id)
@@ -271,7 +276,7 @@ class StreamableHttpTransport:
         if not isinstance(message, Message) or message.id is UNSET:
             self._deliver(line)
         elif message.method is not None:
-            session_id = session_of(message.params)
+            session_id = _session_of(message.params)
             if session_id is not None:
                 self._asked[bytes(message.id)] = session_id
             self._deliver(line)
@@ -291,7 +296,7 @@ class StreamableHttpTransport:
                 own.stop()
                 if own is not stream:
                     self._running[own].cancel()
-        named = session_of(message.result)
+        named = _session_of(message.result)
         if waiting is not None and named is not None and is_header(named) and named not in self._sessions:
             self._open(named)
         self._deliver(line)
@@ -335,3 +340,20 @@ class StreamableHttpTransport:
         self._unsent.clear()
         self._outbox.close()
         return True
+
+
+class _Scope(msgspec.Struct, rename="camel"):
+    session_id: str | UnsetType | None = UNSET
+
+
+_decode = msgspec.json.Decoder(_Scope).decode
+
+
+def _session_of(content: Raw | UnsetType) -> str | None:
+    """Return the session that params or a result name, if they name one."""
+    if content is UNSET:
+        return None
+    try:
+        return _decode(content).session_id or None
+    except BAD_JSON:
+        return None

@@ -1,4 +1,4 @@
-"""Opening the URL of an agent: which way is taken, which version of HTTP is spoken, and whom it trusts."""
+"""Opening the URL of an agent: which transport is taken, which version of HTTP is spoken, and whom it trusts."""
 
 import asyncio
 import datetime as dt
@@ -14,12 +14,15 @@ from websockets.asyncio.server import serve
 from websockets.datastructures import Headers
 from websockets.http11 import Response
 
-from dragoman.wire import AddressFailed, Peer, open_url
-from dragoman.wire.streamable_http import StreamableHttpTransport
-from dragoman.wire.websocket import NoWebSocket, WebSocketTransport
-from tests.wire.asgi_endpoint import Endpoint, serving, trusting
+from dragoman.protocol.address import AddressFailed
+from dragoman.protocol.streamable_http import StreamableHttpTransport
+from dragoman.protocol.url import open_url
+from dragoman.protocol.websocket import NoWebSocket
+from dragoman.wire import Peer
+from dragoman.wire.websocket import WebSocketTransport
+from tests.protocol.asgi_endpoint import Endpoint, serving, trusting
+from tests.protocol.rough_server import rough_server
 from tests.wire.peers import Recorder
-from tests.wire.rough_server import rough_server
 
 TOKEN = "s3cret-t0ken"
 
@@ -57,13 +60,13 @@ def certificate(tmp_path_factory):
 
 async def test_http_is_spoken_in_its_second_version_where_it_is_understood():
     app = Endpoint()
-    async with serving(app) as port, peer_at(f"http://127.0.0.1:{port}/acp", way="http") as (peer, _):
+    async with serving(app) as port, peer_at(f"http://127.0.0.1:{port}/acp", transport="http") as (peer, _):
         assert decode(await peer.call("echo", {"x": 1})) == {"x": 1}
     assert app.versions == {"2"}
 
 
 async def test_http_is_spoken_in_its_first_version_where_the_second_is_not():
-    async with rough_server() as server, peer_at(server.url, way="http"):
+    async with rough_server() as server, peer_at(server.url, transport="http"):
         await server.stream()
     assert [request.method for request in server.requests] == ["POST", "GET", "DELETE"]
 
@@ -73,7 +76,7 @@ async def test_with_tls_the_version_is_agreed_on(certificate):
     context = trusting(certificate[1])
     async with serving(app, tls=certificate) as port:
         url = f"https://127.0.0.1:{port}/acp"
-        async with peer_at(url, way="http", tls=context) as (peer, _):
+        async with peer_at(url, transport="http", tls=context) as (peer, _):
             assert decode(await peer.call("echo", {"x": 1})) == {"x": 1}
         assert app.versions == {"2"}
         async with peer_at(url, tls=context) as (peer, transport):
@@ -81,17 +84,17 @@ async def test_with_tls_the_version_is_agreed_on(certificate):
             assert decode(await peer.call("echo", {"x": 2})) == {"x": 2}
 
 
-@pytest.mark.parametrize("way", ["websocket", "auto"])
-async def test_a_certificate_that_nobody_vouches_for_is_refused(way, certificate):
+@pytest.mark.parametrize("choice", ["websocket", "auto"])
+async def test_a_certificate_that_nobody_vouches_for_is_refused(choice, certificate):
     async with serving(Endpoint(), tls=certificate) as port:
         with pytest.raises(AddressFailed, match=r"certificate is not trusted.*as tls="):
-            await open_url(f"https://127.0.0.1:{port}/acp", way=way, token=TOKEN)
+            await open_url(f"https://127.0.0.1:{port}/acp", transport=choice, token=TOKEN)
 
 
 async def test_a_certificate_that_nobody_vouches_for_is_refused_by_http(certificate):
     app = Endpoint()
     async with serving(app, tls=certificate) as port:
-        transport = await open_url(f"https://127.0.0.1:{port}/acp", way="http", token=TOKEN)
+        transport = await open_url(f"https://127.0.0.1:{port}/acp", transport="http", token=TOKEN)
         async with Peer(transport, Recorder()) as peer:
             with pytest.raises(AddressFailed, match=r"certificate is not trusted.*as tls="):
                 await peer.call("initialize", {})
@@ -150,7 +153,7 @@ async def test_what_speaks_no_http_at_all_is_named():
 
 async def test_many_sessions_share_one_endpoint_without_waiting_for_each_other():
     app = Endpoint()
-    async with serving(app) as port, peer_at(f"http://127.0.0.1:{port}/acp", way="http") as (peer, _):
+    async with serving(app) as port, peer_at(f"http://127.0.0.1:{port}/acp", transport="http") as (peer, _):
         sessions = [decode(await peer.call("session/new", {}))["sessionId"] for _ in range(120)]
         calls = [peer.call("echo", {"sessionId": session, "n": n}) for n, session in enumerate(sessions)]
         answers = [decode(answer) for answer in await asyncio.gather(*calls)]
@@ -171,7 +174,7 @@ class Slow(Recorder):
 
 async def test_a_reader_that_does_not_read_makes_the_server_wait():
     slow = Slow()
-    async with rough_server() as server, peer_at(server.url, slow, way="http") as (_, transport):
+    async with rough_server() as server, peer_at(server.url, slow, transport="http") as (_, transport):
         stream = await server.stream()
         line = '{"jsonrpc":"2.0","method":"n","params":{"number":%d,"text":"%s"}}'
         for number in range(2_000):
