@@ -58,11 +58,12 @@ run: $(VENV)/.run ## Serve an agent in a web page, and print its link: no key, n
 test: $(VENV)/.dev $(VENV)/.peers $(VENV)/.browser ## Run all tests
 	@$(BIN)/pytest -n $(JOBS) --dist worksteal
 
-check: $(VENV)/.dev ## Format, lint, types, import direction, generated code
+check: $(VENV)/.dev ## Format, lint, types, import direction, names, generated code
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/basedpyright
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python scripts/check_names.py
 	@$(BIN)/python scripts/generate_types.py --check
 	@$(BIN)/python scripts/generate_profile_schema.py --check
 	@$(BIN)/python scripts/generate_rules_page.py --check
