@@ -1,4 +1,4 @@
-"""`python -m bench.matrix [NAME …]`: check the subjects, or those that are named, and write the pages.
+"""`python -m bench.matrix [NAME …]`: check the subjects, or those that are named, and write the page.
 
 What is not named is taken from the last run. `--pages` checks nothing. The exit code is 1 when something was found that
 nobody has confirmed yet, or when ours failed.
@@ -11,7 +11,7 @@ from bench import commands
 from bench.matrix.checked import Checked, keep, recall
 from bench.matrix.checking import check
 from bench.matrix.confirmed import findings, read_confirmed
-from bench.matrix.pages import Column, findings_page, matrix_page
+from bench.matrix.pages import Column, matrix_page
 from bench.matrix.subject import Subject
 from bench.matrix.subjects import AGENTS, CLIENTS
 from bench.measure import Missing
@@ -22,7 +22,7 @@ DOCS = commands.ROOT / "docs"
 
 
 def main(names: Sequence[str]) -> int:
-    """Check, and write both pages."""
+    """Check, and write the page."""
     unknown = set(names) - {each.name for each in SUBJECTS} - {"--pages"}
     if unknown:
         print(f"there is no {', '.join(sorted(unknown))}; known are: {', '.join(each.name for each in SUBJECTS)}")
@@ -34,14 +34,13 @@ def main(names: Sequence[str]) -> int:
             columns.append((subject, _checked(subject, anew=not names or subject.name in names)))
         except (Missing, DragomanError) as error:
             missing[subject.name] = str(error)
-    word = read_confirmed()
-    (DOCS / "check-matrix.md").write_text(matrix_page(columns, missing, word))
-    (DOCS / "check-findings.md").write_text(findings_page(columns, word))
+    confirmations = read_confirmed()
+    (DOCS / "check-matrix.md").write_text(matrix_page(columns, missing, confirmations))
     open_ = [
         f"{subject.name}: {result.id} {result.detail}"
         for subject, checked in columns
         for result in findings(checked)
-        if subject.is_ours or (subject.name, result.id) not in word
+        if subject.is_ours or (subject.name, result.id) not in confirmations
     ]
     for each in [*open_, *(f"{name} is left out: {why}" for name, why in missing.items())]:
         print(each)

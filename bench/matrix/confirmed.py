@@ -15,7 +15,7 @@ class Confirmed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One finding about some subjects, looked at by hand."""
 
     rule: str
-    subjects: list[str]
+    subjects: tuple[str, ...]
     by: Literal["reading", "reproducing", "aside"]
     """Reading its source, or reproducing it by hand; `aside` when it is no fault of the subject."""
     why: str

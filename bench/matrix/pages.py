@@ -1,98 +1,107 @@
-"""The two pages: the table, and the findings with what proves them."""
+"""The page of the matrix: the subjects, the rules that one of them broke, and the messages that prove each breach."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from bench.matrix.checked import Checked, plain
 from bench.matrix.confirmed import Confirmed, findings
 from bench.matrix.subject import Subject
-from dragoman.check.reports.markdown import matrix
-from dragoman.check.reports.named_report import NamedReport
-from dragoman.check.results import CheckReport, Evidence, Result, summarize
+from dragoman.check.reports.markdown import MARKS
+from dragoman.check.results import CheckReport, Evidence, Result, Verdict, summarize
+from dragoman.check.rule import Role, Rule
 from dragoman.check.rules import RULES
 
 MAX_MESSAGES = 4
 MAX_LETTERS = 260
-HOW = {"reading": "by reading", "reproducing": "by doing it again by hand"}
+HOW = {"reading": "Read", "reproducing": "Reproduced", "aside": "Set aside: no fault of its own"}
+
+HEAD = """\
+# Agents and clients compared
+
+`dragoman check` was run against the agents and clients that install with pip and npm. `make matrix` makes this page.
+A rule without an occasion is not judged (`-`): an agent that never asks for permission cannot be judged by how it asks.
+
+| checked | version | date | what it is, and how it was steered | pass | fail | warn | - |
+|---|---|---|---|---|---|---|---|"""
+
+FINDINGS = """\
+
+## Findings
+
+Each breach was compared with its clause by hand. *Read* means that the messages and the source that made them were
+read; *reproduced* means that the lines were also typed into stdin, without the checker. `->` is a message of the
+client, `<-` one of the agent. Of several breaches of a rule the first is shown; long messages are cut."""
 
 Column = tuple[Subject, Checked]
-Word = Mapping[tuple[str, str], Confirmed]
+Confirmations = Mapping[tuple[str, str], Confirmed]
 
 
-def matrix_page(columns: Sequence[Column], missing: Mapping[str, str], word: Word) -> str:
-    """Write docs/check-matrix.md."""
-    lines = [
-        "# Who keeps the rules",
-        "",
-        "`dragoman check` was run against the agents and clients that install with pip and npm. `make matrix` makes",
-        "this page and [the findings](check-findings.md): every FAIL and warn of the tables was confirmed by hand,",
-        "with the messages that prove it. `-` means that there was no occasion for the rule: an agent that was not led",
-        "to ask for a permission cannot be judged by how it asks. [The rules](check-rules.md) say what each needs.",
-        "",
-        "| checked | version | date | what it is, and how it was steered | pass | fail | warn | - |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+def matrix_page(columns: Sequence[Column], missing: Mapping[str, str], confirmations: Confirmations) -> str:
+    """Return docs/check-matrix.md."""
+    lines = [HEAD]
     for subject, checked in columns:
-        found = _settled(subject, checked, word).summary
+        found = _settled(subject, checked, confirmations).summary
         lines.append(
             f"| {subject.name} | {checked.version} | {checked.date} | {subject.about} "
             f"| {found.passed} | {found.fail} | {found.warn} | {found.not_exercised} |"
         )
     lines += [f"| {name} |  |  | left out: {why} |  |  |  |  |" for name, why in missing.items()]
-    for role, title in (("agent", "Agents"), ("client", "Clients")):
-        chosen = [(subject, checked) for subject, checked in columns if subject.role == role]
-        subjects = [NamedReport(subject.name, _settled(subject, checked, word)) for subject, checked in chosen]
-        if subjects:
-            table = matrix(subjects).split("\n\n", 1)[0]
-            lines += ["", f"## {title}", "", table]
+    agents = [each for each in columns if each[0].role == "agent"]
+    clients = [each for each in columns if each[0].role == "client"]
+    lines += _table("Rules for agents that were broken", "agent", agents, confirmations)
+    lines += _table("Rules for clients that were broken", "client", clients, confirmations)
+    lines += [FINDINGS, *_findings(columns, confirmations)]
     return "\n".join(lines) + "\n"
 
 
-def findings_page(columns: Sequence[Column], word: Word) -> str:
-    """Write docs/check-findings.md."""
-    lines = [
-        "# What was found, and how it was confirmed",
-        "",
-        "Each FAIL and warn of [the matrix](check-matrix.md), with the messages that prove it: of several findings of",
-        "a rule the first, cut where it is long. `->` is what the client sent, `<-` what the agent did. Each was held",
-        "against its clause by hand: by reading, the messages and the source that made them, or by doing it again with",
-        "lines typed into its stdin, without the checker. A warn rests on a clause that is disputed.",
+def _table(title: str, role: Role, columns: Sequence[Column], confirmations: Confirmations) -> Iterator[str]:
+    """Yield the rules of a role that a subject broke, a column a subject."""
+    verdicts: list[dict[str, Verdict]] = [
+        {result.id: result.verdict for result in _settled(subject, checked, confirmations).results}
+        for subject, checked in columns
     ]
+    rules = [rule for rule in RULES.values() if rule.role == role]
+    broken = [rule for rule in rules if any(each.get(rule.id) in ("fail", "warn", "error") for each in verdicts)]
+    yield f"\n## {title}\n"
+    yield f"No subject broke the other {len(rules) - len(broken)} of [{len(rules)} rules](check-rules.md).\n"
+    yield f"| rule | level | {' | '.join(subject.name for subject, _ in columns)} |"
+    yield "|---|---|" + "---|" * len(columns)
+    for rule in broken:
+        marks = " | ".join(MARKS[each.get(rule.id, "not_exercised")] for each in verdicts)
+        yield f"| [{rule.id}](#{rule.id.lower()}) | {rule.level} | {marks} |"
+
+
+def _findings(columns: Sequence[Column], confirmations: Confirmations) -> Iterator[str]:
+    """Yield the findings by rule; subjects with one cause share the words and the messages of the first of them."""
+    found: dict[str, list[tuple[str, Result]]] = {}
     for subject, checked in columns:
-        found = findings(checked)
-        if found:
-            lines += ["", f"## {subject.name} {checked.version}"]
-        for result in found:
-            lines += _describe(result, word.get((subject.name, result.id)))
-    return "\n".join(lines) + "\n"
+        for result in findings(checked):
+            found.setdefault(result.id, []).append((subject.name, result))
+    for rule in RULES.values():
+        if rule.id in found:
+            yield from _describe(rule, found[rule.id], confirmations)
 
 
-def _describe(result: Result, said: Confirmed | None) -> list[str]:
-    aside = said is not None and said.by == "aside"
-    verdict = "set aside" if aside else result.verdict
-    return [
-        "",
-        f"### {result.id} {result.title}",
-        "",
-        f"{verdict}, {result.level}, [{result.clause}]({RULES[result.id].url}): {plain(result.detail, 300)}.",
-        "",
-        _confirm(said),
-        "",
-        "```text",
-        *(_show(each) for each in _first(result.evidence)),
-        "```",
-    ]
+def _describe(rule: Rule, found: Sequence[tuple[str, Result]], confirmations: Confirmations) -> Iterator[str]:
+    yield f"\n### {rule.id}\n\n[{rule.title}]({rule.url})."
+    by_cause: dict[tuple[str, Confirmed | None], list[tuple[str, Result]]] = {}
+    for name, result in found:
+        by_cause.setdefault((result.verdict, confirmations.get((name, result.id))), []).append((name, result))
+    for (verdict, cause), same in by_cause.items():
+        first = same[0][1]
+        yield f"\n{'; '.join(f'**{name}**' for name, _ in same)}"
+        yield f"\n{verdict}: {plain(first.detail, 300)}. {_confirm(cause)}\n\n```text"
+        yield from (_show(each) for each in _first(first.evidence))
+        yield "```"
 
 
-def _confirm(said: Confirmed | None) -> str:
-    if said is None:
-        return "**Not confirmed yet.**"
-    return f"No fault of its own. {said.why}" if said.by == "aside" else f"Confirmed {HOW[said.by]}. {said.why}"
+def _confirm(cause: Confirmed | None) -> str:
+    return "**Not confirmed yet.**" if cause is None else f"{HOW[cause.by]}. {cause.why}"
 
 
 def _first(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Return what proves the first finding, as far as it can be told: one conversation, and no message twice."""
+    """Return the messages that prove the first finding, as far as they can be told: one conversation, none twice."""
     chosen = {each.n: each for each in evidence if each.conversation == evidence[0].conversation}
     return list(chosen.values())[:MAX_MESSAGES]
 
@@ -102,15 +111,15 @@ def _show(evidence: Evidence) -> str:
     return f"{arrow} {plain(evidence.line, MAX_LETTERS)}" if evidence.line else f"   ({plain(evidence.event, 80)})"
 
 
-def _settled(subject: Subject, checked: Checked, word: Word) -> CheckReport:
-    """Return the report without what was set aside."""
+def _settled(subject: Subject, checked: Checked, confirmations: Confirmations) -> CheckReport:
+    """Return the report without the findings that were set aside."""
     results = [
-        msgspec.structs.replace(each, verdict="not_exercised") if _is_aside(subject, each, word) else each
+        msgspec.structs.replace(each, verdict="not_exercised") if _is_aside(subject, each, confirmations) else each
         for each in checked.report.results
     ]
     return CheckReport(checked.role, results, summarize(results))
 
 
-def _is_aside(subject: Subject, result: Result, word: Word) -> bool:
-    said = word.get((subject.name, result.id))
+def _is_aside(subject: Subject, result: Result, confirmations: Confirmations) -> bool:
+    said = confirmations.get((subject.name, result.id))
     return result.verdict in ("fail", "warn") and said is not None and said.by == "aside"

@@ -160,7 +160,7 @@ def test_the_turns_that_steer_a_checked_agent_are_a_good_script(tmp_path):
 
 
 def test_the_file_of_several_agents_in_the_docs_is_a_good_one(tmp_path):
-    [text] = blocks("docs/bridge.md", "json")
+    [text] = blocks("docs/browser.md", "json")
     file = tmp_path / "agents.json"
     file.write_text(text)
     titles = {agent.name: agent.title for agent in read_agents_file(file)}
