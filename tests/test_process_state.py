@@ -13,7 +13,7 @@ from tests.process_state import read_process_state, tell_changes
 import dragoman
 before = read_process_state()
 for module in pkgutil.walk_packages(dragoman.__path__, "dragoman."):
-    if not module.name.endswith("__main__") and ".steward" not in module.name:
+    if not module.name.endswith("__main__") and ".fork_server" not in module.name:
         importlib.import_module(module.name)
 json.dump(tell_changes(before, read_process_state()), sys.stdout)
 """

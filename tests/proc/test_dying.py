@@ -7,8 +7,8 @@ import signal
 import pytest
 
 from dragoman.proc import Exit, Supervisor
-from dragoman.proc.stderr import TAIL_BYTES
-from tests.proc.processes import LOOPS, eventually, python, run
+from dragoman.proc.pipes import STDERR_TAIL_BYTES
+from tests.proc.processes import LOOPS, eventually, open_descriptors, python, run
 
 FLOOD = "import os\nfor n in range(800): os.write(2, b'%063d\\n' % n * 1024)\nos.write(2, b'the end\\n')"
 
@@ -69,7 +69,7 @@ def test_fifty_megabytes_of_stderr_that_nobody_reads_block_nobody(loop):
             child = await supervisor.start(python(FLOOD))
             assert await child.wait() == Exit(code=0)
             assert child.stderr_tail.endswith("\nthe end\n")
-            assert len(child.stderr_tail) <= TAIL_BYTES
+            assert len(child.stderr_tail) <= STDERR_TAIL_BYTES
             assert {len(line) for line in child.stderr_tail.splitlines()[:-1]} == {63}
 
     run(loop, main())
@@ -101,11 +101,13 @@ async def test_the_tail_of_one_endless_line_is_kept_and_bytes_that_are_no_text_a
     async with Supervisor() as supervisor:
         child = await supervisor.start(python("import os; os.write(2, b'\\xff' * 40000)"))
         await child.wait()
-        assert child.stderr_tail == "\N{REPLACEMENT CHARACTER}" * TAIL_BYTES
+        assert child.stderr_tail == "\N{REPLACEMENT CHARACTER}" * STDERR_TAIL_BYTES
 
 
 async def test_a_child_may_close_its_stderr():
     async with Supervisor() as supervisor:
-        child = await supervisor.start(python("import os, sys; os.close(2); sys.stdin.read()"))
-        await eventually(lambda: child._stderr.closed)
+        child = await supervisor.start(python("import os, sys; sys.stdin.readline(); os.close(2); sys.stdin.read()"))
+        before = open_descriptors()
+        os.write(child.stdin, b"\n")
+        await eventually(lambda: open_descriptors() == before - 1)
         assert await child.stop() == Exit(code=0)

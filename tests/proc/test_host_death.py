@@ -14,14 +14,14 @@ def start_host(loop, end, file):
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def steward_and_wardens(host):
-    (steward,) = [pid for pid in children_of(host.pid) if is_steward(pid)]
-    return [steward, *children_of(steward)]
+def fork_server_and_monitors(host):
+    (fork_server,) = [pid for pid in children_of(host.pid) if is_fork_server(pid)]
+    return [fork_server, *children_of(fork_server)]
 
 
-def is_steward(pid):
+def is_fork_server(pid):
     with open(f"/proc/{pid}/cmdline", "rb") as file:
-        return b"import steward" in file.read()
+        return b"import server" in file.read()
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def hosts(folder, *ways):
         files = [folder / f"pids-{number}" for number in range(len(ways))]
         started = [stack.enter_context(start_host(*way, file)) for way, file in zip(ways, files, strict=True)]
         yield [
-            (host, pids_in(file, count=TREE_SIZE) + steward_and_wardens(host))
+            (host, pids_in(file, count=TREE_SIZE) + fork_server_and_monitors(host))
             for host, file in zip(started, files, strict=True)
         ]
 
@@ -62,7 +62,7 @@ def test_nobody_stays_when_the_host_is_ended_by_a_signal_and_none_of_the_termina
 def test_nobody_stays_when_a_fork_of_the_killed_host_still_holds_its_descriptors(tmp_path):
     with start_host("asyncio", "forked", tmp_path / "pids") as host:
         fork = int(host.stdout.readline())
-        pids = pids_in(tmp_path / "pids", count=TREE_SIZE) + steward_and_wardens(host)
+        pids = pids_in(tmp_path / "pids", count=TREE_SIZE) + fork_server_and_monitors(host)
         host.kill()
         try:
             wait_until_gone(pids)
@@ -71,13 +71,15 @@ def test_nobody_stays_when_a_fork_of_the_killed_host_still_holds_its_descriptors
             os.kill(fork, signal.SIGKILL)
 
 
-def test_nobody_stays_when_host_and_steward_and_wardens_are_all_killed_but_for_whom_the_warden_had_adopted(tmp_path):
+def test_nobody_stays_when_host_and_fork_server_and_monitors_are_all_killed_but_for_those_a_monitor_had_adopted(
+    tmp_path,
+):
     with start_host("asyncio", "signal", tmp_path / "pids") as host:
         pids = pids_in(tmp_path / "pids", count=TREE_SIZE)
         (program,) = [pid for pid in pids if os.getpgid(pid) == pid == os.getsid(pid) and stdin_is_a_pipe(pid)]
-        for pid in [*steward_and_wardens(host), host.pid]:
+        for pid in [*fork_server_and_monitors(host), host.pid]:
             os.kill(pid, signal.SIGSTOP)
-        for pid in [host.pid, *steward_and_wardens(host)]:
+        for pid in [host.pid, *fork_server_and_monitors(host)]:
             os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not alive(program))
         for pid in pids:

@@ -317,7 +317,7 @@ async def test_no_more_descriptors_is_an_error_in_words():
 async def test_a_cancelled_start_leaves_nobody_and_no_descriptor():
     async with Supervisor() as supervisor:
         await (await supervisor.start(["cat"])).stop()
-        (steward,) = children_of(os.getpid())
+        (fork_server,) = children_of(os.getpid())
         before = open_descriptors()
         for turns in range(30):
             start = asyncio.create_task(supervisor.start(["cat"]))
@@ -327,16 +327,16 @@ async def test_a_cancelled_start_leaves_nobody_and_no_descriptor():
             for result in await asyncio.gather(start, return_exceptions=True):
                 if not isinstance(result, BaseException):
                     await result.stop()
-        await eventually(lambda: children_of(steward) == [])
+        await eventually(lambda: children_of(fork_server) == [])
         assert open_descriptors() == before
 
 
-async def test_the_steward_gets_none_of_our_environment_and_nothing_secret_in_its_arguments(monkeypatch):
+async def test_the_fork_server_gets_none_of_our_environment_and_nothing_secret_in_its_arguments(monkeypatch):
     monkeypatch.setenv("CANARY", "secret")
     async with Supervisor() as supervisor:
         await supervisor.start(["cat"], env={"KEY": "secret"})
-        (steward,) = children_of(os.getpid())
-        for pid in (steward, *children_of(steward)):
+        (fork_server,) = children_of(os.getpid())
+        for pid in (fork_server, *children_of(fork_server)):
             for what in ("environ", "cmdline"):
                 with open(f"/proc/{pid}/{what}", "rb") as file:
                     assert b"secret" not in file.read()

@@ -7,7 +7,6 @@ import signal
 import pytest
 
 from dragoman.proc import Exit, Supervisor
-from dragoman.proc.stewardship import Stewardship
 from tests.proc.processes import (
     LOOPS,
     TREE,
@@ -205,14 +204,14 @@ def test_nobody_stays_when_the_loop_ends_in_the_middle_of_a_stop(tmp_path, loop)
         pids.extend(await announced(tmp_path / "pids"))
         stops.append(asyncio.create_task(child.stop()))
         await asyncio.sleep(0.01)
-        stewards.append(supervisor._stewardship)
+        supervisors.append(supervisor)
 
     pids: list[int] = []
     stops: list[asyncio.Task[Exit]] = []
-    stewards: list[Stewardship] = []
+    supervisors: list[Supervisor] = []
     run(loop, main())
     wait_until_gone(pids)
-    asyncio.run(stewards.pop().end())
+    asyncio.run(supervisors.pop().__aexit__(None, None, None))
 
 
 async def test_the_stdin_of_a_child_is_left_to_whoever_took_it():
@@ -240,6 +239,6 @@ async def test_no_zombie_stays_while_the_child_lives():
     async with Supervisor() as supervisor:
         child = await supervisor.start(python(code))
         assert await asyncio.to_thread(os.read, child.stdout, 6) == b"ready\n"
-        (steward,) = children_of(os.getpid())
-        (warden,) = children_of(steward)
-        await eventually(lambda: children_of(warden) == [child.pid])
+        (fork_server,) = children_of(os.getpid())
+        (monitor,) = children_of(fork_server)
+        await eventually(lambda: children_of(monitor) == [child.pid])

@@ -197,7 +197,7 @@ class _Run:
         loop.add_signal_handler(signal.SIGINT, interrupt)
 
     def _kill(self) -> None:
-        """End at once: the warden of the agent, which outlives us, ends it and all that it started."""
+        """End at once: its monitor process, which outlives us, ends the agent and all that it started."""
         self._screen.aside("[the agent has not ended its turn: it is stopped]")
         os._exit(KILLED)
 

@@ -192,7 +192,7 @@ async def _until_stopped(notice: "Notice") -> None:
 
     def stop(number: int) -> None:
         if told.is_set() and number == signal.SIGINT:
-            os._exit(128 + number)  # the wardens of the agents end them
+            os._exit(128 + number)  # their monitor processes end the agents
         if not told.is_set():
             told.set()
             notice.stopping()

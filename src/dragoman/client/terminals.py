@@ -21,9 +21,8 @@ from dragoman.client.tool_call import ToolCallState
 from dragoman.errors import ErrorCode, InvalidParams, RpcError, StartError
 from dragoman.files import Boundary, OutsideBoundary, PathError
 from dragoman.proc import Child, Supervisor
-from dragoman.proc.environment import without_secrets
-from dragoman.proc.pipe import Pipe
-from dragoman.proc.tail import Tail
+from dragoman.proc.command import without_secrets
+from dragoman.proc.pipes import OutputTail
 from dragoman.protocol import v1
 from dragoman.protocol.decode import decode_params
 from dragoman.protocol.methods import (
@@ -64,8 +63,8 @@ class Terminal:
     def __init__(self, session_id: str, child: Child, max_bytes: int) -> None:
         self.session_id = session_id
         self._child = child
-        self._tail = Tail(max_bytes)
-        self._pipe = Pipe(child, self._tail.add)
+        self._tail = OutputTail(max_bytes)
+        self._pipe = child.read_stdout(self._tail.add)
 
     @property
     def exit_status(self) -> v1.TerminalExitStatus | None:

@@ -1,36 +1,119 @@
-"""The supervisor: starts children, owns them, and leaves none behind."""
+"""The supervisor: starts children, owns them, and leaves none behind.
+
+The children are started by a process of its own, the fork server; `fork_server/__init__.py` says how and why.
+"""
 
 import asyncio
+import errno
 import os
+import signal
+import socket
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
+from dragoman.descriptors import is_open
 from dragoman.errors import StartError
-from dragoman.proc.child import Child
-from dragoman.proc.environment import make_environment
-from dragoman.proc.line import Line
-from dragoman.proc.order import encode_order, explain_errno, read_answer
-from dragoman.proc.pipes import Pipes
-from dragoman.proc.stderr import Stderr
-from dragoman.proc.stewardship import Stewardship
+from dragoman.proc.child import Child, MonitorConnection
+from dragoman.proc.command import encode_order, explain_errno, make_environment, read_answer
+from dragoman.proc.pipes import ChildPipes, StderrReader
 
 START_TIMEOUT_S = 30.0
 """A start takes milliseconds, but a hundred at once on a busy machine, or a program on a slow network disk, do not."""
 
 START_ATTEMPTS = 2
-"""A steward that is killed takes the orders along that it has not read; the next one gets them."""
+"""A fork server that is killed loses the orders that it has not read; the next one gets them."""
+
+PROGRAM: Final = Path(__file__).parent / "fork_server"
+
+BOOTSTRAP: Final = "import sys; sys.path.append(sys.argv[1]); import server; server.main()"
+"""Imported, it comes out of the bytecode cache; run as a script it would be compiled anew each time (3 ms)."""
+
+LIBRARY_PATHS: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""All of our environment that the fork server gets: some Pythons do not start without."""
+
+BLOCKED: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+"""Signals to our group, Ctrl-C above all, which must not reach the fork server before it ignores them."""
+
+RETRY_S = 0.005
+"""A fork server forks in about a millisecond: when its line is full there is room again after this."""
+
+END_TIMEOUT_S = 5.0
+"""It ends milliseconds after its last monitor; only a process stuck in the kernel makes it wait, and needs no help."""
+
+
+class ForkServerProcess:
+    """The fork server of one supervisor: started at first need, and again should it die."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._line: socket.socket | None = None
+        self._pids: set[int] = set()
+
+    async def hand_over(self, descriptors: Sequence[int]) -> None:
+        """Have a monitor forked that owns copies of these descriptors."""
+        while True:
+            try:
+                socket.send_fds(self._line or self._start(), [b"\0"], descriptors)
+            except BlockingIOError:
+                await asyncio.sleep(RETRY_S)
+            except ConnectionError:
+                self._lose()
+                await asyncio.sleep(RETRY_S)
+            except OSError as error:
+                if error.errno != errno.ETOOMANYREFS:  # too many descriptors are under way
+                    raise
+                await asyncio.sleep(RETRY_S)
+            else:
+                return
+
+    async def end(self) -> None:
+        """Let go of the fork server and wait until it, and so every child, is gone."""
+        self._lose()
+        try:
+            async with asyncio.timeout(END_TIMEOUT_S):
+                while self._reap():  # noqa: ASYNC110 -- no event tells of its end on every system
+                    await asyncio.sleep(RETRY_S)
+        except TimeoutError:
+            return
+
+    def _start(self) -> socket.socket:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        with theirs:
+            try:
+                self._pids.add(_spawn(theirs.fileno()))
+            except BaseException:
+                ours.close()
+                raise
+        ours.setblocking(False)
+        self._loop.add_reader(ours.fileno(), self._lose)
+        self._line = ours
+        return ours
+
+    def _lose(self) -> None:
+        # The fork server sends nothing, so a readable line means that it has ended.
+        if self._line is not None:
+            self._loop.remove_reader(self._line.fileno())
+            self._line.close()
+            self._line = None
+        self._reap()
+
+    def _reap(self) -> bool:
+        self._pids = {pid for pid in self._pids if _runs(pid)}
+        return bool(self._pids)
 
 
 class Supervisor:
     """Owns every child started through it: use it as an async context manager."""
 
     def __init__(self) -> None:
-        self._stewardship: Stewardship | None = None
+        self._fork_server: ForkServerProcess | None = None
         self._children: set[Child] = set()
 
     async def __aenter__(self) -> Self:
-        self._stewardship = Stewardship()
+        self._fork_server = ForkServerProcess()
         return self
 
     async def __aexit__(
@@ -55,57 +138,57 @@ class Supervisor:
         order = encode_order(command, directory, make_environment(env, inherit))
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
-                pid, line, pipes = await self._launch(command[0], directory, order)
+                pid, monitor, pipes = await self._launch(command[0], directory, order)
         except TimeoutError:
             raise StartError(command[0], f"it did not start within {START_TIMEOUT_S:.0f} s") from None
         except OSError as error:
             raise StartError(command[0], explain_errno(error.errno or 0)) from None
-        stderr = Stderr(pipes.stderr, on_stderr)
+        stderr = StderrReader(pipes.stderr, on_stderr)
         child = Child(
-            tuple(command), pid, line, stdin=pipes.stdin, stdout=pipes.stdout, stderr=stderr, on_free=self._forget
+            tuple(command), pid, monitor, stdin=pipes.stdin, stdout=pipes.stdout, stderr=stderr, on_free=self._forget
         )
         self._children.add(child)
         return child
 
-    async def _launch(self, name: str, cwd: str, order: bytes) -> tuple[int, Line, Pipes]:
+    async def _launch(self, name: str, cwd: str, order: bytes) -> tuple[int, MonitorConnection, ChildPipes]:
         for _ in range(START_ATTEMPTS):
-            pipes = Pipes()
-            line = Line(pipes.line)
+            pipes = ChildPipes()
+            monitor = MonitorConnection(pipes.line)
             try:
-                answer = await self._order(name, order, line, pipes)
+                answer = await self._order(name, order, monitor, pipes)
                 if pid := read_answer(name, cwd, answer):
-                    return pid, line, pipes
+                    return pid, monitor, pipes
             except BaseException:
-                line.close()
+                monitor.close()
                 pipes.close()
                 raise
             pipes.close()
         raise StartError(name, "the process that should have started it died; try again")
 
-    async def _order(self, name: str, order: bytes, line: Line, pipes: Pipes) -> bytes:
-        await self._steward(name).hand_over(pipes.theirs)
+    async def _order(self, name: str, order: bytes, monitor: MonitorConnection, pipes: ChildPipes) -> bytes:
+        await self._opened(name).hand_over(pipes.theirs)
         pipes.close_theirs()
-        answer = await line.order(order)
-        self._steward(name)
+        answer = await monitor.order(order)
+        self._opened(name)
         return answer
 
-    def _steward(self, name: str) -> Stewardship:
-        if self._stewardship is None:
+    def _opened(self, name: str) -> ForkServerProcess:
+        if self._fork_server is None:
             raise StartError(name, "its supervisor is not open; start processes inside `async with Supervisor()`")
-        return self._stewardship
+        return self._fork_server
 
     def _forget(self, child: Child) -> None:
         self._children.discard(child)
 
     async def _close(self) -> None:
-        stewardship, self._stewardship = self._stewardship, None
+        fork_server, self._fork_server = self._fork_server, None
         try:
             async with asyncio.TaskGroup() as group:
                 for child in tuple(self._children):
                     group.create_task(child.stop())
         finally:
-            if stewardship is not None:
-                await stewardship.end()
+            if fork_server is not None:
+                await fork_server.end()
 
 
 async def _finish(task: asyncio.Task[None]) -> None:
@@ -125,3 +208,22 @@ def _absolute(cwd: str | None, command: Sequence[str]) -> str:
         return os.path.abspath(cwd or ".")  # noqa: PTH100 -- symlinks stay in it, as a shell has it
     except FileNotFoundError:
         raise StartError("".join(command[:1]), "our own working directory is gone; name one for it") from None
+
+
+def _spawn(line: int) -> int:
+    actions: list[tuple[int, int, int] | tuple[int, int, str, int, int]] = [
+        (os.POSIX_SPAWN_DUP2, line, 0),
+        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+    ]
+    if not is_open(2):
+        actions.append((os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0))
+    arguments = [sys.executable, "-I", "-S", "-c", BOOTSTRAP, str(PROGRAM), str(os.getpid())]
+    environment = {name: os.environ[name] for name in LIBRARY_PATHS if name in os.environ}
+    return os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setsigmask=BLOCKED)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG) == (0, 0)
+    except ChildProcessError:  # somebody else in our process has reaped it
+        return False

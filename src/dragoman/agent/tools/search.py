@@ -15,7 +15,7 @@ from dragoman.agent.workspace.client_side import finish
 from dragoman.agent.workspace.shell import TERM_GRACE_S, Supervise
 from dragoman.errors import StartError
 from dragoman.proc import Child, Exit
-from dragoman.proc.pipe import Pipe
+from dragoman.proc.pipes import PipeReader
 
 MAX_NAMES = 100
 MAX_HITS = 200
@@ -69,7 +69,7 @@ async def search(supervise: Supervise, place: Place, pattern: str, wants: Callab
     """Search; raises ToolFailure for a pattern that is wrong, and when it takes too long."""
     sieve = _Sieve(wants)
     child = await _start(supervise, place, pattern, shutil.which("rg"))
-    pipe = Pipe(child, sieve.take)
+    pipe = child.read_stdout(sieve.take)
     try:
         try:
             ended = await _wait(child, pipe, sieve)
@@ -103,7 +103,7 @@ def _order(place: Place, pattern: str, ripgrep: str | None) -> tuple[list[str], 
     return ["/bin/sh", "-c", f"{_NUL_LINE}; {_LINES}", "sh", pattern, f"./{name}"], directory, path
 
 
-async def _wait(child: Child, pipe: Pipe, sieve: "_Sieve") -> Exit | None:
+async def _wait(child: Child, pipe: PipeReader, sieve: "_Sieve") -> Exit | None:
     """Wait for the end; None when enough was found before it."""
     try:
         async with asyncio.timeout(TIMEOUT_S):

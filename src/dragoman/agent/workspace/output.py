@@ -1,6 +1,6 @@
 """What a command wrote: its beginning and its end, when all of it would be too much."""
 
-from dragoman.proc.tail import skip_rest
+from dragoman.proc.pipes import skip_continuation
 
 HEAD_BYTES = 8 * 1024
 """The beginning says what ran and what went wrong first."""
@@ -62,4 +62,4 @@ def _decode_start(data: bytearray) -> str:
 
 def _decode_end(data: bytearray) -> str:
     """Decode what was cut at its beginning, in the same way."""
-    return _decode(skip_rest(data))
+    return _decode(skip_continuation(data))

@@ -13,8 +13,7 @@ from dragoman.agent.workspace.client_side import CLEANUP_TIMEOUT_S, finish
 from dragoman.agent.workspace.output import Output
 from dragoman.errors import ConnectionClosed, LogFailed, StartError
 from dragoman.proc import Child, Exit, Supervisor
-from dragoman.proc.environment import without_secrets
-from dragoman.proc.pipe import Pipe
+from dragoman.proc.command import without_secrets
 from dragoman.protocol import v1
 
 Supervise = Callable[[], Awaitable[Supervisor]]
@@ -59,7 +58,7 @@ class Shell:
         """Run a text of the shell to its end; raises ToolFailure when it cannot be started."""
         output = Output()
         child = await self._start(command, cwd)
-        pipe = Pipe(child, output.add)
+        pipe = child.read_stdout(output.add)
         try:
             try:
                 in_time = await _follow(child, output, progress, timeout_s)

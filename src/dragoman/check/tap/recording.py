@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from dragoman.check.conversation import Side
-from dragoman.proc.environment import without_secrets
+from dragoman.proc.command import without_secrets
 from dragoman.protocol.recorder import (
     EVENT,
     MAX_NOISE_CHARACTERS,

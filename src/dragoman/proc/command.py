@@ -1,14 +1,24 @@
-"""The order to start a program, as the warden reads it, and the reason why it could not.
+"""The command that starts a child: its environment, the order that a monitor reads, and why a start failed.
 
-Errors name the command without its arguments and variables without their values: both may
-hold secrets.
+Errors name the command without its arguments and variables without their values: both may hold secrets.
 """
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 from dragoman.errors import CommandNotFound, StartError
+
+INHERITED: Final = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+"""The variables of ours that a child gets unless told otherwise: none of our keys and tokens is in there."""
+
+EVERYTHING: Final[Collection[str]] = ("*",)
+"""Given for `inherit`, a child gets our whole environment, secrets included."""
+
+_SECRET_NAME = re.compile(r"KEYS?$|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
+
 
 _ADVICE = {
     errno.EACCES: "it may not be executed; make it executable (chmod +x), or start it with its interpreter",
@@ -22,10 +32,23 @@ _ADVICE = {
 }
 
 
-def encode_order(command: Sequence[str], cwd: str, environment: Mapping[str, str]) -> bytes:
-    """Frame an order for the warden.
+def without_secrets() -> dict[str, str]:
+    """Return our environment without the variables whose names look like secrets: a model is not to see our keys."""
+    return {name: value for name, value in os.environ.items() if not _SECRET_NAME.search(name)}
 
-    Raises StartError if it holds what no program can be given.
+
+def make_environment(given: Mapping[str, str] | None, inherit: Collection[str] | None) -> dict[str, str]:
+    """Return our variables named by `inherit`, and `given` over them."""
+    if inherit is EVERYTHING:
+        return {**os.environ, **(given or {})}
+    names = INHERITED if inherit is None else inherit
+    return {**{name: os.environ[name] for name in names if name in os.environ}, **(given or {})}
+
+
+def encode_order(command: Sequence[str], cwd: str, environment: Mapping[str, str]) -> bytes:
+    """Frame an order for a monitor; `fork_server/__init__.py` describes the format.
+
+    Raises StartError if it holds something that no program can be given.
     """
     _check_command(command, cwd)
     _check_environment(command[0], environment)
@@ -54,9 +77,9 @@ def _check_environment(command: str, environment: Mapping[str, str]) -> None:
 
 
 def read_answer(command: str, cwd: str, answer: bytes) -> int | None:
-    """The pid that a warden has answered with, or None if it died without an answer.
+    """Return the pid that a monitor has answered with, or None if it died without an answer.
 
-    Raises StartError if it answered that there is none, and why.
+    Raises StartError if the start failed.
     """
     if not answer:
         return None

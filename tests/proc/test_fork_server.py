@@ -1,4 +1,4 @@
-"""The steward and the wardens: what happens when they are killed, and how they find children."""
+"""The fork server and the monitors: what happens when they are killed, and how they find children."""
 
 import os
 import signal
@@ -9,18 +9,18 @@ import pytest
 
 from dragoman.errors import StartError
 from dragoman.proc import Exit, Supervisor
-from dragoman.proc.steward.kin import children, scan_children
+from dragoman.proc.fork_server.system import children, scan_children
 from tests.proc.processes import TREE, alive, announced, children_of, eventually, python
 
 
-async def test_children_outlive_a_killed_steward_and_the_next_start_makes_a_new_one(tmp_path):
+async def test_children_outlive_a_killed_fork_server_and_the_next_start_makes_a_new_one(tmp_path):
     async with Supervisor() as supervisor:
         first = await supervisor.start([*TREE, str(tmp_path / "pids")])
         pids = await announced(tmp_path / "pids")
-        (steward,) = children_of(os.getpid())
-        os.kill(steward, signal.SIGKILL)
+        (fork_server,) = children_of(os.getpid())
+        os.kill(fork_server, signal.SIGKILL)
         second = await supervisor.start(["cat"])
-        assert children_of(os.getpid()) != [steward]
+        assert children_of(os.getpid()) != [fork_server]
         assert all(map(alive, pids))
         assert await first.stop(grace_s=0.05, term_s=0.05) == Exit(signal=signal.SIGKILL)
         assert not any(map(alive, pids))
@@ -28,15 +28,15 @@ async def test_children_outlive_a_killed_steward_and_the_next_start_makes_a_new_
     assert children_of(os.getpid()) == []
 
 
-async def test_a_killed_warden_takes_its_whole_tree_along_and_no_other(tmp_path):
+async def test_a_killed_monitor_takes_its_whole_tree_along_and_no_other(tmp_path):
     async with Supervisor() as supervisor:
         other = await supervisor.start(["cat"])
-        (steward,) = children_of(os.getpid())
-        wardens = set(children_of(steward))
+        (fork_server,) = children_of(os.getpid())
+        monitors = set(children_of(fork_server))
         child = await supervisor.start([*TREE, str(tmp_path / "pids")])
         pids = await announced(tmp_path / "pids")
-        (warden,) = set(children_of(steward)) - wardens
-        os.kill(warden, signal.SIGKILL)
+        (monitor,) = set(children_of(fork_server)) - monitors
+        os.kill(monitor, signal.SIGKILL)
         assert await child.wait() == Exit(signal=signal.SIGKILL)
         await eventually(lambda: not any(map(alive, pids)))
         assert other.exit is None
@@ -46,11 +46,11 @@ async def test_a_child_cannot_escape_by_killing_its_parent(tmp_path):
     file = tmp_path / "pids"
     code = f"""
 import os, signal, time
-warden = os.getppid()
+monitor = os.getppid()
 if os.fork() == 0:
     os.setsid()
     open({str(file)!r}, "w").write(str(os.getpid()))
-    os.kill(warden, signal.SIGKILL)
+    os.kill(monitor, signal.SIGKILL)
 time.sleep(300)
 """
     async with Supervisor() as supervisor:
@@ -59,19 +59,19 @@ time.sleep(300)
         await eventually(lambda: file.exists() and file.read_text() != "" and not alive(int(file.read_text())))
 
 
-async def test_the_steward_ignores_the_signals_of_a_terminal_and_a_shutdown():
+async def test_the_fork_server_ignores_the_signals_of_a_terminal_and_a_shutdown():
     async with Supervisor() as supervisor:
         child = await supervisor.start(["cat"])
-        (steward,) = children_of(os.getpid())
-        for pid in (steward, *children_of(steward)):
+        (fork_server,) = children_of(os.getpid())
+        for pid in (fork_server, *children_of(fork_server)):
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
                 os.kill(pid, number)
         await (await supervisor.start(["cat"])).stop()
         assert child.exit is None
-        assert children_of(os.getpid()) == [steward]
+        assert children_of(os.getpid()) == [fork_server]
 
 
-async def test_no_steward_is_started_before_the_first_child_nor_stays_after_the_last():
+async def test_no_fork_server_is_started_before_the_first_child_nor_stays_after_the_last():
     async with Supervisor() as supervisor:
         assert children_of(os.getpid()) == []
         await supervisor.start(["cat"])
@@ -79,7 +79,7 @@ async def test_no_steward_is_started_before_the_first_child_nor_stays_after_the_
     assert children_of(os.getpid()) == []
 
 
-async def test_a_steward_that_cannot_start_is_an_error_and_not_a_hang(monkeypatch):
+async def test_a_fork_server_that_cannot_start_is_an_error_and_not_a_hang(monkeypatch):
     async with Supervisor() as supervisor:
         monkeypatch.setattr(sys, "executable", "/bin/false")
         with pytest.raises(StartError, match="the process that should have started it died"):
