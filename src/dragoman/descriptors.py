@@ -1,7 +1,10 @@
-"""The first three descriptors of a process, which a job of a CI system or of cron may start without."""
+"""The descriptors of a process: the first three, which a job of cron may start without, and how many there may be."""
 
 import os
 import sys
+
+_MODEST_LIMIT = 10_240
+"""The most that macOS allows, whatever it says."""
 
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
@@ -24,3 +27,18 @@ def is_open(descriptor: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def raise_fd_limit() -> int:
+    """Raise the soft limit on open files as far as the hard one allows, and return it."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for wanted in (hard, _MODEST_LIMIT):
+        if wanted != resource.RLIM_INFINITY and wanted > soft != resource.RLIM_INFINITY:
+            try:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            except (OSError, ValueError):
+                continue
+            return wanted
+    return soft

@@ -1,10 +1,10 @@
 """Append-only session logs: what a store offers, and the one that keeps them in files."""
 
-from dragoman.store.damage import Damage
-from dragoman.store.files import FileStore
-from dragoman.store.limits import raise_fd_limit
+from dragoman.descriptors import raise_fd_limit
+from dragoman.store.file_store import FileStore
 from dragoman.store.naming import encode_cwd, is_same_directory
 from dragoman.store.record import KINDS, Header, Record
+from dragoman.store.sealed_log import Damage
 from dragoman.store.store import PAGE_SESSIONS, UNPROMPTED_KEPT_S, Log, Page, Store, Summary
 
 __all__ = [

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from dragoman.store.disk import Disk, make_directories
-from dragoman.store.naming import normalise
-from dragoman.store.project import Entry, list_projects, list_sessions, log_size, read_entry
+from dragoman.store.log_summary import LogSummary, read_summary
+from dragoman.store.naming import list_projects, list_sessions, log_size, normalise
 from dragoman.store.record import Header
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Index:
         """In use while the file cannot be."""
         self._inode: int | None = None
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: LogSummary) -> None:
         """Take what is known of a session."""
         self._do(lambda database: database.execute(_PUT, _row(entry)))
 
@@ -76,7 +76,7 @@ class Index:
         """Forget a session."""
         self._do(lambda database: database.execute("DELETE FROM session WHERE id = ?", (session_id,)))
 
-    def page(self, cwd: str | None, after: tuple[int, str] | None, limit: int) -> list[Entry]:
+    def page(self, cwd: str | None, after: tuple[int, str] | None, limit: int) -> list[LogSummary]:
         """Give sessions that were prompted, newest first, that come after a place in that order."""
         conditions = ["unprompted_bytes IS NULL"]
         values: list[str | int] = []
@@ -88,7 +88,7 @@ class Index:
             values += after
         query = f"{_COLUMNS} WHERE {' AND '.join(conditions)} {_ORDER}"
 
-        def select(database: "sqlite3.Connection") -> list[Entry]:
+        def select(database: "sqlite3.Connection") -> list[LogSummary]:
             self._refresh(database)
             return [_entry(row) for row in database.execute(query, (*values, limit))]
 
@@ -178,7 +178,7 @@ class Index:
             return
         # All reading comes first, so that other processes never wait for it.
         differences = [self._compare(database, name) for name in changed]
-        prompted = [read_entry(self._disk, self._home, project, session_id) for session_id, project in grown]
+        prompted = [read_summary(self._disk, self._home, project, session_id) for session_id, project in grown]
         with database:
             database.execute("BEGIN IMMEDIATE")
             database.executemany("DELETE FROM session WHERE project = ?", gone)
@@ -200,7 +200,7 @@ class Index:
         # The index is asked first: what another process adds to both meanwhile must not look lost.
         known = {row[0] for row in database.execute("SELECT id FROM session WHERE project = ?", (project,))}
         there = list_sessions(self._home, project)
-        entries = [read_entry(self._disk, self._home, project, session_id) for session_id in there - known]
+        entries = [read_summary(self._disk, self._home, project, session_id) for session_id in there - known]
         return [(session_id, project) for session_id in known - there], [_row(entry) for entry in entries if entry]
 
 
@@ -242,7 +242,7 @@ def _settled(changed_ns: int, now_ns: int) -> int:
     return changed_ns if now_ns - changed_ns > _SETTLED_NS else -1
 
 
-def _row(entry: Entry) -> _Row:
+def _row(entry: LogSummary) -> _Row:
     header = entry.header
     encoded = msgspec.json.encode(header)
     cwd = normalise(header.cwd)
@@ -250,6 +250,6 @@ def _row(entry: Entry) -> _Row:
     return header.id, entry.project, cwd, encoded, *what_lists_say, entry.unprompted_bytes
 
 
-def _entry(row: tuple[str, bytes, str | None, int, int]) -> Entry:
+def _entry(row: tuple[str, bytes, str | None, int, int]) -> LogSummary:
     project, header, title, updated_ms, message_count = row
-    return Entry(project, _decode_header(header), title, updated_ms, message_count)
+    return LogSummary(project, _decode_header(header), title, updated_ms, message_count)

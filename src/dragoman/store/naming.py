@@ -92,6 +92,46 @@ def lock_path(home: Path, session_id: str) -> Path:
     return home / "locks" / f"session-{session_id}.lock"
 
 
+def list_projects(home: Path) -> dict[str, int]:
+    """Give the name of each project directory and when it last changed, in nanoseconds."""
+    try:
+        with os.scandir(projects_path(home)) as entries:
+            return {entry.name: entry.stat().st_mtime_ns for entry in entries if entry.is_dir()}
+    except FileNotFoundError:
+        return {}
+
+
+def list_sessions(home: Path, project: str) -> set[str]:
+    """Give the ids of the sessions whose logs are in a project directory."""
+    try:
+        names = os.listdir(projects_path(home) / project)  # noqa: PTH208 -- Path.iterdir makes ten thousand Paths
+    except (FileNotFoundError, NotADirectoryError):
+        return set()
+    return {found for found in map(session_id_of, names) if found is not None}
+
+
+def log_size(home: Path, project: str, session_id: str) -> int | None:
+    """Give the size of a log in bytes; None when it is not there."""
+    try:
+        return os.stat(f"{projects_path(home)}/{project}/{log_name(session_id)}").st_size  # noqa: PTH116 -- as above
+    except OSError:
+        return None
+
+
+def find_log(home: Path, session_id: str) -> Path | None:
+    """Find the log of a session in whatever project directory it is."""
+    projects = projects_path(home)
+    name = log_name(session_id)
+    try:
+        names = os.listdir(projects)  # noqa: PTH208 -- for the same reason
+    except FileNotFoundError:
+        return None
+    for project in names:
+        if os.path.lexists(f"{projects}/{project}/{name}"):
+            return projects / project / name
+    return None
+
+
 def _is_windows(cwd: str) -> bool:
     return _DRIVE.match(cwd) is not None or cwd.startswith("\\\\")
 

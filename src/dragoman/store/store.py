@@ -1,19 +1,30 @@
-"""What a place for session logs offers, whether it is made of files or of a database."""
+"""The interface of a store for session logs, whether it is made of files or of a database.
 
+A list of sessions is given in pages. The cursor to the next page names the last session that was shown, so that
+sessions which come, go or move meanwhile shift nothing. Its checksum covers the filter too: a cursor is good only for
+the list that it came from.
+"""
+
+import base64
+import binascii
 from collections.abc import AsyncIterator
 from typing import Protocol
+from zlib import crc32
 
 import msgspec
 
-from dragoman.errors import LogFailed
-from dragoman.store.damage import Damage
+from dragoman.errors import BadCursor, LogFailed
+from dragoman.store.naming import is_session_id
 from dragoman.store.record import Header, Record
+from dragoman.store.sealed_log import Damage
 
 PAGE_SESSIONS = 100
 """Sessions a page: more than a screen holds, and still a small answer."""
 
 UNPROMPTED_KEPT_S = 7 * 24 * 3600.0
-"""How long a session is kept that nobody has prompted: its id works in another process, and no list shows it."""
+"""How long a session is kept that was never prompted: its id works in another process, and no list shows it."""
+
+_CURSOR_VERSION = "1"
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -135,3 +146,33 @@ class Store(Protocol):
     async def close(self) -> None:
         """Close every log that is still open here, and let go."""
         ...
+
+
+def encode_cursor(updated_ms: int, session_id: str, cwd: str | None) -> str:
+    """Name the last session that was shown."""
+    body = f"{_CURSOR_VERSION}.{updated_ms}.{session_id}"
+    return base64.urlsafe_b64encode(f"{body}.{_checksum(body, cwd)}".encode()).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str, cwd: str | None) -> tuple[int, str]:
+    """Give the time and id of the last session that was shown; raises BadCursor."""
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        text = base64.b64decode(padded, altchars=b"-_", validate=True).decode("ascii")
+    except (UnicodeError, binascii.Error):
+        raise BadCursor("that is no cursor of this list") from None
+    body, _, checksum = text.rpartition(".")
+    version, _, last = body.partition(".")
+    if version != _CURSOR_VERSION:
+        raise BadCursor("that is no cursor of this list, or one of another version of dragoman")
+    if checksum != _checksum(body, cwd):
+        raise BadCursor("that cursor belongs to another list, or was changed on its way")
+    updated_ms, _, session_id = last.partition(".")
+    if not updated_ms.isdecimal() or not is_session_id(session_id):
+        raise BadCursor("that is no cursor of this list")
+    return int(updated_ms), session_id
+
+
+def _checksum(body: str, cwd: str | None) -> str:
+    covered = body if cwd is None else f"{body} {cwd}"
+    return f"{crc32(covered.encode()):08x}"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.store.disk import Disk
-from dragoman.store.reader import Reader, read_header
+from dragoman.store.sealed_log import Reader, read_header
 from tests.bridge.guard.serving import serving
 from tests.bridge.load.socket_viewer import CWD, Closed, SocketViewer
 

@@ -13,10 +13,9 @@ from dragoman.bridge.hub.journal import INDEX_BYTES, Journal, Place
 from dragoman.bridge.hub.replay import PromptCount
 from dragoman.bridge.hub.tail import TailBudget
 from dragoman.store.disk import READ, Disk
-from dragoman.store.reader import Reader, read_header
+from dragoman.store.log_summary import read_log_end
 from dragoman.store.record import Header, encode_header
-from dragoman.store.repair import copy_file, mend_torn, set_aside
-from dragoman.store.tail import read_tail
+from dragoman.store.sealed_log import Reader, copy_file, mend_torn, read_header, set_aside
 
 _MAX_UNPROMPTED_BYTES = 1 << 20
 """Of the settings and commands of a session, and nothing else, a journal has some kilobytes."""
@@ -86,7 +85,7 @@ def look_at(disk: Disk, path: Path) -> Known | None:
             return None
         header, start = found
         status = os.fstat(fd)
-        tail = read_tail(fd, start, status.st_size)
+        tail = read_log_end(fd, start, status.st_size)
         prompted = tail.prompted or _has_conversation(fd, status.st_size)
         return Known(path, header, tail.title, tail.time or int(status.st_mtime * 1000), prompted)
     finally:

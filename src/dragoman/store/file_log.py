@@ -15,14 +15,12 @@ from pathlib import Path
 import msgspec
 
 from dragoman.errors import LogFailed
-from dragoman.store.damage import Damage
 from dragoman.store.disk import APPEND, Disk, failing, write_all
 from dragoman.store.lock import Lock
+from dragoman.store.log_summary import read_log_end
 from dragoman.store.naming import has_aside
-from dragoman.store.reader import Reader
 from dragoman.store.record import KEYS, Header, Record, encode_write, now_ms
-from dragoman.store.repair import mend_torn, set_aside
-from dragoman.store.tail import read_tail
+from dragoman.store.sealed_log import Damage, Reader, mend_torn, set_aside
 from dragoman.store.thread import finish
 
 
@@ -212,7 +210,7 @@ class FileLog:
 
     def _go_on_from(self, reader: Reader) -> None:
         """Take over what a first reading has found, and mend what it found wrong."""
-        tail = read_tail(reader.fd, self._start, reader.trusted)
+        tail = read_log_end(reader.fd, self._start, reader.trusted)
         self.title, self.message_count = tail.title, tail.message_count
         self._is_prompted = tail.prompted or has_aside(self.path)
         self.updated_ms = tail.time or self.updated_ms

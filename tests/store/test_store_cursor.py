@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import BadCursor
-from dragoman.store.cursor import decode_cursor, encode_cursor
+from dragoman.store.store import decode_cursor, encode_cursor
 
 ID = "0b7e4f7a-1c2d-4e3f-8a9b-0123456789ab"
 CURSOR = encode_cursor(1_763_240_000_000, ID, "/work")

@@ -1,12 +1,20 @@
-"""What the end of a log says of its session: its title, how many messages it has, when it was last written.
+"""The summary of a session that its log gives: the header at its beginning, and what its end says.
 
-A session was prompted when its log has a `turn` record; until then it has settings and their updates alone.
+The end has the title, the number of messages and the time of the last write. A session was prompted when its log has
+a `turn` record; until then it has settings and their updates alone.
 """
 
 import os
 import re
+from pathlib import Path
 
 import msgspec
+
+from dragoman.errors import SessionUnreadable
+from dragoman.store.disk import READ, Disk
+from dragoman.store.naming import has_aside, log_name, projects_path
+from dragoman.store.record import Header
+from dragoman.store.sealed_log import read_header
 
 _FIRST_LOOK_BYTES = 4096
 """A log that was not cut off in a turn ends in the record that says it all."""
@@ -18,8 +26,20 @@ _GROWTH = 8
 _HEAD = re.compile(rb'\{"seq":\d+,"time":(\d+),"([a-z]+)":')
 
 
-class Tail(msgspec.Struct):
-    """What is known from the end of a log."""
+class LogSummary(msgspec.Struct, frozen=True):
+    """The facts about a session that an index keeps."""
+
+    project: str
+    header: Header
+    title: str | None
+    updated_ms: int
+    message_count: int
+    unprompted_bytes: int | None = None
+    """The size of a log in which no turn was begun yet; None once one was."""
+
+
+class LogEnd(msgspec.Struct):
+    """The facts about a session that the end of its log gives."""
 
     title: str | None = None
     message_count: int = 0
@@ -51,7 +71,7 @@ _decode_title = msgspec.json.Decoder(_TitleLine).decode
 _decode_turn = msgspec.json.Decoder(_TurnLine).decode
 
 
-def read_tail(fd: int, start: int, end: int) -> Tail:
+def read_log_end(fd: int, start: int, end: int) -> LogEnd:
     """Look at the last records between two places of a log, further and further back until a turn's end is found."""
     size = _FIRST_LOOK_BYTES
     while True:
@@ -65,8 +85,8 @@ def read_tail(fd: int, start: int, end: int) -> Tail:
         size *= _GROWTH
 
 
-def _look(block: bytes) -> tuple[Tail, bool]:
-    tail = Tail()
+def _look(block: bytes) -> tuple[LogEnd, bool]:
+    tail = LogEnd()
     titled = False
     for line in reversed(block.split(b"\n")[:-1]):
         head = _HEAD.match(line)
@@ -82,7 +102,7 @@ def _look(block: bytes) -> tuple[Tail, bool]:
     return tail, False
 
 
-def _take_title(tail: Tail, line: bytes) -> bool:
+def _take_title(tail: LogEnd, line: bytes) -> bool:
     try:
         given = _decode_title(line).title
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -91,7 +111,7 @@ def _take_title(tail: Tail, line: bytes) -> bool:
     return True
 
 
-def _take_turn(tail: Tail, line: bytes, *, titled: bool) -> bool:
+def _take_turn(tail: LogEnd, line: bytes, *, titled: bool) -> bool:
     try:
         turn = _decode_turn(line).turn
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -102,3 +122,30 @@ def _take_turn(tail: Tail, line: bytes, *, titled: bool) -> bool:
     if not titled:
         tail.title = turn.title
     return True
+
+
+def read_summary(disk: Disk, home: Path, project: str, session_id: str) -> LogSummary | None:
+    """Read what a log says of its session at its beginning and its end; None when it cannot be used."""
+    path = projects_path(home) / project / log_name(session_id)
+    try:
+        fd = disk.open(path, READ)
+    except OSError:
+        return None
+    try:
+        return _read_summary(fd, path, session_id)
+    except (OSError, SessionUnreadable):
+        return None  # a caller that asks for it by its id is told
+    finally:
+        os.close(fd)
+
+
+def _read_summary(fd: int, path: Path, session_id: str) -> LogSummary | None:
+    found = read_header(fd, path)
+    if found is None or found[0].id != session_id:
+        return None
+    header, start = found
+    status = os.fstat(fd)
+    tail = read_log_end(fd, start, status.st_size)
+    updated_ms = tail.time if tail.time is not None else status.st_mtime_ns // 1_000_000
+    unprompted_bytes = None if tail.prompted or has_aside(path) else status.st_size
+    return LogSummary(path.parent.name, header, tail.title, updated_ms, tail.message_count, unprompted_bytes)

@@ -13,17 +13,22 @@ from pathlib import Path
 from typing import TypeVar
 
 from dragoman.errors import DragomanError, LogFailed, SessionBusy, SessionUnknown, SessionUnreadable
-from dragoman.store.cursor import decode_cursor, encode_cursor
 from dragoman.store.disk import CREATE, READ, Disk, failing, make_directories, sync_named, write_all
+from dragoman.store.file_log import FileLog
 from dragoman.store.index import Index
 from dragoman.store.lock import Lock, acquire
-from dragoman.store.log import FileLog
-from dragoman.store.naming import is_session_id, lock_path, log_path, normalise, projects_path
-from dragoman.store.project import Entry, find_log, read_entry
-from dragoman.store.reader import read_header
+from dragoman.store.log_summary import LogSummary, read_summary
+from dragoman.store.naming import find_log, is_session_id, lock_path, log_path, normalise, projects_path
 from dragoman.store.record import KEYS, Header, encode_header, encode_write, now_ms
-from dragoman.store.repair import copy_file
-from dragoman.store.store import PAGE_SESSIONS, UNPROMPTED_KEPT_S, Page, Summary
+from dragoman.store.sealed_log import copy_file, read_header
+from dragoman.store.store import (
+    PAGE_SESSIONS,
+    UNPROMPTED_KEPT_S,
+    Page,
+    Summary,
+    decode_cursor,
+    encode_cursor,
+)
 from dragoman.store.thread import finish
 
 _Result = TypeVar("_Result")
@@ -261,7 +266,7 @@ class FileStore:
         except SessionBusy:
             return False
         try:
-            entry = read_entry(self._disk, self._home, path.parent.name, session_id)
+            entry = read_summary(self._disk, self._home, path.parent.name, session_id)
             if entry is None or entry.unprompted_bytes is None:
                 return False
             path.unlink(missing_ok=True)
@@ -270,7 +275,7 @@ class FileStore:
         return True
 
     async def _note(self, log: FileLog) -> None:
-        entry = Entry(log.path.parent.name, log.header, log.title, log.updated_ms, log.message_count)
+        entry = LogSummary(log.path.parent.name, log.header, log.title, log.updated_ms, log.message_count)
         await self._in_index(lambda: self._index.put(entry))
 
     async def _in_index(self, work: Callable[[], _Result]) -> _Result:
@@ -293,7 +298,7 @@ def _uncreate(log: FileLog) -> None:
     log.abandon()
 
 
-def _summarise(entry: Entry) -> Summary:
+def _summarise(entry: LogSummary) -> Summary:
     header = entry.header
     updated_at = datetime.fromtimestamp(entry.updated_ms / 1000, UTC).isoformat(timespec="milliseconds")
     return Summary(
