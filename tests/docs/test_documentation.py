@@ -43,6 +43,24 @@ def test_every_link_to_a_file_leads_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
+def anchors(page):
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_to_a_heading_leads_to_one(page):
+    for target, anchor in re.findall(r"\]\(([^):#]*\.md|)#([^)]+)\)", page.read_text()):
+        assert anchor in anchors(page.parent / target if target else page), f"{target}#{anchor}"
+
+
+def test_the_index_has_every_page():
+    index = (ROOT / "docs/README.md").read_text()
+    linked = {(ROOT / "docs" / target).resolve() for target in re.findall(r"\]\(([^)#:]+)", index)}
+    assert [page.name for page in PAGES if page.parent.name == "docs" and page not in linked] == ["README.md"]
+
+
 def test_the_program_in_the_readme_runs():
     [program] = blocks("README.md", "python")
     output = run([sys.executable, "-c", program])
