@@ -211,7 +211,7 @@ async def test_requests_during_a_restart_wait_for_it(tmp_path):
         one = await seer(hub, marked=True)
         session = await one.new()
         await one.prompt(session, {"exit": 1})
-        assert hub.keeper.state == "crashed"
+        assert hub.supervisor.status.state == "crashed"
         first, second = one.start_prompt(session, {"say": "1"}), one.start_prompt(session, {"say": "2"})
         other = one.request("session/new", {"cwd": "/work", "mcpServers": []})
         for request in (first, second, other):
@@ -269,8 +269,8 @@ async def test_an_agent_that_nobody_looks_at_is_started_again_only_when_needed(t
         await eventually(lambda: hub.sessions[session].turns == 1)
         await one.viewer.close()
         (tmp_path / "gate").touch()
-        await eventually(lambda: hub.keeper.state == "crashed")
-        assert hub.keeper.retry_in_s is None
+        await eventually(lambda: hub.supervisor.status.state == "crashed")
+        assert hub.supervisor.status.retry_in_s is None
         assert starts.read_text() == "x"
         two = await seer(hub)
         await two.load(session)
@@ -287,13 +287,13 @@ async def test_an_idle_agent_is_stopped_and_comes_back_when_needed(tmp_path):
         session = await one.new()
         await one.prompt(session, {"say": "1"})
         await one.viewer.close()
-        await eventually(lambda: hub.keeper.state == "stopped")
+        await eventually(lambda: hub.supervisor.status.state == "stopped")
         two = await seer(hub, marked=True)
         told = await two.until(lambda message: message.get("method") == "_dragoman/agent")
         assert told["params"] == {"state": "stopped"}
         await two.load(session)
         assert two.said() == ["1"]
-        assert hub.keeper.state == "stopped"
+        assert hub.supervisor.status.state == "stopped"
         await two.prompt(session, {"say": "2"})
         assert two.said() == ["1", "2"]
         assert starts.read_text() == "xx"
@@ -306,7 +306,7 @@ async def test_an_idle_agent_whose_sessions_could_not_come_back_is_kept(tmp_path
         await one.viewer.close()
         for _ in range(10):
             await asyncio.sleep(0.02)
-            assert hub.keeper.state == "ready"
+            assert hub.supervisor.status.state == "ready"
 
 
 async def test_an_agent_with_a_question_open_is_not_idle(tmp_path):
@@ -319,7 +319,7 @@ async def test_an_agent_with_a_question_open_is_not_idle(tmp_path):
         await one.viewer.close()
         for _ in range(10):
             await asyncio.sleep(0.02)
-            assert hub.keeper.state == "ready"
+            assert hub.supervisor.status.state == "ready"
 
 
 async def test_the_bridge_ends_with_its_agents_and_a_turn_under_way_is_ended_in_its_journal(tmp_path):

@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.bridge.hub.envelope import mark, rename_session, session_of_update, with_id
+from dragoman.bridge.envelope import mark, rename_session, session_of_update, with_id
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 JSON = st.recursive(

@@ -2,7 +2,8 @@
 
 import json
 
-from dragoman.bridge.hub.inspector import MAX_SHOWN_BYTES, TO_AGENT, Inspector
+from dragoman.bridge.hub.inspector import MAX_SHOWN_BYTES
+from dragoman.bridge.supervisor.process import TO_AGENT, WireLog
 from tests.bridge.hub.seeing import hub_of, seer
 
 
@@ -33,7 +34,7 @@ async def test_what_comes_is_told_while_somebody_looks(tmp_path):
     async with hub_of(tmp_path) as hub:
         one, two = await seer(hub, marked=True), await seer(hub, marked=True)
         session, other = await one.new(), await one.new()
-        assert hub.inspector.on_lines is None
+        assert hub.wire_log.on_batch is None
         await two.ask("_dragoman/inspect", {"on": True, "sessionId": session})
         await one.prompt(other, {"say": "unseen"})
         await one.prompt(session, {"say": "seen"})
@@ -44,10 +45,10 @@ async def test_what_comes_is_told_while_somebody_looks(tmp_path):
         assert [entry["method"] for entry in entries] == ["session/prompt", "session/update", "session/prompt"]
         assert "latencyMs" in entries[2]
         assert (await two.ask("_dragoman/inspect", {"on": False}))["result"] == {"entries": []}
-        assert hub.inspector.on_lines is None
+        assert hub.wire_log.on_batch is None
         await two.ask("_dragoman/inspect", {"on": True})
         await two.viewer.close()
-        assert hub.inspector.on_lines is None
+        assert hub.wire_log.on_batch is None
 
 
 async def test_secrets_are_hidden_and_long_lines_cut(tmp_path):
@@ -71,12 +72,12 @@ async def test_a_wrong_request_is_refused_in_words(tmp_path):
         assert "on: true or false" in error["data"]
 
 
-def test_the_ring_forgets_the_oldest():
-    inspector = Inspector(10, 1_000_000)
+def test_the_wire_log_forgets_the_oldest_lines():
+    log = WireLog(10, 1_000_000)
     for number in range(100):
-        inspector.note(TO_AGENT, [b"%d" % number])
-    assert [bytes(batch.lines[0]) for batch in inspector.batches()] == [b"%d" % number for number in range(90, 100)]
-    small = Inspector(1_000, 50)
+        log.note(TO_AGENT, [b"%d" % number])
+    assert [bytes(batch.lines[0]) for batch in log.batches()] == [b"%d" % number for number in range(90, 100)]
+    small = WireLog(1_000, 50)
     for _ in range(100):
         small.note(TO_AGENT, [b"x" * 20])
     assert len(small.batches()) == 2

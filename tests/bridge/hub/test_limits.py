@@ -69,6 +69,6 @@ async def test_notifications_to_an_agent_that_does_not_read_do_not_pile_up(tmp_p
         await one.until(lambda _: one.said() == ["here"])
         for _ in range(100):
             one.send({"method": "_much", "params": {"text": "x" * 10_000}})
-        assert 100_000 < hub.keeper._process.unsent_bytes < 150_000
+        assert 100_000 < hub.supervisor.unsent_bytes < 150_000
         gate.touch()
         assert "result" in await one.answer(prompt)

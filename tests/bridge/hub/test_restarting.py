@@ -299,7 +299,7 @@ async def test_an_agent_that_is_started_again_while_a_journal_is_read_is_asked_t
         await eventually(lambda: old.id not in hub.shelf.known)
         two = Seer(hub)
         greeting = two.request("initialize", {"protocolVersion": 1, "clientCapabilities": {"terminal": True}})
-        assert hub.keeper.state == "stopped"  # it is started again for the terminals
+        assert hub.supervisor.status.state == "stopped"  # it is started again for the terminals
         gate.set()
         assert "result" in await one.answer(loading)
         assert "result" in await two.answer(greeting)

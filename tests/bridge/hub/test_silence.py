@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.bridge.hub.watch import Watch
+from dragoman.bridge.supervisor import SilenceTimer
 from tests.bridge.hub.seeing import LOADING, RESUMING, agent, eventually, hub_of, seer
 
 SILENT_S = 0.05
@@ -52,20 +52,20 @@ async def test_an_agent_that_waits_for_a_person_is_not_silent(tmp_path):
         one = await seer(hub, elicitation={"form": {}})
         new = one.request("session/new", {"cwd": "/work", "mcpServers": []})
         asked = await one.asked("elicitation/create")
-        (call,) = hub.calls._waiting.values()
+        (call,) = hub.supervisor.calls
         for _ in range(3):
-            call.watch.look()
+            call.timer.look()
         one.reply(asked, {"action": "accept", "content": {}})
         assert "result" in await one.answer(new)
 
 
 async def test_signs_of_life_are_waited_for_however_long_it_takes():
     signs, silent = [0], []
-    watch = Watch(3600, lambda: signs[0], lambda: silent.append(signs[0]))
+    timer = SilenceTimer(3600, lambda: signs[0], lambda: silent.append(signs[0]))
     for _ in range(3):
         signs[0] += 1
-        watch.look()
+        timer.look()
     assert silent == []
-    watch.look()
+    timer.look()
     assert silent == [3]
-    watch.stop()
+    timer.stop()

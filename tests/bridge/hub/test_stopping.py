@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from dragoman.bridge.hub import agent_process, keeper
+from dragoman.bridge.supervisor import process, supervisor
 from dragoman.store.disk import Disk
 from tests.bridge.hub.seeing import LOADING, RESUMING, Seer, agent, bridge_of, eventually, hub_of, seer
 
@@ -48,15 +48,15 @@ async def test_what_a_slow_agent_replays_after_all_is_not_history_twice(tmp_path
 
 
 async def test_a_bridge_that_is_closed_while_its_agent_starts_does_not_wait_for_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(keeper, "END_TIMEOUT_S", 3600)
+    monkeypatch.setattr(supervisor, "END_TIMEOUT_S", 3600)
     async with hub_of(tmp_path) as hub:
         Seer(hub).request("initialize", {"protocolVersion": 1})
-        await eventually(lambda: hub.keeper.state == "starting")
+        await eventually(lambda: hub.supervisor.status.state == "starting")
 
 
 async def test_all_agents_are_told_to_end_before_any_of_them_has(tmp_path, monkeypatch):
-    monkeypatch.setattr(agent_process, "LAST_GRACE_S", 3600)
-    monkeypatch.setattr(keeper, "CLOSE_S", 3600)
+    monkeypatch.setattr(process, "LAST_GRACE_S", 3600)
+    monkeypatch.setattr(supervisor, "CLOSE_S", 3600)
     ends = [tmp_path / f"end{number}" for number in range(5)]
     asked = [end.with_name(f"{end.name}.asked") for end in ends]
 
@@ -79,7 +79,7 @@ async def test_an_agent_that_does_not_end_by_itself_is_ended(tmp_path, ignores_s
     async with hub_of(tmp_path, spec, stop_timeout_s=3600.0) as hub:
         one = await seer(hub)
         await one.new()
-    assert hub.keeper.state == "stopped"
+    assert hub.supervisor.status.state == "stopped"
 
 
 async def test_an_agent_that_was_being_stopped_at_leisure_is_ended_with_the_bridge(tmp_path):

@@ -44,7 +44,7 @@ async def test_it_survives_an_idle_stop_of_the_agent(tmp_path, work):
         one = await seer(hub)
         session = await make_session(one, work)
         await one.viewer.close()
-        await eventually(lambda: hub.keeper.state == "stopped")
+        await eventually(lambda: hub.supervisor.status.state == "stopped")
         await check_goes_on(await seer(hub), session, work)
 
 
@@ -71,7 +71,7 @@ async def test_an_agent_that_does_not_keep_it_is_told_of_in_words(tmp_path, capa
         one = await seer(hub)
         session = await one.new()
         await one.viewer.close()
-        await eventually(lambda: hub.keeper.state == "stopped")
+        await eventually(lambda: hub.supervisor.status.state == "stopped")
         two = await seer(hub)
         error = (await two.prompt(session, {"say": "hi"}))["error"]
         assert words in error["data"]

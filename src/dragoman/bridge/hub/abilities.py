@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import UNSET, Raw
 
-from dragoman.bridge.hub.envelope import fields_of, is_given, string_of
+from dragoman.bridge.envelope import fields_of, is_given, string_of
 
 ELICIT = "elicitation/create"
 

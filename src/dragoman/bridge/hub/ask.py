@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET, Raw
 
+from dragoman.bridge.envelope import fields_of, make_error, make_result, parse_list, string_of
 from dragoman.bridge.hub.abilities import ELICIT
-from dragoman.bridge.hub.envelope import fields_of, make_error, make_result, parse_list, string_of
 from dragoman.errors import ErrorCode
 from dragoman.protocol.permission_options import find_default
 

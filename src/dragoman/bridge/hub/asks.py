@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Raw
 
+from dragoman.bridge.envelope import encode, fields_of, make_error, make_notification, with_id
 from dragoman.bridge.hub.ask import PERMISSION, Ask, By, outcome_of
 from dragoman.bridge.hub.attachment import Attachment
-from dragoman.bridge.hub.envelope import encode, fields_of, make_error, make_notification, with_id
 from dragoman.bridge.hub.terminals import MAKES, translate
 from dragoman.errors import ErrorCode
 from dragoman.wire import Message
@@ -175,7 +175,7 @@ class Asks:
         if answer is not None and viewer is not None and not ask.is_question:
             answer = self._note_made(ask, answer, viewer)
         if answer is not None:
-            self._hub.keeper.write(answer)
+            self._hub.supervisor.write(answer)
         result = None if answer is None else outcome_of(answer)
         if viewer is not None and viewer.marked and ask.is_question:
             self._tell(ask, viewer, viewer_id, result, "you")

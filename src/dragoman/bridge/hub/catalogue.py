@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from dragoman.bridge.hub.envelope import fields_of, string_of
+from dragoman.bridge.envelope import fields_of, string_of
 from dragoman.bridge.hub.history import Known
 from dragoman.bridge.hub.request import Request
 from dragoman.bridge.hub.session import to_iso
@@ -25,7 +25,7 @@ class Catalogue:
 
     def list(self, request: Request) -> None:
         """List sessions: the agent's own list, or what there are journals of."""
-        if self._hub.keeper.offers.list:
+        if self._hub.supervisor.support.list:
             self._desk.forward(request)
             return
         cwd = string_of(fields_of(request.params).get("cwd"))

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import UNSET
 
+from dragoman.bridge.envelope import fields_of, make_error, make_notification, make_result, session_of, with_id
 from dragoman.bridge.hub.abilities import read_abilities
-from dragoman.bridge.hub.calls import Call
 from dragoman.bridge.hub.catalogue import Catalogue
-from dragoman.bridge.hub.envelope import fields_of, make_error, make_notification, make_result, session_of, with_id
 from dragoman.bridge.hub.greeting import (
     answer_initialize,
     describe_bridge,
@@ -22,9 +21,8 @@ from dragoman.bridge.hub.inspecting import Inspecting
 from dragoman.bridge.hub.opening import Opening
 from dragoman.bridge.hub.request import Request
 from dragoman.bridge.hub.session import Parked, Session
-from dragoman.bridge.hub.trouble import Trouble
 from dragoman.bridge.hub.turns import Turns
-from dragoman.bridge.hub.watch import Watch
+from dragoman.bridge.supervisor import AgentCall, AgentFailure, SilenceTimer
 from dragoman.errors import ErrorCode
 from dragoman.wire import Malformed, Message, Oversized, parse
 from dragoman.wire.message import NULL_ID
@@ -46,7 +44,7 @@ class Desk:
 
     def __init__(self, hub: "Hub") -> None:
         self._hub = hub
-        self.inspecting = Inspecting(hub.inspector)
+        self.inspecting = Inspecting(hub.wire_log)
         opening, turns, catalogue = Opening(hub, self), Turns(hub, self), Catalogue(hub, self)
         self._requests: dict[str, Callable[[Request], None]] = {
             "session/new": opening.new,
@@ -106,8 +104,8 @@ class Desk:
         *,
         session: Session | None = None,
         then: Callable[[Message, bytes], None] | None = None,
-        failed: Callable[[Trouble], None] | None = None,
-        watch: Callable[[Call], Watch] | None = None,
+        failed: Callable[[AgentFailure], None] | None = None,
+        watch: Callable[[AgentCall], SilenceTimer] | None = None,
     ) -> None:
         """Pass a request to the agent, and its answer back, once the agent is there and has the session."""
 
@@ -118,15 +116,15 @@ class Desk:
 
         def send() -> None:
             fail = failed or request.fail
-            if self._hub.keeper.is_clogged():
-                fail(Trouble("the agent does not read what it is sent; try again later"))
+            if self._hub.supervisor.is_clogged:
+                fail(AgentFailure("the agent does not read what it is sent; try again later"))
                 return
-            call = Call(request.method, then or answered, fail, request=request)
-            call.watch = None if watch is None else watch(call)
-            request.sent_as(self._hub.keeper.call(call, lambda id_: with_id(request.line, id_)))
+            call = AgentCall(request.method, then or answered, fail, origin=request)
+            call.timer = None if watch is None else watch(call)
+            request.sent_as(self._hub.supervisor.call(call, lambda id_: with_id(request.line, id_)))
 
         if session is None:
-            self._hub.keeper.when_ready(send, request.fail)
+            self._hub.supervisor.when_ready(send, request.fail)
         else:
             self.with_session(request, session, send)
 
@@ -137,7 +135,7 @@ class Desk:
         elif session.put_away and not request.viewer.marked:
             problem = f"session {session.id} was closed; open it again with session/load or session/resume"
             request.refuse(ErrorCode.RESOURCE_NOT_FOUND, problem)
-        elif session.live and not session.waking and not session.parked and self._hub.keeper.state == "ready":
+        elif session.live and not session.waking and not session.parked and self._hub.supervisor.is_ready:
             go_on()
         else:
             session.parked.append(Parked(request, go_on))
@@ -149,7 +147,8 @@ class Desk:
         return parse(line if len(line) <= limit else Oversized.of(line, limit))
 
     def _initialize(self, viewer: "Viewer", id_: bytes, message: Message, answer: Callable[[bytes], None]) -> None:
-        keeper = self._hub.keeper
+        supervisor = self._hub.supervisor
+        cache = supervisor.initialize
         if not bytes(fields_of(message.params).get("protocolVersion", b"")).isdigit():
             answer(make_error(id_, ErrorCode.INVALID_PARAMS, _NO_VERSION))
             return
@@ -157,7 +156,7 @@ class Desk:
 
         def succeed() -> None:
             viewer.is_greeting = False
-            if keeper.answer is None or keeper.answer.result is UNSET:
+            if cache.result is None:
                 return
             viewer.read_only = viewer.read_only or abilities.read_only
             viewer.abilities = abilities
@@ -165,28 +164,30 @@ class Desk:
             if abilities.marked:
                 own = describe_bridge(self._hub.settings, self._hub.spec, read_only=viewer.read_only)
             extra = {"connectionId": viewer.id} if viewer.over_http else {}
-            answer(make_result(id_, answer_initialize(keeper.answer.result, own, **extra)))
+            answer(make_result(id_, answer_initialize(cache.result, own, **extra)))
             self._hub.news.welcome(viewer)
             self._let_in(viewer)
 
-        def fail(trouble: Trouble) -> None:
+        def fail(failure: AgentFailure) -> None:
             viewer.is_greeting = False
             viewer.greeting = None  # or the agent would be told of it again, and might end by it again
-            answer(refuse_initialize(id_, trouble))
+            answer(refuse_initialize(id_, failure))
             self._let_in(viewer)
 
         self._note_greeting(viewer, message.params, is_reader=viewer.read_only or abilities.read_only)
         if viewer.is_greeting:
             problem = "initialize is still under way; wait for its answer"
             answer(make_error(id_, ErrorCode.INVALID_REQUEST, problem))
-        elif viewer.greeting and offers_more(viewer.greeting, keeper.told) and self._hub.is_agent_blank():
+        elif (
+            viewer.greeting and offers_more(viewer.greeting, supervisor.initialize.sent) and self._hub.is_agent_blank()
+        ):
             viewer.is_greeting = True
-            keeper.begin_again(succeed, fail)
-        elif keeper.answer is not None:
+            supervisor.restart(succeed, fail)
+        elif cache.result is not None:
             succeed()
         else:
             viewer.is_greeting = True
-            keeper.when_ready(succeed, fail)
+            supervisor.when_ready(succeed, fail)
 
     def _hold(self, viewer: "Viewer", message: Message, line: bytes) -> None:
         """Have a message wait for the answer to `initialize`, as it would at the agent; not endlessly many."""
@@ -205,12 +206,10 @@ class Desk:
             viewer.receive(line)
 
     def _note_greeting(self, viewer: "Viewer", params: msgspec.Raw, *, is_reader: bool) -> None:
-        keeper = self._hub.keeper
+        supervisor = self._hub.supervisor
         if not is_reader:
             viewer.greeting = msgspec.Raw(bytes(params))
-        if keeper.params is None or (keeper.begun_by_reader and not is_reader):
-            keeper.params = viewer.greeting or reader_params(params)
-            keeper.begun_by_reader = is_reader
+        supervisor.initialize.propose(viewer.greeting or reader_params(params), is_reader=is_reader)
 
     def _request(self, request: Request) -> None:
         viewer = request.viewer
@@ -237,7 +236,7 @@ class Desk:
         def answered(message: Message, line: bytes) -> None:
             request.pass_on(line)
             if message.error is UNSET:
-                self._hub.keeper.has_login = True
+                self._hub.supervisor.initialize.has_login = True
                 self._hub.waker.logged_in()
 
         self.forward(request, then=answered)
@@ -269,8 +268,8 @@ class Desk:
         session = self._hub.sessions.get(session_of(message.params) or "")
         if method == "session/cancel" and session is not None:
             self._turns.cancel(session)
-        if self._hub.keeper.state == "ready" and not self._hub.keeper.is_clogged():
-            self._hub.keeper.write(line)
+        if self._hub.supervisor.is_ready and not self._hub.supervisor.is_clogged:
+            self._hub.supervisor.write(line)
         if method == "session/cancel" and session is not None:
             self._hub.asks.cancel_session(session)
 
@@ -287,6 +286,6 @@ class Desk:
             return
         if agent_id:
             params = {**fields_of(message.params), "requestId": msgspec.Raw(agent_id)}
-            self._hub.keeper.write(make_notification("$/cancel_request", params))
+            self._hub.supervisor.write(make_notification("$/cancel_request", params))
         else:
             self._hub.waker.withdraw(viewer, bytes(requested))

@@ -9,44 +9,15 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from dragoman import __version__
-from dragoman.bridge.hub.envelope import encode, fields_of, is_given, make_error
-from dragoman.bridge.hub.trouble import Trouble
+from dragoman.bridge.envelope import encode, fields_of, is_given, make_error
 from dragoman.bridge.settings import AgentSpec, Settings
+from dragoman.bridge.supervisor import AgentFailure, InitializeRefused
 from dragoman.errors import ErrorCode
-from dragoman.wire.message import ErrorObject
 
 _YES = Raw(b"true")
 _EMPTY = Raw(b"{}")
 _OURS: dict[str, Any] = {"session": {"notices": {}}}
 """What we can do whoever is there: a viewer that does not show notices gets each as a thought."""
-
-
-class Refusal(Trouble, frozen=True, kw_only=True):
-    """The agent answered `initialize` with an error."""
-
-    error: ErrorObject
-
-
-class Offers(msgspec.Struct, frozen=True):
-    """What the agent itself can do with sessions."""
-
-    load: bool = False
-    resume: bool = False
-    list: bool = False
-
-    @property
-    def can_reopen(self) -> bool:
-        """Whether it can take up a session that there was before."""
-        return self.load or self.resume
-
-
-def read_offers(result: Raw) -> Offers:
-    """Read what the agent answered."""
-    capabilities = fields_of(fields_of(result).get("agentCapabilities", UNSET))
-    sessions = fields_of(capabilities.get("sessionCapabilities", UNSET))
-    return Offers(
-        is_given(capabilities.get("loadSession")), is_given(sessions.get("resume")), is_given(sessions.get("list"))
-    )
 
 
 def answer_initialize(result: Raw, own: dict[str, Any] | None, **extra: Any) -> dict[str, Any]:
@@ -65,12 +36,12 @@ def answer_initialize(result: Raw, own: dict[str, Any] | None, **extra: Any) -> 
     return {**answer, **extra}
 
 
-def refuse_initialize(id_: bytes, trouble: Trouble) -> bytes:
+def refuse_initialize(id_: bytes, failure: AgentFailure) -> bytes:
     """Answer that the agent is not there; if it is the agent that refused, by its own code and data."""
-    code, data = int(ErrorCode.INTERNAL_ERROR), trouble.data()
-    if isinstance(trouble, Refusal):
-        code, data = trouble.error.code, data if trouble.error.data is UNSET else trouble.error.data
-    return make_error(id_, code, data, sentence=trouble.reason)
+    code, data = int(ErrorCode.INTERNAL_ERROR), failure.data()
+    if isinstance(failure, InitializeRefused):
+        code, data = failure.error.code, data if failure.error.data is UNSET else failure.error.data
+    return make_error(id_, code, data, sentence=failure.reason)
 
 
 def reader_params(params: Raw) -> Raw:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.bridge.hub.envelope import mark, rename_session
+from dragoman.bridge.envelope import mark, rename_session
 from dragoman.bridge.hub.epoch import renew_header
 from dragoman.bridge.hub.event import Event
 from dragoman.bridge.hub.journal import INDEX_BYTES, Journal, Place

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Raw
 
-from dragoman.bridge.hub.envelope import fields_of, parse_list, string_of
+from dragoman.bridge.envelope import fields_of, parse_list, string_of
 
 if TYPE_CHECKING:
     from dragoman.bridge.hub.viewer import Viewer

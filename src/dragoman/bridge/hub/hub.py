@@ -8,16 +8,12 @@ from typing import Any
 
 from msgspec import Raw
 
-from dragoman.bridge.hub.agent_process import AgentProcess, start_agent
 from dragoman.bridge.hub.asks import Asks
-from dragoman.bridge.hub.calls import Calls
 from dragoman.bridge.hub.desk import Desk
 from dragoman.bridge.hub.early import Early
 from dragoman.bridge.hub.greeting import join_params
 from dragoman.bridge.hub.holdings import Holdings
-from dragoman.bridge.hub.inspector import Inspector
 from dragoman.bridge.hub.journal import Journal
-from dragoman.bridge.hub.keeper import Keeper
 from dragoman.bridge.hub.news import News
 from dragoman.bridge.hub.reader import AgentReader
 from dragoman.bridge.hub.session import Session
@@ -26,10 +22,10 @@ from dragoman.bridge.hub.sweeper import Sweeper
 from dragoman.bridge.hub.syncer import Syncer, sync_side_by_side
 from dragoman.bridge.hub.tail import TailBudget
 from dragoman.bridge.hub.terminals import Terminals
-from dragoman.bridge.hub.trouble import Trouble
 from dragoman.bridge.hub.viewer import TooManyViewers, Viewer
 from dragoman.bridge.hub.waker import Waker
 from dragoman.bridge.settings import AgentSpec, Settings
+from dragoman.bridge.supervisor import AgentProcess, AgentSupervisor, WireLog, start_agent
 from dragoman.proc import Supervisor
 from dragoman.store.disk import Disk
 
@@ -44,31 +40,25 @@ class Hub:
     """Owns one agent's process, is its only client, and serves any number of viewers; made by a Bridge."""
 
     def __init__(
-        self, spec: AgentSpec, settings: Settings, supervisor: Supervisor, tasks: asyncio.TaskGroup, disk: Disk
+        self, spec: AgentSpec, settings: Settings, processes: Supervisor, tasks: asyncio.TaskGroup, disk: Disk
     ) -> None:
         self.spec = spec
         self.settings = settings
         self.viewers: dict[str, Viewer] = {}
         self.sessions: dict[str, Session] = {}
-        self.calls = Calls()
         self.early = Early()
         self.holdings = Holdings()
         self.terminals = Terminals()
-        self.inspector = Inspector(settings.inspect_messages, settings.inspect_bytes)
+        self.wire_log = WireLog(settings.inspect_messages, settings.inspect_bytes)
         budget = TailBudget(settings.tail_bytes, settings.all_tails_bytes)
         self.shelf = Shelf(disk, Path(settings.home) / "bridge" / spec.name, budget)
-        self.keeper = Keeper(settings, self.calls, self._start, self.spawn)
-        self.keeper.is_wanted = lambda: bool(self.viewers)
-        self.keeper.join_params = self._join_params
-        self.keeper.on_ready = self._on_ready
-        self.keeper.on_death = self._on_death
+        self.supervisor = AgentSupervisor(settings, self._start, self.spawn, self)
         self.syncer = Syncer(self.spawn)
         self.asks = Asks(self)
         self.waker = Waker(self)
         self.news = News(self)
-        self.keeper.on_state = self.news.agent_changed
         self.desk = Desk(self)
-        self._supervisor = supervisor
+        self._processes = processes
         self._tasks = tasks
         self.reader = AgentReader(self)
         self._running: set[asyncio.Task[None]] = set()
@@ -96,7 +86,7 @@ class Hub:
     def begin_close(self) -> None:
         """Begin to stop the agent for good, while viewers are still told that the bridge ends."""
         if self._ending is None:
-            self._ending = asyncio.ensure_future(self.keeper.close())
+            self._ending = asyncio.ensure_future(self.supervisor.close())
 
     async def close(self) -> None:
         """Let all viewers go, stop the agent, and leave whole journals, in bounded time."""
@@ -118,7 +108,12 @@ class Hub:
 
     def is_agent_blank(self) -> bool:
         """Tell whether the agent that runs has nothing that another life of it would not have."""
-        if self.keeper.state != "ready" or self.keeper.has_login or len(self.calls) or len(self.asks):
+        if (
+            not self.supervisor.is_ready
+            or self.supervisor.initialize.has_login
+            or len(self.supervisor.calls)
+            or len(self.asks)
+        ):
             return False
         return not any(session.live or session.waking or session.parked for session in self.sessions.values())
 
@@ -145,7 +140,7 @@ class Hub:
 
     def could_open(self, session_id: str) -> bool:
         """Tell whether a session is here, or might be at the agent."""
-        return session_id in self.sessions or session_id in self.shelf.known or self.keeper.offers.can_reopen
+        return session_id in self.sessions or session_id in self.shelf.known or self.supervisor.support.can_reopen
 
     def add_session(self, session_id: str, params: dict[str, Raw], journal: Journal) -> Session:
         """Make a session known, with what was said of it before it was."""
@@ -209,20 +204,30 @@ class Hub:
         self.news.flush()
 
     async def _start(self) -> AgentProcess:
-        process = await start_agent(self._supervisor, self.spec, self.settings, self.reader, self.inspector)
+        process = await start_agent(self._processes, self.spec, self.settings, self.reader, self.wire_log)
         process.start(self._tasks)
         return process
 
-    def _join_params(self, params: Raw) -> Raw:
+    def join_capabilities(self, params: Raw) -> Raw:
+        """Add the capabilities of all connected viewers."""
         return join_params(params, [viewer.greeting for viewer in self.viewers.values() if viewer.greeting is not None])
 
-    def _on_ready(self) -> None:
+    def is_agent_wanted(self) -> bool:
+        """Tell whether viewers are connected."""
+        return bool(self.viewers)
+
+    def agent_changed(self) -> None:
+        """Tell viewers how the agent is."""
+        self.news.agent_changed()
+
+    def agent_ready(self) -> None:
+        """Have the agent open again the sessions that viewers are on."""
         for session in self.sessions.values():
             if not session.live and session.gone is None and not session.shelved and session.attachments:
                 self.waker.wake(session)
 
-    def _on_death(self, trouble: Trouble) -> None:
-        del trouble
+    def agent_ended(self) -> None:
+        """Forget what the agent had in memory."""
         self.asks.forget_all()
         self.early.clear()
         self.terminals.clear()
@@ -237,6 +242,6 @@ class Hub:
     async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except Exception as error:  # noqa: BLE001 -- the top of a task: one viewer's trouble is nobody else's
+        except Exception as error:  # noqa: BLE001 -- the top of a task: one viewer's failure is nobody else's
             context = {"message": f"the bridge of {self.spec.name} met an error", "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)

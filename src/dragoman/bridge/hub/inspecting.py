@@ -4,10 +4,11 @@ import asyncio
 
 import msgspec
 
-from dragoman.bridge.hub.envelope import make_notification
-from dragoman.bridge.hub.inspector import Batch, Entry, Examiner, Inspector
+from dragoman.bridge.envelope import make_notification
+from dragoman.bridge.hub.inspector import Entry, Examiner
 from dragoman.bridge.hub.request import Request
 from dragoman.bridge.hub.viewer import Viewer
+from dragoman.bridge.supervisor.process import WireBatch, WireLog
 from dragoman.wire.message import BAD_JSON
 
 
@@ -19,11 +20,11 @@ class _Params(msgspec.Struct, rename="camel"):
 class Inspecting:
     """Answers `_dragoman/inspect`, and sends `_dragoman/wire` while anybody wants it."""
 
-    def __init__(self, inspector: Inspector) -> None:
-        self._inspector = inspector
+    def __init__(self, wire_log: WireLog) -> None:
+        self._wire_log = wire_log
         self._lookers: dict[Viewer, str | None] = {}
         self._examiner = Examiner()
-        self._fresh: list[Batch] = []
+        self._fresh: list[WireBatch] = []
 
     def answer(self, request: Request) -> None:
         """Begin or end a look at the wire."""
@@ -39,11 +40,11 @@ class Inspecting:
         self._tell()
         if not self._lookers:
             self._examiner = Examiner()
-            self._inspector.on_lines = self._heard
+            self._wire_log.on_batch = self._heard
             examiner = self._examiner
         else:
             examiner = Examiner()
-        entries = [entry for batch in self._inspector.batches() for entry in examiner.examine(batch)]
+        entries = [entry for batch in self._wire_log.batches() for entry in examiner.examine(batch)]
         self._lookers[request.viewer] = params.session_id
         request.answer({"entries": _of(entries, params.session_id)})
 
@@ -51,10 +52,10 @@ class Inspecting:
         """Tell a viewer no more."""
         self._lookers.pop(viewer, None)
         if not self._lookers:
-            self._inspector.on_lines = None
+            self._wire_log.on_batch = None
             self._fresh = []
 
-    def _heard(self, batch: Batch) -> None:
+    def _heard(self, batch: WireBatch) -> None:
         if not self._fresh:
             asyncio.get_running_loop().call_soon(self._tell)
         self._fresh.append(batch)

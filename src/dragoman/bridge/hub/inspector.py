@@ -3,21 +3,14 @@
 Lines are kept as they came, in the batches in which they came: while nobody looks that is all that is done.
 """
 
-import time
-from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
-import msgspec
 from msgspec import UNSET, Raw
 
-from dragoman.bridge.hub.envelope import session_of
+from dragoman.bridge.envelope import session_of
+from dragoman.bridge.supervisor.process import FROM_AGENT, TO_AGENT, Direction, WireBatch, line_size
 from dragoman.protocol.secrecy import hide_secrets
 from dragoman.wire import Malformed, Message, Oversized, parse
-
-Direction = Literal["to_agent", "from_agent"]
-TO_AGENT: Direction = "to_agent"
-FROM_AGENT: Direction = "from_agent"
 
 MAX_SHOWN_BYTES = 64 * 1024
 """Of one message: more of it would help nobody who looks at a list."""
@@ -25,52 +18,7 @@ MAX_SHOWN_BYTES = 64 * 1024
 _MAX_OPEN = 10_000
 """Requests whose answer is waited for, to say how long it took."""
 
-Lines = Sequence[bytes | Oversized]
 Entry = dict[str, Any]
-
-
-class Batch(msgspec.Struct, gc=False):
-    """Lines that came together."""
-
-    first: int
-    time: float
-    direction: Direction
-    lines: Lines
-    size: int
-
-
-class Inspector:
-    """Remembers the last messages."""
-
-    def __init__(self, max_messages: int, max_bytes: int) -> None:
-        self.on_lines: Callable[[Batch], None] | None = None
-        """Is told of what comes, while somebody looks."""
-        self._max_messages = max_messages
-        self._max_bytes = max_bytes
-        self._batches: deque[Batch] = deque()
-        self._count = 0
-        self._messages = 0
-        self._bytes = 0
-
-    def note(self, direction: Direction, lines: Lines) -> None:
-        """Remember lines."""
-        count = len(lines)
-        size = _sizes(lines)
-        batch = Batch(self._count + 1, time.time(), direction, lines, size)
-        self._batches.append(batch)
-        self._count += count
-        self._messages += count
-        self._bytes += size
-        while (self._messages > self._max_messages or self._bytes > self._max_bytes) and len(self._batches) > 1:
-            oldest = self._batches.popleft()
-            self._messages -= len(oldest.lines)
-            self._bytes -= oldest.size
-        if self.on_lines is not None:
-            self.on_lines(batch)
-
-    def batches(self) -> list[Batch]:
-        """Give what is remembered."""
-        return list(self._batches)
 
 
 class Examiner:
@@ -79,22 +27,22 @@ class Examiner:
     def __init__(self) -> None:
         self._open: dict[tuple[Direction, bytes], tuple[float, str, str | None]] = {}
 
-    def examine(self, batch: Batch) -> list[Entry]:
+    def examine(self, batch: WireBatch) -> list[Entry]:
         """Take a batch apart."""
         return [self._examine(batch, batch.first + index, line) for index, line in enumerate(batch.lines)]
 
-    def _examine(self, batch: Batch, number: int, line: bytes | Oversized) -> Entry:
+    def _examine(self, batch: WireBatch, number: int, line: bytes | Oversized) -> Entry:
         entry: Entry = {"n": number, "time": round(batch.time * 1000, 3), "direction": batch.direction}
         message = parse(line)
         if isinstance(message, Malformed):
             entry["kind"] = "malformed"
         else:
             self._describe(entry, message, batch)
-        entry["size"] = _size(line)
+        entry["size"] = line_size(line)
         entry |= _show(line)
         return entry
 
-    def _describe(self, entry: Entry, message: Message, batch: Batch) -> None:
+    def _describe(self, entry: Entry, message: Message, batch: WireBatch) -> None:
         if message.id is not UNSET:
             entry["id"] = Raw(bytes(message.id))
         if message.method is None:
@@ -110,7 +58,7 @@ class Examiner:
             if len(self._open) > _MAX_OPEN:
                 del self._open[next(iter(self._open))]
 
-    def _describe_answer(self, entry: Entry, message: Message, batch: Batch) -> None:
+    def _describe_answer(self, entry: Entry, message: Message, batch: WireBatch) -> None:
         entry["kind"] = "response"
         asked = FROM_AGENT if batch.direction == TO_AGENT else TO_AGENT
         request = self._open.pop((asked, bytes(message.id)), None) if message.id is not UNSET else None
@@ -120,17 +68,6 @@ class Examiner:
         entry["latencyMs"] = round((batch.time - began) * 1000, 3)
         if session_id is not None:
             entry["sessionId"] = session_id
-
-
-def _sizes(lines: Lines) -> int:
-    try:
-        return sum(map(len, lines))  # type: ignore[arg-type] -- nearly always they are all bytes
-    except TypeError:
-        return sum(map(_size, lines))
-
-
-def _size(line: bytes | Oversized) -> int:
-    return len(line) if isinstance(line, bytes) else 0
 
 
 def _show(line: bytes | Oversized) -> Entry:

@@ -3,7 +3,7 @@
 import logging
 from typing import TYPE_CHECKING, Any
 
-from dragoman.bridge.hub.envelope import make_notification
+from dragoman.bridge.envelope import make_notification
 from dragoman.bridge.hub.session import Session
 
 if TYPE_CHECKING:
@@ -71,12 +71,4 @@ class News:
         return [viewer for viewer in self._hub.viewers.values() if viewer.marked]
 
     def _describe_agent(self) -> dict[str, Any]:
-        keeper = self._hub.keeper
-        described: dict[str, Any] = {"state": keeper.state}
-        if keeper.trouble is not None:
-            described["reason"] = keeper.trouble.reason
-            if keeper.trouble.stderr:
-                described["stderr"] = keeper.trouble.stderr
-        if keeper.retry_in_s is not None:
-            described["retryInS"] = keeper.retry_in_s
-        return described
+        return self._hub.supervisor.status.describe()

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Raw
 
-from dragoman.bridge.hub.calls import Call
-from dragoman.bridge.hub.envelope import fields_of, is_unrouted, make_request, parse_list, string_of, with_id
+from dragoman.bridge.envelope import fields_of, is_unrouted, make_request, parse_list, string_of, with_id
 from dragoman.bridge.hub.journal import Journal
 from dragoman.bridge.hub.place import read_place
 from dragoman.bridge.hub.replay import Replay
 from dragoman.bridge.hub.request import Request
 from dragoman.bridge.hub.session import Session
-from dragoman.bridge.hub.trouble import Trouble, silence
-from dragoman.bridge.hub.watch import Watch
+from dragoman.bridge.supervisor import AgentCall, AgentFailure, SilenceTimer, silence_failure
 from dragoman.errors import ErrorCode
 from dragoman.store import is_same_directory
 from dragoman.wire import Message
@@ -84,11 +82,11 @@ class Opening:
         def go_on() -> None:
             self._hub.spawn(self._open(session_id, request))
 
-        def failed(trouble: Trouble) -> None:
-            request.fail(trouble)
+        def failed(failure: AgentFailure) -> None:
+            request.fail(failure)
             self._finish(session_id)
 
-        self._hub.keeper.when_ready(go_on, failed)
+        self._hub.supervisor.when_ready(go_on, failed)
 
     def _add_new(
         self, request: Request, session_id: str, result: dict[str, Raw], line: bytes, history: Sequence[bytes] = ()
@@ -154,7 +152,7 @@ class Opening:
         elif request.viewer.read_only:
             problem = f"session {session_id} is not open here, and this viewer may not have it opened"
             request.refuse(ErrorCode.RESOURCE_NOT_FOUND, problem)
-        elif not self._hub.keeper.offers.can_reopen:
+        elif not self._hub.supervisor.support.can_reopen:
             problem = f"there is no session {session_id} here, and the agent can open no earlier ones; start a new one"
             request.refuse(ErrorCode.RESOURCE_NOT_FOUND, problem)
         else:
@@ -177,12 +175,12 @@ class Opening:
         return session
 
     def _ask_agent(self, request: Request, session: Session) -> None:
-        offers = self._hub.keeper.offers
+        offers = self._hub.supervisor.support
         method = LOAD if offers.load and (request.method == LOAD or not offers.resume) else RESUME
         self._hub.holdings.note_servers(request.viewer, request.params)
 
         def answered(message: Message, line: bytes) -> None:
-            if is_unrouted(message) and method == RESUME and self._hub.keeper.forget_resume():
+            if is_unrouted(message) and method == RESUME and self._hub.supervisor.initialize.forget_resume():
                 self._ask_agent(request, session)
                 return
             if message.error is not UNSET:
@@ -191,21 +189,21 @@ class Opening:
                 self._opened(request, session, fields_of(message.result))
             self._finish(session.id)
 
-        def failed(trouble: Trouble) -> None:
+        def failed(failure: AgentFailure) -> None:
             if self._keep_journal(session):
-                self._hub.waker.fail(session, trouble)
-            request.fail(trouble)
+                self._hub.waker.fail(session, failure)
+            request.fail(failure)
             self._finish(session.id)
 
         def make_line(id_: bytes) -> bytes:
             return with_id(request.line, id_) if method == request.method else make_request(id_, method, request.params)
 
         def send() -> None:
-            call = Call(method, answered, failed, request=request)
-            call.watch = self._watch(call, request, session)
-            request.sent_as(self._hub.keeper.call(call, make_line))
+            call = AgentCall(method, answered, failed, origin=request)
+            call.timer = self._watch(call, request, session)
+            request.sent_as(self._hub.supervisor.call(call, make_line))
 
-        self._hub.keeper.when_ready(send, failed)  # it may have ended while the journal was read
+        self._hub.supervisor.when_ready(send, failed)  # it may have ended while the journal was read
 
     def _opened(self, request: Request, session: Session, result: dict[str, Raw]) -> None:
         has_journal = session.shelved
@@ -245,20 +243,20 @@ class Opening:
             self._hub.drop_session(session)
         return session.shelved
 
-    def _watch(self, call: Call, request: Request, session: Session | None = None) -> Watch:
+    def _watch(self, call: AgentCall, request: Request, session: Session | None = None) -> SilenceTimer:
         """See that the agent gives signs; of a session that is not known yet, whatever it says is one."""
 
         def signs() -> object:
             if self._hub.asks.concern(request.viewer, session):
                 return object()  # it waits for a person, and people take their time
-            return self._hub.reader.heard if session is None else session.heard
+            return self._hub.supervisor.heard if session is None else session.heard
 
-        return Watch(self._hub.settings.open_timeout_s, signs, lambda: self._fall_silent(call, request, session))
+        return SilenceTimer(self._hub.settings.open_timeout_s, signs, lambda: self._fall_silent(call, request, session))
 
-    def _fall_silent(self, call: Call, request: Request, session: Session | None) -> None:
+    def _fall_silent(self, call: AgentCall, request: Request, session: Session | None) -> None:
         """Refuse those who wait. An answer that comes late opens the session, and nobody asks for it twice."""
         call.is_awaited = False
-        trouble = silence(call.method, session.id if session else None, self._hub.settings.open_timeout_s)
+        failure = silence_failure(call.method, session.id if session else None, self._hub.settings.open_timeout_s)
         waiting = [request]
         if session is not None:
             waiting += self._under_way[session.id]
@@ -266,7 +264,7 @@ class Opening:
             if request.viewer in session.attachments and not request.is_over:
                 self._hub.detach(request.viewer, session)
         for refused in waiting:
-            refused.fail(trouble)
+            refused.fail(failure)
 
     def _complete(self, request: Request, session: Session) -> None:
         """Answer the viewer for which the agent was asked, and which has followed what it said meanwhile."""
@@ -296,7 +294,7 @@ class Opening:
     def _may_replay(self, request: Request, session: Session) -> bool:
         """Tell whether the agent may know more of a session than its journal, and may be asked."""
         is_resting = session.shelved and not session.waking
-        can_load = request.method == LOAD and self._hub.keeper.offers.load
+        can_load = request.method == LOAD and self._hub.supervisor.support.load
         return is_resting and can_load and self._may_wake(request, session)
 
     def _replay(self, request: Request, session: Session) -> None:

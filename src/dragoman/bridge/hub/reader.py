@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
+from dragoman.bridge.envelope import UPDATE, fields_of, make_error, rename_request, session_of, session_of_update
 from dragoman.bridge.hub.abilities import ELICIT
 from dragoman.bridge.hub.ask import Ask
-from dragoman.bridge.hub.envelope import UPDATE, fields_of, make_error, rename_request, session_of, session_of_update
-from dragoman.bridge.hub.trouble import Trouble
+from dragoman.bridge.hub.request import Request
+from dragoman.bridge.supervisor import AgentFailure
 from dragoman.wire import Malformed, Message, Oversized, parse
 from dragoman.wire.message import NULL_ID, is_sound
 from dragoman.wire.surrogates import without_halves
@@ -21,13 +22,10 @@ class AgentReader:
     """Takes the lines of the agent."""
 
     def __init__(self, hub: "Hub") -> None:
-        self.heard = 0
-        """How often the agent has said something."""
         self._hub = hub
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
         """Take the next lines; the payload of an update is not decoded on its way."""
-        self.heard += 1
         sessions = self._hub.sessions
         for line in lines:
             if isinstance(line, bytes) and UPDATE in line and is_sound(line):
@@ -54,7 +52,7 @@ class AgentReader:
             else:
                 self._refuse(message, line)
         elif message.method is None:
-            self._hub.calls.settle(message, bytes(line) if isinstance(line, bytes) else b"")
+            self._hub.supervisor.calls.settle(message, bytes(line) if isinstance(line, bytes) else b"")
         elif isinstance(line, bytes):
             if message.id is UNSET:
                 self._notification(message.method, message, line)
@@ -64,13 +62,13 @@ class AgentReader:
     def _refuse(self, malformed: Malformed, line: bytes | Oversized) -> None:
         """Tell whoever waits for a message that is none, on either side; else say that one was dropped."""
         if isinstance(line, bytes):
-            self._hub.keeper.note_printed(line.decode(errors="replace"))
+            self._hub.supervisor.note_printed(line.decode(errors="replace"))
         if malformed.id != NULL_ID and malformed.answerable:
-            self._hub.keeper.write(make_error(malformed.id, malformed.code, malformed.problem))
+            self._hub.supervisor.write(make_error(malformed.id, malformed.code, malformed.problem))
             return
         remedy = "" if isinstance(line, bytes) else ": ask for less at a time"
         lost = f"the agent has answered, and its answer was dropped because {malformed.problem}{remedy}"
-        has_failed = malformed.id != NULL_ID and self._hub.calls.fail(malformed.id, Trouble(lost))
+        has_failed = malformed.id != NULL_ID and self._hub.supervisor.calls.fail(malformed.id, AgentFailure(lost))
         if not has_failed and not isinstance(line, bytes):
             self._hub.news.agent_notice(f"a message of the agent was dropped because {malformed.problem}")
 
@@ -80,10 +78,12 @@ class AgentReader:
             self._hub.asks.take(Ask(id_, method, message.params, line, session=session))
             return
         about = fields_of(message.params).get("requestId")
-        request = None if about is None else self._hub.calls.request_of(bytes(about))
-        if request is not None:
-            line = rename_request(line, request.id)
-        self._hub.asks.take(Ask(id_, method, message.params, line, only=request.viewer if request else None))
+        request = None if about is None else self._hub.supervisor.calls.origin_of(bytes(about))
+        if not isinstance(request, Request):
+            self._hub.asks.take(Ask(id_, method, message.params, line))
+            return
+        line = rename_request(line, request.id)
+        self._hub.asks.take(Ask(id_, method, message.params, line, only=request.viewer))
 
     def _notification(self, method: str, message: Message, line: bytes) -> None:
         if method == "$/cancel_request":

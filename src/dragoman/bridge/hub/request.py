@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw
 
+from dragoman.bridge.envelope import make_error, make_result, session_of, with_id
 from dragoman.bridge.hub.attachment import Attachment
-from dragoman.bridge.hub.envelope import make_error, make_result, session_of, with_id
-from dragoman.bridge.hub.trouble import Trouble
+from dragoman.bridge.supervisor import AgentFailure
 from dragoman.errors import ErrorCode
 from dragoman.wire.message import NULL_ID
 
@@ -58,9 +58,9 @@ class Request(msgspec.Struct):
         """Answer it with an error in words."""
         self._send(make_error(self.id, code, problem))
 
-    def fail(self, trouble: Trouble) -> None:
+    def fail(self, failure: AgentFailure) -> None:
         """Answer that the agent is not there."""
-        self.refuse(ErrorCode.INTERNAL_ERROR, trouble.data())
+        self.refuse(ErrorCode.INTERNAL_ERROR, failure.data())
 
     def open_session(self, result: Any, attachment: Attachment, after: int) -> None:
         """Answer a request that opened a session."""

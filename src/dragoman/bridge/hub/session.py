@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import UNSET, Raw
 
+from dragoman.bridge.envelope import encode, fields_of, make_notification, string_of
 from dragoman.bridge.hub.attachment import Attachment
-from dragoman.bridge.hub.envelope import encode, fields_of, make_notification, string_of
 from dragoman.bridge.hub.journal import Journal
 from dragoman.bridge.hub.replay import Replay
 from dragoman.errors import ErrorCode, RpcError

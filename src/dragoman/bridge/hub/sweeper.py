@@ -43,12 +43,12 @@ class Sweeper:
         self._idle_since = self._idle_since or now
         if now - self._idle_since >= self._hub.settings.idle_stop_s:
             self._idle_since = None
-            await self._hub.keeper.stop()
+            await self._hub.supervisor.stop()
 
     def _is_idle(self) -> bool:
         hub = self._hub
-        if hub.keeper.state != "ready" or len(hub.calls) or len(hub.asks):
+        if hub.supervisor.status.state != "ready" or len(hub.supervisor.calls) or len(hub.asks):
             return False
         if any(session.attachments or session.turns or session.parked for session in hub.sessions.values()):
             return False
-        return hub.keeper.offers.can_reopen or not any(session.live for session in hub.sessions.values())
+        return hub.supervisor.support.can_reopen or not any(session.live for session in hub.sessions.values())

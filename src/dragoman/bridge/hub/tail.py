@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import cast
 
-from dragoman.bridge.hub.envelope import mark
+from dragoman.bridge.envelope import mark
 from dragoman.bridge.hub.event import Event
 
 _OVERHEAD_BYTES = 160

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Raw
 
-from dragoman.bridge.hub.envelope import encode, fields_of, session_of, string_of
+from dragoman.bridge.envelope import encode, fields_of, session_of, string_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Raw
 
-from dragoman.bridge.hub.envelope import fields_of, parse_list, string_of
+from dragoman.bridge.envelope import fields_of, parse_list, string_of
 from dragoman.bridge.hub.request import Request
 from dragoman.bridge.hub.session import Session
-from dragoman.bridge.hub.trouble import Trouble
+from dragoman.bridge.supervisor import AgentFailure
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.wire import Message, error_object
 
@@ -61,10 +61,10 @@ class Turns:
             self._end(session, message)
             request.pass_on(line)
 
-        def failed(trouble: Trouble) -> None:
-            session.end_turn(None, error_object(RpcError(ErrorCode.INTERNAL_ERROR, trouble.data())))
+        def failed(failure: AgentFailure) -> None:
+            session.end_turn(None, error_object(RpcError(ErrorCode.INTERNAL_ERROR, failure.data())))
             self._hub.touch(session)
-            request.fail(trouble)
+            request.fail(failure)
 
         self._desk.forward(request, session=session, then=answered, failed=failed)
 

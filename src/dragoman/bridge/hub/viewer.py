@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
+from dragoman.bridge.envelope import make_error, make_result
 from dragoman.bridge.hub.attachment import Attachment
-from dragoman.bridge.hub.envelope import make_error, make_result
 from dragoman.bridge.hub.event import Event
 from dragoman.bridge.hub.lane import Backlog, Direct, Lane
 from dragoman.bridge.hub.outlet import Outlet

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Raw
 
-from dragoman.bridge.hub.calls import Call
-from dragoman.bridge.hub.envelope import fields_of, is_unrouted, make_request
+from dragoman.bridge.envelope import fields_of, is_unrouted, make_request
 from dragoman.bridge.hub.session import Session
-from dragoman.bridge.hub.trouble import Trouble, silence
-from dragoman.bridge.hub.watch import Watch
+from dragoman.bridge.supervisor import AgentCall, AgentFailure, SilenceTimer, silence_failure
 from dragoman.errors import ErrorCode
 from dragoman.wire import Message
 from dragoman.wire.message import ErrorObject, parse_error
@@ -33,7 +31,7 @@ class Waker:
             return
         session.waking = True
         session.shelved = False
-        self._hub.keeper.when_ready(lambda: self._ask(session), lambda trouble: self.fail(session, trouble))
+        self._hub.supervisor.when_ready(lambda: self._ask(session), lambda failure: self.fail(session, failure))
 
     def logged_in(self) -> None:
         """Bring those sessions back for which somebody had to log in."""
@@ -53,7 +51,7 @@ class Waker:
                     return
 
     def _ask(self, session: Session) -> None:
-        offers = self._hub.keeper.offers
+        offers = self._hub.supervisor.support
         if not offers.can_reopen:
             self._give_up(session, "the agent that had it has ended, and it can neither load nor resume sessions")
             return
@@ -63,16 +61,16 @@ class Waker:
 
         def answered(message: Message, line: bytes) -> None:
             del line
-            if is_unrouted(message) and method == "session/resume" and self._hub.keeper.forget_resume():
+            if is_unrouted(message) and method == "session/resume" and self._hub.supervisor.initialize.forget_resume():
                 self._ask(session)
             else:
                 self._answered(session, message)
 
-        call = Call(method, answered, lambda trouble: self.fail(session, trouble))
+        call = AgentCall(method, answered, lambda failure: self.fail(session, failure))
         silence_s = self._hub.settings.open_timeout_s
-        call.watch = Watch(silence_s, lambda: session.heard, lambda: self._fall_silent(session, call))
+        call.timer = SilenceTimer(silence_s, lambda: session.heard, lambda: self._fall_silent(session, call))
         params: dict[str, Any] = {"cwd": session.cwd, "mcpServers": [], **session.params, "sessionId": session.id}
-        self._hub.keeper.call(call, lambda id_: make_request(id_, method, params))
+        self._hub.supervisor.call(call, lambda id_: make_request(id_, method, params))
 
     def _answered(self, session: Session, message: Message) -> None:
         session.muted = False
@@ -96,7 +94,7 @@ class Waker:
         """Take note that the agent did not take a session up again: for good, or until somebody has logged in."""
         said = error.words
         if error.code == ErrorCode.REQUEST_CANCELLED:
-            self.fail(session, Trouble(f"opening session {session.id} was cancelled; try again"))
+            self.fail(session, AgentFailure(f"opening session {session.id} was cancelled; try again"))
             return
         if error.code != ErrorCode.AUTH_REQUIRED:
             self._give_up(session, f"the agent could not take it up again: {said}")
@@ -120,18 +118,18 @@ class Waker:
             waiting.request.refuse(ErrorCode.RESOURCE_NOT_FOUND, session.gone)
         self._hub.changed(session)
 
-    def fail(self, session: Session, trouble: Trouble) -> None:
+    def fail(self, session: Session, failure: AgentFailure) -> None:
         """Refuse what waited; the session may still come back."""
         session.live = session.waking = session.muted = False
-        self._refuse(session, trouble)
+        self._refuse(session, failure)
 
-    def _refuse(self, session: Session, trouble: Trouble) -> None:
+    def _refuse(self, session: Session, failure: AgentFailure) -> None:
         parked, session.parked = session.parked, []
         for waiting in parked:
-            waiting.request.fail(trouble)
+            waiting.request.fail(failure)
         self._hub.changed(session)
 
-    def _fall_silent(self, session: Session, call: Call) -> None:
+    def _fall_silent(self, session: Session, call: AgentCall) -> None:
         """Refuse what waited; the agent may still answer, and is not asked twice: its replay would be, too."""
         call.is_awaited = session.live = False
-        self._refuse(session, silence(call.method, session.id, self._hub.settings.open_timeout_s))
+        self._refuse(session, silence_failure(call.method, session.id, self._hub.settings.open_timeout_s))

@@ -1,0 +1,222 @@
+"""One life of the agent: a process, the lines on its pipes, and the reason of its end."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Literal
+
+import msgspec
+
+from dragoman.bridge.settings import AgentSpec, Settings
+from dragoman.errors import ConnectionClosed, ProcessDied
+from dragoman.proc import EVERYTHING, Child, Supervisor
+from dragoman.wire import Oversized, Receiver, StdioTransport
+
+LAST_UNSENT_S = 0.3
+"""When the bridge ends: time for an agent to read what it was sent. This and the next two waits are long enough for an
+agent that is alive, and leave the rest of three seconds to the journals."""
+
+LAST_GRACE_S = 1.0
+"""When the bridge ends: time for an agent to end by itself once its stdin is closed."""
+
+LAST_TERM_S = 0.5
+"""When the bridge ends: time for an agent to end after SIGTERM; then it is killed."""
+
+MAX_PRINTED = 5
+"""Lines quoted of an agent that printed text instead of an answer to initialize."""
+
+_PRINTED_CHARACTERS = 200
+
+Direction = Literal["to_agent", "from_agent"]
+TO_AGENT: Direction = "to_agent"
+FROM_AGENT: Direction = "from_agent"
+
+Lines = Sequence[bytes | Oversized]
+
+
+class AgentFailure(msgspec.Struct, frozen=True):
+    """The reason why the agent is not there, for people and for programs."""
+
+    reason: str
+    exit_code: int | None = None
+    signal: int | None = None
+    stderr: str = ""
+
+    def data(self) -> dict[str, Any]:
+        """Give the `data` of an error answer."""
+        told: dict[str, Any] = {"problem": self.reason}
+        if self.exit_code is not None:
+            told["exitCode"] = self.exit_code
+        if self.signal is not None:
+            told["signal"] = self.signal
+        if self.stderr:
+            told["stderr"] = self.stderr
+        return told
+
+
+def silence_failure(method: str, session_id: str | None, silence_s: float) -> AgentFailure:
+    """Describe an agent that sends nothing while it should open a session."""
+    about = f" of session {session_id}" if session_id else ""
+    return AgentFailure(
+        f"the agent has not answered {method}{about} and has sent nothing for {silence_s:g} s; "
+        "if it answers after all, the session can be opened then; else start the agent again"
+    )
+
+
+def death_failure(died: ConnectionClosed, *, during: str = "") -> AgentFailure:
+    """Describe an agent whose output ended."""
+    if not isinstance(died, ProcessDied):
+        return AgentFailure(f"the agent closed the connection{during}: {died.reason}")
+    if died.signal is not None:
+        how = f"was killed by signal {died.signal}"
+    elif died.exit_code is not None:
+        how = f"exited with code {died.exit_code}"
+    else:
+        how = "closed its output"
+    return AgentFailure(f"the agent {how}{during}", died.exit_code, died.signal, died.stderr_tail.strip())
+
+
+class WireBatch(msgspec.Struct, gc=False):
+    """Lines that came together."""
+
+    first: int
+    time: float
+    direction: Direction
+    lines: Lines
+    size: int
+
+
+class WireLog:
+    """The last lines between the bridge and its agent, in memory.
+
+    Lines are kept as they came, in the batches in which they came: nothing is decoded while nobody looks.
+    """
+
+    def __init__(self, max_messages: int, max_bytes: int) -> None:
+        self.on_batch: Callable[[WireBatch], None] | None = None
+        """Takes each batch as it comes, while an inspector is open."""
+        self._max_messages = max_messages
+        self._max_bytes = max_bytes
+        self._batches: deque[WireBatch] = deque()
+        self._count = 0
+        self._messages = 0
+        self._bytes = 0
+
+    def note(self, direction: Direction, lines: Lines) -> None:
+        """Remember lines, and forget the oldest beyond the limits."""
+        count = len(lines)
+        size = _sizes(lines)
+        batch = WireBatch(self._count + 1, time.time(), direction, lines, size)
+        self._batches.append(batch)
+        self._count += count
+        self._messages += count
+        self._bytes += size
+        while (self._messages > self._max_messages or self._bytes > self._max_bytes) and len(self._batches) > 1:
+            oldest = self._batches.popleft()
+            self._messages -= len(oldest.lines)
+            self._bytes -= oldest.size
+        if self.on_batch is not None:
+            self.on_batch(batch)
+
+    def batches(self) -> list[WireBatch]:
+        """Give the remembered batches, oldest first."""
+        return list(self._batches)
+
+
+class AgentProcess:
+    """A running agent; made by `start_agent`."""
+
+    def __init__(self, child: Child, settings: Settings, receiver: Receiver, wire_log: WireLog) -> None:
+        self.ended = asyncio.Event()
+        """Set once its output has ended."""
+        self.heard = 0
+        """Batches of lines that it has sent: grows while it gives signs of life."""
+        self.printed: list[str] = []
+        """Lines that were no messages, before it answered initialize."""
+        self._child = child
+        self._stop_timeout_s = settings.stop_timeout_s
+        self._receiver = receiver
+        self._wire_log = wire_log
+        self._transport = StdioTransport(*child.take_stdio(), max_line_bytes=settings.max_line_bytes)
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes that it has not read yet."""
+        return self._transport.unsent_bytes
+
+    @property
+    def stderr_tail(self) -> str:
+        """The end of its stderr."""
+        return self._child.stderr_tail.strip()
+
+    def start(self, tasks: asyncio.TaskGroup) -> None:
+        """Begin to read its output."""
+        self._transport.start(self, tasks)
+
+    def write(self, line: bytes) -> None:
+        """Send it a line."""
+        self._wire_log.note(TO_AGENT, [line])
+        self._transport.write(line + b"\n")
+
+    def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
+        """Take lines of its output."""
+        self.heard += 1
+        self._wire_log.note(FROM_AGENT, lines)
+        self._receiver.lines_received(lines)
+
+    def input_ended(self, *, drained: bool) -> None:
+        """Note the end of its output."""
+        del drained
+        self.ended.set()
+
+    def note_printed(self, text: str) -> None:
+        """Remember a line that is no message, to be quoted if it never answers initialize."""
+        if len(self.printed) < MAX_PRINTED:
+            self.printed.append(text[:_PRINTED_CHARACTERS])
+
+    async def explain(self) -> ConnectionClosed:
+        """Give the reason of its end."""
+        return await self._child.death()
+
+    async def stop(self) -> None:
+        """End it, and all it has started."""
+        await self._transport.close()
+        await self._child.stop(grace_s=self._stop_timeout_s)
+        self.ended.set()
+
+    async def stop_soon(self) -> None:
+        """End it, and all it has started, because the bridge ends: within two seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_UNSENT_S):
+                await self._transport.close()
+        await self._child.stop(grace_s=min(LAST_GRACE_S, self._stop_timeout_s), term_s=LAST_TERM_S)
+        self.ended.set()
+
+    def kill(self) -> None:
+        """Kill it, and all it has started, now."""
+        self._child.kill()
+
+
+async def start_agent(
+    processes: Supervisor, spec: AgentSpec, settings: Settings, receiver: Receiver, wire_log: WireLog
+) -> AgentProcess:
+    """Start an agent; raises StartError.
+
+    It is the user's own program and needs their keys and settings: it inherits the whole environment.
+    """
+    child = await processes.start(spec.command, cwd=spec.cwd, env=spec.env, inherit=EVERYTHING)
+    return AgentProcess(child, settings, receiver, wire_log)
+
+
+def line_size(line: bytes | Oversized) -> int:
+    """Give the size of a line; a dropped one has none."""
+    return len(line) if isinstance(line, bytes) else 0
+
+
+def _sizes(lines: Lines) -> int:
+    try:
+        return sum(map(len, lines))  # type: ignore[arg-type] -- nearly always they are all bytes
+    except TypeError:
+        return sum(map(line_size, lines))
