@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.files import Boundary
-from dragoman.files.kernel import is_available
-from dragoman.files.opener import KernelOpener, WalkingOpener
+from dragoman.files.opener import KernelOpener, WalkingOpener, has_openat2
 
 SECRET = b"SECRET of the outside\n"
 
@@ -28,7 +27,7 @@ class Ground:
         return sorted(os.listdir(self.outside)) == ["secret.txt", "sub"] and self.secret.read_bytes() == SECRET
 
 
-NEEDS_OPENAT2 = pytest.mark.skipif(not is_available(), reason="this kernel has no openat2")
+NEEDS_OPENAT2 = pytest.mark.skipif(not has_openat2(), reason="this kernel has no openat2")
 
 
 @pytest.fixture(params=[pytest.param("kernel", marks=NEEDS_OPENAT2), "walking"])

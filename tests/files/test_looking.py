@@ -10,9 +10,9 @@ import pytest
 
 from dragoman.files import (
     Boundary,
-    Entry,
+    DirectoryEntry,
     FileProblem,
-    Found,
+    FoundPath,
     OutsideBoundary,
     PathError,
 )
@@ -26,7 +26,7 @@ def test_listing_says_name_kind_and_size_and_follows_no_link(boundary, ground):
     (ground.root / "link").symlink_to(ground.secret)
     os.mkfifo(ground.root / "pipe")
     listed = {entry.name: entry for entry in boundary.list_directory(".")}
-    assert listed["inside.txt"] == Entry("inside.txt", "file", 7)
+    assert listed["inside.txt"] == DirectoryEntry("inside.txt", "file", 7)
     assert listed["src"].kind == "directory"
     assert listed["link"].kind == "link"
     assert listed["pipe"].kind == "FIFO"
@@ -41,10 +41,10 @@ def test_a_file_cannot_be_listed(boundary):
 def test_walking_goes_by_name_and_depth_first_and_follows_no_link(boundary, ground):
     (ground.root / "link").symlink_to("src")
     assert list(boundary.walk(".")) == [
-        Found("inside.txt", "file"),
-        Found("link", "link"),
-        Found("src", "directory"),
-        Found("src/main.py", "file"),
+        FoundPath("inside.txt", "file"),
+        FoundPath("link", "link"),
+        FoundPath("src", "directory"),
+        FoundPath("src/main.py", "file"),
     ]
     assert [found.path for found in boundary.walk(".", enter=lambda found: found.path != "src")] == [
         "inside.txt",

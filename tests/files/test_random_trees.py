@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.files import Boundary, PathError
-from dragoman.files.kernel import is_available
-from dragoman.files.opener import KernelOpener, WalkingOpener
+from dragoman.files.opener import KernelOpener, WalkingOpener, has_openat2
 
 pytestmark = pytest.mark.soak
 
@@ -79,7 +78,7 @@ def test_what_is_read_is_beneath_a_root_and_what_the_path_means(tree, tried):
         grow(top, tree)
         roots = [str(top / name) for name in INSIDE]
         walking = Boundary(roots, opener=WalkingOpener())
-        best = Boundary(roots, opener=KernelOpener() if is_available() else WalkingOpener())
+        best = Boundary(roots, opener=KernelOpener() if has_openat2() else WalkingOpener())
         for raw in tried:
             path = raw.format(top=top) or "."
             text = outcome(walking, path)

@@ -1,27 +1,23 @@
 """The boundary: opening paths that cannot leave their roots."""
 
 from dragoman.files.boundary import Boundary
-from dragoman.files.directory import Entry, Found
+from dragoman.files.content import FileIdentity, Kind
+from dragoman.files.directory import DirectoryEntry, FoundPath
 from dragoman.files.errors import BadPath, FileProblem, NotAFile, NotText, OutsideBoundary, PathError, TooLarge
-from dragoman.files.identity import FileIdentity
-from dragoman.files.kind import Kind
-from dragoman.files.outside import open_outside, read_outside
-from dragoman.files.root import Place
+from dragoman.files.path import Location
 
 __all__ = [
     "BadPath",
     "Boundary",
-    "Entry",
+    "DirectoryEntry",
     "FileIdentity",
     "FileProblem",
-    "Found",
+    "FoundPath",
     "Kind",
+    "Location",
     "NotAFile",
     "NotText",
     "OutsideBoundary",
     "PathError",
-    "Place",
     "TooLarge",
-    "open_outside",
-    "read_outside",
 ]

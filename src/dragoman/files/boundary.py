@@ -5,15 +5,21 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from typing import BinaryIO, TypeVar
 
-from dragoman.files.content import READ, check_regular, decode, read_all
-from dragoman.files.directory import LIST, Entry, Found, entries, walk
+from dragoman.files.content import (
+    READ,
+    FileIdentity,
+    check_regular,
+    decode,
+    identify,
+    identify_content,
+    kind_of,
+    read_all,
+)
+from dragoman.files.directory import LIST, DirectoryEntry, FoundPath, entries, walk
 from dragoman.files.errors import FileProblem, OutsideBoundary, PathError, translate
-from dragoman.files.identity import FileIdentity, identify, identify_content
-from dragoman.files.kind import kind_of
 from dragoman.files.opener import Opener, best_opener
-from dragoman.files.path import check, is_absolute, split
+from dragoman.files.path import Location, Root, check, is_absolute, locate, split
 from dragoman.files.replacement import remove, replace
-from dragoman.files.root import Place, Root, locate
 
 T = TypeVar("T")
 
@@ -23,7 +29,7 @@ class Boundary:
 
     The first is the base of relative paths. All methods may be called from any thread, and each raises
     a PathError: BadPath, OutsideBoundary, NotAFile, TooLarge, NotText or FileProblem.
-    The directories stay open for as long as the boundary, or a place in it, is held.
+    The directories stay open for as long as the boundary, or a location in it, is held.
     """
 
     def __init__(self, roots: Sequence[str], *, opener: Opener | None = None) -> None:
@@ -37,19 +43,19 @@ class Boundary:
         """The directories, as they were given."""
         return tuple(root.path for root in self._roots)
 
-    def resolve(self, path: str) -> Place:
+    def resolve(self, path: str) -> Location:
         """Find the root that a path names, without a look at the disk; raises BadPath, OutsideBoundary."""
         check(path)
         parts = split(path)
         if not is_absolute(path):
             base = self._roots[0]
             if ".." not in parts and len(self._roots) == 1:
-                return Place(base, parts)
+                return Location(base, parts)
             parts = (*split(base.path), *parts)
-        place = locate(self._roots, parts)
-        if place is None:
+        location = locate(self._roots, parts)
+        if location is None:
             raise OutsideBoundary(path, self.roots)
-        return place
+        return location
 
     def open_read(self, path: str) -> BinaryIO:
         """Open a regular file for reading."""
@@ -105,7 +111,7 @@ class Boundary:
         """Say which file this is now; with `content`, with the digest of what it holds."""
         return self._with_file(path, identify_content if content else identify)
 
-    def list_directory(self, path: str) -> list[Entry]:
+    def list_directory(self, path: str) -> list[DirectoryEntry]:
         """List a directory, by name."""
         with self._translating(path):
             fd = self._opener.open(self._roots, self.resolve(path), LIST)
@@ -118,9 +124,9 @@ class Boundary:
         self,
         path: str,
         *,
-        enter: Callable[[Found], bool] = lambda _: True,
+        enter: Callable[[FoundPath], bool] = lambda _: True,
         on_problem: Callable[[PathError], None] = lambda _: None,
-    ) -> Generator[Found]:
+    ) -> Generator[FoundPath]:
         """Go through all below a directory, no link followed, into those directories that `enter` lets.
 
         What cannot be read is told to `on_problem`, and the walk goes on.

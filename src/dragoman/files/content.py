@@ -1,14 +1,49 @@
-"""The content of an open file, and only as much as the caller takes."""
+"""Open files: their kind, their content, and which file one is, so that a later look sees whether it still is."""
 
+import errno
+import hashlib
 import os
+import stat
+from typing import Literal
+
+import msgspec
 
 from dragoman.files.errors import NotAFile, NotText, TooLarge
-from dragoman.files.kind import kind_of
 
 READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """Opening a FIFO must not wait for its writer, nor a terminal become ours."""
 
+Kind = Literal["file", "directory", "link", "FIFO", "socket", "device"]
+"""A name in a directory stands for one of these."""
+
+_KINDS: dict[int, Kind] = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "directory",
+    stat.S_IFLNK: "link",
+    stat.S_IFIFO: "FIFO",
+    stat.S_IFSOCK: "socket",
+}
+
 _BLOCK_BYTES = 1 << 20
+_DIGEST_TRIES = 3
+
+
+class FileIdentity(msgspec.Struct, frozen=True):
+    """A file at one moment; `sha256` is None unless it was asked for.
+
+    Times can be set and inodes are used again: only equal digests prove equal content.
+    """
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    sha256: str | None = None
+
+
+def kind_of(status: os.stat_result) -> Kind:
+    """Say what this is; whatever a system has beyond the usual is a device."""
+    return _KINDS.get(stat.S_IFMT(status.st_mode), "device")
 
 
 def check_regular(fd: int, path: str) -> os.stat_result:
@@ -47,3 +82,28 @@ def decode(data: bytes, path: str) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise NotText(path, error.start) from None
+
+
+def identify(fd: int) -> FileIdentity:
+    """Say which file this is."""
+    status = os.fstat(fd)
+    return FileIdentity(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def identify_content(fd: int) -> FileIdentity:
+    """Say which file this is and what it holds; raises EBUSY when it changes while it is read, again and again."""
+    for _ in range(_DIGEST_TRIES):
+        before = identify(fd)
+        digest = _digest(fd)
+        if identify(fd) == before:
+            return msgspec.structs.replace(before, sha256=digest)
+    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+
+def _digest(fd: int) -> str:
+    digest = hashlib.sha256()
+    at = 0
+    while block := os.pread(fd, _BLOCK_BYTES, at):
+        digest.update(block)
+        at += len(block)
+    return digest.hexdigest()

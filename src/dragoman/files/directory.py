@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 
 import msgspec
 
-from dragoman.files.kind import Kind, kind_of
+from dragoman.files.content import Kind, kind_of
 from dragoman.files.path import shown
 
 LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -18,7 +18,7 @@ _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EMLINK)
 """What is said of a directory that was removed, or replaced, since its name was read."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class DirectoryEntry(msgspec.Struct, frozen=True):
     """A name in a directory; a link is itself here, not what it leads to."""
 
     name: str
@@ -26,37 +26,37 @@ class Entry(msgspec.Struct, frozen=True):
     size: int
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundPath(msgspec.Struct, frozen=True):
     """Something below a directory, by its path from there."""
 
     path: str
     kind: Kind
 
 
-Enter = Callable[[Found], bool]
+Enter = Callable[[FoundPath], bool]
 OnProblem = Callable[[str, int], None]
 
 
-def entries(fd: int) -> list[Entry]:
+def entries(fd: int) -> list[DirectoryEntry]:
     """List an open directory, by name; what vanishes meanwhile is left out."""
-    found: list[Entry] = []
+    found: list[DirectoryEntry] = []
     for item in _scan(fd):
         try:
             status = item.stat(follow_symlinks=False)
         except FileNotFoundError:
             continue
-        found.append(Entry(shown(item.name), kind_of(status), status.st_size))
+        found.append(DirectoryEntry(shown(item.name), kind_of(status), status.st_size))
     return found
 
 
-def walk(fd: int, enter: Enter, on_problem: OnProblem, prefix: str = "", depth: int = 1) -> Generator[Found]:
+def walk(fd: int, enter: Enter, on_problem: OnProblem, prefix: str = "", depth: int = 1) -> Generator[FoundPath]:
     """Go through all below an open directory, which is closed in the end, by name and depth first; follow no link."""
     try:
         for item in _scan_or_report(fd, prefix, on_problem):
             kind = _quick_kind(item)
             if kind is None:
                 continue
-            found = Found(prefix + shown(item.name), kind)
+            found = FoundPath(prefix + shown(item.name), kind)
             yield found
             if kind == "directory" and enter(found):
                 below = _open_below(fd, item.name, found.path, on_problem, depth)

@@ -1,6 +1,6 @@
 """A small file of the person's own under the home: read whole, replaced whole, with one writer at a time.
 
-Readers need no lock, for the file is only ever replaced. What others could have written, and where that matters have
+Readers need no lock, because the file is only ever replaced. A file that others could have written, or for secrets
 read, is refused.
 """
 
@@ -13,8 +13,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dragoman.files.replacement import replace_file
+
 MAX_BYTES = 16 * 1024 * 1024
-"""Far more than anybody decides or types in a life."""
+"""Far more than a person decides or types in a life."""
 
 LOCK_TIMEOUT_S = 5.0
 """A holder writes one small file; if it takes longer it is stopped, or its disk is."""
@@ -32,7 +34,7 @@ class Exposed(OSError):
 
 
 class PrivateFile:
-    """One such file; nobody else may have written a `secret` one, nor read it. All of it raises OSError."""
+    """One such file; other users may neither write nor read a `secret` one. All methods raise OSError."""
 
     def __init__(self, path: Path, *, secret: bool = False) -> None:
         self.path = path
@@ -55,19 +57,8 @@ class PrivateFile:
             os.close(descriptor)
 
     def replace(self, data: bytes) -> None:
-        """Put this in its place, whole or not at all."""
-        import tempfile  # 7 ms, which reading need not wait for
-
-        descriptor, temporary = tempfile.mkstemp(prefix=f"{self.path.stem}-", dir=self.path.parent)  # 0600 by nature
-        try:
-            with open(descriptor, "wb") as file:  # noqa: PTH123 -- it is a descriptor
-                file.write(data)
-                file.flush()
-                os.fsync(descriptor)
-            Path(temporary).replace(self.path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        """Put this in its place, whole or not at all, readable for its owner only."""
+        replace_file(self.path, data, mode=0o600)
 
     @contextmanager
     def writing(self) -> Generator[None]:

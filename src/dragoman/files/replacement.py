@@ -8,10 +8,12 @@ file in this directory is replaced, and nothing beyond it.
 import errno
 import os
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
+from dragoman.files.content import kind_of
 from dragoman.files.errors import NotAFile
-from dragoman.files.kind import kind_of
 
 TEMPORARY = ".dragoman-"
 """How the names of unfinished files begin: one that is left over was being written when its process was killed."""
@@ -24,19 +26,34 @@ _WRITE = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXE
 def replace(directory: int, name: str, path: str, data: bytes, *, sync: bool) -> None:
     """Give a name this content; raises ELOOP for a link, NotAFile for what has no content."""
     old = _look_at_old(directory, name, path)
-    temporary, fd = _create(directory, private=old is not None)
-    try:
-        try:
-            _fill(fd, data, old, sync=sync)
-        finally:
-            os.close(fd)
-        os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary, dir_fd=directory)
-        raise
+
+    def prepare(fd: int) -> None:
+        if old is not None:
+            _keep_rights(fd, old)
+        if sync:
+            os.fsync(fd)
+
+    _put(directory, name, data, mode=0o666 if old is None else 0o600, prepare=prepare)
     if sync:
         _sync_names(directory)
+
+
+def replace_file(path: Path, data: bytes, *, mode: int, exclusive: bool = False) -> None:
+    """Give a path this content and mode, whatever had the name, so that it survives a power cut.
+
+    Raises OSError; with `exclusive`, FileExistsError when something has the name.
+    """
+
+    def prepare(fd: int) -> None:
+        os.fchmod(fd, mode)
+        os.fsync(fd)
+
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _put(directory, path.name, data, mode=0o600, prepare=prepare, exclusive=exclusive)
+        os.fsync(directory)
+    finally:
+        os.close(directory)
 
 
 def remove(directory: int, name: str, path: str) -> None:
@@ -73,22 +90,41 @@ def _check_writable(directory: int, name: str) -> None:
             raise
 
 
-def _create(directory: int, *, private: bool) -> tuple[str, int]:
+def _put(
+    directory: int,
+    name: str,
+    data: bytes,
+    *,
+    mode: int,
+    prepare: Callable[[int], None],
+    exclusive: bool = False,
+) -> None:
+    temporary, fd = _create(directory, mode)
+    try:
+        try:
+            _write_all(fd, data)
+            prepare(fd)
+        finally:
+            os.close(fd)
+        take_name = os.link if exclusive else os.rename  # a link is made only where nothing has the name
+        take_name(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+    finally:
+        with suppress(OSError):  # after a rename there is nothing to remove
+            os.unlink(temporary, dir_fd=directory)
+
+
+def _create(directory: int, mode: int) -> tuple[str, int]:
     for _ in range(_TRIES):
         name = TEMPORARY + secrets.token_hex(8)
         with suppress(FileExistsError):
-            return name, os.open(name, _CREATE, 0o600 if private else 0o666, dir_fd=directory)
+            return name, os.open(name, _CREATE, mode, dir_fd=directory)
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
 
 
-def _fill(fd: int, data: bytes, old: os.stat_result | None, *, sync: bool) -> None:
+def _write_all(fd: int, data: bytes) -> None:
     written = 0
     while written < len(data):
         written += os.write(fd, memoryview(data)[written:])
-    if old is not None:
-        _keep_rights(fd, old)
-    if sync:
-        os.fsync(fd)
 
 
 def _keep_rights(fd: int, old: os.stat_result) -> None:

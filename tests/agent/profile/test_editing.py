@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from dragoman.agent.profile import EditRefused, ProfileError
-from dragoman.agent.profile.editing import _means, _replace, add_server, remove_server
+from dragoman.agent.profile.editing import _means, add_server, remove_server
 from dragoman.agent.profile.file import parse_profile
 from dragoman.agent.yaml.edits import COMMENT, Entry, add, remove
 from dragoman.agent.yaml.render import render_flow
@@ -324,11 +324,3 @@ def test_paths_of_an_entry_are_relative_to_the_file(file):
 def test_a_directory_that_is_not_there_is_a_clear_refusal(tmp_path):
     with pytest.raises(EditRefused, match="cannot be written: No such file or directory"):
         add_server(tmp_path / "no" / "dragoman.yaml", "time", TIME)
-
-
-def test_a_file_that_appears_in_between_is_not_overwritten(file):
-    file.write_text("model: theirs\n")
-    with pytest.raises(FileExistsError):
-        _replace(file, b"model: ours\n", new=True)
-    assert file.read_text() == "model: theirs\n"
-    assert os.listdir(file.parent) == ["dragoman.yaml"]

@@ -4,9 +4,7 @@ A new text is written only when it means what was asked for: it is read as an ag
 server must be as before. It replaces the file whole, so that nobody ever reads half of it.
 """
 
-import os
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from dragoman.agent.profile.sources import read_bytes
 from dragoman.agent.profile.tsagent import is_tsagent
 from dragoman.agent.yaml.nodes import Misread, parse_yaml
 from dragoman.agent.yaml.words import listed, printable
+from dragoman.files.replacement import replace_file
 
 KEY = "mcpServers"
 NEW_MODE = 0o600
@@ -88,7 +87,9 @@ class _File:
         if self._read() != self._data:
             raise EditRefused(str(self.path), "somebody else has changed it in this moment; try again")
         try:
-            _replace(self._target, (self._mark + text).encode(), new=self._data is None)
+            is_new = self._data is None
+            mode = NEW_MODE if is_new else stat.S_IMODE(self._target.stat().st_mode)
+            replace_file(self._target, (self._mark + text).encode(), mode=mode, exclusive=is_new)
         except OSError as error:
             raise EditRefused(str(self.path), f"it cannot be written: {error.strerror}") from None
 
@@ -121,28 +122,3 @@ def _means(text: str, path: Path, intended: Profile) -> bool:
         return False
     same_servers = _by_name(profile) == _by_name(intended)
     return same_servers and msgspec.structs.replace(profile, servers=intended.servers) == intended
-
-
-def _replace(target: Path, data: bytes, *, new: bool) -> None:
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
-    try:
-        with open(descriptor, "wb") as file:  # noqa: PTH123 -- it is a descriptor
-            file.write(data)
-            file.flush()
-            os.fchmod(descriptor, NEW_MODE if new else stat.S_IMODE(target.stat().st_mode))
-            os.fsync(descriptor)
-        if new:
-            os.link(temporary, target)  # fails when a file has appeared in between
-        else:
-            Path(temporary).replace(target)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-    _sync_directory(target.parent)
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

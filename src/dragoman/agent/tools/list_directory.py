@@ -10,7 +10,7 @@ from dragoman.agent.tools.content import code
 from dragoman.agent.tools.reading import reading
 from dragoman.agent.tools.tool import PreparedCall, ToolOutcome
 from dragoman.agent.workspace.workspace import Workspace
-from dragoman.files import Entry
+from dragoman.files import DirectoryEntry
 from dragoman.protocol import v1
 from dragoman.text import is_visible, visible
 
@@ -61,7 +61,7 @@ class ListDirectory:
         )
 
 
-def _give(entries: list[Entry]) -> ToolOutcome:
+def _give(entries: list[DirectoryEntry]) -> ToolOutcome:
     if not entries:
         return ToolOutcome("[the directory is empty]")
     text = "\n".join(map(_line, entries[:MAX_ENTRIES]))
@@ -70,7 +70,7 @@ def _give(entries: list[Entry]) -> ToolOutcome:
     return ToolOutcome(text, [code(text)])
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: DirectoryEntry) -> str:
     name = entry.name if is_visible(entry.name) else f"'{visible(entry.name)}'"
     if entry.kind == "file":
         return f"{name}  {entry.size:,} bytes"

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 
 from dragoman.agent.tools.plain_command import UnclearCommand
-from dragoman.files.identity import identify_content
+from dragoman.files.content import identify_content
 
 MAX_FILES = 256
 """Files of one command; one that names more is not approved for good."""

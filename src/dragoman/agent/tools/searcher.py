@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dragoman.files import Boundary, Found, PathError
+from dragoman.files import Boundary, FoundPath, PathError
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -70,7 +70,7 @@ class _Tree:
             return ""
         return "" if b"\0" in data else data.decode(errors="replace")
 
-    def _wants(self, found: Found) -> bool:
+    def _wants(self, found: FoundPath) -> bool:
         path = self._absolute(found.path)
         if path.rpartition("/")[2] == ".git":
             return False

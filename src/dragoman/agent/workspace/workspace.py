@@ -21,7 +21,7 @@ from dragoman.agent.workspace.client_files import ClientFiles
 from dragoman.agent.workspace.client_side import CLEANUP_TIMEOUT_S, ClientSide
 from dragoman.agent.workspace.shell import Commands, Shell, Supervise
 from dragoman.agent.workspace.terminal import ClientTerminals
-from dragoman.files import Boundary, Entry, FileProblem, OutsideBoundary, PathError
+from dragoman.files import Boundary, DirectoryEntry, FileProblem, OutsideBoundary, PathError
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 
@@ -133,7 +133,7 @@ class Workspace:
             must_match = not self._client_files.can_read  # what the client has unsaved is not what is on the disk
             await _to_the_end(lambda: _write(self._boundary, spot, text, expected, must_match=must_match))
 
-    async def list_directory(self, spot: Spot) -> list[Entry]:
+    async def list_directory(self, spot: Spot) -> list[DirectoryEntry]:
         """List a directory; raises ToolFailure."""
         return await _in_thread(lambda: self.boundary_of(spot).list_directory(spot.path))
 
