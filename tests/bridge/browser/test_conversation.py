@@ -111,7 +111,7 @@ async def test_a_command_is_denied_by_a_key(page, stage):
     turn = await stage.next_turn()
     turn.start_call(title="rm -rf build", status="pending", rawInput={"command": "rm -rf build"})
     asking = asyncio.ensure_future(turn.ask(title="rm -rf build", rawInput={"command": "rm -rf build"}))
-    await expect(card(page)).to_have_class("ask permission armed")
+    await expect(card(page)).to_have_class("question permission armed")
     await card(page).focus()
     await page.keyboard.press("Escape")
     assert await asking == "no"
@@ -158,7 +158,7 @@ async def test_everything_can_be_done_by_keys(page, stage):
     turn = await stage.next_turn()
     assert turn.text == "First line\nsecond line"
     asking = asyncio.ensure_future(turn.ask())
-    await expect(card(page)).to_have_class("ask permission armed")
+    await expect(card(page)).to_have_class("question permission armed")
     await card(page).get_by_role("button", name="Allow").focus()
     await page.keyboard.press("1")
     assert await asking == "yes"

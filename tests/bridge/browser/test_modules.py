@@ -28,7 +28,7 @@ async def blocks_of(modules, text, cuts):
       const starts = [0, ...readings.flatMap(({ ends }) => ends)];
       return [starts.map((start, n) => text.slice(start, starts[n + 1] ?? text.length)), readings];
     """
-    return await modules.run("blocks", body, text, cuts)
+    return await modules.run("text/blocks", body, text, cuts)
 
 
 async def test_a_text_is_cut_between_its_blocks_and_nowhere_else(modules):
@@ -66,7 +66,7 @@ async def test_nothing_is_shown_that_later_turns_out_to_be_of_the_next_block(mod
 
 
 async def diff_of(modules, old, new):
-    return await modules.run("diff", "return m.diffLines(...values);", old, new)
+    return await modules.run("conversation/diff", "return m.diffLines(...values);", old, new)
 
 
 def sides(rows):
@@ -108,14 +108,14 @@ async def test_lines_far_from_a_change_are_left_out_and_counted(modules):
       const { hunks, skippedAfter } = m.toHunks(m.diffLines(...values));
       return [hunks.map((hunk) => [hunk.skipped, hunk.rows.length]), skippedAfter];
     """
-    assert await modules.run("diff", body, "\n".join(old), "\n".join(new)) == [[[16, 8]], 17]
+    assert await modules.run("conversation/diff", body, "\n".join(old), "\n".join(new)) == [[[16, 8]], 17]
 
 
 async def test_side_by_side_a_changed_line_stands_beside_what_it_was(modules):
     body = """
       return m.toPairs(m.diffLines(...values)).map((pair) => [pair.old?.text ?? null, pair.new?.text ?? null]);
     """
-    pairs = await modules.run("diff", body, "a\nold\nb\n", "a\nnew\nmore\nb\n")
+    pairs = await modules.run("conversation/diff", body, "a\nold\nb\n", "a\nnew\nmore\nb\n")
     assert pairs == [["a", "a"], ["old", "new"], [None, "more"], ["b", "b"]]
 
 
@@ -123,7 +123,7 @@ async def test_side_by_side_a_changed_line_stands_beside_what_it_was(modules):
 
 
 async def pieces_of(modules, text):
-    pieces = await modules.run("ansi", "return m.parseAnsi(values[0]).pieces;", text)
+    pieces = await modules.run("conversation/ansi", "return m.parseAnsi(values[0]).pieces;", text)
     return [(piece["text"], piece["classes"]) for piece in pieces]
 
 
@@ -155,7 +155,7 @@ async def test_what_is_no_colour_leaves_no_trace(modules):
 
 async def test_a_style_goes_on_in_the_next_piece(modules):
     body = "const { style } = m.parseAnsi('\\x1b[35m'); return m.parseAnsi('x', style).pieces[0].classes;"
-    assert await modules.run("ansi", body) == "ansi-fg-5"
+    assert await modules.run("conversation/ansi", body) == "ansi-fg-5"
 
 
 async def test_growing_output_shows_what_the_whole_would(modules):
@@ -171,7 +171,7 @@ async def test_growing_output_shows_what_the_whole_would(modules):
       return [grown.element.textContent === whole.element.textContent, joined(runs(grown)) === joined(runs(whole)),
         grown.element.textContent.slice(0, 24)];
     """
-    assert await modules.run("output", body, text) == [True, True, "one\ntwo 99%\nthree!\none\nt"]
+    assert await modules.run("conversation/output", body, text) == [True, True, "one\ntwo 99%\nthree!\none\nt"]
 
 
 async def test_output_that_is_replaced_is_shown_anew(modules):
@@ -180,7 +180,7 @@ async def test_output_that_is_replaced_is_shown_anew(modules):
       output.update("first\\nsecond\\n"); output.update("other\\n");
       return output.element.textContent;
     """
-    assert await modules.run("output", body) == "other\n"
+    assert await modules.run("conversation/output", body) == "other\n"
 
 
 async def test_of_very_long_output_the_end_is_shown(modules):
@@ -192,7 +192,7 @@ async def test_of_very_long_output_the_end_is_shown(modules):
       return [shown.length < 200_000, shown.endsWith("line 49999\\n"), isSaid];
     """
     text = "".join(f"line {n}\n" for n in range(50_000))
-    assert await modules.run("output", body, text) == [True, True, True]
+    assert await modules.run("conversation/output", body, text) == [True, True, True]
 
 
 # ── markup ───────────────────────────────────────────────────────────────────────────────────────
@@ -208,7 +208,7 @@ async def test_what_is_not_on_the_lists_does_not_get_into_the_document(modules):
       box.append(m.renderedNodes(values[0]));
       return box.innerHTML;
     """
-    assert await modules.run("trust", body, html) == (
+    assert await modules.run("text/sanitize", body, html) == (
         '<p>ax()<a>b</a><a href="https://e.org/" rel="noopener noreferrer" target="_blank">c</a>'
         '<span class="k">d</span></p>'
     )
@@ -226,7 +226,7 @@ async def test_links_lead_only_to_web_and_mail_addresses(modules):
         "",
     ]
     body = "return values[0].map((address) => m.safeAddress(address) !== null);"
-    assert await modules.run("trust", body, addresses) == [True, True, *[False] * 6]
+    assert await modules.run("text/sanitize", body, addresses) == [True, True, *[False] * 6]
 
 
 async def test_a_picture_is_shown_only_of_a_kind_that_is_one(modules):
@@ -234,13 +234,13 @@ async def test_a_picture_is_shown_only_of_a_kind_that_is_one(modules):
       return values[0].map((mimeType) => m.contentElement({ type: "image", mimeType, data: "AAAA" }).localName);
     """
     kinds = ["image/png", "image/svg+xml", "text/html", 'image/png"onerror="x']
-    assert await modules.run("content", body, kinds) == ["img", "img", "span", "span"]
+    assert await modules.run("conversation/content", body, kinds) == ["img", "img", "span", "span"]
 
 
 async def test_only_a_text_that_is_one_fence_loses_it(modules):
     texts = ["```py\na\n```", "~~~~\na\n~~~~\n", "```\n```", "```\na\n```\nb\n```\nc\n```", "a", "```\na"]
     body = "return values[0].map((text) => m.unfenced(text));"
-    assert await modules.run("tool_content", body, texts) == ["a", "a", "", None, None, None]
+    assert await modules.run("conversation/tool_content", body, texts) == ["a", "a", "", None, None, None]
 
 
 # ── forms ────────────────────────────────────────────────────────────────────────────────────────
@@ -276,7 +276,7 @@ async def fill_form(modules, body):
       const said = [...document.querySelectorAll(".field-error:not([hidden])")].map((one) => one.textContent);
       return { content, said };
     """
-    return await modules.run("form", code.replace("FILL", body), SCHEMA)
+    return await modules.run("questions/form", code.replace("FILL", body), SCHEMA)
 
 
 async def test_a_form_begins_with_its_defaults_and_sends_what_was_filled_in(modules):
@@ -318,7 +318,7 @@ async def test_a_form_says_what_does_not_fit_and_sends_nothing(modules):
 )
 async def test_an_error_is_explained_once_in_the_words_of_whoever_made_it(modules, message, data, words):
     body = "return values.map((one) => m.explain(one));"
-    assert await modules.run("failure", body, {"message": message, "data": data}) == [words]
+    assert await modules.run("connection/failure", body, {"message": message, "data": data}) == [words]
 
 
 # ── files that may be mentioned ──────────────────────────────────────────────────────────────────
@@ -332,7 +332,7 @@ async def paths_of(modules, *items, cwd="/work"):
         for (const item of items) item.terminals = new Map(Object.entries(item.terminals));
         return m.knownPaths([{ items }], cwd);
     """
-    return await modules.run("paths", body, full, cwd)
+    return await modules.run("composer/paths", body, full, cwd)
 
 
 def call(**fields):
@@ -370,12 +370,12 @@ async def test_files_are_known_from_all_that_names_them_the_newest_first(modules
 
 async def test_a_name_that_begins_as_typed_comes_first(modules):
     paths = ["docs/reader/index.md", "lib/unread.py", "src/reader.py", "other.py"]
-    found = await modules.run("paths", "return m.fittingPaths(values[0], values[1]);", paths, "READ")
+    found = await modules.run("composer/paths", "return m.fittingPaths(values[0], values[1]);", paths, "READ")
     assert found == ["src/reader.py", "lib/unread.py", "docs/reader/index.md"]
 
 
 async def test_the_directories_of_paths_are_offered_too(modules):
-    found = await modules.run("paths", "return m.directoriesOf(values[0]);", ["src/a/b.py", "/x/y.py", "c.py"])
+    found = await modules.run("composer/paths", "return m.directoriesOf(values[0]);", ["src/a/b.py", "/x/y.py", "c.py"])
     assert found == ["src/", "src/a/", "/x/"]
 
 
@@ -387,7 +387,7 @@ async def test_the_page_writes_out_the_same_characters_as_the_terminal(modules):
       const escaped = (code) => m.visible(String.fromCodePoint(code)) !== String.fromCodePoint(code);
       return Array.from({ length: 0x110000 }, (_, code) => code).filter(escaped);
     """
-    escaped = await modules.run("text", body)
+    escaped = await modules.run("text/visible", body)
     assert escaped == [code for code in range(sys.maxunicode + 1) if visible(chr(code)) != chr(code)]
 
 
@@ -398,5 +398,5 @@ async def test_the_page_writes_them_out_in_the_same_way(modules):
         "  \ufeff two\u2028 words\u3000 ",
     ]
     body = "return values.map((text) => [m.visible(text), m.visible(text, { lines: true }), m.oneLine(text)])"
-    shown = await modules.run("text", body, *texts)
+    shown = await modules.run("text/visible", body, *texts)
     assert shown == [[visible(text), visible(text, lines=True), one_line(text)] for text in texts]

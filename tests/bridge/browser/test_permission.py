@@ -29,7 +29,7 @@ async def ask(page, stage, *options, **call):
     turn = await stage.next_turn()
     turn.start_call(status="pending")
     asking = asyncio.ensure_future(turn.ask_outcome(options, **call))
-    await expect(card(page)).to_have_class("ask permission armed")
+    await expect(card(page)).to_have_class("question permission armed")
     return turn, asking
 
 

@@ -16,7 +16,7 @@ async def items_of(modules, *updates):
         ? { id: item.id, ...item.call }
         : { role: item.role, blocks: item.blocks });
     """
-    return await modules.run("transcript", body, [u if isinstance(u, tuple) else (u, None) for u in updates])
+    return await modules.run("session/transcript", body, [u if isinstance(u, tuple) else (u, None) for u in updates])
 
 
 async def test_chunks_of_one_message_become_one_message(modules):
@@ -76,7 +76,7 @@ async def test_a_message_that_is_withdrawn_is_void_and_the_next_is_not(modules):
       return transcript.items.map((item) => [item.blocks[0].text, item.void]);
     """
     updates = [chunk("agent_message", "Half", "a"), void, chunk("agent_message", "All", "b"), void]
-    assert await modules.run("transcript", body, updates) == [["Half", True], ["All", False]]
+    assert await modules.run("session/transcript", body, updates) == [["Half", True], ["All", False]]
 
 
 async def test_a_notice_stands_between_the_messages_and_is_none(modules):
@@ -87,7 +87,7 @@ async def test_a_notice_stands_between_the_messages_and_is_none(modules):
     """
     notice = {"sessionUpdate": "notice", "severity": "warning", "title": "Slow", "description": "Very"}
     updates = [chunk("agent_message", "a", "1"), notice, {**notice, "title": ""}]
-    items = await modules.run("transcript", body, updates)
+    items = await modules.run("session/transcript", body, updates)
     assert [item[0] for item in items] == ["message", "notice"]
     assert items[1] == ["notice", "warning", "Slow", "Very"]
 
@@ -103,7 +103,7 @@ async def test_the_servers_and_the_title_come_from_the_session_info(modules):
       const changed = [info({ title: "T" }), info({ _meta: { "dragoman/mcp": [{ name: "files" }] } })];
       return [changed, transcript.title, transcript.servers];
     """
-    assert await modules.run("transcript", body) == [["title", "servers"], "T", [{"name": "files"}]]
+    assert await modules.run("session/transcript", body) == [["title", "servers"], "T", [{"name": "files"}]]
 
 
 FOLLOW = """
@@ -126,8 +126,8 @@ return [session.transcript.items.map((item) => item.error ?? item.blocks[0].text
 async def test_a_failure_stays_between_its_message_and_the_next_whenever_news_of_it_come(modules):
     failed, well = {"state": "idle", "error": "no"}, {"state": "idle"}
     in_order = [[1, "one"], [2, failed], [3, {"state": "running"}], [3, "two"], [4, well]]
-    assert await modules.run("session", FOLLOW, *in_order) == [["one", "no", "two"], None]
+    assert await modules.run("session/session", FOLLOW, *in_order) == [["one", "no", "two"], None]
     overtaken = [[2, failed], [1, "one"], [4, well], [3, "two"]]
-    assert await modules.run("session", FOLLOW, *overtaken) == [["one", "no", "two"], None]
+    assert await modules.run("session/session", FOLLOW, *overtaken) == [["one", "no", "two"], None]
     both = [[1, "one"], [2, failed], [4, {"state": "idle", "error": "never"}], [3, "two"]]
-    assert await modules.run("session", FOLLOW, *both) == [["one", "no", "two"], "never"]
+    assert await modules.run("session/session", FOLLOW, *both) == [["one", "no", "two"], "never"]

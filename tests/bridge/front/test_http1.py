@@ -40,7 +40,7 @@ async def test_one_connection_serves_request_after_request(served):
 
 async def test_requests_that_come_early_are_answered_in_order(served):
     async with open_stream(served) as (reader, writer):
-        paths = ["/config.json", "/nothing", "/static/js/app.js"] * 20
+        paths = ["/config.json", "/nothing", "/static/js/app/app.js"] * 20
         writer.write(b"".join(write(served, f"GET {path} HTTP/1.1") for path in paths))
         statuses = [(await read_answer(reader))[0] for _ in paths]
         assert statuses == [200, 404, 200] * 20
@@ -49,7 +49,7 @@ async def test_requests_that_come_early_are_answered_in_order(served):
 async def test_requests_that_come_early_by_the_megabyte_wait_outside(served):
     async with open_stream(served) as (reader, writer):
         for _ in range(1_500):
-            writer.write(write(served, "GET /static/js/app.js HTTP/1.1", "x-much: " + "y" * 2_000))
+            writer.write(write(served, "GET /static/js/app/app.js HTTP/1.1", "x-much: " + "y" * 2_000))
         for _ in range(1_500):
             assert (await read_answer(reader))[0] == 200
         writer.close()

@@ -194,7 +194,7 @@ async def test_a_long_answer_leaves_room_for_others(served):
         await client.wait(lambda: events in client.heads)
         await prompt(client, viewer, session, chunks=3_000, bytes=5_000)
         for _ in range(20):
-            assert (await client.answered(await client.ask("GET", "/static/js/app.js")))[0] == 200
+            assert (await client.answered(await client.ask("GET", "/static/js/app/app.js")))[0] == 200
         await client.wait(lambda: b"stopReason" in client.bodies[events][-1_000:])
 
 

@@ -29,9 +29,9 @@ async def test_the_page_is_there_for_anybody_and_its_files_with_it(http):
     assert page.status_code == 200
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert "script-src 'self'" in page.headers["content-security-policy"]
-    script = await http.get("/static/js/app.js")
+    script = await http.get("/static/js/app/app.js")
     assert script.headers["content-type"] == "text/javascript; charset=utf-8"
-    again = await http.get("/static/js/app.js", headers={"if-none-match": script.headers["etag"]})
+    again = await http.get("/static/js/app/app.js", headers={"if-none-match": script.headers["etag"]})
     assert again.status_code == 304
     assert again.content == b""
     assert (await http.head("/")).content == b""
@@ -184,7 +184,7 @@ async def test_it_can_be_mounted_under_a_prefix_on_another_server(served):
             page = await http.get(base)
             assert page.status_code == 200
             assert str(page.url) == base + "/"
-            assert (await http.get(base + "/static/js/app.js")).status_code == 200
+            assert (await http.get(base + "/static/js/app/app.js")).status_code == 200
             assert (await http.get(base + "/config.json", headers=served.headers)).json()["role"] == "owner"
             answer = await http.post(base + "/acp", json=HELLO, headers=served.headers)
             assert answer.status_code == 200

@@ -9,7 +9,7 @@ import pytest
 from tests.bridge.guard.serving import TIMEOUT_S, serving
 
 CLOSED = ["GET /acp", "POST /acp", "DELETE /acp", "GET /config.json", "POST /render", "POST /link", "POST /logout"]
-OPEN = ["GET /", "HEAD /", "GET /login", "GET /static/js/app.js"]
+OPEN = ["GET /", "HEAD /", "GET /login", "GET /static/js/app/app.js"]
 INITIALIZE = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
 JSON = ("Content-Type: application/json", "Accept: application/json, text/event-stream")
 
@@ -164,7 +164,7 @@ def test_a_page_of_another_port_cannot_ride_on_the_cookie(served, cookie, site):
     assert served.ask("GET /config.json", cookie, f"Sec-Fetch-Site: {site}").status == 403
 
 
-@pytest.mark.parametrize("path", ["/acp", "/config.json", "/", "/login", "/static/js/app.js"])
+@pytest.mark.parametrize("path", ["/acp", "/config.json", "/", "/login", "/static/js/app/app.js"])
 def test_a_token_in_the_query_is_refused_loudly_everywhere(served, path):
     for query in (f"token={served.token}", f"access_token={served.token}", f"x={served.token}"):
         answer = served.ask(f"GET {path}?{query}", served.bearer)

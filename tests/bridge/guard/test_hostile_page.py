@@ -42,7 +42,7 @@ async ({origin, socket, token}) => {
     "posting": await ask("/link", {method: "POST", body: "{}"}),
     "posting blindly": await ask("/link", post),
     "with the token": await ask("/config.json", {headers: {authorization: `Bearer ${token}`}}),
-    "script": await show("script", "/static/js/app.js"),
+    "script": await show("script", "/static/js/app/app.js"),
     "picture": await show("img", "/static/icon.svg"),
   };
 }
@@ -69,7 +69,7 @@ MAKE_MARKUP = """
 }
 """
 
-FILES = ("static/js/app.js", "static/icon.svg")
+FILES = ("static/js/app/app.js", "static/icon.svg")
 
 
 class Blank(http.server.BaseHTTPRequestHandler):

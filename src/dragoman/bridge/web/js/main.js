@@ -1,19 +1,18 @@
 /** Puts the page together: the login view when the bridge does not know us, else everything else. */
 
-import { App } from "./app.js";
-import { Asks } from "./asks.js";
-import { Banner } from "./banner.js";
-import { Composer } from "./composer.js";
-import { Conversation } from "./conversation.js";
-import { el, fill } from "./dom.js";
-import { showLogin } from "./login.js";
-import { narrate } from "./narrator.js";
-import { Options } from "./options.js";
-import { Plan } from "./plan.js";
-import { listenForKeys, showKeys } from "./shortcuts.js";
-import { Toasts } from "./toast.js";
-import { Topbar } from "./topbar.js";
-import { Usage } from "./usage.js";
+import { App } from "./app/app.js";
+import { Questions } from "./questions/questions.js";
+import { Banner } from "./connection/banner.js";
+import { Composer } from "./composer/composer.js";
+import { Conversation } from "./conversation/conversation.js";
+import { el, fill } from "./page/dom.js";
+import { showLogin } from "./connection/login.js";
+import { Options } from "./composer/options.js";
+import { Plan } from "./composer/plan.js";
+import { listenForKeys, showKeys } from "./app/shortcuts.js";
+import { Toasts, narrate } from "./page/toast.js";
+import { Topbar } from "./topbar/topbar.js";
+import { Usage } from "./composer/usage.js";
 
 const RETRY_MS = 2_000;
 
@@ -47,7 +46,7 @@ function start(config) {
   new Topbar(part("topbar"), app, { toggleDrawer: drawer.toggle, showHelp: showKeys });
   new Banner(part("banner"), app);
   new Conversation(part("conversation"), app);
-  new Asks(part("asks"), app);
+  new Questions(part("questions"), app);
   new Plan(part("plan"), app);
   const composer = new Composer(part("composer"), app);
   app.focusComposer = () => composer.focus();

@@ -1,8 +1,7 @@
 /** One message, whole. */
 
-import { el, fill, iconButton } from "../dom.js";
 import { DIRECTIONS, bytes, clock, duration, label } from "./format.js";
-import { laidOut, prettyJson } from "./json.js";
+import { el, fill, iconButton } from "../page/dom.js";
 
 export class MessageDetail {
   /** `choose(entry)` shows another message, `close()` is asked for by the button. */
@@ -65,5 +64,37 @@ export class MessageDetail {
     } catch {
       this.app.toast("The browser does not let the page copy. Mark the text and copy it yourself.", "error");
     }
+  }
+}
+
+const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|\b(true|false|null)\b/g;
+// More would freeze the page for longer than anybody looks at it.
+const MOST_COLOURED = 200_000;
+
+/** JSON in colours, laid out, as elements; a text that is not JSON as it is. */
+function prettyJson(line) {
+  const code = el("code", { class: "json" });
+  const text = laidOut(line);
+  if (text.length > MOST_COLOURED) {
+    code.append(text);
+    return code;
+  }
+  let done = 0;
+  for (const found of text.matchAll(TOKEN)) {
+    const [whole, string, colon, number, word] = found;
+    code.append(text.slice(done, found.index));
+    if (string) code.append(el("span", { class: colon ? "json-key" : "json-string" }, string), colon ?? "");
+    else code.append(el("span", { class: number ? "json-number" : "json-word" }, number ?? word));
+    done = found.index + whole.length;
+  }
+  code.append(text.slice(done));
+  return code;
+}
+
+function laidOut(line) {
+  try {
+    return JSON.stringify(JSON.parse(line), null, 2);
+  } catch {
+    return line;
   }
 }

@@ -1,9 +1,8 @@
 /** The sequence, drawn: the bridge on the left, the agent on the right, time downwards. Only what is in sight exists. */
 
-import { el } from "../dom.js";
+import { el } from "../page/dom.js";
 import { sentence } from "./format.js";
-import { ROW, drawBar, drawLifelines, drawMessage, lanes } from "./sequence.js";
-import { shape } from "./shapes.js";
+import { ROW, drawBar, drawLifelines, drawMessage, lanes, shape } from "./sequence.js";
 import { RowWindow } from "./window.js";
 
 export class SequenceDiagram {

@@ -1,7 +1,6 @@
 /** What can be taken along: the messages as NDJSON, the sequence as one SVG file. */
 
-import { ROW, drawBar, drawLifelines, drawMessage, lanes } from "./sequence.js";
-import { shape } from "./shapes.js";
+import { ROW, drawBar, drawLifelines, drawMessage, lanes, shape } from "./sequence.js";
 
 const WIDTH = 900;
 const HEAD_HEIGHT = 40;

@@ -1,7 +1,7 @@
 /** The second view: every message between the bridge and the agent, as a list or as a sequence, with one of them whole. */
 
-import { el, fill, icon } from "../dom.js";
-import { explain } from "../failure.js";
+import { el, fill, icon } from "../page/dom.js";
+import { explain } from "../connection/failure.js";
 import { MessageDetail } from "./detail.js";
 import { SequenceDiagram } from "./diagram.js";
 import { download, toNdjson, toSvg } from "./export.js";

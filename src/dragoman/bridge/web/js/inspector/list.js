@@ -1,6 +1,6 @@
 /** The messages as rows; arrows, Page Up and Down, Home and End choose one. */
 
-import { el, fill } from "../dom.js";
+import { el, fill } from "../page/dom.js";
 import { DIRECTIONS, arrow, bytes, clock, duration, label } from "./format.js";
 import { RowWindow } from "./window.js";
 

@@ -1,12 +1,10 @@
 /**
  * What passed on the wire, and what of it is shown. Fires "change" at most once a frame.
  *
- * An entry is what the hub tells (n, time, direction, kind, method, id, sessionId, size, latencyMs, line, cut) plus
+ * An entry is what the bridge tells (n, time, direction, kind, method, id, sessionId, size, latencyMs, line, cut) plus
  * what is found out here: `name` (the method, for a response that of its request), `failed`, and `partner`, the entry
  * of the request that a response answers, or of the response to a request.
  */
-
-import { NO_FILTER, makeTest } from "./filter.js";
 
 const MOST_ENTRIES = 20_000;
 // Dropped in one go, so that a busy wire does not move the whole array for every message.
@@ -71,7 +69,7 @@ export class WireLog extends EventTarget {
 
   #append(entries) {
     for (const entry of entries) {
-      // After a reconnection the hub tells its whole ring again.
+      // After a reconnection the bridge tells its whole ring again.
       if (entry.n <= this.#last) continue;
       this.#last = entry.n;
       this.#understand(entry);
@@ -128,4 +126,18 @@ function isError(line) {
     // A line that was cut: an error is short, so this is a result that speaks of one.
     return false;
   }
+}
+
+export const NO_FILTER = Object.freeze({ text: "", method: "", direction: "", session: "", errorsOnly: false });
+
+/** The test for a filter, or null when everything passes. */
+export function makeTest({ text, method, direction, session, errorsOnly }) {
+  const tests = [];
+  const sought = text.trim().toLowerCase();
+  if (sought) tests.push((entry) => entry.line.toLowerCase().includes(sought) || entry.name.toLowerCase().includes(sought));
+  if (method) tests.push((entry) => entry.name === method);
+  if (direction) tests.push((entry) => entry.direction === direction);
+  if (session) tests.push((entry) => entry.sessionId === session);
+  if (errorsOnly) tests.push((entry) => entry.failed);
+  return tests.length === 0 ? null : (entry) => tests.every((test) => test(entry));
 }

@@ -1,7 +1,7 @@
 /** The inspector's controls: filters, pause, clear, list or diagram, export. */
 
-import { el, fill, icon, iconButton } from "../dom.js";
-import { NO_FILTER } from "./filter.js";
+import { el, fill, icon, iconButton } from "../page/dom.js";
+import { NO_FILTER } from "./log.js";
 
 export class Toolbar {
   /** `actions`: {setView(name), exportNdjson(), exportSvg()} */

@@ -1,6 +1,6 @@
 /** A dialog over the page: what is asked, and an answer or none. */
 
-import { el } from "../dom.js";
+import { el } from "../page/dom.js";
 
 /**
  * Show a form as a dialog. `submit()` may throw a Failure or an Error with words for the person: they are shown and

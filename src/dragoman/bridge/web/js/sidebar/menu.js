@@ -1,6 +1,6 @@
 /** A small menu at a button: arrows choose, Enter takes, Escape and a click elsewhere leave. */
 
-import { el, icon } from "../dom.js";
+import { el, icon } from "../page/dom.js";
 
 /** Open a menu of [{icon, words, danger, run}] below `anchor`. */
 export function openMenu(anchor, items, label) {

@@ -1,7 +1,7 @@
 /** What a new session begins with: where, with which agent, with which MCP servers. */
 
-import { el } from "../dom.js";
-import { explain } from "../failure.js";
+import { el } from "../page/dom.js";
+import { explain } from "../connection/failure.js";
 import { ask, field } from "./dialog.js";
 import { ServerList } from "./servers.js";
 

@@ -1,10 +1,9 @@
 /** One session in the list. It is kept while the session is, and only what changed is touched. */
 
-import { el, fill, icon, iconButton } from "../dom.js";
-import { explain } from "../failure.js";
-import { oneLine, visible } from "../text.js";
-import { lastName } from "./groups.js";
-import { ago, millis } from "./time.js";
+import { el, fill, icon, iconButton } from "../page/dom.js";
+import { explain } from "../connection/failure.js";
+import { oneLine, visible } from "../text/visible.js";
+import { ago, lastName, millis } from "./groups.js";
 
 export function titleOf(facts) {
   return oneLine(facts.title ?? "") || "New session";

@@ -1,6 +1,6 @@
 /** One MCP server, written in by hand. Values of variables and headers are secrets until they are asked to show. */
 
-import { el, icon, iconButton } from "../dom.js";
+import { el, icon, iconButton } from "../page/dom.js";
 import { field } from "./dialog.js";
 
 const KINDS = { stdio: "A program on the agent's machine", http: "An address (HTTP)", sse: "An address (SSE)" };

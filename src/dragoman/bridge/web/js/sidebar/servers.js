@@ -1,6 +1,6 @@
 /** The MCP servers of a session that is about to begin. They are kept nowhere: their secrets end with the page. */
 
-import { el, fill, icon, iconButton } from "../dom.js";
+import { el, fill, icon, iconButton } from "../page/dom.js";
 import { parseServers } from "./server_paste.js";
 import { ServerForm, kindOf } from "./server_form.js";
 import { field } from "./dialog.js";

@@ -1,14 +1,13 @@
 /** The sessions, on the left: found, opened, made, forked, shared and deleted. */
 
-import { el, fill, icon } from "../dom.js";
-import { explain } from "../failure.js";
+import { el, fill, icon } from "../page/dom.js";
+import { explain } from "../connection/failure.js";
 import { groupSessions } from "./groups.js";
 import { Listing } from "./listing.js";
 import { openMenu } from "./menu.js";
 import { agentChoice, askForNewSession } from "./new_session.js";
-import { confirmDelete } from "./removal.js";
 import { SessionRow, titleOf } from "./row.js";
-import { showShareLink } from "./share.js";
+import { confirmDelete, showShareLink } from "./session_actions.js";
 
 const SHOWN_AT_ONCE = 150;
 const GROUPING_KEY = "dragoman.sidebar.by";

@@ -1,0 +1,265 @@
+/**
+ * What the parts of the page share. Every part is given the one `app` and builds itself from it.
+ *
+ *   app.config        what ./config.json said: {agents: [{name, title}], cwd, version, role}
+ *   app.readOnly      true for a reader: nothing may be sent but initialize, list, load and resume
+ *   app.agentName     the chosen agent's name; `app.chooseAgent(name)` connects to another one
+ *   app.initialized   the whole result of initialize, null before it
+ *   app.capabilities  agentCapabilities of it, {} before it
+ *   app.connection    `.request(method, params)` → Promise (rejects with a Failure), `.notify`, `.on(method, fn)`,
+ *                     `.onRequest(method, fn)`, `.state` ({phase, …}, see connection.js), `.isOpen`
+ *   app.state         an EventTarget (state.js) that holds what is shown; its events carry no detail, read the field:
+ *                       "connection"  state.connection   the same as connection.state
+ *                       "agent"       state.agent        the last `_dragoman/agent`: {state, reason, stderr, retryInS}
+ *                       "sessions"    state.sessions     Map of id → the last `_dragoman/session` (see state.js)
+ *                       "session"     state.session      the open session (session.js) or null; also fired when the
+ *                                                        facts about it change (title, running, options)
+ *                       "view"        state.view         "conversation" or "inspector"
+ *   app.openSession(id)        shows a session of state.sessions; resolves when its history is there
+ *   app.newSession(params)     session/new with {cwd, mcpServers}, both optional; shows it, resolves to its id
+ *   app.forkSession(id)        session/fork of a session, shows the copy
+ *   app.deleteSession(id)      session/delete; the open one is left
+ *   app.show(view)             "conversation" or "inspector"
+ *   app.closeDrawer()          on a phone, hides the sidebar again
+ *   app.toast(words, kind)     a short note on screen, kind "info", "hint" or "error"; read aloud too
+ *   app.announce(words)        only read aloud
+ */
+
+import { Connection } from "../connection/connection.js";
+import { sentence } from "../connection/failure.js";
+import { AppState } from "./state.js";
+import { Session } from "../session/session.js";
+import { readPlace, writePlace } from "./fragment.js";
+
+const CLIENT = {
+  protocolVersion: 1,
+  clientInfo: { name: "dragoman-page", title: "Dragoman page", version: "1" },
+  clientCapabilities: {
+    fs: { readTextFile: false, writeTextFile: false },
+    terminal: false,
+    session: { configOptions: { boolean: {} }, notices: {} },
+    elicitation: { form: {}, url: {} },
+    _meta: { dragoman: { viewer: 1 }, terminal_output: true },
+  },
+};
+
+// Each keeps its whole transcript in memory.
+const MOST_KNOWN = 20;
+
+export class App {
+  #known = new Map();
+
+  constructor(config) {
+    this.config = config;
+    this.readOnly = config.role === "reader";
+    this.initialized = null;
+    this.agentName = readPlace().agent ?? config.agents?.[0]?.name ?? null;
+    this.state = new AppState();
+    this.connection = this.#connect();
+    this.toast = () => {};
+    this.announce = () => {};
+    this.closeDrawer = () => {};
+  }
+
+  get capabilities() {
+    return this.initialized?.agentCapabilities ?? {};
+  }
+
+  start() {
+    this.connection.start();
+  }
+
+  chooseAgent(name) {
+    if (name === this.agentName) return;
+    this.connection.stop();
+    this.agentName = name;
+    this.initialized = null;
+    this.#known.clear();
+    this.state.forgetAgent();
+    writePlace({ agent: name, session: null });
+    this.connection.start();
+  }
+
+  async openSession(id) {
+    const session = this.#known.get(id) ?? this.#remember(new Session(this, id, { cwd: this.#cwdOf(id) }));
+    this.#enter(session);
+    await session.attach();
+    // Whoever went on before the history came is not there any more.
+    if (this.state.session !== session) this.#leave(session);
+  }
+
+  async newSession({ cwd, mcpServers } = {}) {
+    const params = { cwd: cwd || this.config.cwd, mcpServers: mcpServers ?? [] };
+    // Updates may come before the answer that names the session, so they are kept from here on.
+    const early = this.state.keepEarly();
+    try {
+      const result = await this.connection.request("session/new", params);
+      const session = this.#remember(new Session(this, result.sessionId, params));
+      session.begin(result, early.take(result.sessionId));
+      this.#enter(session);
+      return session.id;
+    } finally {
+      early.stop();
+    }
+  }
+
+  async forkSession(id) {
+    const known = this.state.sessions.get(id);
+    const params = { sessionId: id, cwd: this.#cwdOf(id), mcpServers: [] };
+    const result = await this.connection.request("session/fork", params);
+    // The copy's history is not part of the answer: it is loaded like any other session's.
+    this.state.noteSession({ ...known, sessionId: result.sessionId, cwd: params.cwd, state: "idle", pending: 0 });
+    await this.openSession(result.sessionId);
+    return result.sessionId;
+  }
+
+  async deleteSession(id) {
+    await this.connection.request("session/delete", { sessionId: id });
+    this.#forgetSession(id);
+  }
+
+  leaveSession() {
+    this.#leave(this.state.session);
+    this.state.setSession(null);
+    writePlace({ agent: this.agentName, session: null });
+  }
+
+  show(view) {
+    this.state.setView(this.readOnly ? "conversation" : view);
+    this.closeDrawer();
+  }
+
+  #enter(session) {
+    if (this.state.session !== session) this.#leave(this.state.session);
+    this.state.setSession(session);
+    this.state.setView("conversation");
+    writePlace({ agent: this.agentName, session: session.id });
+    this.closeDrawer();
+  }
+
+  /** Tell the bridge that nobody looks at a session here any more. */
+  #leave(session) {
+    if (!session || !this.#known.has(session.id)) return;
+    session.leave();
+    this.connection.notify("_dragoman/leave", { sessionId: session.id });
+  }
+
+  /** The transcripts of the sessions in a directory, as far as they are known here; the open one first. */
+  transcriptsIn(cwd) {
+    const others = [...this.#known.values()].filter((one) => one !== this.state.session && one.cwd === cwd);
+    return [this.state.session, ...others.reverse()].filter(Boolean).map((one) => one.transcript);
+  }
+
+  #cwdOf(id) {
+    return this.state.sessions.get(id)?.cwd ?? this.config.cwd;
+  }
+
+  /** What was shown is kept, so that coming back costs only what was missed. */
+  #remember(session) {
+    this.#known.set(session.id, session);
+    for (const [id, old] of this.#known) {
+      if (this.#known.size <= MOST_KNOWN) break;
+      if (old !== this.state.session && old !== session && old.questions.length === 0) this.#known.delete(id);
+    }
+    return session;
+  }
+
+  #connect() {
+    const connection = new Connection({
+      url: () => this.#address(),
+      greet: (send) => this.#greet(send),
+      allowed: stillAllowed,
+    });
+    connection.addEventListener("state", () => this.#connectionMoved());
+    connection.on("_dragoman/agent", (params) => this.#agentTold(params));
+    connection.on("_dragoman/session", (params) => this.#noteSession(params));
+    connection.on("_dragoman/settled", (params) => this.#settled(params));
+    connection.on("$/cancel_request", ({ requestId }) => this.#settled({ requestId, by: "agent" }));
+    connection.on("session/update", (params) => this.#update(params));
+    connection.on("elicitation/complete", (params) => this.#eachKnown((one) => one.completed(params)));
+    for (const method of ["session/request_permission", "elicitation/create"]) {
+      connection.onRequest(method, (params, answer) => this.#receiveQuestion(method, params, answer));
+    }
+    return connection;
+  }
+
+  #address() {
+    const path = this.agentName ? `acp/${encodeURIComponent(this.agentName)}` : "acp";
+    const url = new URL(path, document.baseURI);
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    return url;
+  }
+
+  async #greet(send) {
+    this.initialized = await send("initialize", CLIENT);
+    const told = this.initialized?._meta?.dragoman;
+    if (told?.readOnly) this.readOnly = true;
+    if (this.state.agent?.state !== "ready") this.state.setAgent({ state: "ready" });
+    const { sessions } = await send("_dragoman/sessions", {});
+    this.state.setSessions(sessions ?? []);
+  }
+
+  #connectionMoved() {
+    this.state.setConnection(this.connection.state);
+    if (!this.connection.isOpen) return this.#eachKnown((session) => session.lose());
+    const session = this.state.session;
+    if (session) session.attach().catch(() => {});
+    else this.#openPlace();
+  }
+
+  #openPlace() {
+    const { session } = readPlace();
+    if (session) this.openSession(session).catch(() => {});
+  }
+
+  #agentTold(params) {
+    this.state.setAgent(params);
+    // A reason while it works is one for a message that was lost.
+    if (params.state === "ready" && params.reason) this.toast(sentence(params.reason), "error");
+  }
+
+  #eachKnown(fn) {
+    for (const session of this.#known.values()) fn(session);
+  }
+
+  #noteSession(params) {
+    if (params.deleted) return this.#forgetSession(params.sessionId);
+    this.state.noteSession(params);
+    this.#known.get(params.sessionId)?.told(params);
+  }
+
+  /** Somebody deleted it, perhaps in another window. */
+  #forgetSession(id) {
+    this.state.forgetSession(id);
+    this.#known.delete(id);
+    if (this.state.session?.id === id) this.leaveSession();
+  }
+
+  #update(params) {
+    const session = this.#known.get(params.sessionId);
+    if (session) session.receive(params);
+    else this.state.receiveEarly(params);
+  }
+
+  #settled(params) {
+    this.state.dropQuestion(params.requestId);
+    this.#eachKnown((session) => session.settled(params));
+  }
+
+  #receiveQuestion(method, params, answer) {
+    // What is asked outside a session is for the one that is looked at.
+    const session = params.sessionId === undefined ? this.state.session : this.#known.get(params.sessionId);
+    if (session) session.receiveQuestion(method, params, answer);
+    else this.state.keepQuestion(method, params, answer);
+  }
+}
+
+/** false when the bridge says that we must log in, null when it cannot be reached. */
+async function stillAllowed() {
+  try {
+    const response = await fetch("./config.json", { cache: "no-store" });
+    return response.status !== 401 && response.status !== 403;
+  } catch {
+    return null;
+  }
+}

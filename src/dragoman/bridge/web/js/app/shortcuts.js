@@ -1,0 +1,69 @@
+/** The keys of the page, and the dialog that lists them. */
+
+import { el } from "../page/dom.js";
+
+const KEYS = [
+  ["?", "Show these keys"],
+  ["Enter", "Send the message"],
+  ["Shift Enter", "Start a new line"],
+  ["Esc", "Stop the agent; reject or dismiss a question; close what is open"],
+  ["1 … 9", "Answer a question with that option"],
+  ["/", "Go to the message field; there: choose a command"],
+  ["@", "In the message field: mention a file"],
+  ["↑", "In the empty field: the last message again"],
+  ["Alt N", "New session"],
+  ["Alt S", "Go to the sessions"],
+  ["Alt I", "Show or leave the wire inspector"],
+];
+
+export function showKeys() {
+  const close = el("button", { type: "button", class: "button", autofocus: true }, "Close");
+  const rows = KEYS.map(([keys, words]) =>
+    el(
+      "div",
+      { class: "key-row" },
+      el(
+        "dt",
+        {},
+        keys.split(" ").map((key) => (key === "…" ? "…" : el("kbd", {}, key))),
+      ),
+      el("dd", {}, words),
+    ),
+  );
+  const dialog = el(
+    "dialog",
+    { class: "keys", "aria-labelledby": "keys-title" },
+    el("h2", { class: "dialog-title", id: "keys-title" }, "Keys"),
+    el("dl", {}, rows),
+    el("div", { class: "dialog-actions" }, close),
+  );
+  close.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+export function listenForKeys(app, { focusSidebar, newSession }) {
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
+    const action = event.altKey && !event.ctrlKey && !event.metaKey ? withAlt(event) : plain(event);
+    if (!action) return;
+    event.preventDefault();
+    action();
+  });
+
+  // By the key's place: with Alt many layouts give another letter.
+  const withAlt = ({ code }) =>
+    ({
+      KeyN: newSession,
+      KeyS: focusSidebar,
+      KeyI: () => app.show(app.state.view === "inspector" ? "conversation" : "inspector"),
+    })[code];
+
+  const plain = (event) => {
+    if (event.ctrlKey || event.metaKey) return null;
+    if (event.key === "Escape" && app.state.session?.running && !app.readOnly) return () => app.state.session.cancel();
+    if (event.target.closest?.("input, textarea, select, [contenteditable]")) return null;
+    return { "?": showKeys, "/": () => app.focusComposer() }[event.key] ?? null;
+  };
+}

@@ -1,0 +1,110 @@
+/**
+ * What the page knows beyond one conversation. See app.js for the fields and the events.
+ *
+ * A session's facts, as the bridge tells them: {sessionId, cwd, title, state: "idle" | "running" | "asleep" | "gone",
+ * pending, viewers, updatedAt, stopReason?, error?}.
+ */
+
+const MOST_EARLY = 10_000;
+
+export class AppState extends EventTarget {
+  #early = null;
+  #questions = [];
+  // What the bridge still says of a session while it deletes it must not bring it back into the list.
+  #deleted = new Set();
+
+  constructor() {
+    super();
+    this.connection = { phase: "idle" };
+    this.agent = null;
+    this.sessions = new Map();
+    this.session = null;
+    this.view = "conversation";
+  }
+
+  setConnection(connection) {
+    this.connection = connection;
+    // Requests of a broken connection cannot be answered any more; the bridge sends them again.
+    if (connection.phase !== "open") this.#questions = [];
+    this.#fire("connection");
+  }
+
+  setAgent(agent) {
+    this.agent = agent;
+    this.#fire("agent");
+  }
+
+  setSession(session) {
+    this.session = session;
+    const questions = this.#questions.filter((question) => session && question.params.sessionId === session.id);
+    this.#questions = this.#questions.filter((question) => !questions.includes(question));
+    for (const { method, params, answer } of questions) session.receiveQuestion(method, params, answer);
+    this.#fire("session");
+  }
+
+  touchSession() {
+    this.#fire("session");
+  }
+
+  setView(view) {
+    if (view === this.view) return;
+    this.view = view;
+    this.#fire("view");
+  }
+
+  setSessions(list) {
+    this.#deleted.clear();
+    this.sessions = new Map(list.map((facts) => [facts.sessionId, facts]));
+    this.#fire("sessions");
+    if (this.session) this.#fire("session");
+  }
+
+  noteSession(facts) {
+    if (this.#deleted.has(facts.sessionId)) return;
+    const { reset, _meta, ...kept } = facts;
+    this.sessions.set(facts.sessionId, kept);
+    this.#fire("sessions");
+    if (this.session?.id === facts.sessionId) this.#fire("session");
+  }
+
+  forgetSession(id) {
+    this.#deleted.add(id);
+    this.sessions.delete(id);
+    this.#fire("sessions");
+  }
+
+  forgetAgent() {
+    this.session = null;
+    this.agent = null;
+    this.sessions = new Map();
+    for (const name of ["session", "agent", "sessions"]) this.#fire(name);
+  }
+
+  /** Keep the updates of sessions that are not shown until `stop` is called. */
+  keepEarly() {
+    const kept = [];
+    this.#early = kept;
+    return {
+      take: (id) => kept.filter((params) => params.sessionId === id),
+      stop: () => {
+        if (this.#early === kept) this.#early = null;
+      },
+    };
+  }
+
+  receiveEarly(params) {
+    if (this.#early && this.#early.length < MOST_EARLY) this.#early.push(params);
+  }
+
+  keepQuestion(method, params, answer) {
+    this.#questions.push({ method, params, answer });
+  }
+
+  dropQuestion(requestId) {
+    this.#questions = this.#questions.filter((question) => question.answer.id !== requestId);
+  }
+
+  #fire(name) {
+    this.dispatchEvent(new Event(name));
+  }
+}

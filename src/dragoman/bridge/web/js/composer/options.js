@@ -1,0 +1,99 @@
+/** The pickers for what the agent lets a person choose: mode, model and others, as selects and switches. */
+
+import { el, fill } from "../page/dom.js";
+import { explain } from "../connection/failure.js";
+
+export class Options {
+  #root;
+  #app;
+  #drawn = null;
+
+  constructor(root, app) {
+    this.#root = root;
+    this.#app = app;
+    app.state.addEventListener("session", () => this.#draw());
+    app.state.addEventListener("connection", () => this.#draw());
+    this.#draw();
+  }
+
+  #draw() {
+    const { session, connection } = this.#app.state;
+    const options = session ? optionsOf(session) : [];
+    const isOff = connection.phase !== "open" || this.#app.readOnly || session?.phase !== "ready";
+    const key = JSON.stringify([session?.id, options, isOff]);
+    if (key === this.#drawn) return;
+    // A list that somebody has just opened must not vanish under the finger.
+    const focused = this.#root.contains(document.activeElement) ? document.activeElement.dataset.option : null;
+    this.#drawn = key;
+    fill(
+      this.#root,
+      options.map((option) => this.#control(option, isOff)),
+    );
+    if (focused) this.#root.querySelector(`[data-option="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  #control(option, isOff) {
+    return option.type === "boolean" ? this.#switch(option, isOff) : this.#select(option, isOff);
+  }
+
+  #switch(option, isOff) {
+    const box = el("input", { type: "checkbox", role: "switch", disabled: isOff, dataset: { option: option.id } });
+    box.checked = option.currentValue === true;
+    box.addEventListener("change", () => this.#set(option, box.checked));
+    return el("label", { class: "switch option", title: option.description }, box, el("span", {}, option.name));
+  }
+
+  #select(option, isOff) {
+    const only = choicesOf(option).length < 2;
+    const select = el(
+      "select",
+      {
+        class: "picker",
+        "aria-label": option.name,
+        title: titleOf(option),
+        disabled: isOff || only,
+        dataset: { option: option.id },
+      },
+      option.options.map((one) =>
+        one.options ? el("optgroup", { label: one.name }, one.options.map(choice)) : choice(one),
+      ),
+    );
+    select.value = option.currentValue;
+    select.addEventListener("change", () => this.#set(option, select.value));
+    return el("span", { class: "option" }, select);
+  }
+
+  async #set(option, value) {
+    const { session } = this.#app.state;
+    try {
+      if (option.isMode) await session.setMode(value);
+      else await session.setOption(option, value);
+    } catch (error) {
+      this.#app.toast(`${option.name} was not changed: ${explain(error)}`, "error");
+      this.#drawn = null;
+      this.#draw();
+    }
+  }
+}
+
+/** Config options stand for modes too, where an agent offers both. */
+function optionsOf({ transcript }) {
+  const { configOptions, modes } = transcript;
+  const known = (configOptions ?? []).filter((option) => option.type === "boolean" || Array.isArray(option.options));
+  if (known.length > 0 || !modes?.availableModes?.length) return known;
+  const options = modes.availableModes.map(({ id, name, description }) => ({ value: id, name, description }));
+  return [{ id: "mode", name: "Mode", type: "select", isMode: true, currentValue: modes.currentModeId, options }];
+}
+
+function choice({ value, name, description }) {
+  return el("option", { value, title: description }, name);
+}
+
+function choicesOf(option) {
+  return option.options.flatMap((one) => one.options ?? [one]);
+}
+
+function titleOf(option) {
+  const current = choicesOf(option).find((one) => one.value === option.currentValue);
+  return [option.name, option.description, current?.description].filter(Boolean).join("\n");
+}

@@ -1,0 +1,106 @@
+/**
+ * The files that conversations have named: what a person may want to mention. It touches no document.
+ *
+ * The page cannot look into the agent's directory. But most files that matter were named already: by tool calls, by
+ * changes, by links, in lists that commands wrote, in the text itself.
+ */
+
+import { relativePath } from "../conversation/content.js";
+
+const MOST_PATHS = 500;
+const MOST_TEXT_CHARS = 20_000;
+const MOST_ARGUMENT_CHARS = 400;
+const ARGUMENT = /path|file/i;
+// With an ending, or every "and/or" would be a file; what stands before it keeps addresses of the web out.
+const IN_TEXT = /(?:^|[\s"'`(=])((?:\.{0,2}\/)?(?:[\w@+.-]+\/)*[\w@+.-]*\w\.[a-z]\w{0,7})(?![\w/])/gim;
+// In prose only what is marked as code: "e.g." and "example.org" are no files.
+const CODE = /`([^`\n]+)`/g;
+
+const found = new WeakMap();
+
+/** The paths of all transcripts as seen from `cwd`, the newest first. */
+export function knownPaths(transcripts, cwd) {
+  const paths = new Set();
+  for (const { items } of transcripts) {
+    for (let n = items.length - 1; n >= 0 && paths.size < MOST_PATHS; n -= 1) {
+      for (const path of pathsOf(items[n])) paths.add(relativePath(path, cwd).replace(/^\.\//, ""));
+    }
+  }
+  paths.delete("");
+  return [...paths];
+}
+
+/** The directories that paths lie in, each with a slash at its end. */
+export function directoriesOf(paths) {
+  const directories = new Set();
+  for (const path of paths) {
+    for (let at = path.indexOf("/", 1); at > 0; at = path.indexOf("/", at + 1)) directories.add(path.slice(0, at + 1));
+  }
+  return [...directories];
+}
+
+/** Those that fit what was typed, best first: by their name, then by any part of the path. */
+export function fittingPaths(paths, typed) {
+  const wanted = typed.toLowerCase();
+  const ranked = paths.map((path) => ({ path, rank: rankOf(path.toLowerCase(), wanted) }));
+  return ranked
+    .filter(({ rank }) => rank < 3)
+    .sort((one, other) => one.rank - other.rank)
+    .map(({ path }) => path);
+}
+
+function rankOf(path, wanted) {
+  const name = path.slice(path.lastIndexOf("/", path.length - 2) + 1);
+  if (name.startsWith(wanted) || path.startsWith(wanted)) return 0;
+  if (name.includes(wanted)) return 1;
+  return path.includes(wanted) ? 2 : 3;
+}
+
+function pathsOf(item) {
+  const known = found.get(item);
+  if (known?.version === item.version) return known.paths;
+  const paths = item.type === "tool" ? ofCall(item) : (item.blocks ?? []).flatMap((block) => ofBlock(block, inProse));
+  found.set(item, { version: item.version, paths });
+  return paths;
+}
+
+function ofCall({ call, terminals }) {
+  const parts = (call.content ?? []).flatMap((part) =>
+    part.type === "diff" ? [part.path] : ofBlock(part.content ?? {}, inOutput),
+  );
+  const places = (call.locations ?? []).map(({ path }) => path);
+  return [...places, ...parts, ...ofArguments(call.rawInput), ...[...terminals.values()].flatMap(inOutput)].filter(
+    (path) => typeof path === "string",
+  );
+}
+
+function ofBlock(block, inText) {
+  if (block.type === "resource_link") return ofAddress(block.uri);
+  if (block.type === "resource") return ofAddress(block.resource?.uri);
+  return block.type === "text" ? inText(block.text ?? "") : [];
+}
+
+function ofAddress(uri) {
+  if (!String(uri).startsWith("file:///")) return [];
+  try {
+    return [decodeURIComponent(new URL(uri).pathname)];
+  } catch {
+    return [];
+  }
+}
+
+function ofArguments(rawInput) {
+  if (rawInput === null || typeof rawInput !== "object") return [];
+  return Object.entries(rawInput)
+    .filter(([name]) => ARGUMENT.test(name))
+    .flatMap(([, value]) => value)
+    .filter((value) => typeof value === "string" && value.length < MOST_ARGUMENT_CHARS && !/[\n*?]/.test(value));
+}
+
+function inOutput(text) {
+  return [...text.slice(0, MOST_TEXT_CHARS).matchAll(IN_TEXT)].map((match) => match[1]);
+}
+
+function inProse(text) {
+  return [...text.slice(0, MOST_TEXT_CHARS).matchAll(CODE)].flatMap((match) => inOutput(match[1]));
+}

@@ -1,0 +1,85 @@
+/** The line above the conversation for what is wrong with the connection or the agent, and what happens next. */
+
+import { el, fill, icon } from "../page/dom.js";
+import { sentence } from "./failure.js";
+
+export class Banner {
+  #root;
+  #app;
+  #drawn = null;
+  #timer = null;
+  #crashedAt = 0;
+
+  constructor(root, app) {
+    this.#root = root;
+    this.#app = app;
+    app.state.addEventListener("connection", () => this.#draw());
+    app.state.addEventListener("session", () => this.#draw());
+    app.state.addEventListener("agent", () => {
+      this.#crashedAt = Date.now();
+      this.#draw();
+    });
+    this.#draw();
+  }
+
+  #draw() {
+    const face = this.#ofConnection() ?? this.#ofAgent();
+    clearInterval(this.#timer);
+    if (face?.until) this.#timer = setInterval(() => this.#count(face), 500);
+    const key = face && `${face.words} ${face.kind} ${face.more}`;
+    if (key !== this.#drawn) {
+      this.#drawn = key;
+      this.#root.hidden = !face;
+      this.#root.className = `banner ${face?.kind ?? ""}`;
+      fill(this.#root, face && this.#content(face));
+    }
+    if (face) this.#count(face);
+  }
+
+  #content({ words, more, action, busy }) {
+    const details =
+      more &&
+      el("details", { class: "stderr" }, el("summary", {}, "What it wrote"), el("pre", { tabindex: "0" }, more));
+    const line = el(
+      "div",
+      { class: "banner-line" },
+      busy ? el("span", { class: "spinner" }) : icon("warning"),
+      el("span", {}, words, " ", el("span", { class: "banner-count" })),
+      action,
+    );
+    return [line, details];
+  }
+
+  #count({ until }) {
+    const element = this.#root.querySelector(".banner-count");
+    if (!element) return;
+    const seconds = until ? Math.ceil((until - Date.now()) / 1000) : 0;
+    const words = seconds > 0 ? `Next try in ${seconds} s.` : "";
+    if (element.textContent !== words) element.textContent = words;
+  }
+
+  #ofConnection() {
+    const { connection } = this.#app;
+    const { phase, reason, refused, stderr, retryAt } = connection.state;
+    if (phase === "reconnecting") return { kind: "banner-warn", words: "Connecting again…", busy: true };
+    if (phase !== "waiting") return null;
+    const now = el("button", { type: "button", class: "text-button", onclick: () => connection.retryNow() }, "Try now");
+    const kind = refused ? "banner-bad" : "banner-warn";
+    const what = refused ? "The agent does not start." : "The connection is lost.";
+    return { kind, words: `${what} ${sentence(reason)}`, more: stderr, until: retryAt, action: now };
+  }
+
+  #ofAgent() {
+    const { agent, session } = this.#app.state;
+    if (agent?.state === "starting" && session) return { kind: "", words: "The agent is starting…", busy: true };
+    if (agent?.state !== "crashed") return null;
+    const until =
+      agent.retryInS === undefined || agent.retryInS === null ? null : this.#crashedAt + agent.retryInS * 1000;
+    return {
+      kind: "banner-bad",
+      words: `The agent has stopped working. ${sentence(agent.reason)}`,
+      more: agent.stderr,
+      until,
+    };
+  }
+}

@@ -1,0 +1,189 @@
+/**
+ * JSON-RPC with the bridge over one WebSocket, which is opened again when it breaks.
+ *
+ * The states, as `state.phase`:
+ *   "idle"         nothing was tried yet, or `stop` was called
+ *   "connecting"   the first try
+ *   "open"         initialized: requests pass
+ *   "waiting"      broken; `retryAt` (ms since the epoch) is when the next try starts; `reason` says why
+ *   "reconnecting" a later try is under way
+ *   "refused"      the bridge no longer knows us: a login is needed
+ */
+
+import { Failure, explain } from "./failure.js";
+
+const FIRST_RETRY_MS = 300;
+const LONGEST_RETRY_MS = 15_000;
+// A silent network loses a socket without a word; the bridge's own pings are not visible to a page.
+const OPEN_TIMEOUT_MS = 15_000;
+
+export class Connection extends EventTarget {
+  #socket = null;
+  #nextId = 1;
+  #waiting = new Map();
+  #listeners = new Map();
+  #answerers = new Map();
+  #retryMs = FIRST_RETRY_MS;
+  #timer = null;
+  #tries = 0;
+
+  /** `url()` gives the address, `greet(connection)` initializes it, `allowed()` says whether our login still holds. */
+  constructor({ url, greet, allowed }) {
+    super();
+    this.url = url;
+    this.greet = greet;
+    this.allowed = allowed;
+    this.state = { phase: "idle" };
+    addEventListener("online", () => this.retryNow());
+    document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.retryNow());
+  }
+
+  get isOpen() {
+    return this.state.phase === "open";
+  }
+
+  /** Send a request; rejects with a Failure (`code`, `message`, `data`), also when the connection breaks. */
+  request(method, params = {}) {
+    if (!this.isOpen) return Promise.reject(new Failure("There is no connection to the bridge right now."));
+    return this.#send(method, params);
+  }
+
+  notify(method, params = {}) {
+    if (this.isOpen) this.#write({ jsonrpc: "2.0", method, params });
+  }
+
+  /** Listen to a notification; returns the function that ends it. */
+  on(method, fn) {
+    const listeners = this.#listeners.get(method) ?? new Set();
+    this.#listeners.set(method, listeners.add(fn));
+    return () => listeners.delete(fn);
+  }
+
+  /** Answer a request of the agent: `fn(params, answer)`, with `answer.id`, `answer.result(…)` and `answer.error(…)`. */
+  onRequest(method, fn) {
+    this.#answerers.set(method, fn);
+  }
+
+  start() {
+    if (this.state.phase === "idle" || this.state.phase === "refused") this.#open("connecting");
+  }
+
+  stop() {
+    clearTimeout(this.#timer);
+    this.#drop("The connection was closed.");
+    this.#move({ phase: "idle" });
+  }
+
+  retryNow() {
+    if (this.state.phase !== "waiting") return;
+    clearTimeout(this.#timer);
+    this.#open("reconnecting");
+  }
+
+  #open(phase) {
+    this.#move({ phase });
+    const socket = new WebSocket(this.url());
+    this.#socket = socket;
+    const timer = setTimeout(() => socket.close(), OPEN_TIMEOUT_MS);
+    socket.onopen = () => this.#initialize(socket).finally(() => clearTimeout(timer));
+    socket.onmessage = (event) => this.#receive(event.data);
+    socket.onclose = (event) => {
+      clearTimeout(timer);
+      if (socket === this.#socket) this.#broken(event.reason);
+    };
+  }
+
+  async #initialize(socket) {
+    try {
+      await this.greet((method, params) => this.#send(method, params));
+    } catch (error) {
+      if (socket !== this.#socket) return;
+      this.#drop(explain(error));
+      this.#retryLater(explain(error), { refused: true, stderr: error.data?.stderr });
+      return;
+    }
+    this.#retryMs = FIRST_RETRY_MS;
+    this.#tries += 1;
+    this.#move({ phase: "open", again: this.#tries > 1 });
+  }
+
+  async #broken(reason) {
+    this.#drop("The connection to the bridge broke before the answer came.");
+    const allowed = await this.allowed();
+    if (this.state.phase === "idle") return;
+    if (allowed === false) this.#move({ phase: "refused" });
+    else this.#retryLater(reason || "The bridge cannot be reached.");
+  }
+
+  /** `refused` when the bridge is there and its agent is not, which wrote `stderr`. */
+  #retryLater(reason, { refused = false, stderr = "" } = {}) {
+    // Spread out, so that many pages do not come back in the same instant.
+    const delayMs = this.#retryMs * (0.75 + Math.random() / 2);
+    this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#open("reconnecting"), delayMs);
+    this.#move({ phase: "waiting", reason, refused, stderr, retryAt: Date.now() + delayMs });
+  }
+
+  #drop(words) {
+    const socket = this.#socket;
+    this.#socket = null;
+    socket?.close();
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const { reject } of waiting) reject(new Failure(words));
+  }
+
+  #move(state) {
+    this.state = state;
+    this.dispatchEvent(new CustomEvent("state", { detail: state }));
+  }
+
+  #send(method, params) {
+    const id = this.#nextId++;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#write({ jsonrpc: "2.0", id, method, params });
+    });
+  }
+
+  #write(message) {
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
+  }
+
+  #receive(text) {
+    let message;
+    try {
+      message = JSON.parse(text);
+    } catch {
+      console.warn("The bridge sent something that is no JSON.");
+      return;
+    }
+    if (message.method === undefined) this.#settle(message);
+    else if (message.id === undefined) this.#tell(message);
+    else this.#ask(message);
+  }
+
+  #settle({ id, result, error }) {
+    const waiting = this.#waiting.get(id);
+    if (!waiting) return;
+    this.#waiting.delete(id);
+    if (error) waiting.reject(new Failure(error.message, error.code, error.data));
+    else waiting.resolve(result);
+  }
+
+  #tell({ method, params }) {
+    for (const fn of this.#listeners.get(method) ?? []) fn(params ?? {});
+  }
+
+  #ask({ id, method, params }) {
+    const answer = {
+      id,
+      result: (result) => this.#write({ jsonrpc: "2.0", id, result }),
+      error: (code, message) => this.#write({ jsonrpc: "2.0", id, error: { code, message } }),
+    };
+    const answerer = this.#answerers.get(method);
+    if (answerer) answerer(params ?? {}, answer);
+    else answer.error(-32601, `The page does not offer ${method}.`);
+  }
+}

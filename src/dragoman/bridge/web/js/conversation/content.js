@@ -1,0 +1,89 @@
+/** The content blocks that are no text: pictures, files and links. Nothing of them is ever markup. */
+
+import { el, icon } from "../page/dom.js";
+import { Output } from "./output.js";
+import { oneLine, visible } from "../text/visible.js";
+import { guardLink, safeAddress } from "../text/sanitize.js";
+
+// In an <img> even an SVG can run nothing and load nothing.
+const PICTURES = new Set([
+  "image/png",
+  "image/jpeg",
+  "image/gif",
+  "image/webp",
+  "image/avif",
+  "image/bmp",
+  "image/svg+xml",
+]);
+const BASE64 = /^[A-Za-z0-9+/=\s]*$/;
+
+/** An element for one content block. */
+export function contentElement(block) {
+  switch (block?.type) {
+    case "image":
+      return picture(block);
+    case "resource_link":
+      return linkChip(block);
+    case "resource":
+      return embedded(block.resource ?? {});
+    case "audio":
+      return chip("file", `Sound (${block.mimeType ?? "unknown kind"}), not played here`);
+    default:
+      return chip("other", `Content of the kind ${String(block?.type)}, which this page cannot show`);
+  }
+}
+
+function picture({ data, mimeType, uri }) {
+  if (!PICTURES.has(mimeType) || !BASE64.test(data ?? ""))
+    return chip("image", `Picture of the kind ${String(mimeType)}, not shown`);
+  const name = uri ? `Picture: ${baseName(uri)}` : "Picture";
+  return el("img", { class: "picture", alt: name, src: `data:${mimeType};base64,${data}`, loading: "lazy" });
+}
+
+function linkChip({ uri, name, title, description }) {
+  const words = oneLine(title || name || baseName(uri ?? ""));
+  const address = safeAddress(uri);
+  const shape = { class: "attachment", title: [uri, description].filter(Boolean).join("\n") };
+  if (!address) return el("span", shape, icon("file"), el("span", {}, words));
+  return guardLink(el("a", { ...shape, href: address.href }, icon("link"), el("span", {}, words)));
+}
+
+function embedded({ uri, text, mimeType, blob }) {
+  const name = visible(baseName(uri ?? "")) || "File";
+  if (typeof text !== "string") {
+    if (PICTURES.has(mimeType)) return picture({ data: blob, mimeType, uri });
+    return chip("file", name);
+  }
+  const output = new Output(name);
+  const details = el(
+    "details",
+    { class: "embedded" },
+    el("summary", {}, icon("file"), el("span", { title: uri }, name)),
+    output.element,
+  );
+  details.addEventListener("toggle", () => output.update(text), { once: true });
+  return details;
+}
+
+function chip(drawing, words) {
+  return el("span", { class: "attachment" }, icon(drawing), el("span", {}, words));
+}
+
+/** The last part of a path or an address. */
+export function baseName(path) {
+  const bare = String(path)
+    .replace(/[?#].*$/, "")
+    .replace(/\/+$/, "");
+  const last = bare.slice(bare.lastIndexOf("/") + 1);
+  try {
+    return decodeURIComponent(last);
+  } catch {
+    return last;
+  }
+}
+
+/** A path as seen from the session's directory. */
+export function relativePath(path, cwd) {
+  const root = cwd && !cwd.endsWith("/") ? `${cwd}/` : cwd;
+  return root && path.startsWith(root) ? path.slice(root.length) : path;
+}

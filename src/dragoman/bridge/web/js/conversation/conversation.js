@@ -1,0 +1,167 @@
+/**
+ * The transcript of the open session. It shows the newest part of it; older items are added when one scrolls up to
+ * them, and taken away again from a page that follows the newest.
+ */
+
+import { el, fill } from "../page/dom.js";
+import { onFrame } from "../page/scheduling.js";
+import { MessageView } from "./message.js";
+import { ToolCallView } from "./tool_call.js";
+import { Scroller } from "./scroller.js";
+import { drawStage, failureNote, noticeNote } from "./stage.js";
+
+const FIRST_ITEMS = 60;
+const MORE_ITEMS = 60;
+const MOST_ITEMS = 400;
+
+export class Conversation {
+  #app;
+  #session = null;
+  #views = new Map();
+  #first = 0;
+  #end = 0;
+  #changed = new Set();
+  #scroller;
+  #older = el("div", { class: "older" });
+  #list = el("div", { class: "items", role: "log", "aria-live": "off", "aria-label": "Conversation" });
+  #tail = el("div", { class: "tail" });
+  #stage = el("div", { class: "stage" });
+  #unlisten = () => {};
+  #job = (deadline) => this.#work(deadline);
+
+  constructor(root, app) {
+    this.#app = app;
+    const column = el("div", { class: "column" }, this.#older, this.#list, this.#tail);
+    const box = el("div", { class: "scroll", tabindex: "-1" }, column);
+    this.#scroller = new Scroller(box, column);
+    root.append(box, this.#stage, this.#scroller.button);
+    new IntersectionObserver(([entry]) => entry.isIntersecting && this.#addOlder(), {
+      root: box,
+      rootMargin: "400px",
+    }).observe(this.#older);
+    for (const name of ["session", "connection", "agent"]) app.state.addEventListener(name, () => this.#react());
+    this.#react();
+  }
+
+  #react() {
+    if (this.#app.state.session !== this.#session) this.#enter(this.#app.state.session);
+    onFrame(this.#drawState);
+  }
+
+  #enter(session) {
+    this.#unlisten();
+    this.#session = session;
+    this.#restart();
+    if (!session) return;
+    const items = () => this.#note();
+    const restart = () => this.#restart();
+    const listeners = { items, reset: restart, phase: restart, sent: () => this.#scroller.follow() };
+    for (const [name, fn] of Object.entries(listeners)) session.addEventListener(name, fn);
+    this.#unlisten = () => Object.entries(listeners).forEach(([name, fn]) => session.removeEventListener(name, fn));
+  }
+
+  /** Show what there is from its end; while the history still arrives there is nothing to show yet. */
+  #restart() {
+    this.#views.clear();
+    this.#list.replaceChildren();
+    const items = this.#items();
+    this.#session?.takeChanged();
+    this.#changed.clear();
+    this.#first = this.#end = Math.max(0, items.length - FIRST_ITEMS);
+    this.#scroller.follow();
+    onFrame(this.#job);
+    onFrame(this.#drawState);
+  }
+
+  #items() {
+    return this.#session && this.#session.phase !== "loading" ? this.#session.transcript.items : [];
+  }
+
+  #note() {
+    if (this.#session.phase === "loading") onFrame(this.#drawState);
+    else onFrame(this.#job);
+  }
+
+  /** Bring the document up to what is known, until the time is up. */
+  #work(deadline) {
+    const items = this.#items();
+    for (const item of this.#session?.takeChanged() ?? []) this.#changed.add(item);
+    const before = this.#end;
+    if (before < items.length || this.#changed.size > 0) this.#scroller.noteNews();
+    while (this.#end < items.length) {
+      if (this.#end > before && performance.now() > deadline) return true;
+      this.#append(items[this.#end]);
+    }
+    for (const item of this.#changed) {
+      this.#changed.delete(item);
+      this.#update(item);
+      if (performance.now() > deadline) return this.#changed.size > 0;
+    }
+    if (this.#end > before) this.#trim();
+    return false;
+  }
+
+  #append(item) {
+    const view = this.#make(item);
+    this.#end += 1;
+    this.#list.append(view.element);
+    // The one before it grows no more.
+    const previous = this.#items()[item.n - 1];
+    if (previous) this.#update(previous);
+  }
+
+  #make(item) {
+    const view = makeView(item, this.#session);
+    this.#views.set(item, view);
+    this.#changed.delete(item);
+    view.update(this.#isLive(item));
+    return view;
+  }
+
+  #update(item) {
+    this.#views.get(item)?.update(this.#isLive(item));
+  }
+
+  #isLive(item) {
+    return this.#session.running && item.role !== "user" && this.#session.transcript.isLast(item);
+  }
+
+  #addOlder() {
+    if (this.#first === 0 || !this.#session) return;
+    const items = this.#items();
+    const from = Math.max(0, this.#first - MORE_ITEMS);
+    const views = items.slice(from, this.#first).map((item) => this.#make(item).element);
+    this.#first = from;
+    this.#scroller.keepPlace(() => this.#list.prepend(...views));
+    onFrame(this.#drawState);
+  }
+
+  #trim() {
+    if (!this.#scroller.following || this.#end - this.#first <= MOST_ITEMS) return;
+    const items = this.#items();
+    const first = this.#end - MOST_ITEMS / 2;
+    for (const item of items.slice(this.#first, first)) {
+      this.#views.get(item)?.element.remove();
+      this.#views.delete(item);
+    }
+    this.#first = first;
+    onFrame(this.#drawState);
+  }
+
+  #drawState = () => {
+    const left = this.#first;
+    this.#older.classList.toggle("has-older", left > 0);
+    fill(this.#older, left > 0 && el("span", {}, `${left} older ${left === 1 ? "item" : "items"}`));
+    const last = this.#items().at(-1);
+    if (last) this.#update(last);
+    drawStage(this.#stage, this.#tail, this.#app);
+    return false;
+  };
+}
+
+function makeView(item, session) {
+  if (item.type === "tool") return new ToolCallView(item, session);
+  if (item.type === "message") return new MessageView(item);
+  const note = item.type === "notice" ? noticeNote(item) : failureNote(item.error);
+  return { element: el("div", { class: "item" }, note), update: () => {} };
+}

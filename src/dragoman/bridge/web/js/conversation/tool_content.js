@@ -1,0 +1,99 @@
+/** What a tool call shows: its output, its changes, its pictures. Used by the call and by the permission card. */
+
+import { contentElement, relativePath } from "./content.js";
+import { DiffView } from "./diff_view.js";
+import { el } from "../page/dom.js";
+import { MarkdownText } from "../text/markdown.js";
+import { Output } from "./output.js";
+import { visible } from "../text/visible.js";
+
+// These answer in prose; the others answer with files, lists and output.
+const IN_PROSE = new Set(["think", "fetch", "other", "switch_mode"]);
+const FENCE = /^(`{3,}|~{3,})[^\n]*\n/;
+
+export class ToolContent {
+  #parts = [];
+  #cwd;
+  #shown;
+
+  /** With `exact`, what cannot be seen in a text is written out, because a person agrees to what is there. */
+  constructor(cwd, { exact = false } = {}) {
+    this.#cwd = cwd;
+    this.#shown = exact ? (text) => visible(text, { lines: true }) : (text) => text;
+    this.element = el("div", { class: "tool-content" });
+  }
+
+  /** Show the parts; one that is of the same kind as before is changed, not made anew. */
+  update(call, terminals) {
+    const wanted = partsOf(call, terminals);
+    wanted.forEach((part, n) => {
+      const old = this.#parts[n];
+      if (old?.key === part.key) old.update?.(part);
+      else this.#put(n, part);
+    });
+    for (const part of this.#parts.splice(wanted.length)) part.element.remove();
+    return wanted.length > 0;
+  }
+
+  #put(n, part) {
+    const made = { key: part.key, ...this.#make(part) };
+    if (this.#parts[n]) this.#parts[n].element.replaceWith(made.element);
+    else this.element.append(made.element);
+    this.#parts[n] = made;
+  }
+
+  #make(part) {
+    if (part.kind === "diff")
+      return { element: new DiffView(part.diff, (path) => relativePath(path, this.#cwd)).element };
+    if (part.kind === "block") return { element: contentElement(part.block) };
+    if (part.kind === "prose") return prose(this.#shown(part.text));
+    const output = new Output("Output", { fromEnd: part.fromEnd });
+    output.update(this.#shown(part.text));
+    return { element: output.element, update: ({ text }) => output.update(this.#shown(text)) };
+  }
+}
+
+function prose(text) {
+  const element = el("div", {});
+  const shown = new MarkdownText(element);
+  shown.update(text, false);
+  return { element };
+}
+
+function partsOf(call, terminals) {
+  const parts = (call.content ?? []).map((part, n) => partOf(part, n, call, terminals)).filter(Boolean);
+  // Output that no part of the content stands for is shown all the same.
+  const named = new Set((call.content ?? []).map((part) => part.terminalId));
+  for (const [id, text] of terminals ?? [])
+    if (!named.has(id)) parts.push({ kind: "output", key: `terminal ${id}`, text, fromEnd: true });
+  return parts;
+}
+
+function partOf(part, n, call, terminals) {
+  if (part.type === "diff") {
+    return { kind: "diff", key: JSON.stringify([part.path, part.oldText, part.newText]), diff: part };
+  }
+  if (part.type === "terminal") {
+    const text = terminals?.get(part.terminalId);
+    return text === undefined ? null : { kind: "output", key: `terminal ${part.terminalId}`, text, fromEnd: true };
+  }
+  const block = part.content ?? {};
+  if (block.type !== "text") return { kind: "block", key: JSON.stringify(block), block };
+  const text = block.text ?? "";
+  const code = unfenced(text);
+  if (code === null && IN_PROSE.has(call.kind ?? "other") && !text.includes("\x1b"))
+    return { kind: "prose", key: text, text };
+  return { kind: "output", key: `output ${n}`, text: code ?? text, fromEnd: call.kind === "execute" };
+}
+
+/** The inside of a text that is one fenced block and nothing else, or null. */
+export function unfenced(text) {
+  const open = FENCE.exec(text);
+  if (!open) return null;
+  const bare = text.trimEnd();
+  const close = `\n${open[1]}`;
+  if (!bare.endsWith(close)) return null;
+  const end = Math.max(bare.length - close.length, open[0].length);
+  const inside = text.slice(open[0].length, end);
+  return inside.includes(close) ? null : inside;
+}

@@ -1,0 +1,60 @@
+/** Short notes on screen, and what is only read aloud. */
+
+import { el, icon, iconButton } from "./dom.js";
+
+const INFO_MS = 4_000;
+const ERROR_MS = 12_000;
+const MOST = 4;
+const ICONS = { info: "check", hint: "help", error: "warning" };
+
+export class Toasts {
+  #list = el("section", { class: "toasts", "aria-label": "Notes" });
+  #polite = el("div", { class: "visually-hidden", role: "status", "aria-live": "polite" });
+  #alert = el("div", { class: "visually-hidden", role: "alert" });
+
+  constructor(root) {
+    root.append(this.#list, this.#polite, this.#alert);
+  }
+
+  show(words, kind = "info") {
+    const note = el(
+      "div",
+      { class: `toast toast-${kind}` },
+      icon(ICONS[kind]),
+      el("span", {}, words),
+    );
+    note.append(iconButton("close", "Close this note", () => note.remove(), { class: "small" }));
+    this.#list.append(note);
+    while (this.#list.children.length > MOST) this.#list.firstChild.remove();
+    (kind === "error" ? this.#alert : this.#polite).textContent = words;
+    setTimeout(() => note.remove(), kind === "error" ? ERROR_MS : INFO_MS);
+  }
+
+  announce(words) {
+    this.#polite.textContent = words;
+  }
+}
+
+const MOST_READ_CHARS = 400;
+
+/** Read aloud what a person would otherwise have to watch for: an answer when it is whole, not piece by piece. */
+export function narrate(app) {
+  let session = null;
+  let wasRunning = false;
+  app.state.addEventListener("session", () => {
+    const now = app.state.session;
+    if (now !== session) [session, wasRunning] = [now, Boolean(now?.running)];
+    const running = Boolean(now?.running);
+    // A failure is read aloud where it is shown.
+    if (wasRunning && !running && now.phase === "ready" && !now.failure)
+      app.announce(`The agent has answered. ${lastWords(now.transcript)}`);
+    if (!wasRunning && running) app.announce("The agent is working.");
+    wasRunning = running;
+  });
+}
+
+function lastWords(transcript) {
+  const last = transcript.items.findLast((item) => item.role === "agent");
+  const text = last?.blocks.map((block) => block.text ?? "").join("") ?? "";
+  return text.length > MOST_READ_CHARS ? `${text.slice(0, MOST_READ_CHARS)}…` : text;
+}

@@ -1,0 +1,197 @@
+/** A form made from a schema of the protocol's elicitation: flat, of texts, numbers, switches and choices. */
+
+import { el } from "../page/dom.js";
+
+let nextId = 1;
+
+const FORMATS = {
+  email: { type: "email", fits: (text) => /^[^\s@]+@[^\s@]+$/.test(text), words: "an e-mail address" },
+  uri: { type: "url", fits: (text) => URL.canParse(text), words: "an address such as https://example.org" },
+  date: { type: "date", fits: (text) => /^\d{4}-\d{2}-\d{2}$/.test(text), words: "a date" },
+  "date-time": { type: "datetime-local", fits: (text) => !Number.isNaN(Date.parse(text)), words: "a date with time" },
+};
+
+export class SchemaForm {
+  #fields = [];
+
+  constructor(schema) {
+    const required = new Set(schema?.required ?? []);
+    this.#fields = Object.entries(schema?.properties ?? {}).map(([name, property]) =>
+      makeField(name, property ?? {}, required.has(name)),
+    );
+    this.element = el(
+      "div",
+      { class: "form" },
+      this.#fields.map((field) => field.element),
+    );
+  }
+
+  focus() {
+    this.element.querySelector("input, select, textarea")?.focus({ preventScroll: true });
+  }
+
+  /** The content to send, or null when something does not fit; then the first such field has the focus. */
+  read() {
+    const content = {};
+    let first = null;
+    for (const field of this.#fields) {
+      const value = field.value();
+      const problem = field.problem(value);
+      field.say(problem);
+      if (problem) first ??= field;
+      if (value !== undefined) content[field.name] = value;
+    }
+    first?.control.focus();
+    return first ? null : content;
+  }
+}
+
+function makeField(name, property, required) {
+  const made = controlFor(property);
+  const id = `field-${nextId++}`;
+  made.control.id = id;
+  const error = el("p", { class: "field-error", id: `${id}-error`, hidden: true });
+  const hint = property.description && el("p", { class: "field-hint", id: `${id}-hint` }, property.description);
+  made.control.setAttribute("aria-describedby", [hint && `${id}-hint`, `${id}-error`].filter(Boolean).join(" "));
+  if (required) made.control.setAttribute("aria-required", "true");
+  const words = [property.title || name, required ? null : el("span", { class: "optional" }, " optional")];
+  const say = (problem) => {
+    error.hidden = !problem;
+    error.textContent = problem ?? "";
+    made.control.setAttribute("aria-invalid", String(Boolean(problem)));
+  };
+  const problem = (value) => (value === undefined ? (required ? "This is needed." : null) : made.problem(value));
+  const element = made.isGroup
+    ? el("fieldset", { class: "field" }, el("legend", { class: "field-label" }, words), hint, made.element, error)
+    : made.isSwitch
+      ? el(
+          "div",
+          { class: "field" },
+          el("label", { class: "switch", for: id }, made.control, el("span", {}, words[0])),
+          hint,
+          error,
+        )
+      : el("div", { class: "field" }, el("label", { class: "field-label", for: id }, words), hint, made.element, error);
+  return { name, element, control: made.focusable ?? made.control, value: made.value, problem, say };
+}
+
+function controlFor(property) {
+  if (property.type === "boolean") return switchControl(property);
+  if (property.type === "number" || property.type === "integer") return numberControl(property);
+  if (property.type === "array") return manyControl(property);
+  const choices = choicesOf(property);
+  return choices ? choiceControl(property, choices) : textControl(property);
+}
+
+/** [{value, title, description}] of an enum in any of its spellings, or null. */
+function choicesOf({ enum: values, enumNames, oneOf, anyOf }) {
+  const titled = oneOf ?? anyOf;
+  if (Array.isArray(titled))
+    return titled.map((one) => ({ value: one.const, title: one.title ?? one.const, description: one.description }));
+  if (Array.isArray(values)) return values.map((value, n) => ({ value, title: enumNames?.[n] ?? value }));
+  return null;
+}
+
+function textControl(property) {
+  const format = FORMATS[property.format];
+  const isLong = !format && (property.maxLength ?? 0) > 200;
+  const control = isLong
+    ? el("textarea", { class: "input", rows: "4" })
+    : el("input", { class: "input", type: format?.type ?? "text" });
+  control.value = property.default ?? "";
+  const value = () => {
+    if (control.value === "") return undefined;
+    return property.format === "date-time" ? new Date(control.value).toISOString() : control.value;
+  };
+  return { control, element: control, value, problem: (text) => textProblem(text, property, format) };
+}
+
+function textProblem(text, { minLength, maxLength, pattern }, format) {
+  const length = [...text].length;
+  if (minLength && length < minLength) return `At least ${minLength} characters are needed.`;
+  if (maxLength && length > maxLength) return `At most ${maxLength} characters fit; these are ${length}.`;
+  if (format && !format.fits(text)) return `This should be ${format.words}.`;
+  if (pattern && !fitsPattern(text, pattern)) return `This should fit the pattern ${pattern}`;
+  return null;
+}
+
+function fitsPattern(text, pattern) {
+  try {
+    return new RegExp(pattern, "u").test(text);
+  } catch {
+    return true;
+  }
+}
+
+function numberControl(property) {
+  const whole = property.type === "integer";
+  const control = el("input", {
+    class: "input",
+    type: "number",
+    step: whole ? "1" : "any",
+    min: property.minimum,
+    max: property.maximum,
+  });
+  control.value = property.default ?? "";
+  const value = () => (control.value === "" && !control.validity.badInput ? undefined : control.valueAsNumber);
+  return { control, element: control, value, problem: (number) => numberProblem(number, property, whole) };
+}
+
+function numberProblem(number, { minimum, maximum }, whole) {
+  if (Number.isNaN(number)) return "This should be a number.";
+  if (whole && !Number.isInteger(number)) return "This should be a whole number.";
+  if (typeof minimum === "number" && number < minimum) return `At least ${minimum} is needed.`;
+  if (typeof maximum === "number" && number > maximum) return `At most ${maximum} is possible.`;
+  return null;
+}
+
+function switchControl(property) {
+  const control = el("input", { type: "checkbox", role: "switch" });
+  control.checked = property.default === true;
+  return { control, element: control, isSwitch: true, value: () => control.checked, problem: () => null };
+}
+
+function choiceControl(property, choices) {
+  const none = el("option", { value: "" }, "Choose…");
+  const options = choices.map(({ title, description }, n) =>
+    el("option", { value: n }, description ? `${title}: ${description}` : title),
+  );
+  const control = el("select", { class: "input" }, none, options);
+  const chosen = choices.findIndex((choice) => choice.value === property.default);
+  control.value = chosen >= 0 ? String(chosen) : "";
+  const value = () => (control.value === "" ? undefined : choices[Number(control.value)].value);
+  return { control, element: control, value, problem: () => null };
+}
+
+function manyControl(property) {
+  const choices = choicesOf(property.items ?? {}) ?? [];
+  const chosen = new Set(property.default ?? []);
+  const boxes = choices.map(({ value }) => {
+    const box = el("input", { type: "checkbox" });
+    box.checked = chosen.has(value);
+    return box;
+  });
+  const control = el(
+    "div",
+    { class: "many", role: "group" },
+    choices.map(({ title }, n) => el("label", { class: "switch" }, boxes[n], el("span", {}, title))),
+  );
+  const value = () => {
+    const values = choices.filter((_, n) => boxes[n].checked).map((choice) => choice.value);
+    return values.length ? values : property.minItems === 0 || property.default ? [] : undefined;
+  };
+  return {
+    control,
+    element: control,
+    focusable: boxes[0] ?? control,
+    isGroup: true,
+    value,
+    problem: (values) => countProblem(values, property),
+  };
+}
+
+function countProblem({ length }, { minItems, maxItems }) {
+  if (minItems && length < minItems) return `Choose at least ${minItems}.`;
+  if (maxItems && length > maxItems) return `Choose at most ${maxItems}.`;
+  return null;
+}

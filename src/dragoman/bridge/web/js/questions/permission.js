@@ -1,0 +1,163 @@
+/** The question whether a tool call may run: with the whole command or change, and a key for each answer. */
+
+import { relativePath } from "../conversation/content.js";
+import { el, fill, icon } from "../page/dom.js";
+import { oneLine, visible } from "../text/visible.js";
+import { ToolContent } from "../conversation/tool_content.js";
+
+// The `_meta` of an option whose "always" may hold for longer or shorter than its name says, and of the answer.
+const REMEMBER = "dragoman/remember";
+
+// A key that was meant for something else must not answer a question that has just appeared.
+const ARMED_AFTER_MS = 400;
+
+const STYLES = { allow_once: "button-primary", allow_always: "" };
+
+export class PermissionCard {
+  #question;
+  #buttons = [];
+  #actions;
+
+  constructor(question, session, app) {
+    this.#question = question;
+    this.isSettled = false;
+    const { toolCall = {}, options = [] } = question.params;
+    const known = session.transcript.tools.get(toolCall.toolCallId);
+    const call = { ...known?.call, ...present(toolCall) };
+    const title = visible(call.title || "");
+    this.words = `The agent asks: ${title || "may it run a tool"}?`;
+    this.#actions = el("div", { class: "question-actions" }, this.#options(options, app.readOnly));
+    const heading = el("h2", { class: "question-title" }, icon("shield"), el("span", {}, title || "Run a tool"));
+    this.element = el(
+      "section",
+      { class: "question permission", role: "alertdialog", "aria-label": this.words, tabindex: "-1" },
+      heading,
+      detail(call, known, session.cwd),
+      this.#actions,
+    );
+    setTimeout(() => this.element.classList.add("armed"), ARMED_AFTER_MS);
+  }
+
+  /** Focus what a plain yes means; without one, a plain no; what binds for longer is never under the fingers. */
+  focus() {
+    const button = this.#of("allow_once") ?? this.#of("reject_once") ?? this.element;
+    button.focus({ preventScroll: true });
+  }
+
+  /** Take a key; returns whether it meant something. */
+  key(event) {
+    if (event.target.matches?.("input, textarea, select")) return false;
+    const number = Number(event.key);
+    if (number >= 1 && number <= this.#buttons.length) return this.#press(this.#buttons[number - 1]);
+    if (event.key === "Escape") return this.#press(this.#of("reject_once") ?? this.#of("reject_always"));
+    if (event.key === "Enter" && !event.target.closest?.("button, summary, a"))
+      return this.#press(this.#of("allow_once"));
+    return false;
+  }
+
+  settle({ by, result }) {
+    this.isSettled = true;
+    const name = this.#nameOf(result);
+    const words = {
+      viewer: name ? `Answered in another window: ${name}` : "Answered in another window",
+      timeout: name ? `Nobody answered in time: ${name}` : "Nobody answered in time",
+      cancel: "The turn was stopped, so this needs no answer any more",
+      agent: "The agent took this question back",
+    };
+    const told = words[by] ?? "This was settled";
+    this.element.classList.add("settled");
+    fill(this.#actions, el("p", { class: "question-settled", role: "status" }, icon("check"), `${told}.`));
+    return told;
+  }
+
+  #options(options, readOnly) {
+    if (readOnly) return el("p", { class: "field-hint" }, "Waiting for somebody who may answer.");
+    this.#buttons = options.flatMap(choicesOf).map(({ option, name, outcome }, n) => {
+      const key = n < 9 ? el("kbd", { "aria-hidden": "true" }, n + 1) : null;
+      const shape = {
+        type: "button",
+        class: `button ${STYLES[option.kind] ?? "button-danger"}`,
+        dataset: { option: option.optionId, kind: option.kind ?? "" },
+      };
+      const answer = (event) => this.#choose(outcome, event);
+      return el("button", { ...shape, onclick: answer }, el("span", {}, oneLine(name)), key);
+    });
+    return this.#buttons;
+  }
+
+  /** The first button of a kind, wherever it stands. */
+  #of(kind) {
+    return this.#buttons.find((button) => button.dataset.kind === kind);
+  }
+
+  #press(button) {
+    if (!button) return false;
+    button.focus({ preventScroll: true });
+    button.click();
+    return true;
+  }
+
+  #choose(outcome, event) {
+    const byKey = event.detail === 0;
+    if (byKey && !this.element.classList.contains("armed")) return;
+    this.#question.answer({ outcome });
+  }
+
+  #nameOf(result) {
+    const { optionId, _meta } = result?.outcome ?? {};
+    const all = (this.#question.params.options ?? []).flatMap(choicesOf);
+    const choices = all.filter(({ option }) => option.optionId === optionId);
+    const chosen = choices.find(({ outcome }) => outcome._meta?.[REMEMBER] === _meta?.[REMEMBER]);
+    return oneLine((chosen ?? choices[0])?.name ?? "") || null;
+  }
+}
+
+/** The ways to choose an option: one, or one for each scope that it offers. */
+function choicesOf(option) {
+  const outcome = { outcome: "selected", optionId: option.optionId };
+  const offered = option._meta?.[REMEMBER];
+  const scopes = (Array.isArray(offered) ? offered : []).filter((each) => typeof each?.name === "string");
+  if (!scopes.length) return [{ option, name: option.name, outcome }];
+  return scopes.map(({ scope, name }) => ({ option, name, outcome: { ...outcome, _meta: { [REMEMBER]: scope } } }));
+}
+
+function present(fields) {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
+}
+
+function detail(call, known, cwd) {
+  const box = el("div", { class: "question-detail" });
+  const command = commandOf(call);
+  const content = new ToolContent(cwd, { exact: true });
+  const shows = content.update(call, known?.terminals);
+  if (command !== null && !saysCommand(call, command))
+    box.append(el("pre", { class: "question-command", tabindex: "0" }, shown(command)));
+  if (shows) box.append(content.element);
+  if (command === null && !shows && call.rawInput !== undefined) {
+    box.append(el("pre", { class: "question-command", tabindex: "0" }, shown(JSON.stringify(call.rawInput, null, 2))));
+  }
+  const places = (call.locations ?? []).map(({ path, line }) =>
+    el("span", { class: "chip", title: visible(path) }, visible(relativePath(path, cwd)) + (line ? `:${line}` : "")),
+  );
+  if (places.length) box.append(el("div", { class: "tool-places" }, places));
+  return box;
+}
+
+function commandOf({ kind, rawInput }) {
+  if (kind !== "execute" || rawInput === null || typeof rawInput !== "object") return null;
+  const { command, args } = rawInput;
+  if (Array.isArray(command)) return command.join(" ");
+  if (typeof command !== "string") return null;
+  return Array.isArray(args) ? [command, ...args].join(" ") : command;
+}
+
+/** Whether the content has the command, as it is or with what cannot be seen written out. */
+function saysCommand({ content }, command) {
+  const texts = (content ?? []).filter((part) => part.content?.type === "text").map((part) => part.content.text);
+  return texts.some((text) => text.includes(command) || text.includes(shown(command)));
+}
+
+/** What a person agrees to has to be seen: each line as it is, and in it what cannot be seen written out. */
+function shown(text) {
+  return visible(text, { lines: true });
+}

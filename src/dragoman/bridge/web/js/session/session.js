@@ -1,0 +1,268 @@
+/**
+ * One session as this page sees it: its transcript, where it stands in the journal, and what waits for an answer.
+ *
+ * Its events: "items" (something in the transcript grew; `takeChanged()` says what), "facts" (title, options, plan,
+ * usage, servers, running), "questions" (what waits for an answer), "reset" (everything is other than before), "phase",
+ * "sent" (a prompt of this page).
+ */
+
+import { Failure, explain } from "../connection/failure.js";
+import { Transcript } from "./transcript.js";
+
+const ASIDES = ["failure", "notice"];
+
+export class Session extends EventTarget {
+  #app;
+  #cursor = null;
+  #changed = new Set();
+  #attaching = null;
+  /** Failures that are not in the transcript yet, each with the time until which it was told. */
+  #failures = [];
+
+  constructor(app, id, { cwd }) {
+    super();
+    this.#app = app;
+    this.id = id;
+    this.cwd = cwd;
+    this.transcript = new Transcript();
+    this.questions = [];
+    /** "loading", "ready" or "failed", then `problem` says why. */
+    this.phase = "loading";
+    this.problem = null;
+    this.sending = false;
+    this.stopping = false;
+    this.stale = true;
+    /** How the last turn failed, while nothing came after it. */
+    this.failure = null;
+  }
+
+  /** What the bridge last said about it. */
+  get facts() {
+    return this.#app.state.sessions.get(this.id) ?? {};
+  }
+
+  get title() {
+    return this.transcript.title ?? this.facts.title ?? null;
+  }
+
+  get running() {
+    return this.sending || this.facts.state === "running";
+  }
+
+  /** Take over a session that was just made. */
+  begin(result, early) {
+    this.transcript.begin(result);
+    for (const params of early) this.receive(params);
+    this.stale = false;
+    this.#enter("ready");
+  }
+
+  /** Get the history, or after a break what was missed. */
+  attach() {
+    this.#attaching ??= this.#attach().finally(() => {
+      this.#attaching = null;
+    });
+    return this.#attaching;
+  }
+
+  async #attach() {
+    if (!this.stale) return;
+    this.#setQuestions([]);
+    const after = this.#cursor;
+    if (after === null) this.#clear("loading");
+    const params = { sessionId: this.id, cwd: this.cwd, mcpServers: [] };
+    if (after !== null) params._meta = { dragoman: { after } };
+    try {
+      const result = await this.#app.connection.request("session/load", params);
+      this.transcript.begin(result);
+      this.stale = false;
+      this.#noteFailure(this.facts.error);
+      this.#enter("ready");
+    } catch (error) {
+      // A broken connection is tried again by itself and shown elsewhere.
+      if (this.#app.connection.isOpen) this.#fail(explain(error));
+      throw error;
+    }
+  }
+
+  /** One `session/update`. */
+  receive({ update, _meta }) {
+    const told = _meta?.dragoman;
+    if (told?.cursor) this.#cursor = told.cursor;
+    if (update?.sessionUpdate === "user_message_chunk") this.#keepFailure(told?.time ?? Infinity);
+    const changed = this.transcript.apply(update ?? {}, told?.time ?? null);
+    if (changed === null) return;
+    if (typeof changed === "string") this.#fire("facts");
+    else {
+      this.#changed.add(changed);
+      this.#fire("items");
+    }
+  }
+
+  /** The next message leaves it behind; news of it may come before the message that failed, which does not. */
+  #keepFailure(time) {
+    while (this.#failures.length > 0 && this.#failures[0].at < time) {
+      const { error } = this.#failures.shift();
+      this.#changed.add(this.transcript.fail(error));
+      if (same(error, this.failure)) this.failure = null;
+    }
+  }
+
+  #noteFailure(error) {
+    this.failure = error ?? null;
+    const last = this.#failures.at(-1);
+    if (this.failure === null || (last && same(last.error, error))) return;
+    this.#failures.push({ error, at: Date.parse(this.facts.updatedAt) || 0 });
+  }
+
+  takeChanged() {
+    const changed = this.#changed;
+    this.#changed = new Set();
+    return changed;
+  }
+
+  /** One `_dragoman/session` about it. */
+  told(facts) {
+    if (facts.cwd) this.cwd = facts.cwd;
+    if (facts.reset) this.#clear(this.phase);
+    if (facts.state !== "running") this.stopping = false;
+    // What is told before a history is told of its end.
+    if (facts.state !== "running" && !this.#attaching) this.#noteFailure(facts.error);
+    this.#fire("facts");
+  }
+
+  /** Nobody looks at it here any more: what comes, and what waits, must be asked for again. */
+  leave() {
+    this.stale = true;
+    this.#setQuestions([]);
+  }
+
+  /** The connection is gone: what waits cannot be answered, what comes must be asked for again. */
+  lose() {
+    this.stale = true;
+    this.sending = false;
+    this.stopping = false;
+    this.#setQuestions([]);
+    this.#fire("facts");
+  }
+
+  // ── requests of the agent ─────────────────────────────────────────────────────────────────────
+
+  receiveQuestion(method, params, answer) {
+    const question = { id: answer.id, method, params, settled: null };
+    question.answer = (result) => {
+      if (question.settled) return;
+      answer.result(result);
+      this.#settle(question, { by: "you", result });
+    };
+    this.#setQuestions([...this.questions, question]);
+  }
+
+  settled({ requestId, by, result }) {
+    const question = this.questions.find((one) => one.id === requestId);
+    if (question && !question.settled) this.#settle(question, { by, result: result ?? null });
+  }
+
+  /** An interaction at another address is over. */
+  completed({ elicitationId }) {
+    const question = this.questions.find((one) => one.params.elicitationId === elicitationId);
+    if (question) this.dismiss(question);
+  }
+
+  dismiss(question) {
+    this.#setQuestions(this.questions.filter((one) => one !== question));
+  }
+
+  #settle(question, settled) {
+    question.settled = settled;
+    if (settled.by === "you") this.dismiss(question);
+    else this.#fire("questions");
+  }
+
+  #setQuestions(questions) {
+    this.questions = questions;
+    this.#fire("questions");
+  }
+
+  // ── what a person does ────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Send a prompt. Resolves to whether it was refused: an error came, and nothing was done for it. Rejects when it
+   * never reached the history.
+   */
+  async prompt(blocks) {
+    this.sending = true;
+    this.#fire("facts");
+    this.#fire("sent");
+    const before = this.transcript.items.length;
+    try {
+      await this.#app.connection.request("session/prompt", { sessionId: this.id, prompt: blocks });
+      return false;
+    } catch (error) {
+      const since = this.transcript.items.slice(before).filter((item) => !ASIDES.includes(item.type));
+      if (!since.some((item) => item.role === "user")) throw error;
+      // Without a code it is the connection that broke, and the turn goes on.
+      if (!(error instanceof Failure) || error.code === null) return false;
+      this.failure ??= { code: error.code, message: error.message, data: error.data };
+      return since.every((item) => item.role === "user");
+    } finally {
+      this.sending = false;
+      this.stopping = false;
+      this.#fire("facts");
+    }
+  }
+
+  cancel() {
+    if (!this.running) return;
+    this.stopping = true;
+    this.#app.connection.notify("session/cancel", { sessionId: this.id });
+    this.#fire("facts");
+  }
+
+  async setMode(modeId) {
+    await this.#app.connection.request("session/set_mode", { sessionId: this.id, modeId });
+    this.receive({ update: { sessionUpdate: "current_mode_update", currentModeId: modeId } });
+  }
+
+  async setOption(option, value) {
+    const params = { sessionId: this.id, configId: option.id, value };
+    if (option.type === "boolean") params.type = "boolean";
+    const { configOptions } = await this.#app.connection.request("session/set_config_option", params);
+    this.receive({ update: { sessionUpdate: "config_option_update", configOptions } });
+  }
+
+  // ── inside ────────────────────────────────────────────────────────────────────────────────────
+
+  #clear(phase) {
+    const { modes, configOptions } = this.transcript;
+    this.transcript = new Transcript();
+    this.transcript.begin({ modes, configOptions });
+    this.#changed.clear();
+    this.#failures = [];
+    this.#cursor = null;
+    this.#enter(phase);
+    this.#fire("reset");
+  }
+
+  #fail(problem) {
+    this.problem = problem;
+    this.#enter("failed");
+  }
+
+  #enter(phase) {
+    const moved = this.phase !== phase;
+    this.phase = phase;
+    if (phase !== "failed") this.problem = null;
+    if (moved) this.#fire("phase");
+    this.#fire("facts");
+  }
+
+  #fire(name) {
+    this.dispatchEvent(new Event(name));
+    if (name === "facts" && this.#app.state.session === this) this.#app.state.touchSession();
+  }
+}
+
+function same(one, other) {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

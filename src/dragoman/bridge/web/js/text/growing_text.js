@@ -1,0 +1,37 @@
+/**
+ * Text that grows at the end of an element.
+ *
+ * A paragraph is laid out as a whole each time it grows, so a very long one is made of several: it gets line breaks
+ * that it does not have, until it is finished and rendered.
+ */
+
+import { el } from "../page/dom.js";
+
+const PART_CHARS = 4_000;
+
+export class GrowingText {
+  #element;
+  #part;
+  #length = 0;
+  #breaksAt;
+
+  constructor(element) {
+    this.#element = element;
+    this.#part = element;
+    this.#breaksAt = element.closest("pre") ? /\n$/ : /\s$/;
+  }
+
+  append(text) {
+    const last = this.#part.lastChild;
+    if (last?.nodeType === Node.TEXT_NODE) last.appendData(text);
+    else this.#part.append(text);
+    this.#length += text.length;
+    if (this.#length > PART_CHARS && this.#breaksAt.test(text)) this.#begin();
+  }
+
+  #begin() {
+    this.#part = el("div");
+    this.#element.append(this.#part);
+    this.#length = 0;
+  }
+}

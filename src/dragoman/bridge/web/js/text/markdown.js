@@ -1,0 +1,175 @@
+/**
+ * A text that is shown at once as it is, and as markdown as soon as its HTML is there.
+ *
+ * It grows at its end. Finished blocks are rendered once, when they come near what is visible. The last block is
+ * rendered again and again while it grows, but seldom; what came since is put at the end of what was rendered.
+ */
+
+import { BlockScanner } from "./blocks.js";
+import { el, icon } from "../page/dom.js";
+import { whenNear } from "../page/scheduling.js";
+import { renderMarkdown } from "./render.js";
+import { GrowingText } from "./growing_text.js";
+import { renderedNodes } from "./sanitize.js";
+
+const LIVE_EVERY_MS = 300;
+const LIVE_CHARS = 8_000;
+const WHOLE_CHARS = 30_000;
+const FENCE = /^(`{3}|~{3})/;
+
+export class MarkdownText {
+  #element;
+  #scanner = new BlockScanner();
+  #shown = 0;
+  #block = null;
+  #last = null;
+
+  constructor(element) {
+    this.#element = element;
+    element.classList.add("prose");
+  }
+
+  /** Show the text; `live` says that it may still grow. */
+  update(text, live) {
+    if (text.length > this.#shown) this.#reopen();
+    if (this.#shown > 0 || live || text.length > WHOLE_CHARS) this.#growByBlocks(text);
+    if (live) return;
+    this.#grow(text, text.length);
+    this.#last = this.#block;
+    this.#finish();
+  }
+
+  /** Go on with the last block: what was said to be all may not have been. */
+  #reopen() {
+    if (this.#last === null) return;
+    this.#block = this.#last;
+    this.#block.reopen();
+    this.#last = null;
+  }
+
+  #growByBlocks(text) {
+    if (text.length === this.#shown) return;
+    for (const end of this.#scanner.read(text)) {
+      if (end < this.#shown) continue;
+      this.#grow(text, end);
+      this.#finish();
+    }
+    this.#grow(text, this.#scanner.safeEnd);
+  }
+
+  #grow(text, end) {
+    if (end <= this.#shown) return;
+    this.#block ??= new Block(this.#element);
+    this.#block.extend(text.slice(this.#shown, end));
+    this.#shown = end;
+  }
+
+  #finish() {
+    this.#block?.finish();
+    this.#block = null;
+  }
+}
+
+class Block {
+  #element = el("div", { class: "block raw" });
+  #grown = new GrowingText(this.#element);
+  #text = "";
+  #finished = false;
+  #timer = null;
+  #asking = false;
+
+  constructor(parent) {
+    parent.append(this.#element);
+  }
+
+  extend(more) {
+    if (this.#text === "") this.#element.classList.toggle("raw-code", FENCE.test(more));
+    this.#text += more;
+    this.#grown.append(more);
+    this.#renderSoon();
+  }
+
+  reopen() {
+    this.#finished = false;
+  }
+
+  finish() {
+    this.#finished = true;
+    clearTimeout(this.#timer);
+    whenNear(this.#element, () => this.#render());
+  }
+
+  #renderSoon() {
+    if (this.#timer !== null || this.#finished || this.#text.length > LIVE_CHARS) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      if (!this.#finished && !this.#asking && document.visibilityState === "visible") this.#render();
+    }, LIVE_EVERY_MS);
+  }
+
+  async #render() {
+    const text = this.#text;
+    this.#asking = true;
+    const html = await renderMarkdown(text.trimEnd());
+    this.#asking = false;
+    if (html === null || (this.#finished && text !== this.#text)) return;
+    this.#element.classList.remove("raw", "raw-code");
+    this.#element.replaceChildren(renderedNodes(html));
+    decorate(this.#element);
+    this.#grown = new GrowingText(deepestEnd(this.#element));
+    if (this.#text.length > text.length) this.#grown.append(this.#text.slice(text.length));
+  }
+}
+
+const HOLDERS = new Set(["p", "li", "ul", "ol", "blockquote", "pre", "code", "div", "td", "tr", "tbody", "table"]);
+
+/** Where text that follows belongs until it is rendered itself. */
+function deepestEnd(element) {
+  let end = element;
+  while (end.lastElementChild && isAtEnd(end.lastElementChild) && HOLDERS.has(end.lastElementChild.localName)) {
+    end = end.lastElementChild;
+  }
+  return end;
+}
+
+function isAtEnd(element) {
+  const rest = element.nextSibling;
+  return rest === null || (rest.nodeType === Node.TEXT_NODE && rest.data.trim() === "" && rest.nextSibling === null);
+}
+
+function decorate(element) {
+  for (const frame of element.querySelectorAll(".code")) {
+    const code = frame.querySelector("code");
+    const language = frame.dataset.language;
+    frame.prepend(
+      el(
+        "div",
+        { class: "code-bar" },
+        el("span", {}, language ?? ""),
+        copyButton(() => code.textContent),
+      ),
+    );
+    frame.querySelector("pre").tabIndex = 0;
+  }
+  for (const table of element.querySelectorAll("table")) {
+    const scroller = el("div", { class: "table-scroll", tabindex: "0", role: "group", "aria-label": "Table" });
+    table.replaceWith(scroller);
+    scroller.append(table);
+  }
+}
+
+export function copyButton(getText, label = "Copy") {
+  const words = el("span", { class: "copy-words" }, label);
+  const button = el("button", { type: "button", class: "copy-button" }, icon("copy"), words);
+  button.addEventListener("click", async () => {
+    const done = await navigator.clipboard?.writeText(getText()).then(
+      () => true,
+      () => false,
+    );
+    words.textContent = done ? "Copied" : "Copying is not allowed here";
+    setTimeout(() => {
+      words.textContent = label;
+    }, 1500);
+  });
+  return button;
+}

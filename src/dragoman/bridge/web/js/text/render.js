@@ -1,0 +1,50 @@
+/** Questions the bridge for the HTML of markdown: few at a time, each text once. */
+
+const AT_ONCE = 3;
+const KEPT = 400;
+const LONGEST_CHARS = 100_000;
+
+const kept = new Map();
+const queue = [];
+let running = 0;
+
+/** HTML for a text, or null when there is none to be had: then the text stays as it is. */
+export function renderMarkdown(text) {
+  const known = kept.get(text);
+  if (known !== undefined) return Promise.resolve(known);
+  if (text.length > LONGEST_CHARS) return Promise.resolve(null);
+  return new Promise((resolve) => {
+    queue.push({ text, resolve });
+    next();
+  });
+}
+
+function next() {
+  if (running >= AT_ONCE || queue.length === 0) return;
+  // The newest first: it is what somebody looks at.
+  const { text, resolve } = queue.pop();
+  running += 1;
+  ask(text)
+    .catch(() => null)
+    .then((html) => {
+      running -= 1;
+      if (html !== null) keep(text, html);
+      resolve(html);
+      next();
+    });
+}
+
+async function ask(text, tries = 3) {
+  const body = JSON.stringify({ markdown: text });
+  const response = await fetch("./render", { method: "POST", headers: { "content-type": "application/json" }, body });
+  if (response.ok) return (await response.json()).html ?? null;
+  if (response.status !== 429 || tries === 0) return null;
+  const afterS = Number(response.headers.get("retry-after")) || 1;
+  await new Promise((resolve) => setTimeout(resolve, Math.min(afterS, 10) * 1000));
+  return ask(text, tries - 1);
+}
+
+function keep(text, html) {
+  kept.set(text, html);
+  if (kept.size > KEPT) kept.delete(kept.keys().next().value);
+}

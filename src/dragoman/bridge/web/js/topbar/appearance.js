@@ -1,0 +1,36 @@
+/** Light, dark, or as the system says: a button that goes round. theme.js reads the choice at the next visit. */
+
+import { fill, icon, iconButton } from "../page/dom.js";
+
+const KEY = "dragoman.theme";
+const NEXT = { auto: "light", light: "dark", dark: "auto" };
+const FACES = {
+  auto: ["screen", "Appearance: like the system"],
+  light: ["sun", "Appearance: light"],
+  dark: ["moon", "Appearance: dark"],
+};
+
+export function appearanceButton() {
+  const button = iconButton("screen", "Appearance", () => choose(NEXT[current()]));
+  const choose = (theme) => {
+    if (theme === "auto") localStorage.removeItem(KEY);
+    else localStorage.setItem(KEY, theme);
+    apply();
+  };
+  const apply = () => {
+    const theme = current();
+    if (theme === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+    const [drawing, label] = FACES[theme];
+    button.setAttribute("aria-label", label);
+    button.title = label;
+    fill(button, icon(drawing));
+  };
+  apply();
+  return button;
+}
+
+function current() {
+  const theme = localStorage.getItem(KEY);
+  return theme === "light" || theme === "dark" ? theme : "auto";
+}

@@ -1,0 +1,68 @@
+/** The bar above the conversation: which session, how it is, and the ways to elsewhere. */
+
+import { appearanceButton } from "./appearance.js";
+import { el, fill, icon, iconButton } from "../page/dom.js";
+import { Servers } from "./servers.js";
+import { oneLine, visible } from "../text/visible.js";
+
+export class Topbar {
+  #app;
+  #title = el("h1", { class: "topbar-title" });
+  #where = el("span", { class: "topbar-where" });
+  #state = el("span", { class: "topbar-state" });
+  #inspector;
+
+  constructor(root, app, { toggleDrawer, showHelp }) {
+    this.#app = app;
+    const menu = iconButton("menu", "Sessions", toggleDrawer, { class: "drawer-button", "aria-controls": "sidebar" });
+    const right = el("div", { class: "topbar-right" }, this.#state);
+    new Servers(right, app);
+    this.#inspector = iconButton(
+      "wire",
+      "Wire inspector",
+      () => app.show(app.state.view === "inspector" ? "conversation" : "inspector"),
+      { "aria-pressed": "false" },
+    );
+    right.append(this.#inspector, appearanceButton(), iconButton("help", "Keys", showHelp, { class: "keys-button" }));
+    root.append(menu, el("div", { class: "topbar-names" }, this.#title, this.#where), right);
+    for (const name of ["session", "connection", "view", "agent"]) app.state.addEventListener(name, () => this.#draw());
+    this.#draw();
+  }
+
+  #draw() {
+    const { session, view } = this.#app.state;
+    const unnamed = session?.phase === "failed" ? "Session" : "New session";
+    const title = session ? oneLine(session.title || unnamed) : "Dragoman";
+    if (this.#title.textContent !== title) this.#title.textContent = title;
+    this.#where.textContent = visible(session?.cwd ?? "");
+    this.#where.title = this.#where.textContent;
+    document.title = session ? `${session.running ? "● " : ""}${title} · Dragoman` : "Dragoman";
+    // The wire has more in it than the sessions, such as what MCP servers are given, and so is for owners.
+    this.#inspector.hidden = this.#app.readOnly;
+    this.#inspector.setAttribute("aria-pressed", String(view === "inspector"));
+    this.#drawState();
+  }
+
+  #drawState() {
+    const [dot, words] = stateOf(this.#app);
+    if (this.#state.dataset.words === words) return;
+    this.#state.dataset.words = words;
+    this.#state.title = words;
+    fill(
+      this.#state,
+      this.#app.readOnly && el("span", { class: "chip" }, icon("eye"), "reading along"),
+      el("span", { class: `dot ${dot}` }),
+      el("span", { class: "topbar-words" }, words),
+    );
+  }
+}
+
+function stateOf(app) {
+  const { connection, agent, session } = app.state;
+  if (connection.phase === "connecting" || connection.phase === "reconnecting") return ["dot-busy", "Connecting"];
+  if (connection.phase !== "open") return ["dot-bad", "Not connected"];
+  if (agent?.state === "crashed") return ["dot-bad", "Agent crashed"];
+  if (agent?.state === "starting") return ["dot-busy", "Agent starting"];
+  if (session?.running) return ["dot-busy", "Working"];
+  return ["dot-good", "Connected"];
+}
