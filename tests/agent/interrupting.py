@@ -82,9 +82,9 @@ class Tap:
             self.taken += lines
             self._receiver.lines_received(lines)
 
-    def input_ended(self, *, drained):
+    def input_ended(self, *, was_file):
         if not self.broken:
-            self._receiver.input_ended(drained=drained)
+            self._receiver.input_ended(was_file=was_file)
 
     def put_in(self, method, **params):
         """Let the agent have a line that its client might have sent."""
@@ -93,7 +93,7 @@ class Tap:
     def break_off(self):
         """Be no connection any more, without a warning."""
         self.broken = True
-        self._receiver.input_ended(drained=False)
+        self._receiver.input_ended(was_file=False)
 
     def updates(self, start=0, end=None):
         """Return the updates that are part of the conversation, as they were sent."""

@@ -65,7 +65,7 @@ class Raw:
         for line in lines:
             self.lines.put_nowait(decode(line))
 
-    def input_ended(self, *, drained):
+    def input_ended(self, *, was_file):
         self.lines.put_nowait(None)
 
 

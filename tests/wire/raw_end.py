@@ -15,7 +15,7 @@ class RawEnd:
         for line in lines:
             self.lines.put_nowait(line)
 
-    def input_ended(self, *, drained):
+    def input_ended(self, *, was_file):
         self.ended.set()
 
     def send(self, data):

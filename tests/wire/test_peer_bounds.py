@@ -139,7 +139,7 @@ async def raw_end_and_peer(handler):
 async def test_requests_that_came_before_the_end_are_answered():
     async with peer_and_raw_end() as (peer, end, _):
         end.send({"id": 1, "method": "echo", "params": {}})
-        peer.input_ended(drained=False)
+        peer.input_ended(was_file=False)
         await peer.wait_ended()
         assert (await end.receive())["id"] == 1
 

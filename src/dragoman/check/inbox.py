@@ -39,9 +39,9 @@ class Inbox:
             self._paused = True
             self._transport.pause_reading()
 
-    def input_ended(self, *, drained: bool) -> None:
+    def input_ended(self, *, was_file: bool) -> None:
         """Handle the end of the transport's lines."""
-        del drained
+        del was_file
         self._ended = True
         self._news.set()
 

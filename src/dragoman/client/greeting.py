@@ -56,9 +56,9 @@ class Greeting:
             self.link.reads += 1
         self._receiver.lines_received(lines)
 
-    def input_ended(self, *, drained: bool) -> None:
+    def input_ended(self, *, was_file: bool) -> None:
         """Take note that the transport has no more lines."""
-        self._receiver.input_ended(drained=drained)
+        self._receiver.input_ended(was_file=was_file)
 
     def write(self, lines: bytes | bytearray) -> None:
         for watch in self._watches:

@@ -15,7 +15,7 @@ from dragoman.errors import ConnectionClosed
 from dragoman.library_logs import unlogged
 from dragoman.mcp.address import check_headers, explain_http, explain_status
 from dragoman.wire import MAX_LINE_BYTES, Receiver
-from dragoman.wire.outbox import Outbox
+from dragoman.wire.transport import Outbox
 
 READ_TIMEOUT_S = 3600.0
 """An event stream may be silent for as long as nobody calls."""
@@ -92,7 +92,7 @@ class SseTransport:
         except (httpx2.HTTPError, httpx2.InvalidURL, ConnectionClosed) as error:
             self._fail(error)
         finally:
-            receiver.input_ended(drained=False)
+            receiver.input_ended(was_file=False)
 
     async def _post(self) -> None:
         try:

@@ -18,7 +18,7 @@ from dragoman.errors import DragomanError
 from dragoman.protocol.secrecy import hide_secrets
 from dragoman.store.record import VERSION, encode_write, seal
 from dragoman.wire import Malformed, Oversized, parse
-from dragoman.wire.surrogates import without_halves
+from dragoman.wire.message import replace_lone_surrogates
 
 log = logging.getLogger(__name__)
 
@@ -154,7 +154,7 @@ def text_noise(line: bytes) -> bytes:
 def _received(line: bytes | Oversized) -> Entry:
     if not isinstance(line, bytes):
         return NOISE, _oversized_noise(line)
-    for message in (line, without_halves(line)):
+    for message in (line, replace_lone_surrogates(line)):
         if message is not None and not isinstance(parse(message), Malformed):
             return RECEIVED, hide_secrets(message)
     return NOISE, text_noise(line)

@@ -25,8 +25,7 @@ from dragoman.protocol.address import AddressFailed, explain_status, is_header
 from dragoman.protocol.event_stream import RECONNECT_S, EventStream
 from dragoman.protocol.http_link import HttpLink, LinkBroken, Reply
 from dragoman.wire.message import BAD_JSON, ErrorObject, Malformed, Message, parse
-from dragoman.wire.outbox import Outbox
-from dragoman.wire.transport import CLOSE_TIMEOUT_S, Receiver
+from dragoman.wire.transport import CLOSE_TIMEOUT_S, Outbox, Receiver
 
 CONNECTION_HEADER = "Acp-Connection-Id"
 SESSION_HEADER = "Acp-Session-Id"
@@ -331,7 +330,7 @@ class StreamableHttpTransport:
 
     def _fail(self, end: ConnectionClosed) -> None:
         if self._give_up(end):
-            self._receiver.input_ended(drained=False)
+            self._receiver.input_ended(was_file=False)
 
     def _give_up(self, end: ConnectionClosed) -> bool:
         if self._end is not None:

@@ -1,11 +1,10 @@
 """JSON-RPC 2.0 over lines: framing and messages without I/O, the peer, and what carries its lines."""
 
 from dragoman.wire.framing import MAX_LINE_BYTES, LineSplitter, Oversized
-from dragoman.wire.handler import Handler, IncomingRequest
+from dragoman.wire.handler import HEADS, Handler, IncomingRequest, Shortcut
 from dragoman.wire.memory import MemoryTransport, memory_pair
 from dragoman.wire.message import MAX_NESTING, ErrorObject, Malformed, Message, error_object, parse
 from dragoman.wire.peer import MAX_IN_FLIGHT, Peer
-from dragoman.wire.shortcut import HEADS, Shortcut
 from dragoman.wire.stdio import StdioTransport, take_stdio
 from dragoman.wire.transport import Receiver, Transport
 

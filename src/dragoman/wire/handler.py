@@ -1,10 +1,22 @@
-"""What a peer hands incoming requests and notifications to."""
+"""The handler of incoming requests and notifications, and the shortcut to it for the most frequent notification.
+
+The notification that came last is the likeliest to come next. A line that begins to the letter as we would write
+one, ends in a brace, and whose rest decodes as the params of that method, can have nothing else in it: it is that
+notification, and its envelope need not be decoded first. Every other line, and every one that does not decode, is
+parsed as a whole.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+import msgspec
 from msgspec import Raw
+
+_encode = msgspec.json.Encoder().encode
+
+_MAX_HEADS = 256
+"""A relay passes on whatever methods its peers invent; no more than this is remembered."""
 
 
 class IncomingRequest:
@@ -41,3 +53,32 @@ class Handler(Protocol):
     def notification(self, method: str, params: Raw) -> Awaitable[None] | None:
         """Handle a notification, at once or by awaiting what is returned."""
         ...
+
+
+class NotificationHeads(dict[str, bytes]):
+    """The beginning of a notification, up to its params, by method."""
+
+    def __missing__(self, method: str) -> bytes:
+        head = b'{"jsonrpc":"2.0","method":%b,"params":' % _encode(method)
+        if len(self) < _MAX_HEADS:
+            self[method] = head
+        return head
+
+
+HEADS = NotificationHeads()
+
+
+class Shortcut(NamedTuple):
+    """How lines of one method begin, what decodes the rest of them, and what handles that."""
+
+    head: bytes
+    decode: Callable[[bytes], Any]
+    handle: Callable[[Any], Awaitable[None] | None]
+
+
+def _refuse(rest: bytes) -> None:
+    raise msgspec.DecodeError(rest)
+
+
+NO_SHORTCUT = Shortcut(b"\n", _refuse, _refuse)
+"""Fits no line: none begins with a newline."""

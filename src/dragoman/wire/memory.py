@@ -5,17 +5,16 @@ from collections import deque
 
 from dragoman.errors import ConnectionClosed
 from dragoman.wire.framing import LineSplitter
-from dragoman.wire.outbox import Outbox
-from dragoman.wire.transport import Receiver
+from dragoman.wire.transport import Outbox, Receiver
 
 
 def memory_pair() -> tuple["MemoryTransport", "MemoryTransport"]:
     """Make two transports that are connected to each other."""
-    there, back = _Lane(), _Lane()
+    there, back = _Direction(), _Direction()
     return MemoryTransport(back, there), MemoryTransport(there, back)
 
 
-class _Lane:
+class _Direction:
     """One direction: what was put in at one end comes out at the other on the next loop tick."""
 
     def __init__(self) -> None:
@@ -59,13 +58,13 @@ class _Lane:
             self._receiver.lines_received(self._splitter.feed(data))
         if self.ended and not self._queue and self._receiver is not None:
             receiver, self._receiver = self._receiver, None
-            receiver.input_ended(drained=False)
+            receiver.input_ended(was_file=False)
 
 
 class MemoryTransport:
     """Carries lines to the transport that was made together with it."""
 
-    def __init__(self, incoming: _Lane, outgoing: _Lane) -> None:
+    def __init__(self, incoming: _Direction, outgoing: _Direction) -> None:
         self._incoming = incoming
         self._outgoing = outgoing
 

@@ -1,8 +1,8 @@
 """One line in, one JSON-RPC message out.
 
 `parse` never raises: a line is a `Message` or it is `Malformed`, which says how to answer it. The
-parameters and results inside stay the bytes that came (`msgspec.Raw`): whoever knows their type decodes
-them, once, and whoever only passes them on does not decode them at all. Ids stay bytes too, so that
+parameters and results inside stay the bytes that came (`msgspec.Raw`): code that knows their type decodes
+them, once, and code that only passes them on does not decode them at all. Ids stay bytes too, so that
 whatever the other side chose comes back to the letter.
 """
 
@@ -16,7 +16,6 @@ from msgspec import UNSET, Raw, UnsetType
 from dragoman.errors import ErrorCode, RpcError, join_words
 from dragoman.text import one_line
 from dragoman.wire.framing import EDGE_BYTES, Oversized
-from dragoman.wire.glimpse import glimpse
 
 MAX_NESTING = 200
 """Deepest nesting: far beyond any real message, far below where a recursive decoder gives up."""
@@ -38,6 +37,25 @@ MAX_MESSAGE = 500
 """Letters of an error's message: a sentence or three; `data` has the whole."""
 
 _STARTS_OF_AN_ID = frozenset(b'"-0123456789n')
+
+MessageKind = Literal["request", "response", "notification", "unknown"]
+
+_KIND_BY_KEY: dict[bytes, MessageKind] = {
+    b'"method"': "notification",
+    b'"result"': "response",
+    b'"error"': "response",
+}
+_QUOTED = rb'"(?:[^"\\]|\\.)*+"'
+_SCALAR = rb"(?:%b|-?[0-9][0-9.eE+-]*|true|false|null)" % _QUOTED
+_KEY = re.compile(rb"\s*(%b)\s*:\s*" % _QUOTED, re.DOTALL)
+_MEMBER = re.compile(rb"(%b)\s*," % _SCALAR, re.DOTALL)
+_LAST_ID = re.compile(rb',\s*"id"\s*:\s*(%b)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z' % _SCALAR, re.DOTALL)
+
+_SURROGATES = re.compile(
+    rb"\\\\"
+    rb"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
 
 
 class Message(msgspec.Struct, gc=False):
@@ -120,6 +138,24 @@ def error_object(error: RpcError) -> ErrorObject:
     )
 
 
+def replace_lone_surrogates(line: bytes) -> bytes | None:
+    r"""Return a line with a replacement character for each lone surrogate, as in `"\ud83d"`; None without any.
+
+    Some programs cut a text in the middle of an emoji: no decoder takes that, and a message is worth more than a letter.
+    """
+    found = False
+
+    def replace(escape: re.Match[bytes]) -> bytes:
+        nonlocal found
+        if escape["lone"] is None:
+            return escape[0]
+        found = True
+        return rb"\ufffd"
+
+    mended = _SURROGATES.sub(replace, line)
+    return mended if found else None
+
+
 def _check(message: Message, line: bytes) -> Message | Malformed:
     if message.id is not UNSET and memoryview(message.id)[0] not in _STARTS_OF_AN_ID:
         return _describe(line, "id: expected a string, a number or null")
@@ -179,7 +215,7 @@ def _describe(line: bytes, problem: str) -> Malformed:
 
 def _describe_ends(head: bytes, tail: bytes, problem: str) -> Malformed:
     """Refuse a message that cannot be decoded under its own id, if one of its ends tells it."""
-    seen = glimpse(head, tail)
+    seen = read_ends(head, tail)
     try:
         _decode_id(seen.id or NULL_ID)
     except BAD_JSON:
@@ -198,3 +234,34 @@ def _is_too_deep(line: bytes) -> bool:
         return False
     steps = _STRING.sub(b"", line).translate(_STEPS, delete=_ALL_BUT_BRACKETS)
     return max(accumulate(memoryview(steps).cast("b")), default=0) > MAX_NESTING
+
+
+class MessageEnds(msgspec.Struct, frozen=True):
+    """The kind and the id of a message, as far as its two ends give them."""
+
+    kind: MessageKind
+    id: bytes | None = None
+
+
+def read_ends(head: bytes, tail: bytes) -> MessageEnds:
+    """Find kind and id of a message from its two ends, which may overlap, when the whole is too long or too deep.
+
+    Ids and methods are short and stand near the beginning of a message, or at its very end; nothing else is read.
+    """
+    kind: MessageKind = "unknown"
+    found: bytes | None = None
+    begin = len(head) - len(head.lstrip())
+    at = begin + 1 if head[begin : begin + 1] == b"{" else len(head)
+    while key := _KEY.match(head, at):
+        kind = _KIND_BY_KEY.get(key[1], kind)
+        value = _MEMBER.match(head, key.end())
+        if value is None:
+            break  # the long or deep one, or the last: what is behind it, if anything, is in the tail
+        if key[1] == b'"id"':
+            found = value[1]
+        at = value.end()
+    if found is None and (last := _LAST_ID.search(tail)):
+        found = last[1]
+    if found is not None and kind in {"notification", "unknown"}:
+        kind = "request"  # also where the method is behind its long params
+    return MessageEnds(kind, found)

@@ -8,7 +8,7 @@ it and before those behind it; requests then run side by side, each in its own t
 
 A notification handler that awaits a call on its own connection would wait for an answer that waits in
 the backlog behind it: such a call raises `WouldDeadlock`. The notification that comes most goes a shorter way
-(see `shortcut`), in the same order.
+(see `handler`), in the same order.
 
 Bounds. Sending waits while the other side does not take what was sent (`HIGH_WATER_BYTES`). A backlog of
 more than `MAX_BACKLOG_BYTES` stops reading, and so does a peer that provokes refusals faster than it
@@ -38,7 +38,7 @@ from dragoman.errors import (
     WouldDeadlock,
 )
 from dragoman.wire.framing import Oversized
-from dragoman.wire.handler import Handler, IncomingRequest
+from dragoman.wire.handler import HEADS, NO_SHORTCUT, Handler, IncomingRequest, Shortcut
 from dragoman.wire.message import (
     BAD_JSON,
     NO_PARAMS,
@@ -50,9 +50,8 @@ from dragoman.wire.message import (
     is_sound,
     parse,
     parse_error,
+    replace_lone_surrogates,
 )
-from dragoman.wire.shortcut import HEADS, NOWHERE, Shortcut
-from dragoman.wire.surrogates import without_halves
 from dragoman.wire.transport import HIGH_WATER_BYTES, Transport
 
 MAX_IN_FLIGHT = 1024
@@ -108,7 +107,7 @@ class Peer:
         self._find_shortcut = find_shortcut
         self._cancel_method = cancel_method
         self._strict = strict
-        self._shortcut = NOWHERE
+        self._shortcut = NO_SHORTCUT
         self._tasks = asyncio.TaskGroup()
         self._out = bytearray()
         self._flush_scheduled = False
@@ -284,9 +283,9 @@ class Peer:
                 self._queue(lines[position + 1 :])
                 return
 
-    def input_ended(self, *, drained: bool) -> None:
+    def input_ended(self, *, was_file: bool) -> None:
         """Take note that the transport has no more lines."""
-        self._input_was_file = drained
+        self._input_was_file = was_file
         self._input_ended.set()
         if self._dispatcher is None and not self._closing:
             self._tasks.create_task(self._end_calls())
@@ -334,7 +333,7 @@ class Peer:
 
     def _take(self, line: bytes | Oversized) -> Awaitable[None] | None:
         message = parse(line)
-        if isinstance(message, Malformed) and isinstance(line, bytes) and (mended := without_halves(line)):
+        if isinstance(message, Malformed) and isinstance(line, bytes) and (mended := replace_lone_surrogates(line)):
             message = parse(mended)
         if isinstance(message, Malformed):
             self._refuse(message, is_oversized=isinstance(line, Oversized))
@@ -351,7 +350,7 @@ class Peer:
             return self._take_notification_later(message.method, message.params)
         else:
             if self._find_shortcut is not None:
-                self._shortcut = self._find_shortcut(message.method) or NOWHERE
+                self._shortcut = self._find_shortcut(message.method) or NO_SHORTCUT
             return self._take_notification(message.method, message.params)
         return None
 

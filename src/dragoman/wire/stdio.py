@@ -14,8 +14,7 @@ from collections.abc import Awaitable, Callable
 
 from dragoman.errors import ConnectionClosed
 from dragoman.wire.framing import MAX_LINE_BYTES, LineSplitter
-from dragoman.wire.outbox import Outbox
-from dragoman.wire.transport import CLOSE_TIMEOUT_S, Receiver
+from dragoman.wire.transport import CLOSE_TIMEOUT_S, Outbox, Receiver
 
 READ_BYTES = 64 * 1024
 """One read: a few hundred messages, about a quarter of a millisecond of work before the loop turns again."""
@@ -154,7 +153,7 @@ class StdioTransport:
         if not self._reads_file:
             self._loop.remove_reader(self._read_fd)
         self._receiver.lines_received(self._splitter.finish())
-        self._receiver.input_ended(drained=self._reads_file)
+        self._receiver.input_ended(was_file=self._reads_file)
 
     def _write_some(self, data: memoryview) -> memoryview:
         try:

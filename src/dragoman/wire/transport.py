@@ -1,4 +1,4 @@
-"""What carries lines between two peers."""
+"""Transports: they carry lines between two peers."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ CLOSE_TIMEOUT_S = 2.0
 
 
 class Receiver(Protocol):
-    """What a transport delivers to."""
+    """The side that a transport delivers lines to."""
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
         """Take the next lines, in order."""
         ...
 
-    def input_ended(self, *, drained: bool) -> None:
-        """Take note that no line will come any more; `drained` when that is only the end of a file."""
+    def input_ended(self, *, was_file: bool) -> None:
+        """Take note that no line will come any more; after the end of a file the other side may still read."""
         ...
 
 
@@ -34,7 +34,7 @@ class Transport(Protocol):
 
     @property
     def unsent_bytes(self) -> int:
-        """What was written and the other side has not taken yet."""
+        """Bytes that were written and that the other side has not taken yet."""
         ...
 
     @property
@@ -43,7 +43,7 @@ class Transport(Protocol):
         ...
 
     def start(self, receiver: Receiver, tasks: asyncio.TaskGroup) -> None:
-        """Begin to deliver; `tasks` is for what has to run beside."""
+        """Begin to deliver; `tasks` is for the tasks of the transport."""
         ...
 
     def write(self, lines: bytes | bytearray) -> None:
@@ -69,3 +69,40 @@ class Transport(Protocol):
     async def close(self) -> None:
         """Send what is unsent, within `CLOSE_TIMEOUT_S`, and let go."""
         ...
+
+
+class Outbox:
+    """Counts the unsent bytes of a transport, and holds senders back while they are too many."""
+
+    def __init__(self) -> None:
+        self.unsent_bytes = 0
+        self._closed = False
+        self._waiters: list[asyncio.Future[None]] = []
+
+    def add(self, count: int) -> None:
+        """Count bytes that were written."""
+        self.unsent_bytes += count
+
+    def sent(self, count: int) -> None:
+        """Count bytes that the other side took."""
+        self.unsent_bytes -= count
+        if self.unsent_bytes <= LOW_WATER_BYTES:
+            self._release()
+
+    def close(self) -> None:
+        """Release all senders: nothing will be sent any more."""
+        self._closed = True
+        self._release()
+
+    async def drained(self, below: int = HIGH_WATER_BYTES) -> None:
+        """Wait while there is more unsent than `below`, down to the low-water mark."""
+        while self.unsent_bytes > below and not self._closed:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+
+    def _release(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)

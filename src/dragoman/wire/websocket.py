@@ -7,8 +7,7 @@ from websockets.asyncio.connection import Connection
 from websockets.exceptions import ConnectionClosed as WebSocketClosed
 
 from dragoman.errors import ConnectionClosed
-from dragoman.wire.outbox import Outbox
-from dragoman.wire.transport import CLOSE_TIMEOUT_S, Receiver
+from dragoman.wire.transport import CLOSE_TIMEOUT_S, Outbox, Receiver
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 """Longest message on the network, to be given as `max_size` to the library that makes the connection."""
@@ -81,7 +80,7 @@ class WebSocketTransport:
                 receiver.lines_received([frame.replace(b"\n", b" ")])
         except WebSocketClosed:
             self._give_up()
-            receiver.input_ended(drained=False)
+            receiver.input_ended(was_file=False)
 
     async def _write(self) -> None:
         try:

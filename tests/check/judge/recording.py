@@ -53,8 +53,8 @@ class _Ear:
             self._conversation.add("agent", line, time.monotonic())
         self._receiver.lines_received(lines)
 
-    def input_ended(self, *, drained: bool) -> None:
-        self._receiver.input_ended(drained=drained)
+    def input_ended(self, *, was_file: bool) -> None:
+        self._receiver.input_ended(was_file=was_file)
 
 
 async def introduce(client: ScriptedClient, capabilities: v1.ClientCapabilities | None = None) -> v1.InitializeResponse:

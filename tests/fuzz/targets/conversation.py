@@ -13,8 +13,7 @@ from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.routes import Routes
 from dragoman.wire import LineSplitter, Malformed, Oversized, memory_pair, parse
-from dragoman.wire.message import MAX_MESSAGE
-from dragoman.wire.surrogates import without_halves
+from dragoman.wire.message import MAX_MESSAGE, replace_lone_surrogates
 from tests.fuzz.made_json import METHODS, make_text
 
 PATIENCE_S = 20
@@ -125,7 +124,7 @@ class _FarEnd:
                 self.answers.append((bytes(parse(line).id), answer))
         self.news.set()
 
-    def input_ended(self, *, drained):
+    def input_ended(self, *, was_file):
         pass
 
     async def answers_to(self, count):
@@ -195,7 +194,7 @@ def _expected_answers(data):
     for line in LineSplitter().feed(data):
         message = parse(line)
         if isinstance(message, Malformed) and isinstance(line, bytes):  # half letters are replaced, not refused
-            message = parse(without_halves(line) or line)
+            message = parse(replace_lone_surrogates(line) or line)
         assert not isinstance(line, Oversized)
         if isinstance(message, Malformed):
             expected[message.id] += message.answerable

@@ -25,8 +25,7 @@ from dragoman.bridge.hub.turns import Turns
 from dragoman.bridge.supervisor import AgentCall, AgentFailure, SilenceTimer
 from dragoman.errors import ErrorCode
 from dragoman.wire import Malformed, Message, Oversized, parse
-from dragoman.wire.message import NULL_ID
-from dragoman.wire.surrogates import without_halves
+from dragoman.wire.message import NULL_ID, replace_lone_surrogates
 
 if TYPE_CHECKING:
     from dragoman.bridge.hub.hub import Hub
@@ -82,7 +81,7 @@ class Desk:
         """Take a message of a viewer."""
         line = line.replace(b"\n", b" ")  # in JSON it can only be blank space, and elsewhere it ends the message
         message = self._parse(line)
-        if isinstance(message, Malformed) and (mended := without_halves(line)) is not None:
+        if isinstance(message, Malformed) and (mended := replace_lone_surrogates(line)) is not None:
             line, message = mended, self._parse(mended)
         if isinstance(message, Malformed):
             if message.answerable:

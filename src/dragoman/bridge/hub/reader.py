@@ -11,8 +11,7 @@ from dragoman.bridge.hub.ask import Ask
 from dragoman.bridge.hub.request import Request
 from dragoman.bridge.supervisor import AgentFailure
 from dragoman.wire import Malformed, Message, Oversized, parse
-from dragoman.wire.message import NULL_ID, is_sound
-from dragoman.wire.surrogates import without_halves
+from dragoman.wire.message import NULL_ID, is_sound, replace_lone_surrogates
 
 if TYPE_CHECKING:
     from dragoman.bridge.hub.hub import Hub
@@ -40,13 +39,13 @@ class AgentReader:
                     continue
             self._take(line)
 
-    def input_ended(self, *, drained: bool) -> None:
+    def input_ended(self, *, was_file: bool) -> None:
         """Do nothing: the process itself says that it ended."""
 
     def _take(self, line: bytes | Oversized) -> None:
         message = parse(line)
         if isinstance(message, Malformed):
-            mended = without_halves(line) if isinstance(line, bytes) else None
+            mended = replace_lone_surrogates(line) if isinstance(line, bytes) else None
             if mended is not None:
                 self.lines_received([mended])
             else:

@@ -166,9 +166,9 @@ class AgentProcess:
         self._wire_log.note(FROM_AGENT, lines)
         self._receiver.lines_received(lines)
 
-    def input_ended(self, *, drained: bool) -> None:
+    def input_ended(self, *, was_file: bool) -> None:
         """Note the end of its output."""
-        del drained
+        del was_file
         self.ended.set()
 
     def note_printed(self, text: str) -> None:

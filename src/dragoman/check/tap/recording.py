@@ -24,8 +24,7 @@ from dragoman.protocol.recorder import (
 )
 from dragoman.protocol.secrecy import HIDDEN, SUSPECTS, hide_secrets
 from dragoman.wire import Malformed, Oversized, parse
-from dragoman.wire.message import BAD_JSON, is_sound
-from dragoman.wire.surrogates import without_halves
+from dragoman.wire.message import BAD_JSON, is_sound, replace_lone_surrogates
 
 SHORTEST_SECRET = 8
 """A shorter value is a word of any text, and hiding it would only garble that."""
@@ -142,7 +141,7 @@ def _sort_out(line: bytes | Oversized) -> tuple[bool, bytes]:
         return False, b"a line of more than %d bytes" % line.max_bytes
     if not isinstance(parse(line), Malformed):
         return True, line
-    for candidate in (line, without_halves(line)):
+    for candidate in (line, replace_lone_surrogates(line)):
         if candidate is not None and _is_object(candidate):
             return True, candidate
     return False, line

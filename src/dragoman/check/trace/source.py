@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from dragoman.errors import DragomanError
-from dragoman.wire.message import BAD_JSON
-from dragoman.wire.surrogates import without_halves
+from dragoman.wire.message import BAD_JSON, replace_lone_surrogates
 
 _GZIP = b"\x1f\x8b"
 _SHOWN_CHARACTERS = 60
@@ -97,7 +96,7 @@ def _decompress_torn(path: str) -> bytes:
 
 
 def _decode(line: bytes) -> Any:
-    for candidate in (line, without_halves(line)):
+    for candidate in (line, replace_lone_surrogates(line)):
         if candidate is not None:
             try:
                 return msgspec.json.decode(candidate)
