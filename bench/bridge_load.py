@@ -1,4 +1,4 @@
-"""The bridge under a crowd: what each of a thousand sessions costs it, and how late the slowest messages are.
+"""The bridge under load: the cost of each of a thousand sessions, and the delay of the slowest messages.
 
 The crowd is that of the load test, which also sees that nothing is lost, mixed up or repeated. A delay is from when
 the agent makes a chunk to when its viewer has it decoded; agent, bridge and crowd share this machine.
@@ -25,7 +25,7 @@ STOP_TIMEOUT_S = 10.0
 
 
 class Crowd:
-    """Has the crowd run once a round, whatever figures are asked for."""
+    """Runs the clients once a round, for all figures together."""
 
     def __init__(self) -> None:
         self._reports: list[dict[str, Any]] = []

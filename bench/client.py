@@ -24,7 +24,7 @@ SLOW_OPTIONS = ("--chunks", str(MANY_CHUNKS), "--size", "40", "--slow-after", "1
 
 
 def measure_growth_mib() -> float:
-    """Return what the memory of a client grows by while its reader stops; raises Missing where it cannot be read."""
+    """Return the growth of a client's memory while its reader stops; raises Missing where it cannot be read."""
     if sys.platform != "linux":
         raise Missing("the memory of a process is read from /proc, on Linux only")
     report = run_client(LIBRARY, SLOW_OPTIONS, AGENT)

@@ -1,4 +1,4 @@
-"""A run of a client process, which starts an agent, times it and prints what it found as JSON."""
+"""A run of a client process, which starts an agent, times it and prints the result as JSON."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What a session costs that is loaded and then left alone: the growth of the agent over 1,000 of them."""
+"""The cost of a loaded session that idles: the growth of the agent over 1,000 of them."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from bench.raw_agent import RawAgent
 from dragoman.store import FileStore, Header
 
 SESSIONS = 1000
-WARM_UP_SESSIONS = 10  # what is imported and built on first use is not a session's cost
+WARM_UP_SESSIONS = 10  # imports and first-use work are not a session's cost
 TURNS = 3
 CWD = "/"
 

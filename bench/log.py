@@ -1,6 +1,6 @@
-"""What the log costs: 50,000 chunks from the real agent, with its log and with one that keeps nothing.
+"""The cost of the log: 50,000 chunks from the real agent, with its log and with one that keeps nothing.
 
-Beside them the bench agent, which has neither log nor model nor sessions: what the connection alone can do.
+Beside them the bench agent, which has neither log nor model nor sessions: the speed of the connection alone.
 """
 
 from bench import commands

@@ -1,4 +1,4 @@
-"""Where and with what the figures were taken."""
+"""The machine and the versions of a run."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""From `session/new` until the tools of its MCP servers can be used, and what servers cost a session and its process.
+"""From `session/new` until the tools of its MCP servers can be used, and the cost of servers for a session and its process.
 
 Servers that only wait show whether one waits for another; real ones, which are busy while they start, how much we
 take from them. A hung server must not be felt in the answer to `session/new`.
@@ -58,7 +58,7 @@ def time_session_ms(agent: WatchedAgent, servers: Sequence[Command]) -> float:
 
 
 def measure_rss_mib(count: int) -> float:
-    """Return what an agent has resident once that many servers are ready."""
+    """Return the resident memory of an agent once that many servers are ready."""
     with start_agent() as agent:
         if count:
             agent.open_ready_session(CWD, name_servers(scripted(), count))

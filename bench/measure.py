@@ -1,4 +1,4 @@
-"""A measure: who is compared, in what unit, and what we aim at."""
+"""A measure: the contenders, the unit, and the target."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What an agent has resident once it answered `initialize`."""
+"""The resident memory of an agent after its answer to `initialize`."""
 
 from bench.commands import Command
 from bench.measure import PYTHON_SDK, Measure, Target

@@ -21,7 +21,7 @@ PAIRS: dict[str, tuple[Command, Callable[[], Command]]] = {
 
 
 def contenders(options: Sequence[str], read: Callable[[dict[str, Any]], float]) -> dict[str, Callable[[], float]]:
-    """Return for each pair what runs it with `options` and reads a figure from its report."""
+    """Return for each pair a function that runs it with `options` and reads a figure from its report."""
     return {
         name: lambda client=client, agent=agent: read(run_client(client, options, agent()))
         for name, (client, agent) in PAIRS.items()

@@ -1,4 +1,4 @@
-"""One line on the terminal that says what is being measured."""
+"""One line on the terminal with the running measure."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""An agent process on bare pipes: what is timed is the agent, not a client library."""
+"""An agent process on bare pipes, so that the agent is timed and not a client library."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from bench.measure import Missing
 READ_BYTES = 64 * 1024
 STOP_TIMEOUT_S = 10
 LINES_BEHIND_ANSWER = 3
-"""What may follow an answer in the same write: the commands that a session offers."""
+"""A notification that may follow an answer in the same write: the commands of a session."""
 
 CPU_CLOCK = 2
 """How Linux marks the clock of a process's own time, with the process in the bits above."""
@@ -25,7 +25,7 @@ INITIALIZE = {"protocolVersion": 1, "clientCapabilities": {}}
 
 
 class Answer(msgspec.Struct):
-    """What came of a request: how many notifications, and then the result."""
+    """The outcome of a request: the number of notifications, and the result."""
 
     notifications: int
     result: Any
@@ -92,7 +92,7 @@ class RawAgent:
         return Answer(lines - 1, response.result)
 
     def exchange(self, method: str, params: Mapping[str, Any]) -> Iterator[bytes]:
-        """Send a request and give what comes, block by block, up to the end of the answer."""
+        """Send a request and yield the bytes, block by block, up to the end of the answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._last_id += 1

@@ -32,7 +32,7 @@ SCRIPT = f"""\
 
 
 class Replay(msgspec.Struct, frozen=True):
-    """A recorded session: how to ask for it, what comes, and one of its updates."""
+    """A recorded session: the request, the number of its updates, and one of them."""
 
     request: dict[str, object]
     lines: Path
@@ -41,7 +41,7 @@ class Replay(msgspec.Struct, frozen=True):
 
 @cache
 def record() -> Replay:
-    """Make the session in the home of this run, load it once and keep what comes."""
+    """Make the session in the home of this run, load it once and keep the answer."""
     folder = Path(tempfile.mkdtemp(dir=os.environ["DRAGOMAN_HOME"]))
     script = folder / "script.yaml"
     script.write_text(SCRIPT)

@@ -9,7 +9,7 @@ from bench.measure import Measure, Missing
 
 
 class Outcome(msgspec.Struct):
-    """What one contender came to: its samples, or why there are none."""
+    """The result of one contender: its samples, or the reason why there are none."""
 
     contender: str
     samples: list[float] = []

@@ -26,7 +26,7 @@ def run_limit() -> float:
 
 
 def on_one_core(measure_once: Callable[[], float]) -> Callable[[], float]:
-    """Keep what a function starts on the core that we are on; raises Missing where the system cannot."""
+    """Keep the processes that a function starts on our own core; raises Missing where the system cannot."""
 
     def run() -> float:
         if not hasattr(os, "sched_setaffinity"):

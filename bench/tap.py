@@ -1,4 +1,4 @@
-"""What `dragoman tap` adds to a conversation, beside the least that a proxy can be: two threads in Python, and `cat`.
+"""The cost of `dragoman tap` in a conversation, beside the smallest proxies: two threads in Python, and `cat`.
 
 An agent streams messages of 227 bytes to a client, at the 20,000 a second of a real and very quick agent, and as fast
 as it can. Then single requests go back and forth.
@@ -49,7 +49,7 @@ def behind_tap(*options: str) -> Callable[[Command], Command]:
 
 
 def run(proxy: Callable[[Command], Command], options: Command, behind: Command, figure: str) -> float:
-    """Measure once, with a folder for what is recorded."""
+    """Measure once, with a folder for the recording."""
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder) / "out.jsonl")
         command = tuple(out if part == "OUT" else part for part in proxy(behind))
@@ -67,7 +67,7 @@ PROXIES: dict[str, Callable[[Command], Command]] = {
 
 
 def streams(count: int, rate: int, figure: str = "messages_per_s") -> dict[str, Callable[[], float]]:
-    """Return for each proxy what measures thousands of messages a second through it."""
+    """Return for each proxy a function that measures thousands of messages a second through it."""
     options = ("--messages", str(count))
     return {
         name: lambda proxy=proxy: run(proxy, options, agent(count, rate), figure) / 1000

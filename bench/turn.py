@@ -1,7 +1,7 @@
-"""What a turn adds to the bare model library: per streamed chunk, and per call of a tool.
+"""The cost of a turn on top of the bare model library: per streamed chunk, and per call of a tool.
 
 All of them ask the same provider on the loopback interface, twice, and the second time counts. The agents are read by
-a raw reader; ours has its log on. What we add is told twice, of the same runs: in time that passed, which a busy
+a raw reader; ours has its log on. Our part is given twice, from the same runs: in time that passed, which a busy
 machine spoils, and in the processor's time, which hides waiting. Chunks that come each by itself leave time to idle,
 so that only the latter counts there.
 """
@@ -29,8 +29,8 @@ CALLS = 40
 
 BARE = "the bare model library"
 OURS = "dragoman agent, log on"
-ADDED = "what dragoman adds"
-ADDED_CPU = "what dragoman adds, processor"
+ADDED = "added by dragoman"
+ADDED_CPU = "added by dragoman, processor"
 PEER = "pydantic-acp"
 
 PEER_AGENT = commands.PEERS / "pydantic_acp_agent.py"
@@ -44,14 +44,14 @@ model:
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What a turn took: time that passed, and time of the process's own."""
+    """The cost of a turn: elapsed time, and processor time."""
 
     wall_s: float
     cpu_s: float
 
 
 class Place:
-    """A folder with a tiny file, a provider, and what to ask there."""
+    """A folder with a tiny file, a provider, and the prompt."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -89,7 +89,7 @@ def run_peer(place: Place) -> Cost:
 
 
 def time_second_turn(command: Command, place: Place, environment: Mapping[str, str]) -> Cost:
-    """Prompt twice, in a session each, and return what the second turn took; raises RuntimeError when it failed."""
+    """Prompt twice, in a session each, and return the cost of the second turn; raises RuntimeError when it failed."""
     with RawAgent(command, environment=environment, cwd=place.folder) as agent:
         agent.initialize()
         time_turn(agent, place)
@@ -112,7 +112,7 @@ def check(result: Any, notifications: int, name: str) -> None:
 
 
 class Comparison:
-    """Runs the contenders in a place of their own each, and keeps their last costs to tell what we add."""
+    """Runs the contenders in a place of their own each, and keeps their last costs to compute our part."""
 
     def __init__(self, kind: str, count: int) -> None:
         self._name = f"{kind}-{count}"
@@ -120,7 +120,7 @@ class Comparison:
         self._last: dict[str, Cost] = {}
 
     def contenders(self, read_s: Callable[[Cost], float]) -> dict[str, Callable[[], float]]:
-        """Return those that run, and between them what we add, the difference of the two before it."""
+        """Return the contenders that run, and our part after each pair: the difference of the two."""
         return {
             BARE: lambda: self._us(read_s(self._run(BARE, run_bare))),
             OURS: lambda: self._us(read_s(self._run(OURS, run_ours))),

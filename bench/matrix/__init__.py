@@ -1,1 +1,1 @@
-"""The matrix: every agent and client that installs here, judged by `dragoman check`, with what was found."""
+"""The matrix: every agent and client that installs here, judged by `dragoman check`, with the findings."""

@@ -1,7 +1,7 @@
 """`python -m bench.matrix [NAME …]`: check the subjects, or those that are named, and write the page.
 
-What is not named is taken from the last run. `--pages` checks nothing. The exit code is 1 when something was found that
-nobody has confirmed yet, or when ours failed.
+The others are taken from the last run. `--pages` checks nothing. The exit code is 1 when a finding is not confirmed yet,
+or when ours failed.
 """
 
 import sys

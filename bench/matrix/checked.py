@@ -1,4 +1,4 @@
-"""What came of checking a subject, kept between runs so that one column can be made anew."""
+"""The report about a subject, kept between runs so that one column can be made again."""
 
 import re
 import tempfile
@@ -16,7 +16,7 @@ _TEMPORARY = re.compile(re.escape(tempfile.gettempdir()) + r"/[\w.-]+")
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """A report with what it is about."""
+    """A report and its subject."""
 
     name: str
     role: Role
@@ -33,7 +33,7 @@ def keep(checked: Checked) -> None:
 
 
 def recall(name: str) -> Checked | None:
-    """Return what was kept of a subject, if anything was."""
+    """Return the kept report about a subject, if there is one."""
     file = _file(name)
     return msgspec.json.decode(file.read_bytes(), type=Checked) if file.exists() else None
 

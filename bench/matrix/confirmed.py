@@ -1,4 +1,4 @@
-"""What a person has said about each finding: how it was confirmed, or why it is none."""
+"""The judgement of a person about each finding: how it was confirmed, or why it is none."""
 
 from pathlib import Path
 from typing import Literal
@@ -28,5 +28,5 @@ def read_confirmed() -> dict[tuple[str, str], Confirmed]:
 
 
 def findings(checked: Checked) -> list[Result]:
-    """Return what is wrong with a subject, by the checker's word."""
+    """Return the breaches that the checker found in a subject."""
     return [each for each in checked.report.results if each.verdict in ("fail", "warn", "error")]

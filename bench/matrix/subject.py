@@ -1,4 +1,4 @@
-"""What is judged: an agent or a client, where it is from, and how it is steered."""
+"""A subject: an agent or a client, its origin, and how it is steered."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     about: str
-    """What it is and how it was steered, for the reader."""
+    """A description for the reader: the subject, and how it was steered."""
     version: Callable[[], str]
     """Raises Missing when it is not installed."""
     command: Callable[[], Command]

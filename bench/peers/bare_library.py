@@ -1,6 +1,6 @@
 """The model library by itself: no session, no log, no client.
 
-bare_library.py URL MODEL FOLDER: asks the model twice, and prints what the second time took, as JSON. What comes is
+bare_library.py URL MODEL FOLDER: asks the model twice, and prints the cost of the second time, as JSON. The reply is
 read and dropped; when the model calls a tool, a function reads the file in FOLDER, in the library's own loop.
 """
 

@@ -2,7 +2,7 @@
 
     dragoman_client.py [--chunks N --size BYTES [--yield]] [--roundtrips R] [--message-bytes M] -- CMD...
 
-Takes, does and prints what ``python_sdk_client.py`` does; see there.
+Has the arguments, the work and the output of ``python_sdk_client.py``; see there.
 """
 
 import argparse
@@ -27,7 +27,7 @@ SESSION_CWD = "/"
 
 
 class Session:
-    """Counts what comes; by the order of the wire every update was handled before the response is delivered."""
+    """Counts the updates; by the order of the wire every update was handled before the response is delivered."""
 
     def __init__(self) -> None:
         self._received = 0

@@ -4,7 +4,7 @@
 
 Takes the agents that ``python_sdk_client.py`` takes; see there. Every update is read as a typed event with
 ``async for``. With ``--slow-after`` the reader stops after that many events until nothing more comes, and
-``grown_bytes`` is what its memory grew by meanwhile; then it reads on to the end.
+``grown_bytes`` is the growth of its memory meanwhile; then it reads on to the end.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""A client on bare pipes: starts a proxy with the streaming agent behind it, and times what comes through."""
+"""A client on bare pipes: starts a proxy with the streaming agent behind it, and times the messages that come through."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""The real agent without a log, to tell what the log costs: sessions are kept nowhere.
+"""The real agent without a log, to measure the cost of the log: sessions are kept nowhere.
 
 unlogged_agent.py SCRIPT
 """

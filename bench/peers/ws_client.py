@@ -1,9 +1,9 @@
-"""WebSocket clients that cost next to nothing, so that what is timed is whatever serves them; prints one JSON object.
+"""WebSocket clients that cost next to nothing, so that the timing is that of the server; prints one JSON object.
 
     ws_client.py URL [--token TOKEN] [--chunks N --size BYTES] [--roundtrips R] [--viewers V]
 
 The first connection opens a session and sends the prompts; with `--viewers` as many more load it and only read.
-Frames are cut out of what the socket gives, and only counted.
+Frames are cut out of the socket's bytes, and only counted.
 """
 
 import argparse
@@ -67,7 +67,7 @@ class Viewer:
         self.socket.sendall(b"\x81" + size + bytes(4) + data)
 
     def read(self) -> None:
-        """Take what has come."""
+        """Take the bytes that have come."""
         held = self._held + self._receive()
         at, end = 0, len(held)
         while end - at >= 2:
