@@ -52,7 +52,7 @@ def contenders(calls: int, result_bytes: int | None = None) -> dict[str, Callabl
 
 
 def time_turn_call_us(tool: str) -> float:
-    """Have a scripted model call a tool in every reply of a turn, and return the time of one call; the second turn counts."""
+    """Return the time of a call when a scripted model calls a tool in every reply; the second turn counts."""
     with tempfile.TemporaryDirectory() as folder:
         replies = [*[[{"tool": TOOLS[tool]}] for _ in range(TURN_CALLS)], [{"text": "Done."}]]
         script, profile = Path(folder, "script.yaml"), Path(folder, "agent.yaml")

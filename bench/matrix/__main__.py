@@ -1,6 +1,6 @@
 """`python -m bench.matrix [NAME …]`: check the subjects, or those that are named, and write the page.
 
-The others are taken from the last run. `--pages` checks nothing. The exit code is 1 when a finding is not confirmed yet,
+The others are taken from the last run. `--pages` checks nothing. The exit code is 1 when a finding is not confirmed,
 or when ours failed.
 """
 

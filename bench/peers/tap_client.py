@@ -1,4 +1,4 @@
-"""A client on bare pipes: starts a proxy with the streaming agent behind it, and times the messages that come through."""
+"""A client on bare pipes: starts a proxy with the streaming agent behind it, and times its messages."""
 
 import argparse
 import json
