@@ -21,8 +21,8 @@ import msgspec
 
 from bench.distractors import DATA, Tool, make_distractors
 from bench.measure import Measure, Missing, Target
-from dragoman.agent.search import Index, tool_item
-from dragoman.agent.search.embedder import Embedder, Unavailable, load_embedder
+from dragoman.agent.search import SearchIndex, tool_item
+from dragoman.agent.search.embedder import Embedder, EmbedderUnavailable, load_embedder
 
 DEPTH = 10
 WARM_UP_QUERIES = 20
@@ -68,15 +68,15 @@ def make_items(*, is_crowded: bool) -> list:
 
 
 def without_embedder() -> Embedder:
-    raise Unavailable("this measures the words alone")
+    raise EmbedderUnavailable("this measures the words alone")
 
 
 def load(engine: str) -> Callable[[], Embedder]:
     return load_embedder if engine == "semantic" else without_embedder
 
 
-async def open_index(engine: str, home: Path, *, is_crowded: bool) -> Index:
-    index = await Index.open(home, load(engine))
+async def open_index(engine: str, home: Path, *, is_crowded: bool) -> SearchIndex:
+    index = await SearchIndex.open(home, load(engine))
     if index.engine != engine:
         raise Missing(index.notice or "")
     await index.update(make_items(is_crowded=is_crowded))
@@ -118,7 +118,7 @@ def time_index_ms(engine: str, *, is_cached: bool) -> float:
     make_items(is_crowded=True)
 
     async def index_once() -> float:
-        index = await Index.open(home, load(engine))
+        index = await SearchIndex.open(home, load(engine))
         if index.engine != engine:
             raise Missing(index.notice or "")
         started = perf_counter()

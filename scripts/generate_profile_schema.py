@@ -9,16 +9,16 @@ from typing import Any
 import msgspec
 
 from dragoman.agent.profile.secret import Secret
-from dragoman.agent.profile.shape import Shape
+from dragoman.agent.profile.shape import AgentFileShape
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "agent-file.schema.json"
 
 
 def generate() -> str:
     """Return the JSON schema of the agent file."""
-    schema = msgspec.json.schema(Shape, schema_hook=_secret)
+    schema = msgspec.json.schema(AgentFileShape, schema_hook=_secret)
     definitions = schema["$defs"]
-    root = definitions.pop("Shape")
+    root = definitions.pop("AgentFileShape")
     dialect = "https://json-schema.org/draft/2020-12/schema"
     whole = {"$schema": dialect, **root, "title": "The agent file of dragoman", "$defs": definitions}
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"

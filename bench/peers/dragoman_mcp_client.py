@@ -11,7 +11,7 @@ import uvloop
 
 from dragoman.mcp.definition import StdioServer
 from dragoman.mcp.host import DECLINED
-from dragoman.mcp.server import Place, Server
+from dragoman.mcp.server import ServerConnection, ServerEnvironment
 from dragoman.proc import Supervisor
 
 WARM_UP_CALLS = 5
@@ -32,7 +32,7 @@ class Nobody:
         raise NotImplementedError
 
 
-async def call(server: Server) -> float:
+async def call(server: ServerConnection) -> float:
     started = perf_counter()
     result = await server.call("echo", ARGUMENTS)
     seconds = perf_counter() - started
@@ -49,7 +49,7 @@ async def main() -> None:
             return supervisor
 
         definition = StdioServer("scripted", command, tuple(arguments))
-        server = Server(definition, Place(".", supervise), Nobody(), lambda _: None)
+        server = ServerConnection(definition, ServerEnvironment(".", supervise), Nobody(), lambda _: None)
         server.start()
         await server.settled()
         for _ in range(WARM_UP_CALLS):

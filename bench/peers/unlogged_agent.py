@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from dragoman.agent import Agent
 from dragoman.agent.models import find_model
-from dragoman.agent.setup import Setup
+from dragoman.agent.setup import AgentSetup
 from dragoman.cli.home import home
 from dragoman.cli.loop import run
 from dragoman.store import Header, Record
@@ -71,7 +71,7 @@ class NoStore:
 
 async def main() -> None:
     read_fd, write_fd = take_stdio()
-    setup = Setup(home(), model=find_model(f"script:{sys.argv[1]}"))
+    setup = AgentSetup(home(), model=find_model(f"script:{sys.argv[1]}"))
     await Agent(StdioTransport(read_fd, write_fd), NoStore, lambda: setup).serve()
 
 

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from dragoman.agent import Agent
-from dragoman.agent.models.model import Text
+from dragoman.agent.models.model import ReplyText
 from dragoman.agent.models.script import parse_script
-from dragoman.agent.setup import Setup
+from dragoman.agent.setup import AgentSetup
 from dragoman.errors import RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import (
@@ -54,7 +54,7 @@ class Remembers:
         pass
 
     async def reply(self, request):
-        yield Text(f"{len(request.messages)} messages")
+        yield ReplyText(f"{len(request.messages)} messages")
 
 
 async def refused(call):
@@ -116,7 +116,7 @@ async def raw_client(home, script):
     near, far = memory_pair()
     model = parse_script(script, "f")
     async with asyncio.timeout(50), asyncio.TaskGroup() as tasks:
-        tasks.create_task(Agent(far, lambda: FileStore(home), lambda: Setup(home, model=model)).serve())
+        tasks.create_task(Agent(far, lambda: FileStore(home), lambda: AgentSetup(home, model=model)).serve())
         async with raw_end(near) as end:
             await end.ask({"id": 0, "method": "initialize", "params": {"protocolVersion": 1}})
             yield end

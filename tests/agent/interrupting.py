@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from dragoman.agent import Agent
-from dragoman.agent.setup import Setup
+from dragoman.agent.setup import AgentSetup
 from dragoman.errors import ConnectionClosed
 from dragoman.protocol.methods import SESSION_PROMPT
 from dragoman.store import FileStore
@@ -262,7 +262,7 @@ async def tapped_agent(home, model, *, slow=False, set_up=lambda routes: None, *
     near, far = memory_pair()
     tap = Tap(far, slow=slow)
     async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        tasks.create_task(Agent(tap, lambda: FileStore(home), lambda: Setup(home, model=model)).serve())
+        tasks.create_task(Agent(tap, lambda: FileStore(home), lambda: AgentSetup(home, model=model)).serve())
         client = ScriptedClient(near, **options)
         set_up(client.routes)
         async with client:

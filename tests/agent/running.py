@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from dragoman.agent import Agent
 from dragoman.agent.models.script import parse_script
-from dragoman.agent.setup import Setup
+from dragoman.agent.setup import AgentSetup
 from dragoman.store import FileStore
 from dragoman.testing import ScriptedClient
 from dragoman.wire import memory_pair
@@ -16,7 +16,7 @@ async def running_agent(home, script="- - text: hello\n", *, model=None, store=N
     near, far = memory_pair()
     model = model or parse_script(script, "test.yaml")
     async with asyncio.timeout(50), asyncio.TaskGroup() as tasks:
-        tasks.create_task(Agent(far, lambda: store or FileStore(home), lambda: Setup(home, model=model)).serve())
+        tasks.create_task(Agent(far, lambda: store or FileStore(home), lambda: AgentSetup(home, model=model)).serve())
         async with ScriptedClient(near, **options) as client:
             yield client
 

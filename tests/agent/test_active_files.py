@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.agent.tools.tool import Deed
+from dragoman.agent.tools.tool import Action
 from dragoman.agent.workspace.active_files import ACTIVE_FILES, ActiveFiles
 from tests.agent.running import session_in
 from tests.agent.test_permission import answer_with, set_mode
@@ -164,7 +164,7 @@ async def test_the_directories_beside_the_cwd_count_too(tmp_path):
         for path in ("../other/.git/config", "../.github/workflows/ci.yml"):
             call = await here.prepare("write_file", path=str(tmp_path / "cwd" / path), content="x")
             assert call.always_asks
-            assert call.deed == Deed("write", os.path.normpath(tmp_path / "cwd" / path))
+            assert call.action == Action("write", os.path.normpath(tmp_path / "cwd" / path))
         assert not (await here.prepare("write_file", path=f"{tmp_path}/other/x", content="x")).always_asks
 
 

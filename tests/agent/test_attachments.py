@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.agent.attachments import MAX_MEDIA_BYTES, MAX_TEXT, resolve
 from dragoman.agent.models.message import UserMessage
-from dragoman.agent.models.model import Text
+from dragoman.agent.models.model import ReplyText
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_PROMPT
 from tests.agent.running import session_in
@@ -285,7 +285,7 @@ class Listener:
 
     async def reply(self, request):
         self.told = list(request.messages)
-        yield Text("ok")
+        yield ReplyText("ok")
 
 
 async def send(client, session_id, *blocks):

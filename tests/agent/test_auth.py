@@ -13,7 +13,7 @@ from dragoman.agent.keys import KeyStore
 from dragoman.agent.models.provider import provider_model
 from dragoman.agent.models.provider_names import PROVIDERS
 from dragoman.agent.models.provider_options import ProviderOptions
-from dragoman.agent.setup import Setup
+from dragoman.agent.setup import AgentSetup
 from dragoman.errors import ErrorCode, MissingKey, RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import AUTHENTICATE, LOGOUT
@@ -47,7 +47,7 @@ async def agent_with(home, name=MODEL, **options):
     agent = Agent(
         far,
         lambda: FileStore(home),
-        lambda: Setup(home, model=model),
+        lambda: AgentSetup(home, model=model),
         lambda: ConfiguredModel(find_auth(name, str(home))),
     )
     async with asyncio.timeout(50), asyncio.TaskGroup() as tasks:

@@ -15,7 +15,7 @@ from collections import Counter
 import pytest
 
 from dragoman.agent.models.message import ToolUse, UserMessage
-from dragoman.agent.models.model import Retry, Text, Thought, ToolStart, Usage
+from dragoman.agent.models.model import ReplyRetry, ReplyText, ReplyThought, TokenUsage, ToolStart
 from dragoman.errors import ContextOverflow
 from dragoman.protocol import v1
 from tests.agent.coming_back import load
@@ -58,12 +58,12 @@ class Acting:
 
     def _parts(self, request):
         if not request.tools:
-            return [Text("a "), Text("summary")]
+            return [ReplyText("a "), ReplyText("summary")]
         prompt = [message for message in request.messages if isinstance(message, UserMessage)][-1]
         if prompt.content[0].text != "again":
             return next(self._replies)
         self.heard = list(request.messages)
-        return [Text("here again")]
+        return [ReplyText("here again")]
 
 
 _ids = itertools.count()
@@ -85,7 +85,7 @@ class Scenario:
         self.home = cwd.parent / "home"
 
     def replies(self):
-        return [[Text("done")]]
+        return [[ReplyText("done")]]
 
     def set_up(self, routes):
         pass
@@ -98,8 +98,14 @@ class Words(Scenario):
     """Thoughts, text, a tool announced and taken back by a retry, and usage."""
 
     def replies(self):
-        retry = [Thought("hm"), ToolStart("call-void", "read_file"), Retry("slow down", 0), Thought("now"), Text("on")]
-        return [[*retry, Text("e, "), Usage(20, 3), Text("two")]]
+        retry = [
+            ReplyThought("hm"),
+            ToolStart("call-void", "read_file"),
+            ReplyRetry("slow down", 0),
+            ReplyThought("now"),
+            ReplyText("on"),
+        ]
+        return [[*retry, ReplyText("e, "), TokenUsage(20, 3), ReplyText("two")]]
 
 
 class Reads(Scenario):
@@ -113,7 +119,7 @@ class Reads(Scenario):
         first = use("read_file", path="a")
         plan = use("update_plan", entries=[{"content": "look", "priority": "high", "status": "pending"}])
         more = [use("read_file", path="b"), use("list_directory", path="."), use("fly"), plan]
-        return [[ToolStart(first.id, first.name), first, *more, Usage(9, 9)], [Text("read")]]
+        return [[ToolStart(first.id, first.name), first, *more, TokenUsage(9, 9)], [ReplyText("read")]]
 
 
 class Edits(Scenario):
@@ -124,7 +130,7 @@ class Edits(Scenario):
     def replies(self):
         (self.cwd / "old").write_text("one\ntwo\n")
         edit = use("edit_file", path="old", edits=[{"old": "two", "new": "three"}])
-        return [[use("write_file", path="new", content=LARGE)], [edit], [Text("written")]]
+        return [[use("write_file", path="new", content=LARGE)], [edit], [ReplyText("written")]]
 
 
 class Compactions(Scenario):
@@ -134,8 +140,8 @@ class Compactions(Scenario):
         (self.cwd / "a").write_text("x")
         return [
             [ToolStart("call-overflow", "read_file"), ContextOverflow("too long")],
-            [use("read_file", path="a"), Usage(900, 5)],
-            [Text("short again")],
+            [use("read_file", path="a"), TokenUsage(900, 5)],
+            [ReplyText("short again")],
         ]
 
 
@@ -150,7 +156,7 @@ class Adoption(Scenario):
 
     def replies(self):
         (self.cwd / "dragoman.yaml").write_text("instructions: Be kind.\npermissions: {mode: code}\n")
-        return [[use("write_file", path="new", content="x")], [Text("adopted")]]
+        return [[use("write_file", path="new", content="x")], [ReplyText("adopted")]]
 
 
 class Elsewhere(Scenario):
@@ -165,7 +171,7 @@ class Elsewhere(Scenario):
         return [
             [use("read_file", path="old"), use("write_file", path="old", content="two\n")],
             [use("run_command", command="make")],
-            [Text("done there")],
+            [ReplyText("done there")],
         ]
 
     def set_up(self, routes):
@@ -184,7 +190,7 @@ class Commands(Scenario):
     def replies(self):
         (self.cwd / "a").write_text("needle\n")
         leaving = f"{MARKER} & echo begun; sleep 0.12"
-        return [[use("run_command", command=leaving), use("search_files", pattern="needle")], [Text("ran")]]
+        return [[use("run_command", command=leaving), use("search_files", pattern="needle")], [ReplyText("ran")]]
 
 
 CHEAP = (Words, Reads, Edits, Compactions, Compact, Adoption, Elsewhere)

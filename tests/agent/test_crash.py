@@ -52,8 +52,8 @@ async def test_damage_inside_is_told_and_the_file_kept_aside(place):
     session_id, _ = await converse(place, "first", "second")
     [path] = files(home)
     original = path.read_bytes()
-    spot = original.index(b'"second"')
-    damaged = original[:spot] + b'"sec0nd"' + original[spot + 8 :]
+    target = original.index(b'"second"')
+    damaged = original[:target] + b'"sec0nd"' + original[target + 8 :]
     path.write_bytes(damaged)
     async with running_agent(home, SCRIPT) as client:
         await client.initialize()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dragoman.agent.models.model import Retry, Text, Thought, ToolStart
+from dragoman.agent.models.model import ReplyRetry, ReplyText, ReplyThought, ToolStart
 from dragoman.errors import ModelFailure, RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
@@ -14,12 +14,12 @@ from tests.agent.running import running_agent, session_in
 
 PLAIN = v1.ClientCapabilities()
 BROKEN_OFF = [
-    Thought("hm"),
-    Text("Half of "),
-    Text("it"),
-    Retry("the server broke off", 0),
-    Text("All of "),
-    Text("it"),
+    ReplyThought("hm"),
+    ReplyText("Half of "),
+    ReplyText("it"),
+    ReplyRetry("the server broke off", 0),
+    ReplyText("All of "),
+    ReplyText("it"),
 ]
 
 
@@ -54,7 +54,7 @@ def logged(tmp_path):
 
 
 async def test_a_client_that_takes_notices_is_told_of_a_retry_in_one(tmp_path):
-    async with session_in(tmp_path, model=Telling(Retry("slow down", 2), Text("Hi"))) as (client, session_id):
+    async with session_in(tmp_path, model=Telling(ReplyRetry("slow down", 2), ReplyText("Hi"))) as (client, session_id):
         await client.prompt(session_id, "hello")
         [notice] = [each.update for each in client.updates if isinstance(each.update, v1.Notice)]
         assert notice == v1.Notice(severity="info", title="slow down; trying again in 2 s")
@@ -63,7 +63,7 @@ async def test_a_client_that_takes_notices_is_told_of_a_retry_in_one(tmp_path):
 
 
 async def test_any_other_client_is_told_in_a_thought_that_is_not_logged(tmp_path):
-    model = Telling(Retry("slow down", 2), Text("Hi"))
+    model = Telling(ReplyRetry("slow down", 2), ReplyText("Hi"))
     async with session_in(tmp_path, model=model, capabilities=PLAIN) as (client, session_id):
         await client.prompt(session_id, "hello")
         [thought] = [each.update for each in client.updates if isinstance(each.update, v1.AgentThoughtChunk)]
@@ -75,7 +75,7 @@ async def test_any_other_client_is_told_in_a_thought_that_is_not_logged(tmp_path
 
 async def test_the_detail_of_a_notice_cannot_become_markdown_in_a_thought(tmp_path):
     (tmp_path / "dragoman.yaml").write_text('"![x](http://127.0.0.1/x)": 1\n')
-    async with session_in(tmp_path, model=Telling(Text("Hi")), capabilities=PLAIN) as (client, session_id):
+    async with session_in(tmp_path, model=Telling(ReplyText("Hi")), capabilities=PLAIN) as (client, session_id):
         await client.prompt(session_id, "hello")
         [thought] = [each.update for each in client.updates if isinstance(each.update, v1.AgentThoughtChunk)]
     title, empty, *detail = thought.content.text.rstrip("\n").split("\n")
@@ -87,7 +87,7 @@ async def test_the_detail_of_a_notice_cannot_become_markdown_in_a_thought(tmp_pa
 
 @pytest.mark.parametrize("value", [None, False, "yes"])
 async def test_a_client_that_says_no_to_notices_gets_none(tmp_path, value):
-    async with running_agent(tmp_path / ".home", model=Telling(Retry("slow down", 0), Text("Hi"))) as client:
+    async with running_agent(tmp_path / ".home", model=Telling(ReplyRetry("slow down", 0), ReplyText("Hi"))) as client:
         params = {"protocolVersion": 1, "clientCapabilities": {"session": {"notices": value}}}
         await client.connection.call_extension("initialize", params)
         await client.prompt(await client.new_session(str(tmp_path)), "hello")
@@ -99,7 +99,7 @@ async def test_the_other_capabilities_of_a_client_count_beside_its_notices(tmp_p
     session = with_notices(v1.ClientSessionCapabilities(config_options=options))
     assert isinstance(session, SessionCapabilitiesWithNotices)
     client = v1.ClientCapabilities(session=session)
-    async with session_in(tmp_path, model=Telling(Text("Hi")), capabilities=client) as (client, session_id):
+    async with session_in(tmp_path, model=Telling(ReplyText("Hi")), capabilities=client) as (client, session_id):
         request = v1.LoadSessionRequest(session_id=session_id, cwd=str(tmp_path), mcp_servers=[])
         await client.prompt(session_id, "hello")
         answer = await client.connection.call_extension("session/load", json.loads(encode(request)))
@@ -129,7 +129,7 @@ async def test_that_a_message_is_void_is_replayed_with_it(tmp_path):
 
 
 async def test_a_retry_before_the_first_word_makes_nothing_void(tmp_path):
-    parts = [ToolStart("one", "read_file"), Retry("slow down", 0), Text("Hi")]
+    parts = [ToolStart("one", "read_file"), ReplyRetry("slow down", 0), ReplyText("Hi")]
     async with session_in(tmp_path, model=Telling(*parts)) as (client, session_id):
         await client.prompt(session_id, "hello")
         assert not any(is_void(u.update) for u in client.updates if isinstance(u.update, v1.AgentMessageChunk))

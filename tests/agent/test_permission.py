@@ -8,9 +8,9 @@ import pytest
 
 from dragoman.agent.approvals import Approvals
 from dragoman.agent.models.message import ToolMessage, ToolUse
-from dragoman.agent.models.model import Text, ToolStart
+from dragoman.agent.models.model import ReplyText, ToolStart
 from dragoman.agent.models.script import ScriptModel
-from dragoman.agent.tools.tool import Deed
+from dragoman.agent.tools.tool import Action
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_REQUEST_PERMISSION
 from tests.agent.running import session_in
@@ -222,30 +222,30 @@ async def test_always_holds_in_the_next_process_and_for_exactly_that(tmp_path):
 
 def test_an_approval_binds_to_the_letter(tmp_path):
     approvals = Approvals(tmp_path, "/work")
-    deed = Deed("command", "make test", "/work")
-    approvals.keep_for_good(deed, "allow")
-    assert Approvals(tmp_path, "/work").find(deed) == "allow"
+    action = Action("command", "make test", "/work")
+    approvals.keep_for_good(action, "allow")
+    assert Approvals(tmp_path, "/work").find(action) == "allow"
     for other in (
-        Deed("command", "make test ", "/work"),
-        Deed("command", "make", "/work"),
-        Deed("command", "make test; rm -rf /", "/work"),
-        Deed("command", "make test", "/work/sub"),
-        Deed("tool", "make test", "/work"),
+        Action("command", "make test ", "/work"),
+        Action("command", "make", "/work"),
+        Action("command", "make test; rm -rf /", "/work"),
+        Action("command", "make test", "/work/sub"),
+        Action("tool", "make test", "/work"),
     ):
         assert Approvals(tmp_path, "/work").find(other) is None
-    assert Approvals(tmp_path, "/elsewhere").find(deed) is None
+    assert Approvals(tmp_path, "/elsewhere").find(action) is None
 
 
 def test_a_damaged_file_of_approvals_approves_nothing(tmp_path):
     approvals = Approvals(tmp_path, "/work")
-    deed = Deed("command", "make test", "/work")
-    approvals.keep_for_good(deed, "allow")
+    action = Action("command", "make test", "/work")
+    approvals.keep_for_good(action, "allow")
     [file] = (tmp_path / "permissions").glob("*.json")
     file.write_text(file.read_text()[:-5])
-    assert Approvals(tmp_path, "/work").find(deed) is None
+    assert Approvals(tmp_path, "/work").find(action) is None
 
 
-RUN = Deed("command", "make test", "/srv")
+RUN = Action("command", "make test", "/srv")
 
 
 def test_a_damaged_file_of_approvals_is_not_written_over(tmp_path):
@@ -273,10 +273,10 @@ def test_a_decision_that_cannot_be_written_down_holds_in_the_session(tmp_path):
 
 
 def test_decisions_made_at_the_same_time_are_all_kept(tmp_path):
-    deeds = [Deed("command", f"make {number}", "/srv") for number in range(40)]
+    actions = [Action("command", f"make {number}", "/srv") for number in range(40)]
     with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda deed: Approvals(tmp_path, "/srv").keep_for_good(deed, "reject"), deeds))
-    assert [Approvals(tmp_path, "/srv").find(deed) for deed in deeds] == ["reject"] * 40
+        list(threads.map(lambda action: Approvals(tmp_path, "/srv").keep_for_good(action, "reject"), actions))
+    assert [Approvals(tmp_path, "/srv").find(action) for action in actions] == ["reject"] * 40
 
 
 RUN_SCRIPT = "- - tool: {name: run_command, arguments: {command: 'timeout 5 sh run.sh'}}\n- - text: done\n"
@@ -333,7 +333,7 @@ async def test_never_holds_for_what_is_not_clear_whatever_its_files_hold(tmp_pat
 async def test_an_approval_that_was_kept_without_the_files_approves_nothing(script, tmp_path):
     (tmp_path / "run.sh").write_text("echo one >> out")
     command = script.split("'")[1]
-    Approvals(tmp_path / ".home", str(tmp_path)).keep_for_good(Deed("command", command, str(tmp_path)), "allow")
+    Approvals(tmp_path / ".home", str(tmp_path)).keep_for_good(Action("command", command, str(tmp_path)), "allow")
     async with session_in(tmp_path, script) as (client, session_id):
         asked = answer_with(client, "reject_once")
         await client.prompt(session_id, "go")
@@ -416,7 +416,7 @@ class LongArguments(ScriptModel):
 
     async def reply(self, request):
         if isinstance(request.messages[-1], ToolMessage):
-            yield Text("done")
+            yield ReplyText("done")
         else:
             yield ToolStart(self._use.id, self._use.name)
             yield self._use

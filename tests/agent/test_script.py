@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from dragoman.agent.models.message import ToolUse
-from dragoman.agent.models.model import ModelRequest, Stop, Text, Thought, Usage
+from dragoman.agent.models.model import ModelRequest, ReplyStop, ReplyText, ReplyThought, TokenUsage
 from dragoman.agent.models.script import load_script, parse_script
 from dragoman.errors import ModelFailure, ScriptError
 
@@ -25,26 +25,26 @@ async def replies(conversation):
 async def test_parts_come_in_order_and_repeated():
     parts = await replies(parse_script(SCRIPT, "f").start())
     assert parts == [
-        Thought("hmm"),
-        Text("a"),
-        Text("a"),
+        ReplyThought("hmm"),
+        ReplyText("a"),
+        ReplyText("a"),
         ToolUse(parts[3].id, "read_file", {"path": "x", "lines": [1, 2]}),
-        Usage(3, 4),
-        Stop("refusal"),
+        TokenUsage(3, 4),
+        ReplyStop("refusal"),
     ]
 
 
 async def test_each_request_gets_the_next_reply_and_then_the_list_starts_over():
     conversation = parse_script("- - text: a\n- - text: b\n", "f").start()
-    assert [await replies(conversation) for _ in range(3)] == [[Text("a")], [Text("b")], [Text("a")]]
+    assert [await replies(conversation) for _ in range(3)] == [[ReplyText("a")], [ReplyText("b")], [ReplyText("a")]]
 
 
 async def test_each_session_has_its_own_position():
     model = parse_script("- - text: a\n- - text: b\n", "f")
     one, other = model.start(), model.start()
     await replies(one)
-    assert await replies(one) == [Text("b")]
-    assert await replies(other) == [Text("a")]
+    assert await replies(one) == [ReplyText("b")]
+    assert await replies(other) == [ReplyText("a")]
 
 
 async def test_a_cancelled_reply_counts_as_used():
@@ -52,7 +52,7 @@ async def test_a_cancelled_reply_counts_as_used():
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await replies(conversation)
-    assert await replies(conversation) == [Text("b")]
+    assert await replies(conversation) == [ReplyText("b")]
 
 
 async def test_an_error_part_fails_the_reply():

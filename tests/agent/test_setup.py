@@ -5,7 +5,7 @@ import logging
 
 from dragoman.agent.profile import Profile
 from dragoman.agent.profile.model import ModelSettings
-from dragoman.agent.setup import Setup
+from dragoman.agent.setup import AgentSetup
 from tests.agent.models.asking import asked
 from tests.agent.models.loopback import Chat
 from tests.agent.running import session_in
@@ -54,14 +54,14 @@ async def test_every_model_that_was_used_is_closed_whatever_becomes_of_the_other
         return made[-1]
 
     given, default = Closing("given", well), Closing("default", well)
-    setup = Setup(tmp_path, default_model=default, find=find)
+    setup = AgentSetup(tmp_path, default_model=default, find=find)
     for name in ("bad", "slow", "good"):
         setup.find(name)
     for _ in range(2):
         setup.model_for(Profile(model=ModelSettings("of a file")))
     with caplog.at_level(logging.WARNING, "dragoman.agent"):
         await setup.close()
-        await Setup(tmp_path, model=given).close()
+        await AgentSetup(tmp_path, model=given).close()
     assert [model.closed for model in (*made, given, default)] == [1] * 7
     assert {record.getMessage() for record in caplog.records} == {
         "bad could not be closed: RuntimeError",

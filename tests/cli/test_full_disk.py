@@ -10,8 +10,8 @@ import pytest
 
 from dragoman.agent.approvals import Approvals
 from dragoman.agent.keys import KeyStore, KeysUnusable
-from dragoman.agent.profile import Trust, TrustFailed
-from dragoman.agent.tools.tool import Deed
+from dragoman.agent.profile import TrustFailed, TrustStore
+from dragoman.agent.tools.tool import Action
 from dragoman.bridge.guard.token import TokenUnusable, keep_token
 from tests.bridge.guard.serving import serving
 
@@ -76,14 +76,14 @@ def test_lists_need_no_room(tiny_disk, home, tmp_path, files):
 
 @FULL
 def test_a_key_a_decision_and_a_token_are_kept_whole_or_not_at_all(tiny_disk, home, tmp_path, files, caplog):
-    keys, trust, path = KeyStore(home), Trust(home), tmp_path / "dragoman.yaml"
-    approvals, deed = Approvals(home, str(tmp_path)), Deed("command", "make", str(tmp_path))
+    keys, trust, path = KeyStore(home), TrustStore(home), tmp_path / "dragoman.yaml"
+    approvals, action = Approvals(home, str(tmp_path)), Action("command", "make", str(tmp_path))
     caplog.set_level(logging.WARNING)
 
     def keep_all():
         keys.keep("anthropic", "new")
         trust.remember(path, "digest", allowed=True)
-        approvals.keep_for_good(deed, "allow")
+        approvals.keep_for_good(action, "allow")
         return keep_token(home / "bridge")
 
     keys.keep("anthropic", "old")
@@ -94,21 +94,21 @@ def test_a_key_a_decision_and_a_token_are_kept_whole_or_not_at_all(tiny_disk, ho
             keys.keep("anthropic", "new")
         with pytest.raises(TrustFailed, match="No space left on device; it holds for this session only"):
             trust.remember(path, "digest", allowed=True)
-        approvals.keep_for_good(deed, "allow")
+        approvals.keep_for_good(action, "allow")
         with pytest.raises((TokenUnusable, OSError), match="No space left on device"):
             keep_token(home / "bridge")
     assert descriptors() == before
     assert content(home) == {keys.path}
     assert keys.find("anthropic") == "old"
     assert trust.verdict(path, "digest") is None
-    assert approvals.find(deed) == "allow", "in the session that it was decided in"
-    assert Approvals(home, str(tmp_path)).find(deed) is None
+    assert approvals.find(action) == "allow", "in the session that it was decided in"
+    assert Approvals(home, str(tmp_path)).find(action) is None
     assert "holds in this session" in caplog.text
     tiny_disk.free()
     token = keep_all()
     assert keys.find("anthropic") == "new"
     assert trust.is_trusted(path, "digest")
-    assert Approvals(home, str(tmp_path)).find(deed) == "allow"
+    assert Approvals(home, str(tmp_path)).find(action) == "allow"
     assert keep_token(home / "bridge").matches(token.reveal())
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.agent.profile import Trust, find_profile
+from dragoman.agent.profile import TrustStore, find_profile
 from dragoman.agent.profile.file import parse_profile
 from dragoman.cli.mcp import main
 from dragoman.mcp.files import read_servers
@@ -292,7 +292,7 @@ def test_a_projects_file_starts_nothing_before_it_is_trusted(here, home, capsys)
     assert f"`--agent {here / 'dragoman.yaml'}` uses it now" in notice
     assert "It would start a program, the MCP server one:" in notice
     assert not (here / "started").exists()
-    Trust(home).remember(here / "dragoman.yaml", find_profile(None, str(here), home).digest, allowed=True)
+    TrustStore(home).remember(here / "dragoman.yaml", find_profile(None, str(here), home).digest, allowed=True)
     assert states(look(capsys)[1]) == {"one": "ready"}
 
 

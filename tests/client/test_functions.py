@@ -12,7 +12,7 @@ from dragoman.client import launch
 from dragoman.client.functions import FunctionHost, serve_functions
 from dragoman.errors import ErrorCode, RemoteError
 from dragoman.mcp.serving.function_tool import UnusableFunction
-from dragoman.mcp.serving.over_acp import Inside
+from dragoman.mcp.serving.over_acp import AcpFunctionServers
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.methods import (
@@ -84,7 +84,7 @@ async def agent_with(tmp_path, way, tools, *parts):
     script.write_text(json.dumps([list(parts), [{"text": "done"}]]))
     profile = tmp_path / "agent.yaml"
     profile.write_text(json.dumps({"permissions": {"mode": "yolo", "allow_yolo": True}}))
-    updates, routes, inside = [], Routes("client"), Inside()
+    updates, routes, inside = [], Routes("client"), AcpFunctionServers()
     routes.on_notification(SESSION_UPDATE, lambda notification: updates.append(notification.update))
     inside.register(routes)
     command = [sys.executable, "-m", "dragoman", "agent", "--agent", str(profile), "--model", f"script:{script}"]
@@ -145,7 +145,7 @@ async def test_an_agent_shows_how_far_a_function_has_come(tmp_path, way):
 )
 async def test_the_way_is_the_best_that_the_agent_has(way, kind):
     capabilities = v1.AgentCapabilities(mcp_capabilities=WAYS[way])
-    async with serve_functions([Functions().greet], capabilities, Inside(), name="mine") as served:
+    async with serve_functions([Functions().greet], capabilities, AcpFunctionServers(), name="mine") as served:
         assert type(served.definition) is kind
         assert served.definition.name == "mine"
 
@@ -155,7 +155,7 @@ async def asking(*servers):
     """Connect a bare agent to a client with servers of functions in it; give the agent's end, and the ids."""
     near, far = memory_pair()
     heard = []
-    agent_routes, client_routes, inside = Routes("agent"), Routes("client"), Inside()
+    agent_routes, client_routes, inside = Routes("agent"), Routes("client"), AcpFunctionServers()
     agent_routes.on_notification(MCP_NOTIFICATION, heard.append)
     inside.register(client_routes)
     capabilities = v1.AgentCapabilities(mcp_capabilities=WAYS["acp"])
@@ -261,7 +261,7 @@ async def test_progress_carries_the_connection_and_comes_first():
 
 
 async def test_functions_that_are_no_longer_served_cannot_be_connected_to():
-    inside, routes = Inside(), Routes("client")
+    inside, routes = AcpFunctionServers(), Routes("client")
     inside.register(routes)
     near, far = memory_pair()
     functions = Functions()
@@ -284,7 +284,7 @@ async def offer(host, *tools):
 
 async def test_the_functions_of_a_session_are_served_until_they_are_stopped_or_the_host_is_left():
     functions = Functions()
-    async with FunctionHost(Inside()) as host:
+    async with FunctionHost(AcpFunctionServers()) as host:
         one, two = await offer(host, functions.greet), await offer(host, functions.greet)
         assert await answers(one.servers[0])
         one.stop()
@@ -294,7 +294,7 @@ async def test_the_functions_of_a_session_are_served_until_they_are_stopped_or_t
 
 
 async def test_the_functions_of_a_session_that_was_not_opened_are_stopped():
-    async with FunctionHost(Inside()) as host:
+    async with FunctionHost(AcpFunctionServers()) as host:
         with pytest.raises(ZeroDivisionError):
             async with host.offering(
                 [Functions().greet], v1.AgentCapabilities(mcp_capabilities=WAYS["http"])
@@ -304,7 +304,7 @@ async def test_the_functions_of_a_session_that_was_not_opened_are_stopped():
 
 
 async def test_without_functions_there_is_no_server():
-    async with FunctionHost(Inside()) as host:
+    async with FunctionHost(AcpFunctionServers()) as host:
         functions = await offer(host)
         assert functions.servers == ()
         functions.stop()
@@ -327,6 +327,6 @@ async def until_silent(definition):
 
 
 async def test_what_cannot_be_a_tool_is_told_to_who_gave_it():
-    async with FunctionHost(Inside()) as host:
+    async with FunctionHost(AcpFunctionServers()) as host:
         with pytest.raises(UnusableFunction):
             await offer(host, lambda: None)

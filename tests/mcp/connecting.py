@@ -4,7 +4,7 @@ import asyncio
 from contextlib import asynccontextmanager
 
 from dragoman.mcp.definition import StdioServer
-from dragoman.mcp.server import Place, Server
+from dragoman.mcp.server import ServerConnection, ServerEnvironment
 from dragoman.proc import Supervisor
 from tests.mcp.servers.commands import scripted
 
@@ -43,7 +43,9 @@ class Bench:
     def server(self, definition=None, host=None, **options):
         command = scripted(**options)
         definition = definition or StdioServer("one", command[0], tuple(command[1:]))
-        server = Server(definition, Place(self._cwd, self._supervise), host or Answers(), self._note)
+        server = ServerConnection(
+            definition, ServerEnvironment(self._cwd, self._supervise), host or Answers(), self._note
+        )
         self._servers.append(server)
         server.start()
         return server

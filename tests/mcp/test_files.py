@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dragoman.mcp.definition import HttpServer, SseServer, StdioServer, describe
-from dragoman.mcp.files import Problem, Reading, read_servers
+from dragoman.mcp.files import ServerProblem, ServersFile, read_servers
 
 FOLDER = "/srv/here"
 
@@ -70,7 +70,7 @@ def test_comments_and_last_commas_are_no_mistake():
     {"mcpServers": { /* two
       lines */ "it": {"command": "x", "args": ["a // b", "/* c */", "d,]",],},  // last
     },}""")
-    assert reading == Reading((StdioServer("it", "x", ("a // b", "/* c */", "d,]")),))
+    assert reading == ServersFile((StdioServer("it", "x", ("a // b", "/* c */", "d,]")),))
 
 
 def test_a_byte_order_mark_is_no_mistake():
@@ -148,7 +148,7 @@ def test_a_name_that_cannot_be_shown_is_refused():
 @pytest.mark.parametrize("off", [{"disabled": True}, {"enabled": False}])
 def test_what_is_turned_off_is_left_out_and_said(off):
     reading = read({"mcpServers": {"it": {"command": "x", **off}}})
-    assert reading == Reading(notes=("it is turned off in the file",))
+    assert reading == ServersFile(notes=("it is turned off in the file",))
 
 
 def test_a_file_of_variables_is_not_read_and_that_is_said():
@@ -159,7 +159,7 @@ def test_a_file_of_variables_is_not_read_and_that_is_said():
 
 def test_a_name_that_is_there_twice_is_said():
     reading = read('{"mcpServers": {"it": {"command": "x"}, "it": {"command": "y"}}}')
-    assert reading == Reading((StdioServer("it", "y"),), notes=("'it' is there twice; the last one counts",))
+    assert reading == ServersFile((StdioServer("it", "y"),), notes=("'it' is there twice; the last one counts",))
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_name_that_is_there_twice_is_said():
 def test_a_file_that_cannot_be_used_is_a_problem_without_a_server(text, words):
     reading = read(text)
     [problem] = reading.problems
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, ServerProblem)
     assert problem.server is None
     assert words in problem.words
     assert reading.servers == ()

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 
 from dragoman.mcp.serving.function_tool import FunctionTool, UnusableFunction
 from dragoman.mcp.serving.progress import Progress
-from dragoman.mcp.serving.threads import Threads
+from dragoman.mcp.serving.threads import FunctionThreads
 from dragoman.mcp.serving.tool_result import Image
 
 
@@ -59,7 +59,7 @@ def books(author: str, limit: int = 10):
 
 async def call(function, /, **arguments):
     tool = function if isinstance(function, FunctionTool) else FunctionTool(function)
-    return await tool.call(arguments, Progress(None), Threads())
+    return await tool.call(arguments, Progress(None), FunctionThreads())
 
 
 async def text_of(function, /, **arguments):
@@ -305,14 +305,14 @@ async def test_what_wraps_a_coroutine_is_awaited():
 
 async def test_functions_run_side_by_side():
     together = threading.Barrier(2)
-    threads = Threads()
+    threads = FunctionThreads()
     tool = FunctionTool(lambda_named(lambda: together.wait(30) * 0))
     results = await asyncio.gather(*(tool.call({}, Progress(None), threads) for _ in range(2)))
     assert [result["content"][0]["text"] for result in results] == ["0", "0"]
 
 
 async def test_only_so_many_plain_functions_run_at_a_time_and_a_cancelled_one_keeps_its_thread():
-    threads = Threads(1)
+    threads = FunctionThreads(1)
     held, begun, second = threading.Event(), asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -337,10 +337,10 @@ def test_a_function_that_never_returns_does_not_keep_the_program(tmp_path):
 
     program = """
 import asyncio, threading
-from dragoman.mcp.serving.threads import Threads
+from dragoman.mcp.serving.threads import FunctionThreads
 async def main():
     begun = threading.Event()
-    call = asyncio.create_task(Threads().run(lambda: (begun.set(), threading.Event().wait())))
+    call = asyncio.create_task(FunctionThreads().run(lambda: (begun.set(), threading.Event().wait())))
     await asyncio.to_thread(begun.wait)
     call.cancel()
 asyncio.run(main())

@@ -17,8 +17,8 @@ from mcp.shared.exceptions import MCPError
 
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.mcp.serving import bridge
-from dragoman.mcp.serving.bridge_server import serve_bridge
-from dragoman.mcp.serving.function_server import VERSIONS, Conversation, FunctionServer
+from dragoman.mcp.serving.bridge_server import serve_relay
+from dragoman.mcp.serving.function_server import VERSIONS, FunctionServer, FunctionSession
 from dragoman.mcp.serving.function_tool import UnusableFunction
 from dragoman.mcp.serving.loopback import MAX_SESSIONS, serve_loopback
 from tests.mcp.function_tools import Functions
@@ -36,7 +36,7 @@ async def serving(transport, functions):
         async with serve_loopback(server) as definition:
             yield lambda: judging_address(definition.url, headers=dict(definition.headers))
     else:
-        async with serve_bridge(server) as definition:
+        async with serve_relay(server) as definition:
             command = [definition.command, *definition.args]
             yield lambda: judging_command(command, env=dict(definition.env))
 
@@ -149,7 +149,7 @@ async def test_a_large_value_goes_through(transport):
 async def test_the_end_of_serving_ends_the_calls_and_raises_what_the_block_raised(transport):
     functions = Functions()
     server = FunctionServer(functions.all())
-    serve = serve_loopback if transport == "http" else serve_bridge
+    serve = serve_loopback if transport == "http" else serve_relay
     with pytest.raises(ZeroDivisionError):
         async with serve(server) as definition:
             wait = asyncio.create_task(_begin_waiting(definition))
@@ -297,7 +297,7 @@ async def test_a_client_that_waits_for_permission_to_go_on_gets_it():
 
 
 async def test_the_socket_is_for_this_user_alone_and_goes_away():
-    async with serve_bridge(FunctionServer([])) as definition:
+    async with serve_relay(FunctionServer([])) as definition:
         path = Path(definition.args[-1])
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -309,13 +309,13 @@ async def test_a_long_name_of_the_temporary_directory_is_no_hindrance(tmp_path, 
     long = tmp_path / ("x" * 120)
     long.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(long))
-    async with serve_bridge(FunctionServer([])) as definition:
+    async with serve_relay(FunctionServer([])) as definition:
         assert Path(definition.args[-1]).is_socket()
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "0" * 64])
 async def test_a_bridge_with_a_wrong_token_gets_nothing(token):
-    async with serve_bridge(FunctionServer([])) as definition:
+    async with serve_relay(FunctionServer([])) as definition:
         reader, writer = await asyncio.open_unix_connection(definition.args[-1])
         with closing(writer):
             writer.write(f"{token}\n{json.dumps(INITIALIZE)}\n".encode())
@@ -332,14 +332,14 @@ async def _rest(reader):
 
 async def test_the_bridge_takes_nothing_from_the_directory_it_is_started_in(tmp_path):
     (tmp_path / "socket.py").write_text("raise SystemExit('imported from the project')")
-    async with serve_bridge(FunctionServer([Functions().greet])) as definition:
+    async with serve_relay(FunctionServer([Functions().greet])) as definition:
         command = [definition.command, *definition.args]
         async with judging_command(command, env=dict(definition.env), cwd=str(tmp_path)) as client:
             assert (await client.call_tool("greet", {"name": "you"})).content[0].text == "grüezi you"
 
 
 async def test_a_bridge_whose_server_is_gone_says_so():
-    async with serve_bridge(FunctionServer([])) as definition:
+    async with serve_relay(FunctionServer([])) as definition:
         pass
     command = [definition.command, *definition.args]
     done = subprocess.run(command, env=dict(definition.env), capture_output=True, text=True, timeout=30, check=False)
@@ -361,14 +361,14 @@ async def nobody(method, params):
 
 @pytest.mark.parametrize("version", [*VERSIONS, "2099-01-01"])
 async def test_the_version_that_the_client_speaks_is_spoken_if_it_is_known(version):
-    conversation = Conversation(FunctionServer([]))
+    conversation = FunctionSession(FunctionServer([]))
     answer = await conversation.answer("initialize", {"protocolVersion": version}, b"1", nobody)
     assert answer["protocolVersion"] == (version if version in VERSIONS else VERSIONS[-1])
     assert answer["capabilities"] == {"tools": {}}
 
 
 async def test_a_ping_is_answered():
-    assert await Conversation(FunctionServer([])).answer("ping", {}, b"1", nobody) == {}
+    assert await FunctionSession(FunctionServer([])).answer("ping", {}, b"1", nobody) == {}
 
 
 @pytest.mark.parametrize(
@@ -382,13 +382,13 @@ async def test_a_ping_is_answered():
 )
 async def test_requests_that_cannot_be_answered_are_errors(method, params, code):
     with pytest.raises(RpcError) as caught:
-        await Conversation(FunctionServer([Functions().greet])).answer(method, params, b"1", nobody)
+        await FunctionSession(FunctionServer([Functions().greet])).answer(method, params, b"1", nobody)
     assert caught.value.code == code
 
 
 async def test_only_the_request_of_that_very_id_is_cancelled():
     functions = Functions()
-    conversation = Conversation(FunctionServer(functions.all()))
+    conversation = FunctionSession(FunctionServer(functions.all()))
     running = asyncio.create_task(conversation.answer("tools/call", {"name": "wait"}, b'"1"', nobody))
     await functions.begun.wait()
     conversation.take("notifications/cancelled", {"requestId": 1})
@@ -404,7 +404,7 @@ async def test_only_the_request_of_that_very_id_is_cancelled():
 
 async def test_the_call_of_a_plain_function_that_is_cancelled_is_over_at_once():
     functions = Functions()
-    conversation = Conversation(FunctionServer(functions.all()))
+    conversation = FunctionSession(FunctionServer(functions.all()))
     running = asyncio.create_task(conversation.answer("tools/call", {"name": "block"}, b"1", nobody))
     await functions.begun.wait()
     running.cancel()

@@ -20,7 +20,7 @@ from dragoman.wire import IncomingRequest, Transport
 if TYPE_CHECKING:
     from dragoman.agent.auth import Auth
     from dragoman.agent.handlers import SessionHandlers
-    from dragoman.agent.setup import Setup
+    from dragoman.agent.setup import AgentSetup
     from dragoman.store import Store
 
 PROTOCOL_VERSION = 1
@@ -61,7 +61,7 @@ class Agent:
         self,
         transport: Transport,
         open_store: "Callable[[], Store]",
-        make_setup: "Callable[[], Setup]",
+        make_setup: "Callable[[], AgentSetup]",
         find_model: Callable[[], ConfiguredModel] = ConfiguredModel,
     ) -> None:
         self._open_store = open_store

@@ -22,7 +22,7 @@ from dragoman.errors import DragomanError
 from dragoman.protocol import v1
 
 if TYPE_CHECKING:
-    from dragoman.agent.workspace.workspace import Spot, Workspace
+    from dragoman.agent.workspace.workspace import ResolvedPath, Workspace
 
 MAX_TEXT = 256 * 1024
 """Characters of all texts that one prompt brings along: some 64,000 tokens, half of what a usual model can be given."""
@@ -76,21 +76,21 @@ class _Reader:
     async def _read(self, link: v1.ResourceLink, address: SplitResult) -> v1.ContentBlock:
         if address.netloc not in ("", "localhost"):
             raise _Unfit(f"it is on another machine, {address.netloc}")
-        spot = await self._workspace.find(unquote(address.path))
-        if not spot.inside:
+        target = await self._workspace.find(unquote(address.path))
+        if not target.inside:
             raise _Unfit("it is outside the session's directories; the person can add its directory to the session")
-        media_type = await self._media_type(spot)
+        media_type = await self._media_type(target)
         if media_type is not None:
-            return await self._give(link, spot, media_type)
+            return await self._give(link, target, media_type)
         if not self._room:
             raise _Unfit("the prompt has no room left for it; read it, or parts of it")
-        return self._embed(link.uri, _pick(await self._workspace.read_text(spot), address.fragment), link.mime_type)
+        return self._embed(link.uri, _pick(await self._workspace.read_text(target), address.fragment), link.mime_type)
 
-    async def _media_type(self, spot: "Spot") -> str | None:
+    async def _media_type(self, target: "ResolvedPath") -> str | None:
         """Return what a file is by its first bytes, None for what may be text: names and clients can be wrong."""
 
         def look() -> str | None:
-            with self._workspace.boundary_of(spot).open_read(spot.path) as file:
+            with self._workspace.boundary_of(target).open_read(target.path) as file:
                 return sniff(file.read(_HEAD_BYTES))
 
         try:
@@ -98,12 +98,12 @@ class _Reader:
         except DragomanError:  # the client may have what is not on the disk; if not, reading will say so
             return None
 
-    async def _give(self, link: v1.ResourceLink, spot: "Spot", media_type: str) -> v1.ContentBlock:
+    async def _give(self, link: v1.ResourceLink, target: "ResolvedPath", media_type: str) -> v1.ContentBlock:
         kind = "document" if media_type == "application/pdf" else media_type.partition("/")[0]
         if kind not in self._takes:
             raise _Unfit(f"it is {media_type}, which this model cannot be given")
-        boundary = self._workspace.boundary_of(spot)
-        data = await asyncio.to_thread(boundary.read_bytes, spot.path, MAX_MEDIA_BYTES)
+        boundary = self._workspace.boundary_of(target)
+        data = await asyncio.to_thread(boundary.read_bytes, target.path, MAX_MEDIA_BYTES)
         encoded = base64.b64encode(data).decode()
         match kind:
             case "image":

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 from dragoman.agent.models.message import AssistantMessage, Message, SummaryMessage, UserMessage
-from dragoman.agent.models.model import ModelRequest, Retry, Text, Usage
+from dragoman.agent.models.model import ModelRequest, ReplyRetry, ReplyText, TokenUsage
 from dragoman.agent.session import Session
 from dragoman.agent.transcript import shorten, write_transcript
 from dragoman.errors import ContextOverflow
@@ -61,11 +61,11 @@ async def _ask(session: Session, text: str) -> str:
     async with aclosing(session.conversation.reply(request)) as parts:
         async for part in parts:
             match part:
-                case Text(words):
+                case ReplyText(words):
                     said.append(words)
-                case Usage():
+                case TokenUsage():
                     session.count(part)
-                case Retry():
+                case ReplyRetry():
                     said.clear()
                     session.notify(part.words())
                 case _:

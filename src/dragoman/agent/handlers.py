@@ -9,10 +9,10 @@ from dragoman.agent.commands import all_commands
 from dragoman.agent.models.model import Model
 from dragoman.agent.servers.extension import MCP_ADD, MCP_REMOVE, decode_removal, decode_server
 from dragoman.agent.servers.include import includes_of
-from dragoman.agent.servers.session_servers import Given
+from dragoman.agent.servers.session_servers import ClientServer
 from dragoman.agent.session import SERVERS_KEY, Session, check_absolute, check_cwd, check_directories
-from dragoman.agent.sessions import Sessions
-from dragoman.agent.setup import Setup
+from dragoman.agent.sessions import AgentSessions
+from dragoman.agent.setup import AgentSetup
 from dragoman.agent.turn import Turn
 from dragoman.errors import BadCursor, ErrorCode, InvalidParams, MissingKey, ModelFailure, RpcError, ServerFailure
 from dragoman.mcp.definition import from_protocol
@@ -36,13 +36,13 @@ class SessionHandlers:
         self,
         connection: Connection,
         store: Store,
-        setup: Setup,
+        setup: AgentSetup,
         client: v1.ClientCapabilities,
         auth: "Auth | None" = None,
     ) -> None:
         self._store = store
         self._auth = auth
-        self._sessions = Sessions(connection, store, setup, client)
+        self._sessions = AgentSessions(connection, store, setup, client)
         self._commands = all_commands()
 
     def register(self, routes: Routes) -> None:
@@ -60,7 +60,7 @@ class SessionHandlers:
         routes.on_notification(methods.SESSION_CANCEL, self._cancel)
         routes.on_extension(MCP_ADD, self._add_server)
         routes.on_extension(MCP_REMOVE, self._remove_server)
-        self._sessions.switchboard.register(routes)
+        self._sessions.mcp_router.register(routes)
 
     async def close(self) -> None:
         """Stop every turn and free every session, in bounded time."""
@@ -175,7 +175,7 @@ class SessionHandlers:
         wanted = decode_server(params)
         session = self._sessions.get(wanted.session_id)
         member = session.servers.add(
-            Given(from_protocol(wanted.server), includes_of(wanted.server.meta, "params.server"))
+            ClientServer(from_protocol(wanted.server), includes_of(wanted.server.meta, "params.server"))
         )
         return {"name": member.name, "_meta": session.server_meta()}
 
@@ -189,14 +189,14 @@ class SessionHandlers:
             raise InvalidParams("params.name", str(failure)) from None
         return {"_meta": session.server_meta() or {SERVERS_KEY: []}}
 
-    def _introduce(self, session: Session, servers: Sequence[Given]) -> dict[str, Any] | None:
+    def _introduce(self, session: Session, servers: Sequence[ClientServer]) -> dict[str, Any] | None:
         """Let its servers connect, and say how they are; tell the client what can be asked for.
 
         That is told once the client has been told of the session: on the next tick.
         """
 
         def tell_commands() -> None:
-            session.outlet.mention(self._commands.update(session))
+            session.updates.send_unlogged(self._commands.update(session))
 
         asyncio.get_running_loop().call_soon(tell_commands)
         session.on_commands = tell_commands
@@ -214,10 +214,10 @@ def _options(session: Session) -> list[v1.SessionConfigOption]:
 
 def _check_place(
     params: v1.NewSessionRequest | v1.LoadSessionRequest | v1.ResumeSessionRequest | v1.ForkSessionRequest,
-) -> tuple[str, list[str], list[Given]]:
+) -> tuple[str, list[str], list[ClientServer]]:
     """Return where the session is to work, and with which servers; looks at the disk. Raises InvalidParams."""
     servers = [
-        Given(from_protocol(server), includes_of(server.meta, f"params.mcpServers[{position}]"))
+        ClientServer(from_protocol(server), includes_of(server.meta, f"params.mcpServers[{position}]"))
         for position, server in enumerate(params.mcp_servers or [])
     ]
     return check_cwd(params.cwd), check_directories(params.additional_directories or []), servers

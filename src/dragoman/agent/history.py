@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from dragoman.agent.models.message import Message
-from dragoman.agent.models.model import Usage
+from dragoman.agent.models.model import TokenUsage
 from dragoman.agent.session import Session, turn_end
-from dragoman.agent.settings import Settings
+from dragoman.agent.settings import SessionSettings
 from dragoman.errors import LogFailed
 from dragoman.protocol import v1
 from dragoman.protocol.unions import decode_hook
@@ -17,14 +17,14 @@ from dragoman.store import Log, Record
 Replay = Callable[[Sequence[bytes]], Awaitable[None]]
 
 _decode_message = msgspec.json.Decoder(Message, dec_hook=decode_hook).decode
-_decode_settings = msgspec.json.Decoder(Settings).decode
+_decode_settings = msgspec.json.Decoder(SessionSettings).decode
 _decode_title = msgspec.json.Decoder(str).decode
 _decode_update = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class _TurnEvent(msgspec.Struct):
     event: str
-    usage: Usage | None = None
+    usage: TokenUsage | None = None
 
 
 _decode_turn = msgspec.json.Decoder(_TurnEvent).decode
@@ -53,7 +53,7 @@ async def restore(session: Session, log: Log, send: Replay | None) -> None:
                 session.spent = event.usage or session.spent
             else:
                 _take(session, record)
-    session.outlet.use(log)
+    session.updates.use(log)
     if log.damage is not None:
         session.notices.append(f"dragoman: {log.damage}")
     if log.failure is not None:

@@ -53,9 +53,9 @@ async def _project_words(workspace: "Workspace") -> str:
 async def _read(workspace: "Workspace", path: str) -> str:
     """Return what a file says, nothing when there is none to be had; one that leads out of the session is none."""
     try:
-        spot = await workspace.find(path)
-        if not spot.inside or await workspace.is_directory(spot):
+        target = await workspace.find(path)
+        if not target.inside or await workspace.is_directory(target):
             return ""
-        return (await workspace.read_text_if_there(spot) or "").strip()
+        return (await workspace.read_text_if_there(target) or "").strip()
     except DragomanError:
         return ""

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from dragoman.agent.approvals import Approvals
-from dragoman.agent.tools.tool import Deed, PreparedCall
+from dragoman.agent.tools.tool import Action, PreparedCall
 from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.permission_options import REMEMBER_KEY, RememberScope, write_scopes
@@ -25,10 +25,10 @@ Scope = Literal["session", "project"]
 
 
 Judgement = Literal["run", "ask", "refuse"]
-Ask = Callable[[v1.ToolCallUpdate, list[v1.PermissionOption]], Awaitable[v1.RequestPermissionResponse]]
+AskPerson = Callable[[v1.ToolCallUpdate, list[v1.PermissionOption]], Awaitable[v1.RequestPermissionResponse]]
 
 
-class Decision(msgspec.Struct, frozen=True):
+class PermissionDecision(msgspec.Struct, frozen=True):
     """Whether a call may run; if not, why, in words for the model."""
 
     allowed: bool
@@ -46,7 +46,7 @@ class Permission:
         self,
         mode: Callable[[], str],
         approvals: Approvals,
-        ask: Ask,
+        ask: AskPerson,
         *,
         timeout_s: float | None = None,
         remember: Scope = "session",
@@ -57,11 +57,11 @@ class Permission:
         self._timeout_s = timeout_s
         self._remember: Scope = remember
 
-    async def decide(self, call_id: str, call: PreparedCall, raw_input: dict[str, Any]) -> Decision:
+    async def decide(self, call_id: str, call: PreparedCall, raw_input: dict[str, Any]) -> PermissionDecision:
         """Decide on a call, asking the person where that is theirs to say."""
         judgement, reason = await self._judge(call)
         if judgement != "ask":
-            return Decision(judgement == "run", reason)
+            return PermissionDecision(judgement == "run", reason)
         request = v1.ToolCallUpdate(
             tool_call_id=call_id,
             title=call.title,
@@ -75,49 +75,55 @@ class Permission:
             async with asyncio.timeout(self._timeout_s):
                 answer = await self._ask(request, _options(call, self._remember))
         except TimeoutError:
-            return Decision(allowed=False, reason="nobody answered in time, so it was not allowed", asked=True)
+            return PermissionDecision(
+                allowed=False, reason="nobody answered in time, so it was not allowed", asked=True
+            )
         except (ConnectionClosed, RemoteError, InvalidResult):
-            return Decision(allowed=False, reason="the person could not be asked, so it was not allowed", asked=True)
+            return PermissionDecision(
+                allowed=False, reason="the person could not be asked, so it was not allowed", asked=True
+            )
         return await self._take(call, answer)
 
     async def _judge(self, call: PreparedCall) -> tuple[Judgement, str]:
-        if call.deed is None or (call.reads_only and call.inside and call.verdict is None):
+        if call.action is None or (call.reads_only and call.inside and call.verdict is None):
             return "run", ""
-        decided = await asyncio.to_thread(self._approvals.find, call.deed)
+        decided = await asyncio.to_thread(self._approvals.find, call.action)
         if decided == "allow" and not call.can_be_kept:
             decided = None  # it was approved when less was looked at
         mode = self._mode()
-        refusal = _refusal(call, call.deed, mode, decided)
+        refusal = _refusal(call, call.action, mode, decided)
         if refusal:
             return "refuse", refusal
         if decided == "allow" or call.verdict == "allow" or (mode == "yolo" and call.verdict is None):
             return "run", ""
-        if mode == "code" and call.deed.kind == "write" and call.inside and not call.always_asks:
+        if mode == "code" and call.action.kind == "write" and call.inside and not call.always_asks:
             return "run", ""
         return "ask", ""
 
-    async def _take(self, call: PreparedCall, answer: v1.RequestPermissionResponse) -> Decision:
+    async def _take(self, call: PreparedCall, answer: v1.RequestPermissionResponse) -> PermissionDecision:
         outcome = answer.outcome
         if not isinstance(outcome, v1.SelectedPermissionOutcome):
-            return Decision(allowed=False, reason="the question was dismissed, so it was not allowed", asked=True)
+            return PermissionDecision(
+                allowed=False, reason="the question was dismissed, so it was not allowed", asked=True
+            )
         option = outcome.option_id
         if option != "allow_once" and not (option == "allow_always" and call.can_be_kept):
             remembered = await self._keep(call, "reject", "project") if option == "reject_always" else None
-            return Decision(
+            return PermissionDecision(
                 allowed=False, reason="the person declined", asked=True, option_id=option, remembered=remembered
             )
         remembered = None
         if option == "allow_always":
             remembered = await self._keep(call, "allow", _chosen_scope(outcome) or self._remember)
-        return Decision(allowed=True, asked=True, option_id=option, remembered=remembered)
+        return PermissionDecision(allowed=True, asked=True, option_id=option, remembered=remembered)
 
     async def _keep(self, call: PreparedCall, verdict: Literal["allow", "reject"], scope: Scope) -> Scope | None:
-        if call.deed is None:
+        if call.action is None:
             return None
         if scope == "session":
-            self._approvals.keep_for_session(call.deed, verdict)
+            self._approvals.keep_for_session(call.action, verdict)
         else:
-            await asyncio.to_thread(self._approvals.keep_for_good, call.deed, verdict)
+            await asyncio.to_thread(self._approvals.keep_for_good, call.action, verdict)
         return scope
 
 
@@ -147,14 +153,14 @@ def _chosen_scope(outcome: v1.SelectedPermissionOutcome) -> Scope | None:
 
 
 def _is_foreign(call: PreparedCall) -> bool:
-    return call.deed is not None and call.deed.kind == "tool"
+    return call.action is not None and call.action.kind == "tool"
 
 
-def _refusal(call: PreparedCall, deed: Deed, mode: str, decided: str | None) -> str:
+def _refusal(call: PreparedCall, action: Action, mode: str, decided: str | None) -> str:
     if call.verdict == "deny":
         return "the agent file does not allow it; do not try it again"
     if decided == "reject":
         return "the person has rejected exactly this for good; do not try it again"
-    if mode == "plan" and deed.kind != "read" and not call.reads_only:
+    if mode == "plan" and action.kind != "read" and not call.reads_only:
         return "the session is in plan mode, which changes nothing; say what you would do instead"
     return ""

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dragoman.agent.approvals import Approvals
-from dragoman.agent.context import Context, Offer
+from dragoman.agent.context import ModelContext, ToolOffer
 from dragoman.agent.models.message import AssistantMessage, Message, SummaryMessage, UserMessage
-from dragoman.agent.models.model import Conversation, Model, Usage
-from dragoman.agent.outlet import Outlet
+from dragoman.agent.models.model import Model, ModelConversation, TokenUsage
 from dragoman.agent.permission import Permission
-from dragoman.agent.profile import Choice, Found, Profile, Trust
+from dragoman.agent.profile import FoundProfile, Profile, ProfileChoice, TrustStore
 from dragoman.agent.servers.host import SessionHost
 from dragoman.agent.servers.offers import ServerOffers
-from dragoman.agent.servers.session_servers import Given, SessionServers
-from dragoman.agent.settings import MODE, MODEL, Choices, Settings
-from dragoman.agent.setup import GUIDE, Setup
+from dragoman.agent.servers.session_servers import ClientServer, SessionServers
+from dragoman.agent.settings import MODE, MODEL, SessionSettings, SettingChoices
+from dragoman.agent.setup import GUIDE, AgentSetup
+from dragoman.agent.update_sender import UpdateSender
 from dragoman.errors import DragomanError, ErrorCode, InvalidParams, RpcError
-from dragoman.mcp.info import PromptInfo, Status
-from dragoman.mcp.server import Place
-from dragoman.mcp.switchboard import Switchboard
+from dragoman.mcp.info import PromptInfo, ServerStatus
+from dragoman.mcp.server import ServerEnvironment
+from dragoman.mcp.switchboard import McpMessageRouter
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_REQUEST_PERMISSION
 from dragoman.protocol.notice import as_thought, takes_notices
@@ -43,22 +43,22 @@ class Session:
     def __init__(
         self,
         header: Header,
-        outlet: Outlet,
-        setup: Setup,
+        updates: UpdateSender,
+        setup: AgentSetup,
         client: v1.ClientCapabilities,
         *,
-        switchboard: Switchboard,
-        choice: Choice,
+        mcp_router: McpMessageRouter,
+        choice: ProfileChoice,
         model: Model,
     ) -> None:
         self.header = header
         self.additional_directories: Sequence[str] = header.additional_directories
-        self.outlet = outlet
+        self.updates = updates
         self.messages: list[Message] = []
         self.message_count = 0
         """What was said by the person and by the model, also what was summed up since."""
         self.title: str | None = None
-        self.spent = Usage(0, 0)
+        self.spent = TokenUsage(0, 0)
         self.context_used = 0
         self.notices: list[str] = []
         self._setup = setup
@@ -69,18 +69,18 @@ class Session:
         self._idle = asyncio.Event()
         self._idle.set()
         host = SessionHost(self)
-        place = Place(header.cwd, setup.supervise, outlet.connection, switchboard)
-        self.servers = SessionServers(place, host, setup.pool, self._tell_of_servers)
+        environment = ServerEnvironment(header.cwd, setup.supervise, updates.connection, mcp_router)
+        self.servers = SessionServers(environment, host, setup.pool, self._tell_of_servers)
         self.on_commands: Callable[[], None] | None = None
         """Is called when there are other commands than before."""
         self._server_offers = ServerOffers(host)
-        self._told: list[Status] = []
+        self._told: list[ServerStatus] = []
         self._told_prompts: list[tuple[str, PromptInfo]] = []
         self._telling = False
         self._has_servers = False
-        self.context = Context(setup.home, self.offers, lambda: self.profile)
-        self.settings = Settings()
-        self.choices = Choices()
+        self.context = ModelContext(setup.home, self.offers, lambda: self.profile)
+        self.settings = SessionSettings()
+        self.choices = SettingChoices()
         self.pending = choice.pending
         self.pending_changes = choice.changes
         if choice.notice and choice.pending is None:
@@ -93,10 +93,10 @@ class Session:
 
     @property
     def log(self) -> Log:
-        return self.outlet.log
+        return self.updates.log
 
     @property
-    def trust(self) -> Trust:
+    def trust(self) -> TrustStore:
         return self._setup.trust
 
     @property
@@ -109,25 +109,25 @@ class Session:
                 self.header.cwd,
                 self.additional_directories,
                 session_id=self.id,
-                connection=self.outlet.connection,
+                connection=self.updates.connection,
                 capabilities=self.client,
                 supervise=self._setup.supervise,
                 active_files=self._setup.active_files(),
             )
         return self._workspace
 
-    def offers(self) -> list[Offer]:
+    def offers(self) -> list[ToolOffer]:
         """Return the tools that may be put in front of the model now."""
         from dragoman.agent.tools.builtin import builtin_tools
 
         permissions, limits = self.profile.permissions, self.profile.limits
         tools = builtin_tools(
             self.workspace,
-            self.outlet.send,
+            self.updates.send,
             ask_outside_reads=permissions.ask_outside_reads,
             command_timeout_s=limits.command_timeout_s or math.inf,
         )
-        own = [Offer(f"builtin/{tool.definition.name}", tool, "builtin") for tool in tools]
+        own = [ToolOffer(f"builtin/{tool.definition.name}", tool, "builtin") for tool in tools]
         names = [tool.definition.name for tool in tools]
         return [*own, *self._server_offers.all(self.servers.members(), names, limits.mcp_call_timeout_s)]
 
@@ -147,7 +147,7 @@ class Session:
     ) -> v1.RequestPermissionResponse:
         """Ask the person; raises as `Connection.call` does."""
         request = v1.RequestPermissionRequest(session_id=self.id, tool_call=call, options=options)
-        return await self.outlet.call(SESSION_REQUEST_PERMISSION, request)
+        return await self.updates.call(SESSION_REQUEST_PERMISSION, request)
 
     @contextmanager
     def turn(self, cancel: Callable[[], None]) -> Generator[None]:
@@ -190,7 +190,7 @@ class Session:
 
     # ── its servers ─────────────────────────────────────────────────────────────────────────────
 
-    def use_servers(self, given: Sequence[Given]) -> None:
+    def use_servers(self, given: Sequence[ClientServer]) -> None:
         """Have these servers of the client, and those of the agent file; they connect from now on."""
         self._has_servers = True
         self.servers.use_clients(given)
@@ -212,7 +212,7 @@ class Session:
         told = self._told
         meta = self.server_meta()
         if self._told != told:
-            self.outlet.mention(v1.SessionInfoUpdate(meta=meta or {SERVERS_KEY: []}))
+            self.updates.send_unlogged(v1.SessionInfoUpdate(meta=meta or {SERVERS_KEY: []}))
         prompts = [(member.name, prompt) for member in self.servers.members() for prompt in member.server.prompts]
         if prompts != self._told_prompts and self.on_commands is not None:
             self._told_prompts = prompts
@@ -234,23 +234,23 @@ class Session:
         self.messages.clear()
         self.message_count = self.context_used = 0
         self.title = None
-        self.spent = Usage(0, 0)
+        self.spent = TokenUsage(0, 0)
         self.conversation = self.model.start()
 
-    def count(self, usage: Usage) -> None:
+    def count(self, usage: TokenUsage) -> None:
         """Add to what the conversation has used."""
         self.spent += usage
 
     def remember(self, message: Message) -> None:
         """Add to what the model knows, and to the log."""
         self.learn(message)
-        self.outlet.record("model", msgspec.json.encode(message))
+        self.updates.record("model", msgspec.json.encode(message))
 
-    async def entitle(self, title: str) -> None:
+    async def set_title(self, title: str) -> None:
         """Give the session its title, and tell the client."""
         self.title = title
-        self.outlet.record("title", msgspec.json.encode(title))
-        await self.outlet.send(v1.SessionInfoUpdate(title=title))
+        self.updates.record("title", msgspec.json.encode(title))
+        await self.updates.send(v1.SessionInfoUpdate(title=title))
 
     def show_notices(self) -> None:
         """Tell the person, once, what is not as they would expect in their session."""
@@ -267,17 +267,17 @@ class Session:
         """
         title, _, description = text.strip().partition("\n")
         notice = v1.Notice(severity=severity, title=title.rstrip(":"), description=description or None)
-        self.outlet.mention(notice if takes_notices(self.client) else as_thought(notice))
+        self.updates.send_unlogged(notice if takes_notices(self.client) else as_thought(notice))
 
     # ── what is set ─────────────────────────────────────────────────────────────────────────────
 
-    async def use_profile(self, found: Found) -> None:
+    async def use_profile(self, found: FoundProfile) -> None:
         """Let an agent file count from now on; raises UnknownModel, ModelFailure and MissingVariable."""
         self._take_profile(found.profile, await asyncio.to_thread(self._setup.model_for, found.profile))
         self.servers.use_agents(found.profile.servers)
         self._show_settings()
 
-    def restore_settings(self, settings: Settings) -> None:
+    def restore_settings(self, settings: SessionSettings) -> None:
         """Set what was set before, as far as it may still be."""
         if settings.model is not None:
             try:
@@ -301,12 +301,12 @@ class Session:
             self.use_model(self._setup.find(str(value)))
         setattr(self.settings, option, value)
         self._show_settings()
-        await self.outlet.flow()
+        await self.updates.flow()
 
     def _show_settings(self) -> None:
         self.record_settings()
-        self.outlet.put(v1.CurrentModeUpdate(current_mode_id=self.settings.mode))
-        self.outlet.put(v1.ConfigOptionUpdate(config_options=self.choices.show(self.settings)))
+        self.updates.put(v1.CurrentModeUpdate(current_mode_id=self.settings.mode))
+        self.updates.put(v1.ConfigOptionUpdate(config_options=self.choices.show(self.settings)))
 
     async def set_mode(self, mode: str) -> None:
         """Set a mode that was checked."""
@@ -315,7 +315,7 @@ class Session:
     def use_model(self, model: Model) -> None:
         """Talk with this model from now on."""
         self.model = model
-        self.conversation: Conversation = model.start()
+        self.conversation: ModelConversation = model.start()
         self.settings.thought_level = None
         self.choices.thought_levels = model.thought_levels
 
@@ -325,7 +325,7 @@ class Session:
 
     def record_settings(self) -> None:
         """Log what is set."""
-        self.outlet.record("config", self.encoded_settings())
+        self.updates.record("config", self.encoded_settings())
 
     def encoded_settings(self) -> bytes:
         """Return what is set, as the log has it."""
@@ -334,7 +334,7 @@ class Session:
     def _take_profile(self, profile: Profile, model: Model) -> None:
         self.profile = profile
         modes = [mode for mode in ("ask", "code", "plan", "yolo") if mode != "yolo" or profile.permissions.allow_yolo]
-        self.settings = Settings(
+        self.settings = SessionSettings(
             mode=profile.permissions.mode, thoughts=self.settings.thoughts, included=self.settings.included
         )
         boolean = bool(
@@ -342,7 +342,7 @@ class Session:
             and self.client.session.config_options
             and self.client.session.config_options.boolean is not None
         )
-        self.choices = Choices(modes, list(dict.fromkeys([model.name, GUIDE])), boolean=boolean)
+        self.choices = SettingChoices(modes, list(dict.fromkeys([model.name, GUIDE])), boolean=boolean)
         self.use_model(model)
 
 

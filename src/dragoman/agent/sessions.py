@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
 from dragoman.agent.history import replay, restore
-from dragoman.agent.outlet import Outlet
 from dragoman.agent.session import Session
-from dragoman.agent.setup import Setup
+from dragoman.agent.setup import AgentSetup
+from dragoman.agent.update_sender import UpdateSender
 from dragoman.errors import ErrorCode, InvalidParams, LogFailed, RpcError, SessionBusy, SessionUnknown
-from dragoman.mcp.switchboard import Switchboard
+from dragoman.mcp.switchboard import McpMessageRouter
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.store import Header, Log, Store, is_same_directory
@@ -21,15 +21,15 @@ CLOSE_TIMEOUT_S = 6.0
 4.5 s, and for logs to reach the disk."""
 
 
-class Sessions:
+class AgentSessions:
     """The live ones by id, and those in the store, which become live when they are loaded or resumed."""
 
-    def __init__(self, connection: Connection, store: Store, setup: Setup, client: v1.ClientCapabilities) -> None:
+    def __init__(self, connection: Connection, store: Store, setup: AgentSetup, client: v1.ClientCapabilities) -> None:
         self._connection = connection
         self._store = store
         self._setup = setup
         self._client = client
-        self.switchboard = Switchboard()
+        self.mcp_router = McpMessageRouter()
         self._live: dict[str, Session] = {}
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -58,7 +58,7 @@ class Sessions:
     async def new(self, cwd: str, directories: list[str]) -> Session:
         """Begin a session; its id works in any process once this returns. Raises LogFailed."""
         session = await self._make(_header(cwd, directories))
-        session.outlet.use(await self._store.create(session.header, session.encoded_settings()))
+        session.updates.use(await self._store.create(session.header, session.encoded_settings()))
         self._live[session.id] = session
         return session
 
@@ -82,7 +82,7 @@ class Sessions:
         fork = await self._make(_header(cwd, directories, forked_from=session_id))
         source = self._live.get(session_id)
         if source is not None:
-            source.outlet.flush()
+            source.updates.flush()
         try:
             await self._store.fork(session_id, fork.header)
         except SessionUnknown:
@@ -134,7 +134,7 @@ class Sessions:
         finally:
             try:
                 if session.log.failure is None:  # else that was told when it happened
-                    session.outlet.flush()
+                    session.updates.flush()
             finally:
                 await session.log.close()
 
@@ -143,10 +143,10 @@ class Sessions:
         choice, model = await asyncio.to_thread(self._setup.choose, header.cwd)
         return Session(
             header,
-            Outlet(self._connection, header.id),
+            UpdateSender(self._connection, header.id),
             self._setup,
             self._client,
-            switchboard=self.switchboard,
+            mcp_router=self.mcp_router,
             choice=choice,
             model=model,
         )
@@ -184,17 +184,17 @@ class Sessions:
 
     async def _restore(self, session: Session, log: Log, *, with_replay: bool) -> None:
         try:
-            await restore(session, log, session.outlet.replay if with_replay else None)
+            await restore(session, log, session.updates.replay if with_replay else None)
         except BaseException:
             await log.close()
             raise
 
     async def _replay_live(self, session: Session) -> None:
-        session.outlet.hold()
+        session.updates.hold()
         try:
-            await replay(session.log, session.outlet.replay)
+            await replay(session.log, session.updates.replay)
         finally:
-            session.outlet.release()
+            session.updates.release()
 
 
 def _header(cwd: str, directories: list[str], *, forked_from: str | None = None) -> Header:

@@ -21,7 +21,7 @@ MODES = {
 }
 
 
-class Settings(msgspec.Struct):
+class SessionSettings(msgspec.Struct):
     """The current values; as JSON they are a `config` record of the session's log."""
 
     mode: str = "ask"
@@ -33,7 +33,7 @@ class Settings(msgspec.Struct):
     """What the person has added to what the model gets."""
 
 
-class Choices(msgspec.Struct):
+class SettingChoices(msgspec.Struct):
     """What may be set, in this session and with this client."""
 
     modes: Sequence[str] = ("ask", "code", "plan")
@@ -43,11 +43,11 @@ class Choices(msgspec.Struct):
     boolean: bool = False
     """Whether the client knows options that are on or off."""
 
-    def show_modes(self, settings: Settings) -> v1.SessionModeState:
+    def show_modes(self, settings: SessionSettings) -> v1.SessionModeState:
         """Show the mode to clients that know modes."""
         return v1.SessionModeState(current_mode_id=settings.mode, available_modes=[MODES[mode] for mode in self.modes])
 
-    def show(self, settings: Settings) -> list[v1.SessionConfigOption]:
+    def show(self, settings: SessionSettings) -> list[v1.SessionConfigOption]:
         """Show all there is to set, what matters most first."""
         options: list[v1.SessionConfigOption] = [_select(MODE, "Mode", settings.mode, self.modes)]
         if self.models:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from dragoman.agent.keys import KeyStore, give_keys
 from dragoman.agent.models import find_model
 from dragoman.agent.models.model import Model
-from dragoman.agent.profile import Choice, Profile, Trust, choose_profile
+from dragoman.agent.profile import Profile, ProfileChoice, TrustStore, choose_profile
 from dragoman.agent.profile.model import ModelSettings
-from dragoman.agent.servers.pool import Pool
+from dragoman.agent.servers.pool import ServerPool
 
 if TYPE_CHECKING:
     from dragoman.agent.workspace.active_files import ActiveFiles
@@ -27,7 +27,7 @@ _log = logging.getLogger("dragoman.agent")
 FindModel = Callable[[str, ModelSettings | None], Model]
 
 
-class Setup:
+class AgentSetup:
     """The command line's decisions; `model` counts before the agent file's, `default_model` after it."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Setup:
         find: FindModel = find_model,
     ) -> None:
         self.home = home
-        self.trust = Trust(home)
+        self.trust = TrustStore(home)
         self._keys = KeyStore(home)
         self._model = model
         self._default_model = default_model
@@ -49,13 +49,13 @@ class Setup:
         self._found: dict[str, Model] = {}
         self._used: list[Model] = []
         self._supervisor: Supervisor | None = None
-        self.pool = Pool()
+        self.pool = ServerPool()
 
-    def choose_profile(self, cwd: str) -> Choice:
+    def choose_profile(self, cwd: str) -> ProfileChoice:
         """Choose the agent file for a session; reads files, so not for the event loop. Raises ProfileError."""
         return choose_profile(self._agent_file, cwd, self.home, self.trust)
 
-    def choose(self, cwd: str) -> tuple[Choice, Model]:
+    def choose(self, cwd: str) -> tuple[ProfileChoice, Model]:
         """Choose the agent file and the model for a session; reads files as well.
 
         Raises ProfileError, UnknownModel, ModelFailure and MissingVariable.

@@ -6,18 +6,18 @@ from collections.abc import Awaitable
 from contextlib import aclosing, suppress
 from typing import Any
 
-from dragoman.agent.adoption import settle_profile
 from dragoman.agent.attachments import resolve
-from dragoman.agent.calls import Calls
-from dragoman.agent.commands import Ask, Commands
+from dragoman.agent.commands import CommandRegistry, ContinueWithModel
 from dragoman.agent.commands.registry import names_prompt, run_command
 from dragoman.agent.compaction import FULL, compact
 from dragoman.agent.instructions import instructions_for
+from dragoman.agent.model_reply import ModelReply
 from dragoman.agent.models.message import ToolMessage, UserMessage
-from dragoman.agent.models.model import ModelRequest, Text, Usage
+from dragoman.agent.models.model import ModelRequest, ReplyText, TokenUsage
 from dragoman.agent.prompt_words import unwrap
-from dragoman.agent.reply import Reply
 from dragoman.agent.session import Session, turn_end
+from dragoman.agent.tool_calls import ToolCallRunner
+from dragoman.agent.trust_question import ask_for_trust
 from dragoman.errors import ConnectionClosed, ContextOverflow, LogFailed, ModelFailure
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
@@ -31,11 +31,11 @@ _START = b'{"event":"start"}'
 class Turn:
     """One prompt being answered; `cancel` ends it at any point, and it then answers `cancelled`."""
 
-    def __init__(self, session: Session, commands: Commands) -> None:
+    def __init__(self, session: Session, commands: CommandRegistry) -> None:
         self._session = session
         self._commands = commands
-        self._outlet = session.outlet
-        self._calls: Calls | None = None
+        self._updates = session.updates
+        self._calls: ToolCallRunner | None = None
         self._prompt: list[v1.ContentBlock] = []
         self._spent_before = session.spent
         self._output_tokens = 0
@@ -83,7 +83,7 @@ class Turn:
     async def _answer(self, blocks: list[v1.ContentBlock]) -> v1.StopReason:
         session = self._session
         await _to_the_end(self._begin(blocks))
-        await settle_profile(session)
+        await ask_for_trust(session)
         session.show_notices()
         if names_prompt(blocks):
             await self._wait_for_servers()
@@ -93,19 +93,19 @@ class Turn:
             return "end_turn"
         asked = self._commands.find(session, blocks)
         if asked is None:
-            await self._entitle(blocks)
+            await self._set_title(blocks)
             self._prompt = await resolve(blocks, session.workspace, session.model.takes)
             session.remember(UserMessage(self._prompt))
         else:
             answer = await run_command(asked[0], session, asked[1])
-            if not isinstance(answer, Ask):
+            if not isinstance(answer, ContinueWithModel):
                 await self._say(answer)
                 return "end_turn"
             for message in answer.messages:
                 session.remember(message)
                 self._prompt = message.content if isinstance(message, UserMessage) else []
         await self._gather(blocks)
-        self._calls = Calls(session.outlet, session.permission())
+        self._calls = ToolCallRunner(session.updates, session.permission())
         return await self._converse(self._calls)
 
     async def _gather(self, blocks: list[v1.ContentBlock]) -> None:
@@ -121,19 +121,19 @@ class Turn:
     async def _begin(self, blocks: list[v1.ContentBlock]) -> None:
         """Log the prompt; the client that sent it is not sent it back."""
         session = self._session
-        self._outlet.record("turn", _START)
+        self._updates.record("turn", _START)
         message_id = str(uuid.uuid4())
         for block in blocks:
-            self._outlet.record("update", encode(v1.UserMessageChunk(content=block, message_id=message_id)))
+            self._updates.record("update", encode(v1.UserMessageChunk(content=block, message_id=message_id)))
         if not names_prompt(blocks) and not self._commands.names_command(session, blocks):
-            await self._entitle(blocks)
+            await self._set_title(blocks)
 
-    async def _entitle(self, blocks: list[v1.ContentBlock]) -> None:
+    async def _set_title(self, blocks: list[v1.ContentBlock]) -> None:
         """Make the first prompt that is no command the title."""
         if self._session.title is None:
-            await self._session.entitle(_title(blocks))
+            await self._session.set_title(_title(blocks))
 
-    async def _converse(self, calls: Calls) -> v1.StopReason:
+    async def _converse(self, calls: ToolCallRunner) -> v1.StopReason:
         limits = self._session.profile.limits
         instructions = await self._instructions()
         for _ in range(limits.turn_requests):
@@ -154,7 +154,7 @@ class Turn:
         own = [session.profile.instructions, session.context.instructions()]
         return await instructions_for(session.workspace, "\n\n".join(part for part in own if part.strip()))
 
-    async def _request(self, calls: Calls, instructions: str) -> Reply:
+    async def _request(self, calls: ToolCallRunner, instructions: str) -> ModelReply:
         """Ask the model once, and once more with less to read when it was too much."""
         try:
             return await self._stream(calls, instructions)
@@ -163,8 +163,8 @@ class Turn:
             await self._compact()
             return await self._stream(calls, instructions)
 
-    async def _stream(self, calls: Calls, instructions: str) -> Reply:
-        session, outlet = self._session, self._outlet
+    async def _stream(self, calls: ToolCallRunner, instructions: str) -> ModelReply:
+        session, updates = self._session, self._updates
         calls.tools = await session.context.tools()
         request = ModelRequest(
             messages=session.messages,
@@ -173,15 +173,15 @@ class Turn:
             max_output_tokens=session.profile.limits.output_tokens,
             thought_level=session.settings.thought_level,
         )
-        reply = Reply(outlet, calls, session.notify, thoughts=session.settings.thoughts)
+        reply = ModelReply(updates, calls, session.notify, thoughts=session.settings.thoughts)
         try:
             async with aclosing(session.conversation.reply(request)) as parts:
                 async for part in parts:
                     # Nearly all parts are text: a match and two coroutines would take half of the time of each.
-                    if not isinstance(part, Text):
+                    if not isinstance(part, ReplyText):
                         await reply.take(part)
-                    elif outlet.put(reply.say(part.text)):
-                        await outlet.flow()
+                    elif updates.put(reply.say(part.text)):
+                        await updates.flow()
         finally:
             if reply.has_begun:
                 session.remember(reply.message())
@@ -194,7 +194,7 @@ class Turn:
         await compact(self._session, self._prompt)
         self._session.notify(f"The conversation, {before} messages, was summed up to make room.")
 
-    async def _count(self, usage: Usage | None) -> None:
+    async def _count(self, usage: TokenUsage | None) -> None:
         if usage is None:
             return
         session = self._session
@@ -202,11 +202,11 @@ class Turn:
         session.count(usage)
         session.context_used = usage.input + usage.output
         cost = None if session.spent.cost_usd is None else v1.Cost(amount=session.spent.cost_usd, currency="USD")
-        await self._outlet.send(v1.UsageUpdate(used=session.context_used, size=session.model.context_size, cost=cost))
+        await self._updates.send(v1.UsageUpdate(used=session.context_used, size=session.model.context_size, cost=cost))
 
     async def _say(self, text: str) -> None:
         chunk = v1.AgentMessageChunk(content=v1.TextContent(text=text), message_id=str(uuid.uuid4()))
-        await self._outlet.send(chunk)
+        await self._updates.send(chunk)
 
     def _end_calls(self, reason: str) -> None:
         if self._calls is not None:
@@ -230,8 +230,8 @@ class Turn:
     def _record_end(self, outcome: str) -> None:
         session = self._session
         session.log.title, session.log.message_count = session.title, session.message_count
-        self._outlet.record("turn", turn_end(session, outcome))
-        self._outlet.flush()
+        self._updates.record("turn", turn_end(session, outcome))
+        self._updates.flush()
 
 
 def _title(blocks: list[v1.ContentBlock]) -> str:

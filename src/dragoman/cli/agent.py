@@ -13,7 +13,7 @@ from dragoman.errors import DragomanError
 from dragoman.wire import StdioTransport, take_stdio
 
 if TYPE_CHECKING:
-    from dragoman.agent.setup import Setup
+    from dragoman.agent.setup import AgentSetup
     from dragoman.store import Store
 
 
@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _serve(
-    read_fd: int, write_fd: int, make_setup: "Callable[[], Setup]", find_model: Callable[[], ConfiguredModel]
+    read_fd: int, write_fd: int, make_setup: "Callable[[], AgentSetup]", find_model: Callable[[], ConfiguredModel]
 ) -> None:
     await Agent(StdioTransport(read_fd, write_fd), _open_store, make_setup, find_model).serve()
 
@@ -72,7 +72,7 @@ def _open_store() -> "Store":
     return FileStore(home())
 
 
-def _prepare(options: Options) -> "Callable[[], Setup]":
+def _prepare(options: Options) -> "Callable[[], AgentSetup]":
     """Check what was asked for, now; make the rest of it when the first session comes."""
     default = os.environ.get("DRAGOMAN_MODEL")
     if options == Options() and default is None:
@@ -88,23 +88,23 @@ def _prepare(options: Options) -> "Callable[[], Setup]":
     model = find_model(options.model) if options.model else None
     default_model = find_model(default) if default else None
 
-    def make_setup() -> "Setup":
+    def make_setup() -> "AgentSetup":
         from pathlib import Path
 
-        from dragoman.agent.setup import Setup
+        from dragoman.agent.setup import AgentSetup
         from dragoman.cli.home import home
 
         agent_file = Path(options.agent).absolute() if options.agent else None
-        return Setup(home(), model=model, default_model=default_model, agent_file=agent_file)
+        return AgentSetup(home(), model=model, default_model=default_model, agent_file=agent_file)
 
     return make_setup
 
 
-def _make_setup() -> "Setup":
-    from dragoman.agent.setup import Setup
+def _make_setup() -> "AgentSetup":
+    from dragoman.agent.setup import AgentSetup
     from dragoman.cli.home import home
 
-    return Setup(home())
+    return AgentSetup(home())
 
 
 def _parse(argv: Sequence[str]) -> Options:

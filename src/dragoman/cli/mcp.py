@@ -18,11 +18,11 @@ from dragoman.errors import DragomanError
 from dragoman.text import one_line
 
 if TYPE_CHECKING:
-    from dragoman.agent.profile import Choice
-    from dragoman.agent.servers.session_servers import Member
-    from dragoman.agent.setup import Setup
+    from dragoman.agent.profile import ProfileChoice
+    from dragoman.agent.servers.session_servers import SessionServer
+    from dragoman.agent.setup import AgentSetup
     from dragoman.cli.mcp_report import Report, ServerRow
-    from dragoman.mcp.files import Reading
+    from dragoman.mcp.files import ServersFile
 
 SOME_FAILED = 1
 BAD_INPUT = 2
@@ -57,10 +57,10 @@ def main(argv: Sequence[str]) -> int:
 
 async def _look(options: argparse.Namespace) -> "Report":
     """Connect as a session would; raises BadInput, and ProfileError about the person's own agent file."""
-    from dragoman.agent.setup import Setup
+    from dragoman.agent.setup import AgentSetup
 
     cwd = _directory(options.cwd)
-    setup = Setup(home(), agent_file=Path(options.agent) if options.agent else None)
+    setup = AgentSetup(home(), agent_file=Path(options.agent) if options.agent else None)
     try:
         choice = setup.choose_profile(cwd)
         brought = _read_foreign(options.mcp, cwd)
@@ -70,18 +70,18 @@ async def _look(options: argparse.Namespace) -> "Report":
 
 
 async def _connect(
-    setup: "Setup", cwd: str, choice: "Choice", brought: "Reading", *, timeout_s: float | None
+    setup: "AgentSetup", cwd: str, choice: "ProfileChoice", brought: "ServersFile", *, timeout_s: float | None
 ) -> "Report":
-    from dragoman.agent.servers.pool import Nobody
-    from dragoman.agent.servers.session_servers import Given, SessionServers
+    from dragoman.agent.servers.pool import IdleHost
+    from dragoman.agent.servers.session_servers import ClientServer, SessionServers
     from dragoman.cli.mcp_report import Report, server_rows
-    from dragoman.mcp.server import Place
+    from dragoman.mcp.server import ServerEnvironment
 
     progress = _Progress()
-    place = Place(cwd, setup.supervise)
-    servers = SessionServers(place, Nobody(cwd), setup.pool, lambda: progress.show(servers.members()))
+    environment = ServerEnvironment(cwd, setup.supervise)
+    servers = SessionServers(environment, IdleHost(cwd), setup.pool, lambda: progress.show(servers.members()))
     try:
-        servers.use_clients([Given(definition) for definition in brought.servers])
+        servers.use_clients([ClientServer(definition) for definition in brought.servers])
         servers.use_agents(choice.found.profile.servers)
         # Before any of them has failed: of that the rows tell.
         notices = [*_notices(choice), *brought.notes, *servers.take_notices()]
@@ -101,7 +101,7 @@ async def _connect(
         await servers.close()
 
 
-async def _settle(members: "Sequence[Member]", timeout_s: float | None) -> None:
+async def _settle(members: "Sequence[SessionServer]", timeout_s: float | None) -> None:
     waiting = [asyncio.create_task(member.server.settled()) for member in members]
     if waiting:
         _, late = await asyncio.wait(waiting, timeout=timeout_s)
@@ -116,13 +116,13 @@ def _judge(row: "ServerRow", timeout_s: float | None) -> "ServerRow":
     return msgspec.structs.replace(row, reason="\n".join(filter(None, (late, row.reason))))
 
 
-def _refused(brought: "Reading") -> "list[ServerRow]":
+def _refused(brought: "ServersFile") -> "list[ServerRow]":
     from dragoman.cli.mcp_report import ServerRow
 
     return [ServerRow(problem.server or "", "client", None, "failed", problem.words) for problem in brought.problems]
 
 
-def _notices(choice: "Choice") -> list[str]:
+def _notices(choice: "ProfileChoice") -> list[str]:
     if choice.pending is None:
         return [choice.notice] if choice.notice else []
     path = choice.pending.path
@@ -138,13 +138,13 @@ def _directory(given: str | None) -> str:
     return str(path)
 
 
-def _read_foreign(given: str | None, cwd: str) -> "Reading":
+def _read_foreign(given: str | None, cwd: str) -> "ServersFile":
     """Read the servers that a client would bring; raises BadInput."""
     from dragoman.agent.profile.sources import read_bytes
-    from dragoman.mcp.files import Reading, read_servers
+    from dragoman.mcp.files import ServersFile, read_servers
 
     if given is None:
-        return Reading()
+        return ServersFile()
     try:
         text = read_bytes(Path(given)).decode("utf-8-sig")
     except OSError as error:
@@ -176,7 +176,7 @@ class _Progress:
     def __init__(self) -> None:
         self._is_shown = sys.stderr.isatty()
 
-    def show(self, members: "Sequence[Member]") -> None:
+    def show(self, members: "Sequence[SessionServer]") -> None:
         """Say how far it is."""
         waiting = [one_line(member.name) for member in members if member.server.state == "connecting"]
         if self._is_shown:

@@ -5,12 +5,12 @@ from typing import Literal
 
 import msgspec
 
-from dragoman.agent.profile import AgentServer, Include, Understood
+from dragoman.agent.profile import AgentServer, Include, UnderstoodKey
 from dragoman.agent.profile.servers import Permission
 from dragoman.agent.servers.names import name_tools
-from dragoman.agent.servers.session_servers import Member, SessionServers
+from dragoman.agent.servers.session_servers import SessionServer, SessionServers
 from dragoman.mcp.definition import describe
-from dragoman.mcp.info import PromptInfo, State, Status, ToolInfo
+from dragoman.mcp.info import PromptInfo, ServerState, ServerStatus, ToolInfo
 from dragoman.text import one_line
 
 ORIGINS = {"client": "of the client", "agent": "of the agent file"}
@@ -45,7 +45,7 @@ class ServerRow(msgspec.Struct, frozen=True):
     name: str
     origin: Literal["client", "agent"]
     transport: str | None
-    state: State
+    state: ServerState
     reason: str | None = None
     what: str = ""
     """What was started or reached, without secrets."""
@@ -60,7 +60,7 @@ class Report(msgspec.Struct, frozen=True):
     shadowed: Sequence[str]
     notices: Sequence[str]
     agent_file: str | None = None
-    understood: Sequence[Understood] = ()
+    understood: Sequence[UnderstoodKey] = ()
     """What counts of a file that was written for another agent."""
 
     @property
@@ -77,7 +77,7 @@ def server_rows(servers: SessionServers) -> list[ServerRow]:
     return [_server(status, members.get(status.name), names) for status in servers.statuses()]
 
 
-def _server(status: Status, member: Member | None, names: dict[tuple[str, str], str]) -> ServerRow:
+def _server(status: ServerStatus, member: SessionServer | None, names: dict[tuple[str, str], str]) -> ServerRow:
     if member is None:
         return ServerRow(status.name, "agent", status.transport, status.state, status.reason)
     return ServerRow(
@@ -92,7 +92,7 @@ def _server(status: Status, member: Member | None, names: dict[tuple[str, str], 
     )
 
 
-def _tool(member: Member, tool: ToolInfo, name: str) -> ToolRow:
+def _tool(member: SessionServer, tool: ToolInfo, name: str) -> ToolRow:
     permission = member.origin.permission_of(tool.name) if isinstance(member.origin, AgentServer) else None
     include = member.include(tool.name)
     return ToolRow(tool.name, name, include, permission, tool.reads_only, tool.description or tool.title)
@@ -139,7 +139,7 @@ class Text:
         name = f"{one_line(tool.name)} (as {tool.model_name})" if is_renamed else one_line(tool.name)
         return name, tool.include, permission, reads, one_line(tool.description)
 
-    def _table(self, understood: Sequence[Understood]) -> Iterator[str]:
+    def _table(self, understood: Sequence[UnderstoodKey]) -> Iterator[str]:
         if understood:
             yield "It was written for TsAgent; this is what was understood of it:"
         taken = {True: "counts", False: "does not"}

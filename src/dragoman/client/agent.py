@@ -13,7 +13,7 @@ from dragoman.client.servers import McpServers, as_servers
 from dragoman.client.session import Session
 from dragoman.client.sessions import Sessions
 from dragoman.errors import ErrorCode, InvalidResult, RemoteError
-from dragoman.mcp.serving.function_server import Tool
+from dragoman.mcp.serving.function_server import ToolFunction
 from dragoman.protocol import v1
 from dragoman.protocol.methods import (
     AUTHENTICATE,
@@ -63,7 +63,7 @@ class RemoteAgent:
         cwd: StrPath | None = None,
         *,
         mcp_servers: McpServers = (),
-        tools: Iterable[Tool] = (),
+        tools: Iterable[ToolFunction] = (),
         additional_directories: Iterable[StrPath] = (),
     ) -> Session:
         """Open a new session that works in `cwd`, by default the current directory.
@@ -90,7 +90,7 @@ class RemoteAgent:
         cwd: StrPath | None = None,
         *,
         mcp_servers: McpServers = (),
-        tools: Iterable[Tool] = (),
+        tools: Iterable[ToolFunction] = (),
         additional_directories: Iterable[StrPath] = (),
     ) -> Session:
         """Open a session that there was before; all that the agent replays is in its `history`."""
@@ -110,7 +110,7 @@ class RemoteAgent:
         cwd: StrPath | None = None,
         *,
         mcp_servers: McpServers = (),
-        tools: Iterable[Tool] = (),
+        tools: Iterable[ToolFunction] = (),
         additional_directories: Iterable[StrPath] = (),
     ) -> Session:
         """Open a session that there was before, without a replay."""
@@ -131,7 +131,7 @@ class RemoteAgent:
         *,
         replay: bool = False,
         mcp_servers: McpServers = (),
-        tools: Iterable[Tool] = (),
+        tools: Iterable[ToolFunction] = (),
         additional_directories: Iterable[StrPath] = (),
     ) -> Session:
         """Open a session that there was before in whichever way the agent can; `replay` says which if it can both.
@@ -225,7 +225,7 @@ class RemoteAgent:
         cwd: str,
         *,
         mcp_servers: McpServers,
-        tools: Iterable[Tool],
+        tools: Iterable[ToolFunction],
         additional_directories: Iterable[StrPath],
     ) -> Session:
         """Open a session by the first of these methods that the agent has."""

@@ -9,9 +9,9 @@ import msgspec
 
 from dragoman.client.servers import to_protocol
 from dragoman.mcp.definition import AcpServer, Definition
-from dragoman.mcp.serving.bridge_server import serve_bridge
-from dragoman.mcp.serving.function_server import FunctionServer, Tool
-from dragoman.mcp.serving.over_acp import Inside
+from dragoman.mcp.serving.bridge_server import serve_relay
+from dragoman.mcp.serving.function_server import FunctionServer, ToolFunction
+from dragoman.mcp.serving.over_acp import AcpFunctionServers
 from dragoman.protocol import v1
 
 SERVER_NAME = "functions"
@@ -37,7 +37,7 @@ class FunctionHost:
     Use it as an async context manager: leaving ends them all.
     """
 
-    def __init__(self, inside: Inside) -> None:
+    def __init__(self, inside: AcpFunctionServers) -> None:
         self._inside = inside
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -52,7 +52,7 @@ class FunctionHost:
 
     @asynccontextmanager
     async def offering(
-        self, tools: Iterable[Tool], capabilities: v1.AgentCapabilities
+        self, tools: Iterable[ToolFunction], capabilities: v1.AgentCapabilities
     ) -> AsyncGenerator[SessionFunctions]:
         """Serve the functions of a session that is opened in the block, which go on unless that fails.
 
@@ -66,7 +66,7 @@ class FunctionHost:
             functions.stop()
             raise
 
-    async def _start(self, tools: Iterable[Tool], capabilities: v1.AgentCapabilities) -> SessionFunctions:
+    async def _start(self, tools: Iterable[ToolFunction], capabilities: v1.AgentCapabilities) -> SessionFunctions:
         served: asyncio.Future[v1.McpServer] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(self._hold(tools, capabilities, served))
         self._tasks.add(task)
@@ -78,7 +78,7 @@ class FunctionHost:
             raise
 
     async def _hold(
-        self, tools: Iterable[Tool], capabilities: v1.AgentCapabilities, served: asyncio.Future[v1.McpServer]
+        self, tools: Iterable[ToolFunction], capabilities: v1.AgentCapabilities, served: asyncio.Future[v1.McpServer]
     ) -> None:
         try:
             async with serve_functions(tools, capabilities, self._inside) as functions:
@@ -91,7 +91,11 @@ class FunctionHost:
 
 @asynccontextmanager
 async def serve_functions(
-    tools: Iterable[Tool], capabilities: v1.AgentCapabilities, inside: Inside, *, name: str = SERVER_NAME
+    tools: Iterable[ToolFunction],
+    capabilities: v1.AgentCapabilities,
+    inside: AcpFunctionServers,
+    *,
+    name: str = SERVER_NAME,
 ) -> AsyncGenerator[ServedFunctions]:
     """Serve functions to an agent as an MCP server; leaving ends it and the calls that still run.
 
@@ -104,7 +108,9 @@ async def serve_functions(
 
 
 @asynccontextmanager
-async def _open(server: FunctionServer, capabilities: v1.McpCapabilities, inside: Inside) -> AsyncGenerator[Definition]:
+async def _open(
+    server: FunctionServer, capabilities: v1.McpCapabilities, inside: AcpFunctionServers
+) -> AsyncGenerator[Definition]:
     if capabilities.acp:
         with inside.offering(server) as server_id:
             yield AcpServer(server.name, server_id)
@@ -114,5 +120,5 @@ async def _open(server: FunctionServer, capabilities: v1.McpCapabilities, inside
         async with serve_loopback(server) as at_address:
             yield at_address
     else:
-        async with serve_bridge(server) as program:
+        async with serve_relay(server) as program:
             yield program

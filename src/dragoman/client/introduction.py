@@ -19,7 +19,7 @@ from dragoman.client.policy import Policy
 from dragoman.client.problem import ConnectFailed, WrongVersion
 from dragoman.client.sessions import Sessions
 from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError
-from dragoman.mcp.serving.over_acp import Inside
+from dragoman.mcp.serving.over_acp import AcpFunctionServers
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.methods import ELICITATION_CREATE, INITIALIZE, SESSION_REQUEST_PERMISSION
@@ -71,7 +71,7 @@ class Counter:
     def __init__(self, policy: Policy, elicit: Elicit | None, stack: AsyncExitStack) -> None:
         self.sessions = Sessions()
         self.routes = ClientRoutes(self.sessions.receive)
-        self.inside = Inside()
+        self.inside = AcpFunctionServers()
         self.inside.register(self.routes)
         options = v1.SessionConfigOptionsCapabilities(boolean=v1.BooleanConfigOptionCapabilities())
         session = with_notices(v1.ClientSessionCapabilities(config_options=options))

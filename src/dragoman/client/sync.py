@@ -23,7 +23,7 @@ from dragoman.client.policy import Policy
 from dragoman.client.servers import McpServers
 from dragoman.client.session import Session
 from dragoman.client.turn import Turn
-from dragoman.mcp.serving.function_server import Tool
+from dragoman.mcp.serving.function_server import ToolFunction
 from dragoman.protocol import v1
 from dragoman.protocol.url import TransportChoice
 
@@ -183,7 +183,7 @@ class SyncAgent:
         cwd: StrPath | None = None,
         *,
         mcp_servers: McpServers = (),
-        tools: Iterable[Tool] = (),
+        tools: Iterable[ToolFunction] = (),
         additional_directories: Iterable[StrPath] = (),
     ) -> "SyncSession":
         """Open a new session."""
@@ -198,7 +198,7 @@ class SyncAgent:
         cwd: StrPath | None = None,
         *,
         mcp_servers: McpServers = (),
-        tools: Iterable[Tool] = (),
+        tools: Iterable[ToolFunction] = (),
         additional_directories: Iterable[StrPath] = (),
     ) -> "SyncSession":
         """Open a session that there was before, with its history."""
@@ -213,7 +213,7 @@ class SyncAgent:
         cwd: StrPath | None = None,
         *,
         mcp_servers: McpServers = (),
-        tools: Iterable[Tool] = (),
+        tools: Iterable[ToolFunction] = (),
         additional_directories: Iterable[StrPath] = (),
     ) -> "SyncSession":
         """Open a session that there was before, without a replay."""
@@ -229,7 +229,7 @@ class SyncAgent:
         *,
         replay: bool = False,
         mcp_servers: McpServers = (),
-        tools: Iterable[Tool] = (),
+        tools: Iterable[ToolFunction] = (),
         additional_directories: Iterable[StrPath] = (),
     ) -> "SyncSession":
         """Open a session that there was before in whichever way the agent can."""

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
 from dragoman.errors import DragomanError, InvalidResult
-from dragoman.mcp.channel import Inbound
-from dragoman.mcp.switchboard import Switchboard
+from dragoman.mcp.channel import InboundHandler
+from dragoman.mcp.switchboard import McpMessageRouter
 from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection
 
@@ -44,17 +44,17 @@ class AcpChannel:
 
 @asynccontextmanager
 async def open_acp(
-    connection: Connection, switchboard: Switchboard, server_id: str, inbound: Inbound
+    connection: Connection, router: McpMessageRouter, server_id: str, inbound: InboundHandler
 ) -> AsyncGenerator[AcpChannel]:
     """Connect to a server inside the client; raises RemoteError, InvalidResult and ConnectionClosed."""
     opened = await connection.call(methods.MCP_CONNECT, v1.ConnectMcpRequest(server_id=server_id))
     channel = AcpChannel(connection, opened.connection_id)
-    switchboard.connect(opened.connection_id, inbound)
+    router.connect(opened.connection_id, inbound)
     try:
         yield channel
     finally:
         channel.closed.set()
-        switchboard.disconnect(opened.connection_id)
+        router.disconnect(opened.connection_id)
         bye = connection.call(methods.MCP_DISCONNECT, v1.DisconnectMcpRequest(connection_id=opened.connection_id))
         goodbye = asyncio.create_task(_say(bye))
         await asyncio.wait([goodbye])

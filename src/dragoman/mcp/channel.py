@@ -17,7 +17,7 @@ CANCELLED = "notifications/cancelled"
 _log = logging.getLogger("dragoman.mcp")
 
 
-class Inbound(Protocol):
+class InboundHandler(Protocol):
     """Who takes what a server sends by itself."""
 
     async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class PeerChannel:
     has_forgotten_us = False
     version: str | None = None
 
-    def __init__(self, transport: Transport, inbound: Inbound) -> None:
+    def __init__(self, transport: Transport, inbound: InboundHandler) -> None:
         self.closed = asyncio.Event()
         self.peer = Peer(transport, self, cancel_method=CANCELLED, strict=False)
         self._inbound = inbound
@@ -100,7 +100,7 @@ class PeerChannel:
 
 
 @asynccontextmanager
-async def open_peer(transport: Transport, inbound: Inbound) -> AsyncGenerator[PeerChannel]:
+async def open_peer(transport: Transport, inbound: InboundHandler) -> AsyncGenerator[PeerChannel]:
     """Talk over a transport of ours."""
     channel = PeerChannel(transport, inbound)
     async with channel.peer:

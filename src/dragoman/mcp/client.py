@@ -22,7 +22,7 @@ from dragoman.errors import (
 )
 from dragoman.mcp.channel import Channel
 from dragoman.mcp.host import Host
-from dragoman.mcp.info import CallResult, Progress, PromptArgument, PromptInfo, PromptText, ToolInfo
+from dragoman.mcp.info import CallResult, ProgressListener, PromptArgument, PromptInfo, PromptText, ToolInfo
 from dragoman.protocol import v1
 from dragoman.protocol.unions import decode_hook
 from dragoman.text import one_line
@@ -49,7 +49,7 @@ _log = logging.getLogger("dragoman.mcp")
 T = TypeVar("T")
 
 
-class Listener(msgspec.Struct, frozen=True):
+class ClientCallbacks(msgspec.Struct, frozen=True):
     """Who is told what a server says of itself, and who answers it."""
 
     name: str
@@ -77,14 +77,14 @@ class _SamplingQuestion(msgspec.Struct, rename="camel"):
     system_prompt: str | None = None
 
 
-class Client:
+class McpClient:
     """Talks with one server over one channel, from `greet` on; what it raises is said there."""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: ClientCallbacks) -> None:
         self._listener = listener
         self._channel: Channel | None = None
         self._can: dict[str, Any] = {}
-        self._progress: dict[int, Progress] = {}
+        self._progress: dict[int, ProgressListener] = {}
         self._tokens = count(1)
         self.end = "the server closed the connection"
         """Why it is gone, once it is."""
@@ -128,7 +128,7 @@ class Client:
         """List all prompts, page by page."""
         return await self._list("prompts", _prompt) if "prompts" in self._can else []
 
-    async def call(self, tool: str, arguments: dict[str, Any], progress: Progress | None = None) -> CallResult:
+    async def call(self, tool: str, arguments: dict[str, Any], progress: ProgressListener | None = None) -> CallResult:
         """Call a tool; cancelling the wait cancels it at the server."""
         params: dict[str, Any] = {"name": tool, "arguments": arguments}
         token = next(self._tokens)

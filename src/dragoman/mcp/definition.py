@@ -12,7 +12,7 @@ import msgspec
 from dragoman.protocol import v1
 from dragoman.protocol.secrecy import HIDDEN, bare_address
 
-Transport = Literal["stdio", "http", "sse", "acp"]
+TransportName = Literal["stdio", "http", "sse", "acp"]
 
 _SECRET_NAME = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
 

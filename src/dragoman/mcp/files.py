@@ -45,22 +45,22 @@ _FOLDERS = ("workspaceFolder", "workspaceRoot")
 _IN_ENVIRONMENT = "env://"
 
 
-class Problem(msgspec.Struct, frozen=True):
+class ServerProblem(msgspec.Struct, frozen=True):
     """What is wrong with one server; without a name, with the file."""
 
     words: str
     server: str | None = None
 
 
-class Reading(msgspec.Struct, frozen=True):
+class ServersFile(msgspec.Struct, frozen=True):
     """The servers that can be used, what is wrong with the others, and what else the reader should know."""
 
     servers: tuple[Definition, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[ServerProblem, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def read_servers(text: str, folder: str, environment: Mapping[str, str]) -> Reading:
+def read_servers(text: str, folder: str, environment: Mapping[str, str]) -> ServersFile:
     """Read the text of such a file for a session in this directory. No problem holds a value of the file."""
     duplicates: list[str] = []
     try:
@@ -76,15 +76,15 @@ def read_servers(text: str, folder: str, environment: Mapping[str, str]) -> Read
     for name, entry in entries.items():
         reader.take(name, entry)
     twice = [f"{name!r} is there twice; the last one counts" for name in duplicates]
-    return Reading(tuple(reader.servers), tuple(reader.problems), (*twice, *reader.notes))
+    return ServersFile(tuple(reader.servers), tuple(reader.problems), (*twice, *reader.notes))
 
 
 class _Unusable(Exception):
     """What is wrong with an entry, or with the whole file."""
 
 
-def _unusable(words: str) -> Reading:
-    return Reading(problems=(Problem(words),))
+def _unusable(words: str) -> ServersFile:
+    return ServersFile(problems=(ServerProblem(words),))
 
 
 def _without_comments(text: str) -> str:
@@ -122,7 +122,7 @@ class _Reader:
         self._folder = folder
         self._environment = environment
         self.servers: list[Definition] = []
-        self.problems: list[Problem] = []
+        self.problems: list[ServerProblem] = []
         self.notes: list[str] = []
 
     def take(self, name: str, entry: Any) -> None:
@@ -133,7 +133,7 @@ class _Reader:
                 return
             self.servers.append(self._define(name, settings))
         except _Unusable as problem:
-            self.problems.append(Problem(str(problem), name))
+            self.problems.append(ServerProblem(str(problem), name))
             return
         if "envFile" in settings:
             self.notes.append(f"the envFile of {name} is not read; put what is needed of it into env")

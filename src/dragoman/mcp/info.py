@@ -6,7 +6,7 @@ import msgspec
 
 from dragoman.protocol import v1
 
-State = Literal["connecting", "ready", "failed", "stopped"]
+ServerState = Literal["connecting", "ready", "failed", "stopped"]
 
 
 class ToolInfo(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class CallResult(msgspec.Struct, frozen=True):
     failed: bool = False
 
 
-class Progress(Protocol):
+class ProgressListener(Protocol):
     """Hears how far a call is; total and message where the server tells them."""
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
@@ -63,11 +63,11 @@ class Progress(Protocol):
         ...
 
 
-class Status(msgspec.Struct, frozen=True):
+class ServerStatus(msgspec.Struct, frozen=True):
     """How a server is, for clients and people."""
 
     name: str
     transport: str
-    state: State
+    state: ServerState
     tools: int = 0
     reason: str | None = None

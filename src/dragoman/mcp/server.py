@@ -10,12 +10,12 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from dragoman.errors import ConnectionClosed, DragomanError, ServerFailure
-from dragoman.mcp.client import Client, Listener
+from dragoman.mcp.client import ClientCallbacks, McpClient
 from dragoman.mcp.definition import Definition, Redactor, StdioServer
 from dragoman.mcp.host import Host
-from dragoman.mcp.info import CallResult, Progress, PromptInfo, PromptText, State, Status, ToolInfo
-from dragoman.mcp.switchboard import Switchboard
-from dragoman.mcp.way import Way, open_channel
+from dragoman.mcp.info import CallResult, ProgressListener, PromptInfo, PromptText, ServerState, ServerStatus, ToolInfo
+from dragoman.mcp.switchboard import McpMessageRouter
+from dragoman.mcp.way import TransportResources, open_channel
 from dragoman.proc import Child, Supervisor
 from dragoman.protocol.connection import Connection
 from dragoman.text import clean_text
@@ -41,25 +41,31 @@ R = TypeVar("R")
 _log = logging.getLogger("dragoman.mcp")
 
 
-class Place(msgspec.Struct, frozen=True):
+class ServerEnvironment(msgspec.Struct, frozen=True):
     """Where servers are started, and over what those inside the client are reached."""
 
     cwd: str
     supervise: Callable[[], Awaitable[Supervisor]]
     connection: Connection | None = None
-    switchboard: Switchboard = Switchboard()
+    router: McpMessageRouter | None = None
 
 
-class Server:
+class ServerConnection:
     """One server. `on_change` is called whenever its state or what it offers has changed."""
 
-    def __init__(self, definition: Definition, place: Place, host: Host, on_change: "Callable[[Server], None]") -> None:
+    def __init__(
+        self,
+        definition: Definition,
+        environment: ServerEnvironment,
+        host: Host,
+        on_change: "Callable[[ServerConnection], None]",
+    ) -> None:
         self.definition = definition
-        self.state: State = "stopped"
+        self.state: ServerState = "stopped"
         self.reason: str | None = None
         self.tools: Sequence[ToolInfo] = ()
         self.prompts: Sequence[PromptInfo] = ()
-        self._place = place
+        self._environment = environment
         self._host = host
         self._callers: list[Host] = []
         self._on_change = on_change
@@ -68,7 +74,7 @@ class Server:
         self._ending: set[asyncio.Task[None]] = set()
         self._stops = 0
         self._child: Child | None = None
-        self._client: Client | None = None
+        self._client: McpClient | None = None
         self._settled = asyncio.Event()
         self._outdated = asyncio.Event()
         self._may_restart = True
@@ -84,9 +90,9 @@ class Server:
     def __repr__(self) -> str:
         return f"Server({self.name!r}, {self.state})"
 
-    def status(self) -> Status:
+    def status(self) -> ServerStatus:
         """Say how it is."""
-        return Status(self.name, self.definition.transport, self.state, len(self.tools), self.reason)
+        return ServerStatus(self.name, self.definition.transport, self.state, len(self.tools), self.reason)
 
     # ── coming and going ────────────────────────────────────────────────────────────────────────
 
@@ -156,7 +162,7 @@ class Server:
             return await self._explain(_first_cause(error))
         return await self._explain(end)
 
-    async def _keep(self, client: Client) -> None:
+    async def _keep(self, client: McpClient) -> None:
         """List anew whenever the server says so, until it is gone."""
         while True:
             await _either(client.closed, self._outdated)
@@ -174,17 +180,17 @@ class Server:
                 async with asyncio.timeout(LIST_PAUSE_S):
                     await client.closed.wait()
 
-    async def _list(self, client: Client) -> None:
+    async def _list(self, client: McpClient) -> None:
         self.tools, self.prompts = await client.tools(), await client.prompts()
 
     @asynccontextmanager
-    async def _open(self) -> AsyncGenerator[Client]:
-        client = Client(Listener(self.name, self._asked, self._outdated.set, self._redactor.clean))
+    async def _open(self) -> AsyncGenerator[McpClient]:
+        client = McpClient(ClientCallbacks(self.name, self._asked, self._outdated.set, self._redactor.clean))
         child = await self._start(self.definition) if isinstance(self.definition, StdioServer) else None
         self._child = child
         try:
-            way = Way(_stdio(child), self._place.connection, self._place.switchboard)
-            async with open_channel(self.definition, way, client) as channel:
+            resources = TransportResources(_stdio(child), self._environment.connection, self._environment.router)
+            async with open_channel(self.definition, resources, client) as channel:
                 await client.greet(channel)
                 yield client
         finally:
@@ -192,9 +198,9 @@ class Server:
                 await child.stop()
 
     async def _start(self, definition: StdioServer) -> Child:
-        supervisor = await self._place.supervise()
+        supervisor = await self._environment.supervise()
         command = [definition.command, *definition.args]
-        return await supervisor.start(command, cwd=definition.cwd or self._place.cwd, env=dict(definition.env))
+        return await supervisor.start(command, cwd=definition.cwd or self._environment.cwd, env=dict(definition.env))
 
     async def _explain(self, error: BaseException) -> str:
         if isinstance(error, TimeoutError):
@@ -216,7 +222,7 @@ class Server:
         head, _, tail = text.partition("\n")
         return f"{head[: MAX_REASON // 3]}\n… {tail[-MAX_REASON * 2 // 3 :]}" if tail else f"{head[:MAX_REASON]}…"
 
-    def _set(self, state: State, reason: str | None = None) -> None:
+    def _set(self, state: ServerState, reason: str | None = None) -> None:
         self.state, self.reason = state, reason
         if state == "ready":
             self._broken.clear()
@@ -239,7 +245,7 @@ class Server:
         tool: str,
         arguments: dict[str, Any],
         *,
-        progress: Progress | None = None,
+        progress: ProgressListener | None = None,
         timeout_s: float | None = None,
         host: Host | None = None,
     ) -> CallResult:
@@ -261,7 +267,7 @@ class Server:
         if self._client is not None:
             await self._client.tell_roots()
 
-    async def _ask(self, ask: Callable[[Client], Awaitable[R]], timeout_s: float | None) -> R:
+    async def _ask(self, ask: Callable[[McpClient], Awaitable[R]], timeout_s: float | None) -> R:
         try:
             async with asyncio.timeout(timeout_s):
                 await self.settled()

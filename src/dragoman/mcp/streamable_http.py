@@ -18,7 +18,7 @@ from mcp_types import CONNECTION_CLOSED
 from dragoman.errors import ConnectionClosed, RemoteError, RpcError
 from dragoman.library_logs import unlogged
 from dragoman.mcp.address import check_headers, explain_status
-from dragoman.mcp.channel import Inbound
+from dragoman.mcp.channel import InboundHandler
 from dragoman.mcp.definition import HttpServer
 from dragoman.wire import MAX_LINE_BYTES, error_object
 
@@ -34,7 +34,7 @@ class HttpChannel:
 
     version: str | None = None
 
-    def __init__(self, dispatcher: JSONRPCDispatcher[TransportContext], inbound: Inbound) -> None:
+    def __init__(self, dispatcher: JSONRPCDispatcher[TransportContext], inbound: InboundHandler) -> None:
         self.closed = asyncio.Event()
         self._dispatcher = dispatcher
         self._inbound = inbound
@@ -95,7 +95,7 @@ class HttpChannel:
 
 
 @asynccontextmanager
-async def open_http(definition: HttpServer, inbound: Inbound) -> AsyncGenerator[HttpChannel]:
+async def open_http(definition: HttpServer, inbound: InboundHandler) -> AsyncGenerator[HttpChannel]:
     """Talk with a server at an address; raises what httpx2 raises, inside groups."""
     with unlogged():
         async with (

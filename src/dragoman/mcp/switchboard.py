@@ -3,24 +3,24 @@
 from typing import Any
 
 from dragoman.errors import ErrorCode, RpcError
-from dragoman.mcp.channel import Inbound
+from dragoman.mcp.channel import InboundHandler
 from dragoman.protocol import methods, v1
 from dragoman.protocol.routes import Routes
 from dragoman.wire import IncomingRequest
 
 
-class Switchboard:
+class McpMessageRouter:
     """Routes the messages of all servers inside one client."""
 
     def __init__(self) -> None:
-        self._inbounds: dict[str, Inbound] = {}
+        self._inbounds: dict[str, InboundHandler] = {}
 
     def register(self, routes: Routes) -> None:
         """Take over the methods."""
         routes.on_request(methods.MCP_MESSAGE, self._answer)
         routes.on_notification(methods.MCP_NOTIFICATION, self._take)
 
-    def connect(self, connection_id: str, inbound: Inbound) -> None:
+    def connect(self, connection_id: str, inbound: InboundHandler) -> None:
         """Hand over what comes for a connection from now on."""
         self._inbounds[connection_id] = inbound
 

@@ -11,37 +11,41 @@ import msgspec
 from dragoman.errors import ServerFailure
 from dragoman.loading import load_in_background
 from dragoman.mcp.acp_channel import open_acp
-from dragoman.mcp.channel import Channel, Inbound, open_peer
+from dragoman.mcp.channel import Channel, InboundHandler, open_peer
 from dragoman.mcp.definition import AcpServer, Definition, HttpServer, SseServer, StdioServer
-from dragoman.mcp.switchboard import Switchboard
+from dragoman.mcp.switchboard import McpMessageRouter
 from dragoman.protocol.connection import Connection
 from dragoman.wire import Transport
 
 
-class Way(msgspec.Struct, frozen=True):
+class TransportResources(msgspec.Struct, frozen=True):
     """What there is to reach a server by: a program's pipes, or the connection to the client."""
 
     stdio: Transport | None = None
     connection: Connection | None = None
-    switchboard: Switchboard | None = None
+    router: McpMessageRouter | None = None
 
 
 @asynccontextmanager
-async def open_channel(definition: Definition, way: Way, inbound: Inbound) -> AsyncGenerator[Channel]:
+async def open_channel(
+    definition: Definition, resources: TransportResources, inbound: InboundHandler
+) -> AsyncGenerator[Channel]:
     """Open the way to a server. Raises ServerFailure, ConnectionClosed, RemoteError, or an httpx2 error in groups."""
-    async with await _opened(definition, way, inbound) as channel:
+    async with await _opened(definition, resources, inbound) as channel:
         yield channel
 
 
-async def _opened(definition: Definition, way: Way, inbound: Inbound) -> AbstractAsyncContextManager[Channel]:
+async def _opened(
+    definition: Definition, resources: TransportResources, inbound: InboundHandler
+) -> AbstractAsyncContextManager[Channel]:
     match definition:
         case StdioServer():
-            assert way.stdio is not None  # noqa: S101 -- whoever connects to a program has started it
-            return open_peer(way.stdio, inbound)
+            assert resources.stdio is not None  # noqa: S101 -- whoever connects to a program has started it
+            return open_peer(resources.stdio, inbound)
         case AcpServer():
-            if way.connection is None or way.switchboard is None:
+            if resources.connection is None or resources.router is None:
                 raise ServerFailure("it lives inside an ACP client, and there is none here")
-            return open_acp(way.connection, way.switchboard, definition.server_id, inbound)
+            return open_acp(resources.connection, resources.router, definition.server_id, inbound)
         case SseServer():
             sse = await _load("dragoman.mcp.sse")
             return open_peer(sse.SseTransport(definition.url, definition.headers), inbound)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from dragoman.agent.models.message import SummaryMessage, UserMessage
-from dragoman.agent.models.model import Text, Usage
+from dragoman.agent.models.model import ReplyText, TokenUsage
 from dragoman.errors import ContextOverflow
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_PROMPT
@@ -38,8 +38,8 @@ class Forgetful:
         self.requests.append(msgspec.structs.replace(request, messages=list(request.messages)))
         if request.tools and len(request.messages) >= self._overflow_at:
             raise ContextOverflow("too long")
-        yield Text("summary" if not request.tools else "reply")
-        yield Usage(self._used, 1, 0.5)
+        yield ReplyText("summary" if not request.tools else "reply")
+        yield TokenUsage(self._used, 1, 0.5)
 
 
 async def test_the_commands_are_offered_after_the_session_was_announced(tmp_path):

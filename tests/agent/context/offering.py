@@ -1,9 +1,9 @@
 """A context with tools and an agent file to choose from."""
 
-from dragoman.agent.context import Context, Offer
+from dragoman.agent.context import ModelContext, ToolOffer
 from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.profile import Profile
-from dragoman.agent.search.embedder import Unavailable, load_embedder
+from dragoman.agent.search.embedder import EmbedderUnavailable, load_embedder
 from dragoman.agent.tools.tool import PreparedCall, ToolOutcome
 from dragoman.protocol import v1
 
@@ -25,7 +25,7 @@ class Said:
 
 def offer(key, about="", include="always", origin="agent", **more):
     server, _, name = key.partition("/")
-    return Offer(key, Said(f"{server}__{name}", about), origin, include, server, **more)
+    return ToolOffer(key, Said(f"{server}__{name}", about), origin, include, server, **more)
 
 
 FORECAST = offer("weather/get_forecast", "Get the weather forecast for a city.", "agent")
@@ -38,7 +38,7 @@ RAIN = "Will I need an umbrella in Paris tomorrow?"
 SONG = "please play a song by the Beatles"
 
 
-class Choosing(Context):
+class Choosing(ModelContext):
     """A context whose offers and agent file a test can change."""
 
     def __init__(self, home, offers=(), profile=None, **options):
@@ -52,7 +52,7 @@ class Choosing(Context):
 
 
 def no_embedder():
-    raise Unavailable("wordllama is not installed")
+    raise EmbedderUnavailable("wordllama is not installed")
 
 
 class Counting:

@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman.agent.profile import Profile
-from dragoman.agent.profile.items import Item
+from dragoman.agent.profile.items import TextItem
 from dragoman.agent.profile.servers import AgentServer
 from dragoman.errors import InvalidParams
 from tests.agent.context.offering import Choosing, offer
@@ -15,8 +15,8 @@ TOOLS = [
     offer("editor/open", origin="session"),
 ]
 PROFILE = Profile(
-    rules=(Item("style", "r", include="manual"), Item("tests", "r"), Item("tag", "r", include="manual")),
-    references=(Item("api", "r", include="agent"),),
+    rules=(TextItem("style", "r", include="manual"), TextItem("tests", "r"), TextItem("tag", "r", include="manual")),
+    references=(TextItem("api", "r", include="agent"),),
     servers=(AgentServer("slow", "slow-server", include="manual"),),
 )
 

@@ -3,8 +3,8 @@
 import pytest
 
 from dragoman.agent.profile import Profile
-from dragoman.agent.profile.items import Item
-from dragoman.agent.profile.search import Search
+from dragoman.agent.profile.items import TextItem
+from dragoman.agent.profile.search import SearchSettings
 from dragoman.agent.profile.secret import Secret
 from dragoman.agent.profile.servers import AgentServer
 from tests.agent.context.offering import PLAY, SEARCHED, SONG, Choosing, no_embedder, offer
@@ -23,9 +23,9 @@ def row(report, name):
 
 async def test_every_reason_for_being_given_is_shown(tmp_path):
     profile = Profile(
-        rules=(Item("style", "r"), Item("tone", "r", include="manual")),
-        references=(Item("music", SONG, include="agent"),),
-        search=Search(top_n=1),
+        rules=(TextItem("style", "r"), TextItem("tone", "r", include="manual")),
+        references=(TextItem("music", SONG, include="agent"),),
+        search=SearchSettings(top_n=1),
     )
     tools = [
         offer("builtin/read", origin="builtin"),
@@ -51,7 +51,9 @@ async def test_every_reason_for_being_given_is_shown(tmp_path):
 
 
 async def test_what_was_left_out_is_shown_with_the_reason_and_the_score(tmp_path):
-    profile = Profile(references=(Item("api", "r", include="manual"),), search=Search(top_k=3, top_n=1, min_score=0.15))
+    profile = Profile(
+        references=(TextItem("api", "r", include="manual"),), search=SearchSettings(top_k=3, top_n=1, min_score=0.15)
+    )
     songs = [offer("radio/play_song", "Play a song on the radio.", "agent"), offer("git/log", include="manual")]
     context = Choosing(tmp_path, [*SEARCHED, *songs], profile)
     await context.turn(SONG)
@@ -73,7 +75,7 @@ async def test_how_the_search_went_is_shown(tmp_path, load, words):
 
 
 async def test_before_the_first_turn_it_shows_what_the_next_would_begin_with(tmp_path):
-    context = Choosing(tmp_path, [offer("git/log"), PLAY], Profile(rules=(Item("style", "r"),)))
+    context = Choosing(tmp_path, [offer("git/log"), PLAY], Profile(rules=(TextItem("style", "r"),)))
     report = context.report()
     assert report.startswith("There was no turn yet. The next one begins with this.")
     assert row(report, "log")[2] == "always"
@@ -104,7 +106,7 @@ async def test_a_thousand_tools_are_a_few_lines(tmp_path):
 async def test_what_was_far_from_the_prompt_shares_a_row(tmp_path):
     near = [offer(f"near{number}/sell", "Sell a song", "agent") for number in range(8)]
     far = [offer(f"far{number}/repair", "Repair a machine", "agent") for number in range(10)]
-    profile = Profile(references=(Item("brand", "Blue", include="agent"),), search=Search(min_score=0.99))
+    profile = Profile(references=(TextItem("brand", "Blue", include="agent"),), search=SearchSettings(min_score=0.99))
     context = Choosing(tmp_path, [*near, *far], profile, load=no_embedder)
     await context.turn(SONG)
     *near_misses, (names, *rest) = rows(context.report())
@@ -125,7 +127,9 @@ async def test_no_secret_and_no_text_is_in_it(tmp_path):
     canary = "canary-5f1e"
     server = AgentServer("git", "git-server", env={"TOKEN": Secret(canary)}, headers={"X": Secret(canary)})
     profile = Profile(
-        rules=(Item("style", canary, canary),), references=(Item("api", canary, include="agent"),), servers=(server,)
+        rules=(TextItem("style", canary, canary),),
+        references=(TextItem("api", canary, include="agent"),),
+        servers=(server,),
     )
     tools = [offer("git/log", canary), offer("git/tag", canary, "agent"), offer("git/all", canary, "manual")]
     context = Choosing(tmp_path, tools, profile)

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from dragoman.agent.context import Offer
+from dragoman.agent.context import ToolOffer
 from dragoman.agent.profile import Profile
-from dragoman.agent.profile.items import Item
-from dragoman.agent.profile.search import Search
+from dragoman.agent.profile.items import TextItem
+from dragoman.agent.profile.search import SearchSettings
 from dragoman.protocol import v1
 from tests.agent.context.offering import (
     COMMIT,
@@ -32,13 +32,13 @@ def names(*offers):
 
 
 def top(number, **more):
-    return Profile(search=Search(top_n=number, **more))
+    return Profile(search=SearchSettings(top_n=number, **more))
 
 
 async def test_built_in_tools_come_first_then_the_sessions_then_the_agents(tmp_path):
     agents, sessions = offer("git/log"), offer("editor/open", origin="session")
     async with working(tmp_path) as place:
-        built_in = [Offer(f"builtin/{name}", tool, "builtin") for name, tool in place.tools.items()]
+        built_in = [ToolOffer(f"builtin/{name}", tool, "builtin") for name, tool in place.tools.items()]
         context = Choosing(tmp_path, [agents, sessions, *built_in])
         assert await context.turn("hello") == [*place.tools, "editor__open", "git__log"]
         assert (await context.tools())["read_file"] is place.tools["read_file"]
@@ -114,8 +114,8 @@ async def test_tools_added_by_hand_take_no_place_of_those_that_are_found(tmp_pat
 
 
 async def test_references_take_no_place_of_tools(tmp_path):
-    songs = tuple(Item(f"song{number}", SONG, include="agent") for number in range(5))
-    context = Choosing(tmp_path, SEARCHED, Profile(references=songs, search=Search(top_n=2)))
+    songs = tuple(TextItem(f"song{number}", SONG, include="agent") for number in range(5))
+    context = Choosing(tmp_path, SEARCHED, Profile(references=songs, search=SearchSettings(top_n=2)))
     assert "music__play_track" in await context.turn(SONG)
     assert context.instructions().count("<reference") == 2
 
@@ -174,7 +174,7 @@ async def test_the_servers_own_words_are_searched_where_the_model_has_others(tmp
 
 
 async def test_of_two_tools_with_one_name_the_first_is_given_and_it_is_said_once(tmp_path):
-    first, second = offer("git/log"), Offer("other/log", offer("git/log").tool, "agent", server="other")
+    first, second = offer("git/log"), ToolOffer("other/log", offer("git/log").tool, "agent", server="other")
     context = Choosing(tmp_path, [first, second])
     assert await context.turn("hello") == ["git__log"]
     assert (await context.tools())["git__log"] is first.tool
@@ -190,7 +190,7 @@ async def test_that_the_better_search_is_missing_is_said_once_and_only_where_it_
     await context.turn(SONG)
     assert context.notices == []
     context.there = SEARCHED
-    context.file = Profile(rules=(Item("style", "Be brief", include="agent"),))
+    context.file = Profile(rules=(TextItem("style", "Be brief", include="agent"),))
     await context.turn(SONG)
     await context.turn(RAIN)
     [notice] = context.notices
@@ -205,14 +205,14 @@ async def test_tools_are_there_before_the_first_turn(tmp_path):
 def test_a_session_without_searched_things_never_loads_the_search(tmp_path):
     program = f"""
 import asyncio, pathlib, sys
-from dragoman.agent.context import Context
+from dragoman.agent.context import ModelContext
 from dragoman.agent.profile import Profile
-from dragoman.agent.profile.items import Item
+from dragoman.agent.profile.items import TextItem
 from dragoman.protocol import v1
 
 async def main():
-    profile = Profile(rules=(Item("style", "Be brief."), Item("more", "Be kind.", include="manual")))
-    context = Context(pathlib.Path({str(tmp_path)!r}), lambda: [], lambda: profile)
+    profile = Profile(rules=(TextItem("style", "Be brief."), TextItem("more", "Be kind.", include="manual")))
+    context = ModelContext(pathlib.Path({str(tmp_path)!r}), lambda: [], lambda: profile)
     await context.begin_turn([v1.TextContent(text="play a song, as @rule:more says")])
     await context.tools()
     context.instructions()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.agent.models.model import Text
+from dragoman.agent.models.model import ReplyText
 from dragoman.protocol import methods, v1
 from tests.agent.running import running_agent
 from tests.mcp.servers.commands import EVERYTHING, TIME, filesystem, git
@@ -31,7 +31,7 @@ class Recorder:
 
     async def reply(self, request):
         self.tools = request.tools
-        yield Text("Noted.")
+        yield ReplyText("Noted.")
 
     async def close(self):
         pass

@@ -2,7 +2,7 @@
 
 from dragoman.agent.models.guide import GuideModel
 from dragoman.agent.models.message import AssistantMessage, ToolMessage, ToolResult, ToolUse, UserMessage
-from dragoman.agent.models.model import ModelRequest, Text, Thought
+from dragoman.agent.models.model import ModelRequest, ReplyText, ReplyThought
 from dragoman.protocol import v1
 
 
@@ -35,8 +35,8 @@ class Talk:
             parts = await reply(self.messages, self.tools)
             self.replies.append(parts)
             uses = [part for part in parts if isinstance(part, ToolUse)]
-            spoken = "".join(part.text for part in parts if isinstance(part, Text))
-            thought = "".join(part.text for part in parts if isinstance(part, Thought))
+            spoken = "".join(part.text for part in parts if isinstance(part, ReplyText))
+            thought = "".join(part.text for part in parts if isinstance(part, ReplyThought))
             self.messages.append(AssistantMessage(spoken, thought, uses))
             said.append(spoken)
             calls += [(use.name, use.arguments) for use in uses]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.agent.models.message import ToolUse
-from dragoman.agent.models.model import Text, ToolDefinition
+from dragoman.agent.models.model import ReplyText, ToolDefinition
 from tests.agent.guide.talking import Talk, prompt, reply
 from tests.agent.guide.test_flows import STEPS
 from tests.agent.guide.test_foreign import PHRASES as FOREIGN_PHRASES
@@ -115,7 +115,7 @@ STRANGERS = st.lists(
 def check(parts, tools):
     assert parts
     uses = [part for part in parts if isinstance(part, ToolUse)]
-    assert uses or any(isinstance(part, Text) and part.text.strip() for part in parts)
+    assert uses or any(isinstance(part, ReplyText) and part.text.strip() for part in parts)
     for use in uses:
         schema = next(tool.parameters for tool in tools if tool.name == use.name)
         if schema.get("type") == "object" and '"("' not in str(schema) and "'('" not in str(schema):

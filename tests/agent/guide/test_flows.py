@@ -13,7 +13,7 @@ from dragoman.agent.models.message import (
     ToolUse,
     UserMessage,
 )
-from dragoman.agent.models.model import Text, Thought
+from dragoman.agent.models.model import ReplyText, ReplyThought
 from dragoman.protocol import v1
 from tests.agent.guide.talking import Talk, plain, prompt, reply
 from tests.agent.guide.toolbox import BUILT_IN, FOREIGN, tool
@@ -263,9 +263,9 @@ async def test_the_same_messages_get_the_same_reply():
 async def test_text_comes_in_words_and_thoughts_say_what_was_understood():
     parts = await reply([prompt("help")], BUILT_IN)
     assert len(parts) > 20
-    assert all(isinstance(part, Text) for part in parts)
+    assert all(isinstance(part, ReplyText) for part in parts)
     thought, use = await reply([prompt("read a.txt")], BUILT_IN)
-    assert thought == Thought("I understand this as `read_file` with path = a.txt.")
+    assert thought == ReplyThought("I understand this as `read_file` with path = a.txt.")
     assert use.id.startswith("call-")
     other = (await reply([prompt("read a.txt")], BUILT_IN))[1]
     assert use.id != other.id

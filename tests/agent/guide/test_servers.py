@@ -11,8 +11,8 @@ import pytest
 
 from dragoman.agent.models.guide import GuideModel
 from dragoman.agent.models.message import ToolUse
-from dragoman.agent.models.model import ModelRequest, Text, Thought, ToolDefinition
-from dragoman.agent.search.embedder import Unavailable
+from dragoman.agent.models.model import ModelRequest, ReplyText, ReplyThought, ToolDefinition
+from dragoman.agent.search.embedder import EmbedderUnavailable
 from tests.agent.guide.sentences import ASKS, BY_MEANING, DIRECT, PARAPHRASED, TALK
 from tests.agent.guide.talking import Talk, first_call, prompt
 from tests.agent.guide.toolbox import BUILT_IN, tool
@@ -23,7 +23,7 @@ BY_NAME = {one.name: one for one in REAL}
 
 
 def without_vectors():
-    raise Unavailable("this test goes without")
+    raise EmbedderUnavailable("this test goes without")
 
 
 @pytest.fixture(params=["semantic", "lexical"])
@@ -35,7 +35,7 @@ async def answer(model, text, tools=TOOLS):
     """The first call that the guide makes for a prompt, or None, and what it says."""
     parts = [part async for part in model.start().reply(ModelRequest([prompt(text)], tools))]
     calls = [(part.name, part.arguments) for part in parts if isinstance(part, ToolUse) and part.name != "update_plan"]
-    return calls[0] if calls else None, "".join(part.text for part in parts if isinstance(part, Text))
+    return calls[0] if calls else None, "".join(part.text for part in parts if isinstance(part, ReplyText))
 
 
 @pytest.mark.parametrize(("text", "name", "arguments"), DIRECT + PARAPHRASED)
@@ -80,7 +80,7 @@ async def test_a_tool_is_spoken_of_by_its_title():
     said, calls = await talk.say("what time is it in Tokyo", ["12:00"])
     assert calls == [("time__get_current_time", {"timezone": "Asia/Tokyo"})]
     assert "`time: get_current_time` says: 12:00" in said
-    thoughts = [part.text for part in talk.replies[0] if isinstance(part, Thought)]
+    thoughts = [part.text for part in talk.replies[0] if isinstance(part, ReplyThought)]
     assert thoughts == ["I understand this as `time: get_current_time` with timezone = Asia/Tokyo."]
     said, _ = await talk.say("what time is it in Tokyo", [ValueError("no such zone")])
     assert "`time: get_current_time` did not work: no such zone." in said

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dragoman.agent.models.message import UserMessage
-from dragoman.agent.models.model import Conversation, ModelRequest, Part, Text, ToolDefinition
+from dragoman.agent.models.model import ModelConversation, ModelRequest, Part, ReplyText, ToolDefinition
 from dragoman.protocol import v1
 
 
@@ -20,9 +20,9 @@ def asking(text: str, tools: Sequence[ToolDefinition] = (), max_output_tokens: i
     return ModelRequest([prompt(text)], tools, "You are a helpful agent.", max_output_tokens)
 
 
-async def ask(conversation: Conversation, request: ModelRequest) -> list[Part]:
+async def ask(conversation: ModelConversation, request: ModelRequest) -> list[Part]:
     return [part async for part in conversation.reply(request)]
 
 
 def said(parts: Sequence[Part]) -> str:
-    return "".join(part.text for part in parts if isinstance(part, Text))
+    return "".join(part.text for part in parts if isinstance(part, ReplyText))

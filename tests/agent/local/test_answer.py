@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from dragoman.agent.models.local.answer import AnswerReader, JsonString
 from dragoman.agent.models.local.wire import write_call, write_reply
 from dragoman.agent.models.message import ToolUse
-from dragoman.agent.models.model import LONG_ARGUMENTS_CHARS, Text, ToolStart
+from dragoman.agent.models.model import LONG_ARGUMENTS_CHARS, ReplyText, ToolStart
 
 
 def pieces(text, cuts):
@@ -22,7 +22,7 @@ def read(chunks, *, cut_off=False):
 
 
 def said(parts):
-    assert all(isinstance(part, Text) and part.text for part in parts)
+    assert all(isinstance(part, ReplyText) and part.text for part in parts)
     return "".join(part.text for part in parts)
 
 
@@ -43,10 +43,10 @@ def test_every_letter_may_come_alone():
 
 def test_text_is_given_as_soon_as_it_is_certain():
     reader = AnswerReader()
-    assert list(reader.feed('{"reply": "One')) == [Text("One")]
+    assert list(reader.feed('{"reply": "One')) == [ReplyText("One")]
     assert list(reader.feed("\\")) == []
-    assert list(reader.feed("n\\ud83d")) == [Text("\n")]
-    assert list(reader.feed("\\ude00 two")) == [Text("😀 two")]
+    assert list(reader.feed("n\\ud83d")) == [ReplyText("\n")]
+    assert list(reader.feed("\\ude00 two")) == [ReplyText("😀 two")]
 
 
 def test_half_a_surrogate_pair_becomes_a_replacement_character():

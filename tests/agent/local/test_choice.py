@@ -12,7 +12,7 @@ from dragoman.agent.models.local.choice import TOOLS_IN_FRONT, choose_tools
 from dragoman.agent.models.message import AssistantMessage, SummaryMessage, ToolMessage, ToolResult, ToolUse
 from dragoman.agent.models.model import ModelRequest, ToolDefinition
 from dragoman.agent.models.tool_index import ToolIndex
-from dragoman.agent.search.embedder import Unavailable
+from dragoman.agent.search.embedder import EmbedderUnavailable
 from tests.agent.local.asking import prompt, tool
 
 SERVERS = Path(__file__).parent.parent / "guide" / "servers.json"
@@ -21,7 +21,7 @@ READ = tool("read_file", "Read a file")
 
 
 def without_vectors():
-    raise Unavailable("this test goes without")
+    raise EmbedderUnavailable("this test goes without")
 
 
 @pytest.fixture(params=["semantic", "lexical"])

@@ -2,13 +2,13 @@ import asyncio
 
 import pytest
 
-from dragoman.agent.models.local.line import Line
-from dragoman.agent.models.local.stream import MAX_AHEAD, Stream
+from dragoman.agent.models.local.line import ModelQueue
+from dragoman.agent.models.local.stream import MAX_AHEAD, ThreadStream
 from dragoman.errors import ModelFailure
 
 
 def test_whoever_comes_first_is_served_first():
-    line = Line()
+    line = ModelQueue()
     first, second, third = line.join(), line.join(), line.join()
     assert [place.turn.done() for place in (first, second, third)] == [True, False, False]
     first.leave()
@@ -16,7 +16,7 @@ def test_whoever_comes_first_is_served_first():
 
 
 def test_one_who_gives_up_is_passed_over_and_may_leave_twice():
-    line = Line()
+    line = ModelQueue()
     first, second, third = line.join(), line.join(), line.join()
     second.leave()
     second.leave()
@@ -26,7 +26,7 @@ def test_one_who_gives_up_is_passed_over_and_may_leave_twice():
 
 
 def test_a_line_that_is_too_long_is_refused_in_words():
-    line = Line(max_waiting=1)
+    line = ModelQueue(max_waiting=1)
     line.join()
     waiting = line.join()
     with pytest.raises(ModelFailure, match="1 sessions wait"):
@@ -36,7 +36,7 @@ def test_a_line_that_is_too_long_is_refused_in_words():
 
 
 async def test_cancelling_a_waiter_does_not_spoil_the_turn():
-    line = Line()
+    line = ModelQueue()
     first, second = line.join(), line.join()
     waiter = asyncio.ensure_future(asyncio.wrap_future(second.turn))
     await asyncio.sleep(0)
@@ -53,7 +53,7 @@ async def test_items_come_in_order_and_then_the_error():
             give(number)
         raise ValueError("enough")
 
-    stream = Stream(produce, "test")
+    stream = ThreadStream(produce, "test")
     stream.start()
     items = stream.items()
     assert [await anext(items) for _ in range(200)] == list(range(200))
@@ -69,7 +69,7 @@ async def test_the_thread_is_never_far_ahead_and_stops_when_left():
         while not give(len(given)):
             given.append(1)
 
-    stream = Stream(produce, "test")
+    stream = ThreadStream(produce, "test")
     stream.start()
     items = stream.items()
     assert await anext(items) == 0
@@ -81,7 +81,7 @@ async def test_the_thread_is_never_far_ahead_and_stops_when_left():
 
 def test_a_closed_loop_ends_the_thread():
     async def leave():
-        stream = Stream(lambda give: [None for _ in iter(lambda: give(1), True)] and None, "test")
+        stream = ThreadStream(lambda give: [None for _ in iter(lambda: give(1), True)] and None, "test")
         stream.start()
         return stream
 

@@ -16,7 +16,7 @@ import pytest
 from dragoman.agent.models.local import LocalOptions, local_model
 from dragoman.agent.models.local.engine import ENGINE
 from dragoman.agent.models.message import AssistantMessage, ToolMessage, ToolResult, ToolUse
-from dragoman.agent.models.model import ModelRequest, Stop, Text, Thought, Usage
+from dragoman.agent.models.model import ModelRequest, ReplyStop, ReplyText, ReplyThought, TokenUsage
 from dragoman.errors import ModelFailure
 from tests.agent.local.asking import ask, asking, prompt, said, tool
 
@@ -78,24 +78,24 @@ async def test_nothing_is_loaded_before_the_first_reply(model):
     assert not ENGINE.has(model.setup)
     parts = await ask(conversation, asking("Say hello."))
     assert ENGINE.has(model.setup)
-    assert isinstance(parts[0], Thought)
+    assert isinstance(parts[0], ReplyThought)
     assert re.match(r"\[Loading smollm2.*\.gguf, 0\.1 GB\.\]", parts[0].text)
 
 
 async def test_text_comes_in_pieces_and_usage_at_the_end(model):
     parts = await ask(model.start(), asking("Tell a long story about a dragon."))
-    pieces = [part for part in parts if isinstance(part, Text)]
+    pieces = [part for part in parts if isinstance(part, ReplyText)]
     assert len(pieces) > 5
-    [usage] = [part for part in parts if isinstance(part, Usage)]
+    [usage] = [part for part in parts if isinstance(part, TokenUsage)]
     assert usage.input > 10
     assert usage.output == 24
-    assert parts[-1] == Stop("max_tokens")
+    assert parts[-1] == ReplyStop("max_tokens")
 
 
 async def test_a_reply_that_ends_by_itself_has_no_stop(model):
     parts = await ask(model.start(), asking("Answer with the one word: yes", max_output_tokens=400))
     assert said(parts)
-    assert not any(isinstance(part, Stop) for part in parts)
+    assert not any(isinstance(part, ReplyStop) for part in parts)
 
 
 async def test_leaving_mid_stream_stops_the_model(model):
@@ -103,7 +103,7 @@ async def test_leaving_mid_stream_stops_the_model(model):
     async with aclosing(model.start().reply(asking("Tell a very long story.", max_output_tokens=512))) as reply:
         async for part in reply:
             parts.append(part)
-            if isinstance(part, Text) and len(parts) > 5:
+            if isinstance(part, ReplyText) and len(parts) > 5:
                 break
     await idle()
     assert await ask(model.start(), asking("And now?"))
@@ -143,7 +143,7 @@ async def test_whatever_is_asked_a_call_fits_the_schema_of_its_tool(model_file):
         assert not said(parts).startswith("{"), "the model was not held to the shape"
         for call in (part for part in parts if isinstance(part, ToolUse)):
             calls += 1
-            check_call(call, cut_off=Stop("max_tokens") in parts)
+            check_call(call, cut_off=ReplyStop("max_tokens") in parts)
     assert calls
 
 
@@ -160,7 +160,7 @@ async def test_a_long_history_is_shortened_until_it_fits(model_file):
     for index in range(20):
         talk += [prompt(f"question {index} 😀é"), AssistantMessage("😀é汉字" * 10)]
     parts = await ask(model.start(), ModelRequest([*talk, prompt("Say hello.")], max_output_tokens=8))
-    [usage] = [part for part in parts if isinstance(part, Usage)]
+    [usage] = [part for part in parts if isinstance(part, TokenUsage)]
     assert 100 < usage.input < 384
 
 
@@ -168,7 +168,7 @@ async def test_sessions_take_turns_and_are_told_so(model):
     one, other = await asyncio.gather(ask(model.start(), asking("Say one.")), ask(model.start(), asking("Say two.")))
     assert said(one)
     assert said(other)
-    waited = [part.text for part in one + other if isinstance(part, Thought) and "Another session" in part.text]
+    waited = [part.text for part in one + other if isinstance(part, ReplyThought) and "Another session" in part.text]
     assert len(waited) == 1
 
 
@@ -262,7 +262,7 @@ LEAVE = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from dragoman.agent.models.local import local_model
-from dragoman.agent.models.model import ModelRequest, Text
+from dragoman.agent.models.model import ModelRequest, ReplyText
 from dragoman.agent.models.message import UserMessage
 from dragoman.protocol import v1
 
@@ -273,7 +273,7 @@ async def main():
     assert "xllamacpp" not in sys.modules
     request = ModelRequest([UserMessage([v1.TextContent(text="Tell a story.")])])
     async for part in local_model(Path(sys.argv[1])).start().reply(request):
-        if isinstance(part, Text):
+        if isinstance(part, ReplyText):
             break
     for each in (signal.SIGINT, signal.SIGTERM):
         os.kill(os.getpid(), each)

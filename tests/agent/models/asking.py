@@ -3,7 +3,7 @@
 from contextlib import aclosing, asynccontextmanager
 
 from dragoman.agent.models.message import ProviderDetails, UserMessage
-from dragoman.agent.models.model import ModelRequest, Retry, Text, Thought
+from dragoman.agent.models.model import ModelRequest, ReplyRetry, ReplyText, ReplyThought
 from dragoman.agent.models.provider import provider_model
 from dragoman.agent.models.provider_options import ProviderOptions, RetryPolicy
 from dragoman.protocol import v1
@@ -39,14 +39,14 @@ async def parts_of(model, *messages, **request):
 def text_of(parts):
     """The text of a reply as a person has it in the end: what came before a retry is void."""
     for place in range(len(parts) - 1, -1, -1):
-        if isinstance(parts[place], Retry):
+        if isinstance(parts[place], ReplyRetry):
             parts = parts[place:]
             break
-    return "".join(part.text for part in parts if isinstance(part, Text))
+    return "".join(part.text for part in parts if isinstance(part, ReplyText))
 
 
 def thought_of(parts):
-    return "".join(part.text for part in parts if isinstance(part, Thought))
+    return "".join(part.text for part in parts if isinstance(part, ReplyThought))
 
 
 def kept_of(parts):

@@ -4,9 +4,9 @@ from contextlib import aclosing
 import pytest
 
 from dragoman.agent.models.message import ToolUse
-from dragoman.agent.models.model import ModelRequest, Retry, Text
-from dragoman.agent.models.provider import Patience
-from dragoman.agent.models.provider_errors import Again
+from dragoman.agent.models.model import ModelRequest, ReplyRetry, ReplyText
+from dragoman.agent.models.provider import RetryBudget
+from dragoman.agent.models.provider_errors import RetryAdvice
 from dragoman.agent.models.provider_options import RetryPolicy
 from dragoman.errors import ContextOverflow, MissingKey, ModelFailure
 from tests.agent.models.asking import AT_ONCE, asked, only, parts_of, prompt, text_of
@@ -23,7 +23,7 @@ async def test_a_rate_limit_is_waited_out_for_as_long_as_the_provider_asks(wire)
     limited = Refusal(429, "slow down", {"retry-after-ms": "30"})
     async with asked(wire, limited, wire.reply(("text", "Hi"))) as (provider, model):
         parts = await parts_of(model)
-    assert only(Retry, parts) == [parts[0]]
+    assert only(ReplyRetry, parts) == [parts[0]]
     assert parts[0].delay_s == pytest.approx(0.03)
     assert "slow down" in parts[0].reason
     assert text_of(parts) == "Hi"
@@ -43,7 +43,7 @@ async def test_a_wait_that_is_too_long_is_left_to_the_person():
 async def test_a_provider_with_a_problem_is_asked_again(wire, refusal):
     async with asked(wire, refusal, refusal, wire.reply(("text", "Hi"))) as (_, model):
         parts = await parts_of(model)
-    assert len(only(Retry, parts)) == 2
+    assert len(only(ReplyRetry, parts)) == 2
     assert text_of(parts) == "Hi"
 
 
@@ -52,8 +52,8 @@ async def test_a_reply_whose_connection_drops_is_asked_for_anew(wire):
     dropped = wire.reply(("text", "Half of "), end="drop")
     async with asked(wire, dropped, wire.reply(("text", "All of it"))) as (_, model):
         parts = await parts_of(model)
-    assert "".join(part.text for part in only(Text, parts)).endswith("All of it")
-    [retry] = only(Retry, parts)
+    assert "".join(part.text for part in only(ReplyText, parts)).endswith("All of it")
+    [retry] = only(ReplyRetry, parts)
     assert "lost" in retry.reason
     assert text_of(parts) == "All of it"
 
@@ -62,7 +62,7 @@ async def test_a_reply_whose_connection_drops_is_asked_for_anew(wire):
 async def test_a_connection_that_drops_before_the_reply_is_tried_again(wire):
     async with asked(wire, Stream([], "drop"), wire.reply(("text", "Hi"))) as (_, model):
         parts = await parts_of(model)
-    assert len(only(Retry, parts)) == 1
+    assert len(only(ReplyRetry, parts)) == 1
     assert text_of(parts) == "Hi"
 
 
@@ -73,7 +73,7 @@ async def test_garbage_in_the_stream_is_asked_about_again(wire, garbage):
     async with asked(wire, garbled, wire.reply(("text", "Hi"))) as (_, model):
         parts = await parts_of(model)
     assert text_of(parts) == "Hi"
-    assert "unreadable" in only(Retry, parts)[0].reason
+    assert "unreadable" in only(ReplyRetry, parts)[0].reason
 
 
 BROKEN_OFF = [
@@ -94,7 +94,7 @@ async def test_a_stream_that_ends_well_without_the_end_of_the_reply_is_asked_for
     async with asked(wire, without_end(wire, piece), wire.reply(("text", "All of it"))) as (_, model):
         parts = await parts_of(model)
     assert text_of(parts) == "All of it"
-    [retry] = only(Retry, parts)
+    [retry] = only(ReplyRetry, parts)
     assert "broke off" in retry.reason
 
 
@@ -103,7 +103,7 @@ async def test_a_stream_that_ends_in_the_middle_of_a_call_is_asked_for_again():
     begun = without_end(wire, ("call", "c1", "look", '{"pa'))
     async with asked(wire, begun, wire.reply(("text", "All of it"))) as (_, model):
         parts = await parts_of(model)
-    assert "broke off" in only(Retry, parts)[0].reason
+    assert "broke off" in only(ReplyRetry, parts)[0].reason
     assert only(ToolUse, parts) == []
 
 
@@ -147,7 +147,7 @@ async def test_silence_counts_as_a_dropped_connection():
     async with asked(wire, silent, wire.reply(("text", "Hi")), silence_s=0.05) as (_, model):
         parts = await parts_of(model)
     assert text_of(parts) == "Hi"
-    assert "nothing for too long" in only(Retry, parts)[0].reason
+    assert "nothing for too long" in only(ReplyRetry, parts)[0].reason
 
 
 @every_format
@@ -234,7 +234,7 @@ async def test_a_wait_for_the_next_try_can_be_cancelled():
         asked(wire, Refusal(429, "later", {"retry-after": "9"})) as (_, model),
         aclosing(model.start().reply(ModelRequest((prompt("hi"),)))) as parts,
     ):
-        assert isinstance(await anext(parts), Retry)
+        assert isinstance(await anext(parts), ReplyRetry)
         task = asyncio.ensure_future(anext(parts))
         await asyncio.sleep(0)
         task.cancel()
@@ -255,20 +255,20 @@ async def test_connections_are_kept_for_the_next_request_and_closed_in_the_end()
 
 
 def test_waits_grow_are_jittered_and_are_bounded():
-    patience = Patience(RetryPolicy(max_tries=9, first_delay_s=1, max_delay_s=8, max_wait_s=1000))
-    delays = [patience.next_try(Again("busy")).delay_s for _ in range(6)]
+    patience = RetryBudget(RetryPolicy(max_tries=9, first_delay_s=1, max_delay_s=8, max_wait_s=1000))
+    delays = [patience.next_try(RetryAdvice("busy")).delay_s for _ in range(6)]
     for delay_s, most_s in zip(delays, [1, 2, 4, 8, 8, 8], strict=True):
         assert most_s / 2 <= delay_s <= most_s
 
 
 def test_all_waits_together_are_bounded():
-    patience = Patience(RetryPolicy(max_tries=9, max_wait_s=10))
-    patience.next_try(Again("busy", 6))
+    patience = RetryBudget(RetryPolicy(max_tries=9, max_wait_s=10))
+    patience.next_try(RetryAdvice("busy", 6))
     with pytest.raises(ModelFailure, match="wait for 6 s"):
-        patience.next_try(Again("busy", 6))
+        patience.next_try(RetryAdvice("busy", 6))
 
 
 def test_a_policy_of_no_patience_asks_once():
     with pytest.raises(ModelFailure, match="1 tries"):
-        Patience(RetryPolicy(max_tries=1)).next_try(Again("busy"))
+        RetryBudget(RetryPolicy(max_tries=1)).next_try(RetryAdvice("busy"))
     assert AT_ONCE.max_tries == 3

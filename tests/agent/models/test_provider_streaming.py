@@ -1,7 +1,15 @@
 import pytest
 
 from dragoman.agent.models.message import AssistantMessage, ToolUse
-from dragoman.agent.models.model import LONG_ARGUMENTS_CHARS, Stop, Text, Thought, ToolDefinition, ToolStart, Usage
+from dragoman.agent.models.model import (
+    LONG_ARGUMENTS_CHARS,
+    ReplyStop,
+    ReplyText,
+    ReplyThought,
+    TokenUsage,
+    ToolDefinition,
+    ToolStart,
+)
 from tests.agent.models.asking import asked, only, parts_of, prompt, text_of, thought_of
 from tests.agent.models.loopback import Anthropic, Chat, Google, Responses
 
@@ -17,7 +25,7 @@ READ = ToolDefinition(
 async def test_text_comes_as_it_is_sent(wire):
     async with asked(wire, wire.reply(("text", "Hel", "lo ", "you"))) as (_, model):
         parts = await parts_of(model)
-    assert [part.text for part in only(Text, parts)] == ["Hel", "lo ", "you"]
+    assert [part.text for part in only(ReplyText, parts)] == ["Hel", "lo ", "you"]
 
 
 @every_format
@@ -26,7 +34,7 @@ async def test_thoughts_come_before_the_answer_and_apart_from_it(wire):
         parts = await parts_of(model)
     assert thought_of(parts) == "Let me see."
     assert text_of(parts) == "Yes."
-    assert len(only(Thought, parts)) == 2
+    assert len(only(ReplyThought, parts)) == 2
 
 
 @every_format
@@ -87,7 +95,7 @@ async def test_arguments_that_are_no_json_object_are_told_in_words(wire, argumen
 @every_format
 async def test_usage_is_told_at_the_end(wire):
     async with asked(wire, wire.reply(("text", "Hi"), usage=(120, 45))) as (_, model):
-        [usage] = only(Usage, await parts_of(model))
+        [usage] = only(TokenUsage, await parts_of(model))
     assert (usage.input, usage.output) == (120, 45)
 
 
@@ -98,14 +106,14 @@ async def test_tokens_of_the_cache_and_of_thoughts_are_told_where_the_provider_t
         "completion_tokens_details": {"reasoning_tokens": 40},
     }
     async with asked(wire, wire.reply(("text", "Hi"), usage=(120, 45), details=details)) as (_, model):
-        [usage] = only(Usage, await parts_of(model))
+        [usage] = only(TokenUsage, await parts_of(model))
     assert (usage.input, usage.cached_read, usage.output, usage.thought) == (120, 100, 45, 40)
 
 
 async def test_the_cost_is_told_where_it_is_known():
     wire = Anthropic()
     async with asked(wire, wire.reply(("text", "Hi"), usage=(1_000_000, 100))) as (_, model):
-        [usage] = only(Usage, await parts_of(model))
+        [usage] = only(TokenUsage, await parts_of(model))
     assert usage.cost_usd is not None
     assert usage.cost_usd > 1
 
@@ -113,7 +121,7 @@ async def test_the_cost_is_told_where_it_is_known():
 async def test_an_address_of_ones_own_has_no_known_cost():
     wire = Chat()
     async with asked(wire, wire.reply(("text", "Hi"))) as (_, model):
-        [usage] = only(Usage, await parts_of(model))
+        [usage] = only(TokenUsage, await parts_of(model))
     assert usage.cost_usd is None
 
 
@@ -122,7 +130,7 @@ async def test_an_address_of_ones_own_has_no_known_cost():
 async def test_a_reply_that_is_cut_short_says_why(wire, finish, reason):
     async with asked(wire, wire.reply(("text", "Well, "), finish=finish)) as (_, model):
         parts = await parts_of(model)
-    assert only(Stop, parts) == [Stop(reason)]
+    assert only(ReplyStop, parts) == [ReplyStop(reason)]
 
 
 async def test_the_words_of_a_refusal_are_shown():
@@ -131,13 +139,13 @@ async def test_the_words_of_a_refusal_are_shown():
     async with asked(wire, wire.reply(("raw", refusal))) as (_, model):
         parts = await parts_of(model)
     assert text_of(parts) == "I will not."
-    assert only(Stop, parts) == [Stop("refusal")]
+    assert only(ReplyStop, parts) == [ReplyStop("refusal")]
 
 
 @every_format
 async def test_a_whole_reply_gives_no_reason_to_stop(wire):
     async with asked(wire, wire.reply(("text", "Done."))) as (_, model):
-        assert only(Stop, await parts_of(model)) == []
+        assert only(ReplyStop, await parts_of(model)) == []
 
 
 async def test_an_id_that_was_used_before_is_made_new():

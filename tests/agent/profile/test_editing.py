@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from dragoman.agent.profile import EditRefused, ProfileError
 from dragoman.agent.profile.editing import _means, add_server, remove_server
 from dragoman.agent.profile.file import parse_profile
-from dragoman.agent.yaml.edits import COMMENT, Entry, add, remove
+from dragoman.agent.yaml.edits import COMMENT, MappingEntry, add, remove
 from dragoman.agent.yaml.render import render_flow
 from dragoman.text import is_visible
 
@@ -247,7 +247,7 @@ def add_and_remove(text, change):
 @settings(max_examples=2000 if SOAK else 100)
 @example("mcpServers:", "t", {"command": "x"})
 def test_what_was_added_is_removed_to_the_byte(text, name, entry):
-    _, removed = add_and_remove(text, Entry("mcpServers", name, entry))
+    _, removed = add_and_remove(text, MappingEntry("mcpServers", name, entry))
     assert removed == text
 
 
@@ -255,7 +255,7 @@ def test_what_was_added_is_removed_to_the_byte(text, name, entry):
 @settings(max_examples=50)
 def test_what_was_added_to_json_is_json_and_is_removed_to_the_byte(indent, servers, name):
     text = json.dumps({**servers, "model": "m"}, indent=indent or None)
-    added, removed = add_and_remove(text, Entry("mcpServers", name, {"command": "x"}))
+    added, removed = add_and_remove(text, MappingEntry("mcpServers", name, {"command": "x"}))
     assert json.loads(added)["mcpServers"][name] == {"command": "x"}
     assert removed == text
 

@@ -8,10 +8,10 @@ import pytest
 
 from dragoman.agent.profile import MissingVariable, Profile, ProfileError
 from dragoman.agent.profile.file import MAX_OWN_BYTES, load_profile, parse_profile
-from dragoman.agent.profile.limits import Limits
+from dragoman.agent.profile.limits import TurnLimits
 from dragoman.agent.profile.model import ModelOptions, ModelSettings
 from dragoman.agent.profile.permissions import Permissions
-from dragoman.agent.profile.search import Search
+from dragoman.agent.profile.search import SearchSettings
 from dragoman.agent.profile.secret import Secret
 from dragoman.agent.profile.sources import MAX_BYTES
 
@@ -42,10 +42,10 @@ def problems(text):
         ("instructions: |\n  one\n  two\n", Profile(instructions="one\ntwo\n")),
         ("permissions: {mode: plan, timeout_s: 30}", Profile(permissions=Permissions("plan", timeout_s=30.0))),
         ("permissions: {mode: yolo, allow_yolo: yes}", Profile(permissions=Permissions("yolo", allow_yolo=True))),
-        ("limits: {command_timeout_s: null, mcp_wait_s: 0}", Profile(limits=Limits(50, None, None, 0.0))),
-        ('{\n\t"limits": {"turn_requests": 3}\n}', Profile(limits=Limits(3))),
-        ("limits: {mcp_call_timeout_s: null}", Profile(limits=Limits(mcp_call_timeout_s=None))),
-        ("search: {top_k: 3, top_n: 1, min_score: 1}", Profile(search=Search(3, 1, 1.0))),
+        ("limits: {command_timeout_s: null, mcp_wait_s: 0}", Profile(limits=TurnLimits(50, None, None, 0.0))),
+        ('{\n\t"limits": {"turn_requests": 3}\n}', Profile(limits=TurnLimits(3))),
+        ("limits: {mcp_call_timeout_s: null}", Profile(limits=TurnLimits(mcp_call_timeout_s=None))),
+        ("search: {top_k: 3, top_n: 1, min_score: 1}", Profile(search=SearchSettings(3, 1, 1.0))),
         (
             """
 model:

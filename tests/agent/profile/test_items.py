@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.agent.profile import Item, ProfileError, what_it_changes
+from dragoman.agent.profile import ProfileError, TextItem, what_it_changes
 from dragoman.agent.profile.file import load_profile, parse_profile
 from dragoman.agent.profile.sources import MAX_FILES
 
@@ -37,7 +37,7 @@ rules:
     ],
 )
 def test_a_mapping_and_a_list_say_the_same_and_are_sorted_by_priority_then_name(text):
-    expected = (Item("a", "one", "d", 7, "agent"), Item("b", "two"), Item("c", "three"))
+    expected = (TextItem("a", "one", "d", 7, "agent"), TextItem("b", "two"), TextItem("c", "three"))
     assert parse(text).rules == expected
     assert parse(text.replace("rules", "references")).references == expected
 
@@ -81,9 +81,9 @@ def test_words_come_from_a_file_and_from_a_folder_of_markdown(project):
         project, "rules: {style: {file: style.md}, dir: rules}\nreferences: [{dir: rules, include: agent, priority: 3}]"
     ).profile
     assert profile.rules == (
-        Item("named", "Text.\r\n---\r\nMore.", priority=1, include="manual"),
-        Item("plain-one", "Just text."),
-        Item("style", "Short."),
+        TextItem("named", "Text.\r\n---\r\nMore.", priority=1, include="manual"),
+        TextItem("plain-one", "Just text."),
+        TextItem("style", "Short."),
     )
     assert [(item.name, item.priority, item.include) for item in profile.references] == [
         ("named", 1, "manual"),
@@ -99,7 +99,7 @@ def test_a_wrong_head_is_refused_with_its_own_file_and_line(project):
 
 def test_a_head_that_does_not_end_is_text(project):
     (project / "rules/a.md").write_text("---\nname: a")
-    assert load(project, "rules: {dir: rules}").profile.rules == (Item("a", "---\nname: a"),)
+    assert load(project, "rules: {dir: rules}").profile.rules == (TextItem("a", "---\nname: a"),)
 
 
 def test_a_change_in_a_named_file_or_folder_changes_the_digest(project):
@@ -131,7 +131,7 @@ def test_a_projects_file_names_no_text_outside(project):
         with pytest.raises(ProfileError, match="inside") as caught:
             load(project, text)
         assert "canary" not in str(caught.value)
-    assert load(project, "rules: {a: {file: link.md}}", confined=False).profile.rules == (Item("a", "canary"),)
+    assert load(project, "rules: {a: {file: link.md}}", confined=False).profile.rules == (TextItem("a", "canary"),)
 
 
 def test_a_folder_with_too_many_files_is_refused(project):

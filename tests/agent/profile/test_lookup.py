@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.agent.profile import Found, Profile, ProfileError, Trust, choose_profile, find_profile, what_it_changes
+from dragoman.agent.profile import (
+    FoundProfile,
+    Profile,
+    ProfileError,
+    TrustStore,
+    choose_profile,
+    find_profile,
+    what_it_changes,
+)
 from dragoman.agent.profile.file import parse_profile
 
 
@@ -30,7 +38,7 @@ def changes(text, instead_of=""):
 
 def test_without_any_file_all_is_default(places):
     home, project = places
-    assert find_profile(None, str(project), home) == Found(Profile(), None, "none", "")
+    assert find_profile(None, str(project), home) == FoundProfile(Profile(), None, "none", "")
     assert find_profile(None, str(project), home / "not there").origin == "none"
 
 
@@ -63,7 +71,7 @@ def test_a_projects_file_is_ignored_with_a_notice_until_the_person_agreed(places
     home, project = places
     write(home, "model: mine")
     path = write(project, "model: theirs")
-    trust = Trust(home)
+    trust = TrustStore(home)
     choice = choose_profile(None, str(project), home, trust)
     assert choice.found.profile.model.name == "mine"
     assert choice.pending.profile.model.name == "theirs"
@@ -81,7 +89,7 @@ def test_a_projects_file_is_ignored_with_a_notice_until_the_person_agreed(places
 def test_a_refused_file_is_not_asked_about_again(places):
     home, project = places
     write(project, "model: theirs")
-    trust = Trust(home)
+    trust = TrustStore(home)
     pending = choose_profile(None, str(project), home, trust).pending
     trust.remember(pending.path, pending.digest, allowed=False)
     choice = choose_profile(None, str(project), home, trust)
@@ -93,25 +101,27 @@ def test_a_projects_file_that_changes_nothing_needs_no_word(places):
     home, project = places
     write(home, "limits: {turn_requests: 9}")
     write(project, "# nothing else\nlimits: {turn_requests: 9}")
-    choice = choose_profile(None, str(project), home, Trust(home))
+    choice = choose_profile(None, str(project), home, TrustStore(home))
     assert (choice.found.origin, choice.pending, choice.notice) == ("project", None, None)
 
 
 def test_a_wrong_file_of_a_project_is_ignored_and_a_wrong_one_of_the_person_is_an_error(places):
     home, project = places
     write(project, "modle: x")
-    choice = choose_profile(None, str(project), home, Trust(home))
+    choice = choose_profile(None, str(project), home, TrustStore(home))
     assert choice.found.origin == "none"
     assert "dragoman.yaml:1: modle: unknown key" in choice.notice
     write(home, "modle: x")
     with pytest.raises(ProfileError):
-        choose_profile(None, str(project), home, Trust(home))
+        choose_profile(None, str(project), home, TrustStore(home))
 
 
 def test_a_named_file_is_believed(places, tmp_path):
     named = tmp_path / "named.yaml"
     named.write_text("permissions: {mode: code}")
-    assert choose_profile(named, str(places[1]), places[0], Trust(places[0])).found.profile.permissions.mode == "code"
+    assert (
+        choose_profile(named, str(places[1]), places[0], TrustStore(places[0])).found.profile.permissions.mode == "code"
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.agent.profile import Trust, TrustFailed
+from dragoman.agent.profile import TrustFailed, TrustStore
 from dragoman.agent.profile.trust import MAX_DECISIONS
 
 FILE = Path("/p/dragoman.yaml")
 
 
 def test_a_decision_is_kept_for_path_and_digest(tmp_path):
-    Trust(tmp_path).remember(FILE, "d1", allowed=True)
-    Trust(tmp_path).remember(FILE, "d2", allowed=False)
-    trust = Trust(tmp_path)
+    TrustStore(tmp_path).remember(FILE, "d1", allowed=True)
+    TrustStore(tmp_path).remember(FILE, "d2", allowed=False)
+    trust = TrustStore(tmp_path)
     assert trust.is_trusted(FILE, "d1")
     assert trust.is_trusted(Path("/p/x/../dragoman.yaml"), "d1")
     assert trust.verdict(FILE, "d2") is False
@@ -28,7 +28,7 @@ def test_a_decision_is_kept_for_path_and_digest(tmp_path):
 
 
 def test_the_last_word_counts(tmp_path):
-    trust = Trust(tmp_path)
+    trust = TrustStore(tmp_path)
     trust.remember(FILE, "d", allowed=True)
     trust.remember(FILE, "d", allowed=False)
     assert not trust.is_trusted(FILE, "d")
@@ -36,7 +36,7 @@ def test_the_last_word_counts(tmp_path):
 
 def test_the_file_is_for_its_owner_only_and_nothing_is_left_beside_it(tmp_path):
     home = tmp_path / "new home"
-    Trust(home).remember(FILE, "d", allowed=True)
+    TrustStore(home).remember(FILE, "d", allowed=True)
     assert stat.S_IMODE((home / "trusted.json").stat().st_mode) == 0o600
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     assert sorted(path.name for path in home.iterdir()) == ["trusted.json", "trusted.lock"]
@@ -44,8 +44,8 @@ def test_the_file_is_for_its_owner_only_and_nothing_is_left_beside_it(tmp_path):
 
 def test_processes_do_not_lose_each_others_decisions(tmp_path):
     program = (
-        "import sys; from pathlib import Path; from dragoman.agent.profile.trust import Trust\n"
-        "trust = Trust(Path(sys.argv[1]))\n"
+        "import sys; from pathlib import Path; from dragoman.agent.profile.trust import TrustStore\n"
+        "trust = TrustStore(Path(sys.argv[1]))\n"
         "for n in range(20): trust.remember(Path(f'/p/{sys.argv[2]}-{n}'), 'd', allowed=True)\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", program, tmp_path, str(n)]) for n in range(4)]
@@ -54,7 +54,7 @@ def test_processes_do_not_lose_each_others_decisions(tmp_path):
 
 
 def test_only_the_newest_decisions_about_a_file_are_kept(tmp_path):
-    trust = Trust(tmp_path)
+    trust = TrustStore(tmp_path)
     for number in range(MAX_DECISIONS + 1):
         trust.remember(FILE, f"d{number}", allowed=True)
     assert trust.verdict(FILE, "d0") is None
@@ -64,7 +64,7 @@ def test_only_the_newest_decisions_about_a_file_are_kept(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"/p/dragoman.yaml": {"d": "true"}}', b"\xff"])
 def test_a_damaged_file_trusts_nothing_and_is_replaced(tmp_path, content, caplog):
     (tmp_path / "trusted.json").write_bytes(content)
-    trust = Trust(tmp_path)
+    trust = TrustStore(tmp_path)
     with caplog.at_level(logging.WARNING):
         assert not trust.is_trusted(FILE, "d")
     assert "no project's agent file is trusted" in caplog.text
@@ -73,7 +73,7 @@ def test_a_damaged_file_trusts_nothing_and_is_replaced(tmp_path, content, caplog
 
 
 def test_what_others_can_write_trusts_nothing(tmp_path):
-    trust = Trust(tmp_path)
+    trust = TrustStore(tmp_path)
     trust.remember(FILE, "d", allowed=True)
     (tmp_path / "trusted.json").chmod(0o620)
     assert not trust.is_trusted(FILE, "d")
@@ -81,19 +81,19 @@ def test_what_others_can_write_trusts_nothing(tmp_path):
 
 def test_a_directory_in_its_place_trusts_nothing(tmp_path):
     (tmp_path / "trusted.json").mkdir()
-    assert not Trust(tmp_path).is_trusted(FILE, "d")
+    assert not TrustStore(tmp_path).is_trusted(FILE, "d")
 
 
 def test_a_link_trusts_nothing(tmp_path):
-    Trust(tmp_path / "elsewhere").remember(FILE, "d", allowed=True)
+    TrustStore(tmp_path / "elsewhere").remember(FILE, "d", allowed=True)
     (tmp_path / "trusted.json").symlink_to(tmp_path / "elsewhere/trusted.json")
-    assert not Trust(tmp_path).is_trusted(FILE, "d")
+    assert not TrustStore(tmp_path).is_trusted(FILE, "d")
 
 
 def test_a_decision_that_cannot_be_kept_is_an_error_that_says_why(tmp_path):
     (tmp_path / "home").write_text("in the way")
     with pytest.raises(TrustFailed, match="holds for this session only"):
-        Trust(tmp_path / "home").remember(FILE, "d", allowed=True)
+        TrustStore(tmp_path / "home").remember(FILE, "d", allowed=True)
 
 
 def test_a_lock_that_is_never_given_back_does_not_hold_us_for_ever(tmp_path, monkeypatch):
@@ -103,5 +103,5 @@ def test_a_lock_that_is_never_given_back_does_not_hold_us_for_ever(tmp_path, mon
     descriptor = os.open(tmp_path / "trusted.lock", os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     with pytest.raises(TrustFailed, match="another process holds its lock"):
-        Trust(tmp_path).remember(FILE, "d", allowed=True)
+        TrustStore(tmp_path).remember(FILE, "d", allowed=True)
     os.close(descriptor)

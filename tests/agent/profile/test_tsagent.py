@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from dragoman.agent.profile import Item, ProfileError, Trust, choose_profile, what_is_not_used
+from dragoman.agent.profile import ProfileError, TextItem, TrustStore, choose_profile, what_is_not_used
 from dragoman.agent.profile.file import load_profile
-from dragoman.agent.profile.limits import Limits
+from dragoman.agent.profile.limits import TurnLimits
 from dragoman.agent.profile.model import ModelOptions, ModelSettings
-from dragoman.agent.profile.search import Search
+from dragoman.agent.profile.search import SearchSettings
 from dragoman.agent.profile.secret import Secret
 from dragoman.agent.profile.servers import AgentServer, Argument, ToolSettings
 
@@ -79,13 +79,13 @@ def test_a_file_with_everything_in_it_is_read(tmp_path):
         "anthropic:claude-sonnet-4-5", None, Secret("env://MY_KEY"), ModelOptions(0.0, 4000)
     )
     assert profile.instructions == "Be kind."
-    assert profile.limits == Limits(20)
-    assert profile.search == Search(30, 7)
+    assert profile.limits == TurnLimits(20)
+    assert profile.search == SearchSettings(30, 7)
     assert profile.rules == (
-        Item("site", "It is at the address.", "About the site", 40, "agent"),
-        Item("do-it", "Do it.", "", 50),
+        TextItem("site", "It is at the address.", "About the site", 40, "agent"),
+        TextItem("do-it", "Do it.", "", 50),
     )
-    assert profile.references == (Item("facts", "Two and two.", "Facts", 500, "manual"),)
+    assert profile.references == (TextItem("facts", "Two and two.", "Facts", 500, "manual"),)
     assert profile.servers == (
         AgentServer(
             "time",
@@ -155,8 +155,8 @@ def test_the_older_form_is_read_with_the_files_beside_it(tmp_path):
     assert profile.model == ModelSettings("google:gemini-2.5-flash", options=ModelOptions(0.5))
     assert profile.instructions == "From the prompt.\n"
     assert profile.limits.turn_requests == 12
-    assert profile.rules == (Item("renamed", "Text of first.", "D", 9, "always"),)
-    assert profile.references == (Item("second", "Text of second.", "E", 500, "manual"),)
+    assert profile.rules == (TextItem("renamed", "Text of first.", "D", 9, "always"),)
+    assert profile.references == (TextItem("second", "Text of second.", "E", 500, "manual"),)
     assert profile.servers == (
         AgentServer(
             "files",
@@ -248,17 +248,17 @@ def test_it_is_found_where_ours_is_looked_for_but_after_it(tmp_path):
     home.mkdir()
     project.mkdir()
     (home / "tsagent.json").write_text('{"systemPrompt": "json", "settings": {"theme": "x"}}')
-    choice = choose_profile(None, str(project), home, Trust(home))
+    choice = choose_profile(None, str(project), home, TrustStore(home))
     assert (choice.found.profile.instructions, choice.found.origin) == ("json", "home")
     assert choice.notice == (
         f"{home / 'tsagent.json'} counts. It was written for TsAgent, and these of its keys are not used here: "
         "settings.theme."
     )
     (home / "tsagent.yaml").write_text("systemPrompt: yaml")
-    choice = choose_profile(None, str(project), home, Trust(home))
+    choice = choose_profile(None, str(project), home, TrustStore(home))
     assert (choice.found.profile.instructions, choice.notice) == ("yaml", None)
     (home / "dragoman.yaml").write_text("instructions: ours")
-    assert choose_profile(None, str(project), home, Trust(home)).found.profile.instructions == "ours"
+    assert choose_profile(None, str(project), home, TrustStore(home)).found.profile.instructions == "ours"
 
 
 def test_one_in_a_project_waits_for_the_persons_word(tmp_path):
@@ -266,7 +266,7 @@ def test_one_in_a_project_waits_for_the_persons_word(tmp_path):
     home.mkdir()
     project.mkdir()
     (project / "tsagent.yaml").write_text(NEW)
-    trust = Trust(home)
+    trust = TrustStore(home)
     choice = choose_profile(None, str(project), home, trust)
     assert (choice.found.origin, choice.pending.path) == ("none", project / "tsagent.yaml")
     assert (

@@ -8,9 +8,9 @@ from pathlib import Path
 OPEN = """
 import asyncio, sys
 from pathlib import Path
-from dragoman.agent.search import Index, tool_item
+from dragoman.agent.search import SearchIndex, tool_item
 async def find():
-    index = await Index.open(Path(sys.argv[1]))
+    index = await SearchIndex.open(Path(sys.argv[1]))
     tools = {"t": ("time", "get_current_time"), "m": ("mail", "send")}
     await index.update([tool_item(key, server=server, name=name) for key, (server, name) in tools.items()])
     return index, await index.search("what time is it?", 1)

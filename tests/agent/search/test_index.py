@@ -8,8 +8,8 @@ from sqlite3 import connect
 import numpy as np
 import pytest
 
-from dragoman.agent.search import Index, Item, Passage, Selected, select, text_item, tool_item
-from dragoman.agent.search.embedder import Unavailable, load_embedder
+from dragoman.agent.search import Passage, SearchIndex, SearchItem, SelectedItem, select, text_item, tool_item
+from dragoman.agent.search.embedder import EmbedderUnavailable, load_embedder
 
 TOOLS = [
     tool_item("forecast", server="weather", name="get_forecast", description="Get the weather forecast for a city."),
@@ -34,11 +34,11 @@ class CountingEmbedder:
 
 
 def no_embedder():
-    raise Unavailable("wordllama is not installed")
+    raise EmbedderUnavailable("wordllama is not installed")
 
 
 async def fill(home, items=TOOLS, load=load_embedder):
-    index = await Index.open(home, load)
+    index = await SearchIndex.open(home, load)
     await index.update(items)
     return index
 
@@ -62,7 +62,7 @@ async def test_words_alone_find_what_has_them_or_stands_for_the_same_and_nothing
 
 
 async def test_who_lacks_the_better_engine_is_told_why_and_what_to_do(tmp_path):
-    index = await Index.open(tmp_path, no_embedder)
+    index = await SearchIndex.open(tmp_path, no_embedder)
     assert index.engine == "lexical"
     assert index.notice == (
         "Tools, rules and references are found by their words only, because wordllama is not installed. "
@@ -82,7 +82,7 @@ async def test_scores_lie_between_nought_and_one_and_fall(tmp_path, load):
 
 @pytest.mark.parametrize("load", [load_embedder, no_embedder])
 async def test_an_empty_index_an_empty_query_and_no_limit_find_nothing(tmp_path, load):
-    index = await Index.open(tmp_path, load)
+    index = await SearchIndex.open(tmp_path, load)
     assert await keys(index, "git commit") == []
     await index.update(TOOLS)
     assert await keys(index, " \n") == []
@@ -184,11 +184,12 @@ async def test_a_home_that_cannot_be_written_costs_the_cache_only(tmp_path):
 async def test_processes_that_start_together_share_the_cache(tmp_path):
     program = (
         "import asyncio, sys; from pathlib import Path\n"
-        "from dragoman.agent.search import Index, Item, Passage\n"
+        "from dragoman.agent.search import SearchIndex, SearchItem, Passage\n"
         "async def main():\n"
-        "    index = await Index.open(Path(sys.argv[1]))\n"
+        "    index = await SearchIndex.open(Path(sys.argv[1]))\n"
         "    for number in range(20):\n"
-        "        await index.update([Item(str(n), (Passage(f'text {n} of many'),)) for n in range(number * 10)])\n"
+        "        numbers = range(number * 10)\n"
+        "        await index.update([SearchItem(str(n), (Passage(f'text {n} of many'),)) for n in numbers])\n"
         "    print((await index.search('text 7', 1))[0].key)\n"
         "asyncio.run(main())"
     )
@@ -218,7 +219,7 @@ async def test_an_item_scores_as_its_best_paragraph_and_comes_once(tmp_path):
     hits = await index.search("commit messages", 10)
     assert [hit.key for hit in hits].count("rule:style") > 1
     selected = await select(index, "commit messages", top_k=10, top_n=2, min_score=0.1)
-    assert selected[0] == Selected("rule:style", hits[0].score)
+    assert selected[0] == SelectedItem("rule:style", hits[0].score)
     assert len({chosen.key for chosen in selected}) == len(selected) == 2
 
 
@@ -234,5 +235,7 @@ async def test_a_selection_keeps_to_its_bounds(tmp_path):
 
 async def test_texts_of_any_kind_can_be_indexed(tmp_path):
     odd = ["", " ", "\ud800", "\x00", "日本語の説明", "x" * 200_000, "é" * 10]
-    index = await fill(tmp_path, [Item(str(n), (Passage(text),)) for n, text in enumerate(odd)] + [Item("none", ())])
+    index = await fill(
+        tmp_path, [SearchItem(str(n), (Passage(text),)) for n, text in enumerate(odd)] + [SearchItem("none", ())]
+    )
     assert (await keys(index, "日本語の説明"))[0] == "4"

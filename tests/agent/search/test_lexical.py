@@ -1,12 +1,12 @@
 import pytest
 
 from dragoman.agent.search.item import Passage
-from dragoman.agent.search.lexical import Fts5, Lexical, Postings
+from dragoman.agent.search.lexical import Fts5, LexicalIndex, Postings
 
 
 @pytest.fixture(params=[Fts5, Postings])
 def lexical(request):
-    return Lexical(request.param())
+    return LexicalIndex(request.param())
 
 
 def fill(lexical, *texts):

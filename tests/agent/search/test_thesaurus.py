@@ -134,7 +134,7 @@ def test_it_is_read_once_and_not_before_it_is_needed():
         "import dragoman.agent.search, dragoman.agent.search.lexical as lexical\n"
         "from dragoman.agent.search.thesaurus import load_thesaurus\n"
         "assert load_thesaurus.cache_info().currsize == 0\n"
-        "lexical.Lexical(), lexical.Lexical()\n"
+        "lexical.LexicalIndex(), lexical.LexicalIndex()\n"
         "print(load_thesaurus.cache_info())"
     )
     done = run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

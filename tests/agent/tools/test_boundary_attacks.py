@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from dragoman.agent.tools.tool import Changed, ToolFailure
+from dragoman.agent.tools.tool import TargetChanged, ToolFailure
 from tests.agent.tools.working import FILES, Buffers, working
 
 WAYS_OUT = {
@@ -84,7 +84,7 @@ async def test_a_directory_swapped_for_a_link_after_prepare_is_not_followed(with
         for call in (read, search, listing):
             with pytest.raises(ToolFailure, match="outside"):
                 await here.run(call)
-        with pytest.raises(Changed):
+        with pytest.raises(TargetChanged):
             await here.run(write)
     assert buffers.read == []
     assert (place / "outside" / "secret.txt").read_text() == "secret"

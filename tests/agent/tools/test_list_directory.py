@@ -3,7 +3,7 @@ import os
 import pytest
 
 from dragoman.agent.tools.list_directory import MAX_ENTRIES
-from dragoman.agent.tools.tool import Deed, ToolFailure
+from dragoman.agent.tools.tool import Action, ToolFailure
 from tests.agent.tools.working import working
 
 
@@ -50,5 +50,5 @@ async def test_a_directory_outside_is_listed_only_when_allowed(tmp_path):
             await here.prepare("list_directory", path="..")
     async with working(tmp_path / "cwd", ask_outside_reads=True) as here:
         call = await here.prepare("list_directory", path="..")
-        assert call.deed == Deed("read", str(tmp_path), "list_directory")
+        assert call.action == Action("read", str(tmp_path), "list_directory")
         assert (await here.run(call)).text == "cwd/"

@@ -1,9 +1,9 @@
 from dragoman.agent.tools.content import code
-from dragoman.agent.workspace.output import HEAD_BYTES, LIVE_BYTES, TAIL_BYTES, Output
+from dragoman.agent.workspace.output import HEAD_BYTES, LIVE_BYTES, TAIL_BYTES, BoundedOutput
 
 
 def filled(*parts):
-    output = Output()
+    output = BoundedOutput()
     for part in parts:
         assert output.add(part)
     return output

@@ -4,7 +4,7 @@ import os
 import pytest
 
 from dragoman.agent.tools.read_file import MAX_CHARS, split_lines
-from dragoman.agent.tools.tool import Changed, Deed, ToolFailure
+from dragoman.agent.tools.tool import Action, TargetChanged, ToolFailure
 from dragoman.agent.workspace.workspace import MAX_FILE_BYTES
 from dragoman.protocol import v1
 from tests.agent.tools.working import READS, Buffers, text_of, working
@@ -23,7 +23,7 @@ async def test_the_title_and_the_place_say_what_is_read(tmp_path):
         assert call.title == "Read a.txt (lines 10-20)"
         assert call.kind == "read"
         assert call.locations == [v1.ToolCallLocation(path=str(tmp_path / "a.txt"), line=10)]
-        assert (call.reads_only, call.inside, call.deed) == (True, True, None)
+        assert (call.reads_only, call.inside, call.action) == (True, True, None)
         assert (await here.prepare("read_file", path="a.txt")).title == "Read a.txt"
         assert (await here.prepare("read_file", path="a.txt", start_line=3)).title == "Read a.txt (from line 3)"
         assert (await here.prepare("read_file", path="a.txt", line_count=1)).title == "Read a.txt (line 1)"
@@ -160,7 +160,7 @@ async def test_a_read_outside_is_refused_unless_the_person_may_be_asked(tmp_path
             await here.prepare("read_file", path="../secret.txt")
     async with working(tmp_path / "cwd", ask_outside_reads=True) as here:
         call = await here.prepare("read_file", path="../secret.txt")
-        assert (call.inside, call.reads_only, call.deed) == (False, False, Deed("read", str(secret)))
+        assert (call.inside, call.reads_only, call.action) == (False, False, Action("read", str(secret)))
         assert call.title == f"Read {secret}"
         assert (await here.run(call)).text == "secret"
 
@@ -173,10 +173,10 @@ async def test_a_link_that_was_turned_after_approval_is_not_followed(tmp_path):
     link.symlink_to(tmp_path / "harmless")
     async with working(tmp_path / "cwd", ask_outside_reads=True) as here:
         call = await here.prepare("read_file", path="link")
-        assert call.deed == Deed("read", str(tmp_path / "harmless"))
+        assert call.action == Action("read", str(tmp_path / "harmless"))
         link.unlink()
         link.symlink_to(tmp_path / "secret")
-        with pytest.raises(Changed):
+        with pytest.raises(TargetChanged):
             await here.run(call)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.agent.tools.run_command import MAX_COMMAND_BYTES
-from dragoman.agent.tools.tool import Changed, Deed, ToolFailure
+from dragoman.agent.tools.tool import Action, TargetChanged, ToolFailure
 from dragoman.agent.workspace.output import HEAD_BYTES, LIVE_BYTES, TAIL_BYTES
 from tests.agent.tools.working import text_of, working
 
@@ -33,7 +33,7 @@ async def test_the_whole_command_is_shown_and_is_what_is_approved(tmp_path):
         call = await here.prepare("run_command", command=command)
         assert (call.title, call.kind) == ("Run echo one…", "execute")
         assert text_of(call.content) == f"```\n{command}\n```"
-        assert call.deed == Deed("command", command, str(tmp_path))
+        assert call.action == Action("command", command, str(tmp_path))
         assert (call.reads_only, call.inside) == (False, True)
         assert (await here.prepare("run_command", command="make test")).title == "Run make test"
         assert (await here.prepare("run_command", command="x" * 99)).title == f"Run {'x' * 80}…"
@@ -45,7 +45,7 @@ async def test_what_cannot_be_seen_in_a_command_is_written_out_but_not_in_what_i
         call = await here.prepare("run_command", command=command)
         assert call.title == r"Run echo '\u202egpj.exe'\x1b[8m…"
         assert text_of(call.content) == "```\necho '\\u202egpj.exe'\\x1b[8m\n\ttrue\n```"
-        assert call.deed.what == command
+        assert call.action.what == command
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ async def test_a_script_rewritten_after_approval_does_not_run(tmp_path):
     async with working(tmp_path) as here:
         call = await here.prepare("run_command", command="sh ./run.sh")
         script.write_text("touch owned")
-        with pytest.raises(Changed, match="file that the command names"):
+        with pytest.raises(TargetChanged, match="file that the command names"):
             await here.run(call)
         assert not (tmp_path / "owned").exists()
 
@@ -278,22 +278,22 @@ async def test_an_approval_for_good_does_not_hold_for_another_script_of_that_nam
     script = tmp_path / "run.sh"
     script.write_text("echo one")
     async with working(tmp_path) as here:
-        before = (await here.prepare("run_command", command="sh run.sh")).deed
-        assert (await here.prepare("run_command", command="sh run.sh")).deed == before
+        before = (await here.prepare("run_command", command="sh run.sh")).action
+        assert (await here.prepare("run_command", command="sh run.sh")).action == before
         assert before.what == "sh run.sh"
         assert before.where.startswith("sha256:")
         assert before.where.endswith(f" {tmp_path}")
         script.write_text("echo two")
-        assert (await here.prepare("run_command", command="sh run.sh")).deed != before
+        assert (await here.prepare("run_command", command="sh run.sh")).action != before
         script.unlink()
-        assert (await here.prepare("run_command", command="sh run.sh")).deed.where == str(tmp_path)
+        assert (await here.prepare("run_command", command="sh run.sh")).action.where == str(tmp_path)
 
 
 async def test_a_script_that_appears_after_approval_does_not_run(tmp_path):
     async with working(tmp_path) as here:
         call = await here.prepare("run_command", command="sh run.sh")
         (tmp_path / "run.sh").write_text("touch owned")
-        with pytest.raises(Changed):
+        with pytest.raises(TargetChanged):
             await here.run(call)
 
 

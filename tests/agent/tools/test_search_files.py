@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.agent.tools.search import MAX_HITS, MAX_NAMES
-from dragoman.agent.tools.tool import Deed, ToolFailure
+from dragoman.agent.tools.tool import Action, ToolFailure
 from tests.agent.tools.working import text_of, working
 
 TOOLS = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -182,7 +182,7 @@ async def test_a_search_outside_is_for_the_person_to_allow(tmp_path):
     write(tmp_path, {"cwd/a.txt": "", "out/b.txt": "hit"})
     async with working(tmp_path / "cwd", ask_outside_reads=True) as here:
         call = await here.prepare("search_files", pattern="hit", path="../out")
-        assert call.deed == Deed("read", str(tmp_path / "out"), "search_files")
+        assert call.action == Action("read", str(tmp_path / "out"), "search_files")
         assert (await here.run(call)).text == f"{tmp_path}/out/b.txt:1: hit"
         assert await found(here, pattern="hit", path="../out/b.txt") == [f"{tmp_path}/out/b.txt:1: hit"]
 

@@ -13,7 +13,7 @@ ENTRIES = [
 async def test_a_plan_is_shown_whole_and_needs_no_approval(tmp_path):
     async with working(tmp_path) as here:
         call = await here.prepare("update_plan", entries=ENTRIES)
-        assert (call.title, call.kind, call.deed, call.inside) == ("Update the plan", "think", None, True)
+        assert (call.title, call.kind, call.action, call.inside) == ("Update the plan", "think", None, True)
         assert here.plans == []
         assert (await here.run(call)).text == "the plan is shown: 1 of 2 done"
         assert here.plans == [v1.Plan(entries=[v1.PlanEntry(**entry) for entry in ENTRIES])]

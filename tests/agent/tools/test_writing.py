@@ -5,7 +5,7 @@ import pytest
 
 from dragoman.agent.tools.edit_file import Edit, apply
 from dragoman.agent.tools.rewriting import WHOLE_DIFF_CHARS, make_diff
-from dragoman.agent.tools.tool import Changed, Deed, ToolFailure
+from dragoman.agent.tools.tool import Action, TargetChanged, ToolFailure
 from dragoman.agent.workspace.workspace import MAX_FILE_BYTES
 from dragoman.protocol import v1
 from tests.agent.tools.working import FILES, READS, Buffers, working
@@ -25,7 +25,7 @@ async def test_a_new_file_is_made_with_the_directories_above_it(tmp_path):
         call = await here.prepare("write_file", path="a/b/c.txt", content="x\n")
         target = str(tmp_path / "a" / "b" / "c.txt")
         diff = v1.Diff(path=target, old_text=None, new_text="x\n")
-        assert (call.title, call.kind, call.deed) == ("Write a/b/c.txt", "edit", Deed("write", target))
+        assert (call.title, call.kind, call.action) == ("Write a/b/c.txt", "edit", Action("write", target))
         assert (call.reads_only, call.inside, call.content) == (False, True, [diff])
         assert call.locations == [v1.ToolCallLocation(path=target)]
         assert not (tmp_path / "a").exists()
@@ -54,7 +54,7 @@ async def test_a_file_that_changed_after_it_was_shown_is_left_alone(before, tmp_
     async with working(tmp_path) as here:
         call = await here.prepare("write_file", path="a.txt", content="mine")
         path.write_text("theirs")
-        with pytest.raises(Changed):
+        with pytest.raises(TargetChanged):
             await here.run(call)
         assert path.read_text() == "theirs"
 
@@ -64,7 +64,7 @@ async def test_a_file_that_was_removed_after_it_was_shown_has_changed(tmp_path):
     async with working(tmp_path) as here:
         call = await here.prepare("write_file", path="a.txt", content="mine")
         (tmp_path / "a.txt").unlink()
-        with pytest.raises(Changed):
+        with pytest.raises(TargetChanged):
             await here.run(call)
         assert not (tmp_path / "a.txt").exists()
 
@@ -76,10 +76,10 @@ async def test_a_path_that_leads_elsewhere_after_it_was_shown_has_changed(tmp_pa
     (tmp_path / "link").symlink_to("one")
     async with working(tmp_path) as here:
         call = await here.prepare("write_file", path="link/a.txt", content="mine")
-        assert call.deed == Deed("write", str(tmp_path / "one" / "a.txt"))
+        assert call.action == Action("write", str(tmp_path / "one" / "a.txt"))
         (tmp_path / "link").unlink()
         (tmp_path / "link").symlink_to("two")
-        with pytest.raises(Changed):
+        with pytest.raises(TargetChanged):
             await here.run(call)
         assert (tmp_path / "two" / "a.txt").read_text() == "same"
 
@@ -90,7 +90,7 @@ async def test_a_directory_that_was_taken_away_takes_its_prepared_writes_along(t
     async with working(tmp_path / "cwd", tmp_path / "more") as here:
         call = await here.prepare("write_file", path=str(tmp_path / "more" / "a.txt"), content="x")
         here.workspace.set_directories([])
-        with pytest.raises(Changed):
+        with pytest.raises(TargetChanged):
             await here.run(call)
 
 
@@ -139,7 +139,7 @@ async def test_edits_are_made_in_order_and_their_lines_told(tmp_path):
         diff = v1.Diff(path=str(path), old_text="a = 1\nb = 2\nc = 3", new_text="a = 1\nb = 2\nc = 4")
         assert (call.title, call.kind, call.content) == ("Edit a.py", "edit", [diff])
         assert [location.line for location in call.locations] == [2, 3]
-        assert call.deed == Deed("write", str(path))
+        assert call.action == Action("write", str(path))
         outcome = await here.run(call)
         assert (outcome.text, outcome.content) == ("edited a.py: 2 edits, at line 2, 3", [diff])
         assert path.read_text() == "a = 1\nb = 2\nc = 4"
@@ -157,7 +157,7 @@ async def test_an_edit_of_a_file_that_changed_meanwhile_is_not_made(tmp_path):
     async with working(tmp_path) as here:
         call = await here.prepare("edit_file", path="a.txt", edits=[{"old": "old", "new": "new"}])
         path.write_text("old and less")
-        with pytest.raises(Changed):
+        with pytest.raises(TargetChanged):
             await here.run(call)
         assert path.read_text() == "old and less"
 
@@ -241,7 +241,7 @@ async def test_what_the_person_typed_after_the_diff_was_shown_is_not_overwritten
     async with working(tmp_path, capabilities=FILES, set_up=buffers.set_up) as here:
         call = await here.prepare("write_file", path="a.txt", content="mine")
         buffers.unsaved[path] = "typed more"
-        with pytest.raises(Changed):
+        with pytest.raises(TargetChanged):
             await here.run(call)
         assert buffers.written == {}
 
@@ -270,7 +270,7 @@ async def test_a_new_file_that_got_a_text_before_it_is_written_has_changed(tmp_p
     async with working(tmp_path, capabilities=FILES, set_up=buffers.set_up) as here:
         call = await here.prepare("write_file", path="new.txt", content="x")
         (tmp_path / "new.txt").write_text("theirs")
-        with pytest.raises(Changed):
+        with pytest.raises(TargetChanged):
             await here.run(call)
         assert buffers.written == {}
 
@@ -312,7 +312,7 @@ async def test_a_client_that_only_writes_is_given_what_we_made_of_the_disk(tmp_p
         assert buffers.written == {str(path): "edited"}
         assert buffers.read == []
         path.write_text("changed")
-        with pytest.raises(Changed):
+        with pytest.raises(TargetChanged):
             await here.run(call)
 
 

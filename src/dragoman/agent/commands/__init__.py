@@ -5,7 +5,7 @@ or to words for the model to go on with. The names go to the client, which offer
 runs it.
 """
 
-from dragoman.agent.commands.command import Ask, Command
-from dragoman.agent.commands.registry import Commands, all_commands
+from dragoman.agent.commands.command import ContinueWithModel, SlashCommand
+from dragoman.agent.commands.registry import CommandRegistry, all_commands
 
-__all__ = ["Ask", "Command", "Commands", "all_commands"]
+__all__ = ["CommandRegistry", "ContinueWithModel", "SlashCommand", "all_commands"]

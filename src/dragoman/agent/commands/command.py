@@ -8,17 +8,17 @@ from dragoman.agent.models.message import Message
 from dragoman.agent.session import Session
 
 
-class Ask(msgspec.Struct, frozen=True):
+class ContinueWithModel(msgspec.Struct, frozen=True):
     """An answer that is for the model: it goes on with these messages as if the person had written them."""
 
     messages: list[Message]
 
 
-class Command(msgspec.Struct, frozen=True):
+class SlashCommand(msgspec.Struct, frozen=True):
     """Something to be asked for by its name."""
 
     name: str
     description: str
-    run: Callable[[Session, str], Awaitable[str | Ask]]
+    run: Callable[[Session, str], Awaitable[str | ContinueWithModel]]
     hint: str | None = None
     """What may stand behind the name."""

@@ -1,6 +1,6 @@
 """The commands for what goes to the model: `/context`, `/include` and `/exclude`."""
 
-from dragoman.agent.commands.command import Command
+from dragoman.agent.commands.command import SlashCommand
 from dragoman.agent.session import Session
 
 
@@ -22,7 +22,7 @@ async def _exclude(session: Session, words: str) -> str:
 
 
 CONTEXT_COMMANDS = (
-    Command("context", "Show what went to the model in the last turn, and why", _context),
-    Command("include", "Add a tool, a server, a rule or a reference to what the model gets", _include, "NAME"),
-    Command("exclude", "Take back what /include has added", _exclude, "NAME"),
+    SlashCommand("context", "Show what went to the model in the last turn, and why", _context),
+    SlashCommand("include", "Add a tool, a server, a rule or a reference to what the model gets", _include, "NAME"),
+    SlashCommand("exclude", "Take back what /include has added", _exclude, "NAME"),
 )

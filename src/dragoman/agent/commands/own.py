@@ -1,6 +1,6 @@
 """The commands for the session itself."""
 
-from dragoman.agent.commands.command import Command
+from dragoman.agent.commands.command import SlashCommand
 from dragoman.agent.compaction import compact
 from dragoman.agent.session import Session
 from dragoman.agent.settings import MODEL, MODES
@@ -42,8 +42,8 @@ async def _usage(session: Session, words: str) -> str:
 
 
 OWN_COMMANDS = (
-    Command("compact", "Sum up the conversation, so that the model has room again", _compact),
-    Command("mode", "Show or change the mode", _mode, "ask|code|plan"),
-    Command("model", "Show or change the model", _model, "NAME"),
-    Command("usage", "Show what the conversation has used", _usage),
+    SlashCommand("compact", "Sum up the conversation, so that the model has room again", _compact),
+    SlashCommand("mode", "Show or change the mode", _mode, "ask|code|plan"),
+    SlashCommand("model", "Show or change the model", _model, "NAME"),
+    SlashCommand("usage", "Show what the conversation has used", _usage),
 )

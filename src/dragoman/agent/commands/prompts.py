@@ -4,12 +4,12 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from dragoman.agent.commands.command import Ask, Command
+from dragoman.agent.commands.command import ContinueWithModel, SlashCommand
 from dragoman.agent.models.message import AssistantMessage, Message, UserMessage
 from dragoman.agent.session import Session
 from dragoman.errors import ServerFailure
 from dragoman.mcp.info import PromptArgument, PromptInfo, PromptText
-from dragoman.mcp.server import Server
+from dragoman.mcp.server import ServerConnection
 from dragoman.protocol import v1
 from dragoman.text import one_line
 
@@ -19,7 +19,7 @@ MAX_SHOWN = 500
 _FOREIGN = re.compile(r"[^\w.-]+")
 
 
-def prompt_commands(session: Session) -> Iterator[Command]:
+def prompt_commands(session: Session) -> Iterator[SlashCommand]:
     """Yield a command for every prompt of every server that is ready."""
     timeout_s = session.profile.limits.mcp_call_timeout_s
     taken: dict[str, int] = {}
@@ -31,15 +31,15 @@ def prompt_commands(session: Session) -> Iterator[Command]:
             yield _command(told_apart, member.server, prompt, timeout_s)
 
 
-def _command(name: str, server: Server, prompt: PromptInfo, timeout_s: float | None) -> Command:
-    async def run(session: Session, words: str) -> Ask:
+def _command(name: str, server: ServerConnection, prompt: PromptInfo, timeout_s: float | None) -> SlashCommand:
+    async def run(session: Session, words: str) -> ContinueWithModel:
         del session
         arguments = read_arguments(prompt.arguments, words)
-        return Ask(_messages(await server.prompt(prompt.name, arguments, timeout_s=timeout_s)))
+        return ContinueWithModel(_messages(await server.prompt(prompt.name, arguments, timeout_s=timeout_s)))
 
     hint = one_line(" ".join(_shown(argument) for argument in prompt.arguments), MAX_SHOWN)
     description = one_line(prompt.description or prompt.title, MAX_SHOWN) or f"A prompt of {server.name}"
-    return Command(name, description, run, hint or None)
+    return SlashCommand(name, description, run, hint or None)
 
 
 def _shown(argument: PromptArgument) -> str:

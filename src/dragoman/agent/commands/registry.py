@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from dragoman.agent.commands.command import Ask, Command
+from dragoman.agent.commands.command import ContinueWithModel, SlashCommand
 from dragoman.agent.commands.context import CONTEXT_COMMANDS
 from dragoman.agent.commands.own import OWN_COMMANDS
 from dragoman.agent.commands.prompts import prompt_commands
@@ -19,16 +19,16 @@ _NAME = re.compile(r"/[A-Za-z][\w:.-]*")
 _PROMPT = re.compile(r"/[\w.-]+:[\w.-]")
 
 
-def all_commands() -> "Commands":
+def all_commands() -> "CommandRegistry":
     """Return the commands of this agent."""
-    return Commands([*OWN_COMMANDS, *SERVER_COMMANDS, *CONTEXT_COMMANDS])
+    return CommandRegistry([*OWN_COMMANDS, *SERVER_COMMANDS, *CONTEXT_COMMANDS])
 
 
-class Commands:
+class CommandRegistry:
     """The commands of an agent, by name."""
 
-    def __init__(self, commands: Sequence[Command]) -> None:
-        listed = Command("help", "Show what can be asked for", self._help)
+    def __init__(self, commands: Sequence[SlashCommand]) -> None:
+        listed = SlashCommand("help", "Show what can be asked for", self._help)
         self._commands = {command.name: command for command in (listed, *commands)}
 
     def update(self, session: Session) -> v1.AvailableCommandsUpdate:
@@ -44,7 +44,7 @@ class Commands:
             ]
         )
 
-    def find(self, session: Session, blocks: Sequence[v1.ContentBlock]) -> tuple[Command, str] | None:
+    def find(self, session: Session, blocks: Sequence[v1.ContentBlock]) -> tuple[SlashCommand, str] | None:
         """Return the command that a prompt begins with, and what stands behind it; None for an ordinary prompt."""
         found = _COMMAND.match(first_words(blocks).strip())
         command = self._all(session).get(found[1]) if found else None
@@ -62,7 +62,7 @@ class Commands:
         """Say whether a prompt is a command, or nothing but the name of one that there is not."""
         return self.find(session, blocks) is not None or self.unknown(session, blocks) is not None
 
-    def _all(self, session: Session) -> dict[str, Command]:
+    def _all(self, session: Session) -> dict[str, SlashCommand]:
         return {**{command.name: command for command in prompt_commands(session)}, **self._commands}
 
     async def _help(self, session: Session, words: str) -> str:
@@ -79,7 +79,7 @@ def names_prompt(blocks: Sequence[v1.ContentBlock]) -> bool:
     return bool(_PROMPT.match(first_words(blocks).lstrip()))
 
 
-async def run_command(command: Command, session: Session, words: str) -> str | Ask:
+async def run_command(command: SlashCommand, session: Session, words: str) -> str | ContinueWithModel:
     """Run a command and return its answer; what it refuses is an answer too."""
     try:
         return await command.run(session, words)

@@ -4,13 +4,13 @@ import re
 import shlex
 from collections.abc import Awaitable, Callable
 
-from dragoman.agent.commands.command import Command
-from dragoman.agent.servers.session_servers import Given, Member
+from dragoman.agent.commands.command import SlashCommand
+from dragoman.agent.servers.session_servers import ClientServer, SessionServer
 from dragoman.agent.session import Session
 from dragoman.agent.tools.content import fenced
 from dragoman.errors import ServerFailure
 from dragoman.mcp.definition import Definition, HttpServer, SseServer, StdioServer, describe
-from dragoman.mcp.info import Status
+from dragoman.mcp.info import ServerStatus
 
 USAGE = "`/mcp`, `/mcp restart NAME`, `/mcp add NAME COMMAND ARGS…` or `/mcp add NAME URL`, `/mcp remove NAME`"
 
@@ -42,7 +42,7 @@ def _table(session: Session) -> str:
     return "\n\n".join(["\n".join(rows), *reasons, *shadowed])
 
 
-def _row(status: Status, member: Member | None) -> str:
+def _row(status: ServerStatus, member: SessionServer | None) -> str:
     origin = "client" if member is not None and not member.is_agents else "agent file"
     what = _cell(describe(member.server.definition)) if member else ""
     cells = (_cell(status.name), origin, _STATES[status.state], str(status.tools), what)
@@ -63,7 +63,7 @@ async def _restart(session: Session, name: str) -> str:
 
 
 async def _add(session: Session, words: str) -> str:
-    server = session.servers.add(Given(parse_server(words))).server
+    server = session.servers.add(ClientServer(parse_server(words))).server
     await server.settled()
     if server.state == "ready":
         return f"{server.name} is ready, with {len(server.tools)} tools. It is here until the session is closed."
@@ -98,5 +98,5 @@ def parse_server(words: str) -> Definition:
 
 
 SERVER_COMMANDS = (
-    Command("mcp", "Show the MCP servers of this session, or change them", _mcp, "restart|add|remove NAME …"),
+    SlashCommand("mcp", "Show the MCP servers of this session, or change them", _mcp, "restart|add|remove NAME …"),
 )

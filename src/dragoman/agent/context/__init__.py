@@ -5,7 +5,7 @@
 chooses, and `report` shows it.
 """
 
-from dragoman.agent.context.context import Context
-from dragoman.agent.context.offer import Offer
+from dragoman.agent.context.context import ModelContext
+from dragoman.agent.context.offer import ToolOffer
 
-__all__ = ["Context", "Offer"]
+__all__ = ["ModelContext", "ToolOffer"]

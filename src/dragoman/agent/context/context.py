@@ -18,11 +18,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.agent.context.finder import Finder, guidance_items, tool_items
+from dragoman.agent.context.finder import ItemFinder, guidance_items, tool_items
 from dragoman.agent.context.guidance import Guidance, guidance_of, instruct
 from dragoman.agent.context.mentions import find_mentions, leave_out_mentions
-from dragoman.agent.context.names import SERVER, Names, bare, listed, quote
-from dragoman.agent.context.offer import Offer, in_order
+from dragoman.agent.context.names import SERVER, ItemNames, bare, listed, quote
+from dragoman.agent.context.offer import ToolOffer, in_order
 from dragoman.agent.context.selection import Selection
 from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.profile import Profile
@@ -31,20 +31,20 @@ from dragoman.errors import InvalidParams
 from dragoman.protocol import v1
 
 if TYPE_CHECKING:
-    from dragoman.agent.search import Item
+    from dragoman.agent.search import SearchItem
     from dragoman.agent.search.embedder import Embedder
 
 SHORT_PROMPT_WORDS = 3
 """A prompt up to this length may be an answer, or "go on"; longer ones say themselves what they are about."""
 
 
-class Context:
+class ModelContext:
     """Chooses what a session's model is given, and knows why. One turn at a time uses it."""
 
     def __init__(
         self,
         home: Path,
-        offers: Callable[[], Sequence[Offer]],
+        offers: Callable[[], Sequence[ToolOffer]],
         profile: Callable[[], Profile],
         *,
         load: "Callable[[], Embedder] | None" = None,
@@ -56,14 +56,14 @@ class Context:
         """What the person should be told; whoever tells it takes it out."""
         self._offers = offers
         self._profile = profile
-        self._tool_finder = Finder(home, load)
-        self._guidance_finder = Finder(home, load)
+        self._tool_finder = ItemFinder(home, load)
+        self._guidance_finder = ItemFinder(home, load)
         self._selection: Selection | None = None
-        self._given: Sequence[Offer] = ()
+        self._given: Sequence[ToolOffer] = ()
         self._guidance: Sequence[Guidance] = ()
         self._searched: list[tuple[str, ToolDefinition]] = []
         self._indexed: list[tuple[str, ToolDefinition]] = []
-        self._items: Sequence[Item] = ()
+        self._items: Sequence[SearchItem] = ()
         self._long_prompt = ""
         self._told: set[str] = set()
 
@@ -158,7 +158,7 @@ class Context:
         if searched and selection.queries:
             await self._search(self._guidance_finder, guidance_items(searched), selection)
 
-    async def _search_tools(self, selection: Selection, offers: Sequence[Offer]) -> None:
+    async def _search_tools(self, selection: Selection, offers: Sequence[ToolOffer]) -> None:
         searched = [
             offer for offer in offers if offer.include == "agent" and not selection.is_by_hand(offer.key, offer.server)
         ]
@@ -170,12 +170,12 @@ class Context:
         await self._search(self._tool_finder, self._items, selection)
         self._searched = known
 
-    async def _search(self, finder: Finder, items: "Sequence[Item]", selection: Selection) -> None:
+    async def _search(self, finder: ItemFinder, items: "Sequence[SearchItem]", selection: Selection) -> None:
         selection.take(await finder.score(items, selection.queries, selection.search.top_k))
         self._tell_once(finder.notice)
 
-    def _without_namesakes(self, offers: Sequence[Offer]) -> dict[str, Tool]:
-        first: dict[str, Offer] = {}
+    def _without_namesakes(self, offers: Sequence[ToolOffer]) -> dict[str, Tool]:
+        first: dict[str, ToolOffer] = {}
         for offer in offers:
             other = first.setdefault(offer.tool.definition.name, offer)
             if other is not offer:
@@ -187,7 +187,7 @@ class Context:
 
     def _mentioned(self, text: str) -> frozenset[str]:
         """Return what a prompt mentions, and notice what is not there."""
-        names = Names((), self._guidance)
+        names = ItemNames((), self._guidance)
         by_lower_case = {key.lower(): key for key in reversed(names.guidance)}
         keys: set[str] = set()
         for mention in find_mentions(text):
@@ -206,9 +206,9 @@ class Context:
             self._long_prompt = asked
         return tuple(filter(None, dict.fromkeys([asked, self._long_prompt])))
 
-    def _names(self) -> Names:
+    def _names(self) -> ItemNames:
         profile = self._profile()
-        return Names(self._offers(), guidance_of(profile), (server.name for server in profile.servers))
+        return ItemNames(self._offers(), guidance_of(profile), (server.name for server in profile.servers))
 
     def _tell_once(self, notice: str | None) -> None:
         if notice is not None and notice not in self._told:
@@ -216,7 +216,7 @@ class Context:
             self.notices.append(notice)
 
 
-def _is_always(names: Names, key: str) -> bool:
+def _is_always(names: ItemNames, key: str) -> bool:
     """Tell whether something is in every turn; a server is when all of its tools are, and it has any."""
     if key in names.guidance:
         return names.guidance[key].item.include == "always"

@@ -5,20 +5,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from dragoman.agent.context.guidance import Guidance
-from dragoman.agent.context.offer import Offer
+from dragoman.agent.context.offer import ToolOffer
 
 if TYPE_CHECKING:
-    from dragoman.agent.search import Index, Item
+    from dragoman.agent.search import SearchIndex, SearchItem
     from dragoman.agent.search.embedder import Embedder
 
 
-class Finder:
+class ItemFinder:
     """Finds things of one kind; `load` replaces what makes vectors of texts."""
 
     def __init__(self, home: Path, load: "Callable[[], Embedder] | None" = None) -> None:
         self._home = home
         self._load = load
-        self._index: Index | None = None
+        self._index: SearchIndex | None = None
 
     @property
     def engine(self) -> Literal["semantic", "lexical"] | None:
@@ -30,7 +30,7 @@ class Finder:
         """What a person should know about how it finds."""
         return self._index and self._index.notice
 
-    async def score(self, items: "Iterable[Item]", queries: Sequence[str], top_k: int) -> dict[str, float]:
+    async def score(self, items: "Iterable[SearchItem]", queries: Sequence[str], top_k: int) -> dict[str, float]:
         """Give those items that have one of the `top_k` passages nearest to a query their scores, by key."""
         from dragoman.agent.search import select
 
@@ -42,15 +42,17 @@ class Finder:
                 scores[each.key] = max(each.score, scores.get(each.key, 0.0))
         return scores
 
-    async def _open(self) -> "Index":
-        from dragoman.agent.search import Index
+    async def _open(self) -> "SearchIndex":
+        from dragoman.agent.search import SearchIndex
 
         if self._index is None:
-            self._index = await (Index.open(self._home, self._load) if self._load else Index.open(self._home))
+            self._index = await (
+                SearchIndex.open(self._home, self._load) if self._load else SearchIndex.open(self._home)
+            )
         return self._index
 
 
-def tool_items(offers: Iterable[Offer]) -> "list[Item]":
+def tool_items(offers: Iterable[ToolOffer]) -> "list[SearchItem]":
     """Make what is searched of tools."""
     from dragoman.agent.search import tool_item
 
@@ -67,7 +69,7 @@ def tool_items(offers: Iterable[Offer]) -> "list[Item]":
     ]
 
 
-def guidance_items(guidance: Iterable[Guidance]) -> "list[Item]":
+def guidance_items(guidance: Iterable[Guidance]) -> "list[SearchItem]":
     """Make what is searched of rules and references: the description is a paragraph like the others."""
     from dragoman.agent.search import text_item
 

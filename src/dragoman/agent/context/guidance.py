@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from dragoman.agent.profile import Profile
-from dragoman.agent.profile.items import Item
+from dragoman.agent.profile.items import TextItem
 
 Kind = Literal["rule", "ref"]
 
@@ -18,7 +18,7 @@ class Guidance(msgspec.Struct, frozen=True):
     """A rule or a reference."""
 
     kind: Kind
-    item: Item
+    item: TextItem
 
     @property
     def key(self) -> str:

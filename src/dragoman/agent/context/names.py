@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from dragoman.agent.context.guidance import Guidance
-from dragoman.agent.context.offer import Offer
+from dragoman.agent.context.offer import ToolOffer
 from dragoman.errors import InvalidParams
 from dragoman.text import one_line
 
@@ -24,10 +24,10 @@ _MAX_LENGTH = 200
 """Of a name: what is longer was not meant to be typed."""
 
 
-class Names:
+class ItemNames:
     """The things that there are, by all their names."""
 
-    def __init__(self, offers: Sequence[Offer], guidance: Iterable[Guidance], servers: Iterable[str] = ()) -> None:
+    def __init__(self, offers: Sequence[ToolOffer], guidance: Iterable[Guidance], servers: Iterable[str] = ()) -> None:
         self.offers = {offer.key: offer for offer in offers}
         self.guidance = {each.key: each for each in guidance}
         named = dict.fromkeys([*(offer.server for offer in offers if offer.server), *servers])

@@ -11,7 +11,7 @@ from dragoman.agent.tools.tool import Tool
 _PLACES = {"builtin": 0, "session": 1, "agent": 2}
 
 
-class Offer(msgspec.Struct, frozen=True):
+class ToolOffer(msgspec.Struct, frozen=True):
     """A tool that may be put in front of the model."""
 
     key: str
@@ -31,7 +31,7 @@ class Offer(msgspec.Struct, frozen=True):
         return self.key.removeprefix(f"{self.server}/") if self.server else self.tool.definition.name
 
 
-def in_order(offers: Sequence[Offer]) -> Sequence[Offer]:
+def in_order(offers: Sequence[ToolOffer]) -> Sequence[ToolOffer]:
     """Sort offers as they stand before the model: the built-in ones, the session's, the agent's."""
     places = [_PLACES[offer.origin] for offer in offers]
     if places == sorted(places):  # as they usually come; that takes half of the time of sorting them

@@ -12,7 +12,7 @@ import msgspec
 
 from dragoman.agent.context.guidance import Guidance
 from dragoman.agent.context.names import SERVER, listed, quote
-from dragoman.agent.context.offer import Offer
+from dragoman.agent.context.offer import ToolOffer
 from dragoman.agent.context.selection import Selection
 
 MAX_NEAR_MISSES = 5
@@ -22,7 +22,7 @@ _LETTERS_PER_TOKEN = 4
 _ENGINES = {"semantic": "by meaning and by words", "lexical": "by words only"}
 
 
-class Row(msgspec.Struct, frozen=True):
+class ReportRow(msgspec.Struct, frozen=True):
     """One thing: why it was given to the model, or was not."""
 
     key: str
@@ -37,7 +37,7 @@ class Row(msgspec.Struct, frozen=True):
 
 def report(
     selection: Selection,
-    offers: Sequence[Offer],
+    offers: Sequence[ToolOffer],
     guidance: Sequence[Guidance],
     engine: Literal["semantic", "lexical"] | None,
 ) -> str:
@@ -56,12 +56,12 @@ def report(
     return "\n\n".join(parts)
 
 
-def _tools(selection: Selection, offers: Sequence[Offer]) -> list[Row]:
-    names: dict[str, Offer] = {}
+def _tools(selection: Selection, offers: Sequence[ToolOffer]) -> list[ReportRow]:
+    names: dict[str, ToolOffer] = {}
     return [_tool(selection, offer, names) for offer in offers]
 
 
-def _tool(selection: Selection, offer: Offer, names: dict[str, Offer]) -> Row:
+def _tool(selection: Selection, offer: ToolOffer, names: dict[str, ToolOffer]) -> ReportRow:
     source = {
         "builtin": "built in",
         "session": f"{quote(offer.server)} (client)",
@@ -73,26 +73,28 @@ def _tool(selection: Selection, offer: Offer, names: dict[str, Offer]) -> Row:
         adds = f"manual: {quote(f'/include {offer.key}')} adds it"
         if offer.server:
             adds = f"manual: `/include` adds one, {quote(f'/include {SERVER}{offer.server}')} all"
-        return _left_out(selection, Row(offer.key, offer.name, source, given=False, why=adds), offer.include)
+        return _left_out(selection, ReportRow(offer.key, offer.name, source, given=False, why=adds), offer.include)
     first = names.setdefault(offer.tool.definition.name, offer)
     if first is not offer:
-        return Row(offer.key, offer.name, source, given=False, why=f"the model knows {quote(first.key)} by its name")
+        return ReportRow(
+            offer.key, offer.name, source, given=False, why=f"the model knows {quote(first.key)} by its name"
+        )
     letters = len(msgspec.json.encode(offer.tool.definition))
-    return Row(offer.key, offer.name, source, given=True, why=why, score=score, letters=letters)
+    return ReportRow(offer.key, offer.name, source, given=True, why=why, score=score, letters=letters)
 
 
-def _text(selection: Selection, guidance: Guidance) -> Row:
+def _text(selection: Selection, guidance: Guidance) -> ReportRow:
     item, name = guidance.item, f"@{guidance.key}"
     source = {"rule": "rules", "ref": "references"}[guidance.kind]
     why = selection.why(guidance.key, item.include)
     if why is None:
         adds = "manual: its name in a prompt adds it to that, `/include` to the session"
-        return _left_out(selection, Row(guidance.key, name, source, given=False, why=adds), item.include)
+        return _left_out(selection, ReportRow(guidance.key, name, source, given=False, why=adds), item.include)
     score = selection.found.get(guidance.key) if why == "found by search" else None
-    return Row(guidance.key, name, source, given=True, why=why, score=score, letters=len(item.text))
+    return ReportRow(guidance.key, name, source, given=True, why=why, score=score, letters=len(item.text))
 
 
-def _left_out(selection: Selection, manual: Row, include: str) -> Row:
+def _left_out(selection: Selection, manual: ReportRow, include: str) -> ReportRow:
     if include == "manual":
         return manual
     score, search = selection.scores.get(manual.key), selection.search
@@ -106,19 +108,19 @@ def _left_out(selection: Selection, manual: Row, include: str) -> Row:
     return msgspec.structs.replace(manual, why=why, score=score)
 
 
-def _far(row: Row) -> Row:
+def _far(row: ReportRow) -> ReportRow:
     """Make one of those that share a row, wherever they are from."""
     return msgspec.structs.replace(row, name=row.key, source="", why="further off", score=None)
 
 
-def _near_misses_first(left: Sequence[Row]) -> list[Row]:
+def _near_misses_first(left: Sequence[ReportRow]) -> list[ReportRow]:
     """Put the best of what was searched first, and the rest of it in one row."""
     scored = sorted((row for row in left if row.score is not None), key=lambda row: -(row.score or 0))
     rest = [row for row in left if row.score is None]
     return [*scored[:MAX_NEAR_MISSES], *map(_far, scored[MAX_NEAR_MISSES:]), *rest]
 
 
-def _sum_up(tools: Sequence[Row], guidance: Sequence[Guidance], texts: Sequence[Row]) -> str:
+def _sum_up(tools: Sequence[ReportRow], guidance: Sequence[Guidance], texts: Sequence[ReportRow]) -> str:
     kinds = [each.kind for each, row in zip(guidance, texts, strict=True) if row.given]
     counts = [
         _count(sum(row.given for row in tools), "tool"),
@@ -133,8 +135,8 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _table(rows: Iterable[Row]) -> str:
-    groups: dict[tuple[str, str, str], list[Row]] = {}
+def _table(rows: Iterable[ReportRow]) -> str:
+    groups: dict[tuple[str, str, str], list[ReportRow]] = {}
     for row in rows:
         alone = row.name if row.score is not None else ""
         groups.setdefault((row.source, row.why, alone), []).append(row)

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from dragoman.agent.profile.include import Include
-from dragoman.agent.profile.search import Search
+from dragoman.agent.profile.search import SearchSettings
 
 Why = Literal["always", "mentioned", "by hand", "found by search"]
 
@@ -14,7 +14,7 @@ Why = Literal["always", "mentioned", "by hand", "found by search"]
 class Selection(msgspec.Struct):
     """Knows, by key, what is put before the model in one turn."""
 
-    search: Search
+    search: SearchSettings
     by_hand: frozenset[str] = frozenset()
     """What the person added: keys, and `server:NAME` for all tools of a server."""
     mentioned: frozenset[str] = frozenset()

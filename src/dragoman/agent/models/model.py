@@ -28,13 +28,13 @@ class ModelRequest(msgspec.Struct, frozen=True):
     thought_level: str | None = None
 
 
-class Text(msgspec.Struct, frozen=True):
+class ReplyText(msgspec.Struct, frozen=True):
     """Some of the answer."""
 
     text: str
 
 
-class Thought(msgspec.Struct, frozen=True):
+class ReplyThought(msgspec.Struct, frozen=True):
     """Some of the reasoning before it."""
 
     text: str
@@ -51,7 +51,7 @@ class ToolStart(msgspec.Struct, frozen=True):
     name: str
 
 
-class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+class TokenUsage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tokens that requests took, and what they cost where that is known."""
 
     input: int
@@ -63,9 +63,9 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     cached_write: int = 0
     thought: int = 0
 
-    def __add__(self, other: "Usage") -> "Usage":
+    def __add__(self, other: "TokenUsage") -> "TokenUsage":
         costs = [usage.cost_usd for usage in (self, other) if usage.cost_usd is not None]
-        return Usage(
+        return TokenUsage(
             self.input + other.input,
             self.output + other.output,
             sum(costs) if costs else None,
@@ -75,7 +75,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
 
-class Retry(msgspec.Struct, frozen=True):
+class ReplyRetry(msgspec.Struct, frozen=True):
     """The provider has to be asked again; `reason` is for a person. What came of this reply so far is void."""
 
     reason: str
@@ -86,16 +86,16 @@ class Retry(msgspec.Struct, frozen=True):
         return f"{self.reason}; trying again in {self.delay_s:.0f} s"
 
 
-class Stop(msgspec.Struct, frozen=True):
+class ReplyStop(msgspec.Struct, frozen=True):
     """The model stops for a reason other than being done."""
 
     reason: Literal["max_tokens", "refusal"]
 
 
-Part = Text | Thought | ToolStart | ToolUse | Usage | Retry | Stop | ProviderDetails
+Part = ReplyText | ReplyThought | ToolStart | ToolUse | TokenUsage | ReplyRetry | ReplyStop | ProviderDetails
 
 
-class Conversation(Protocol):
+class ModelConversation(Protocol):
     """A model in one session."""
 
     def reply(self, request: ModelRequest) -> AsyncGenerator[Part]:
@@ -115,7 +115,7 @@ class Model(Protocol):
     summarises: bool
     """Whether it can be asked to sum up a conversation."""
 
-    def start(self) -> Conversation:
+    def start(self) -> ModelConversation:
         """Begin a conversation of its own."""
         ...
 

@@ -1,8 +1,8 @@
 """`anthropic:…`, `openai:…`, `google:…`, `ollama:…` and the like: a provider's model, over the model library.
 
 The library is imported in a thread when the first conversation starts, which is after `initialize` was answered; the
-first reply waits for it. A reply that fails for a passing reason is asked for again, as `RetryPolicy` says: `Retry`
-tells the person, and voids what came of the reply before.
+first reply waits for it. A reply that fails for a passing reason is asked for again, as `RetryPolicy` says:
+`ReplyRetry` tells the person, and voids what came of the reply before.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from dragoman.agent.models.model import ModelRequest, Part, Retry
+from dragoman.agent.models.model import ModelRequest, Part, ReplyRetry
 from dragoman.agent.models.provider_names import (
     DEFAULT_CONTEXT_SIZE,
     LOCAL_CONTEXT_SIZE,
@@ -33,8 +33,8 @@ from dragoman.loading import load_in_background
 
 if TYPE_CHECKING:
     from dragoman.agent.keys import KeyStore
-    from dragoman.agent.models.provider_errors import Again
-    from dragoman.agent.models.provider_link import Link
+    from dragoman.agent.models.provider_errors import RetryAdvice
+    from dragoman.agent.models.provider_link import ProviderConnection
 
 
 def provider_model(name: str, options: ProviderOptions | None = None) -> "ProviderModel":
@@ -63,8 +63,8 @@ class ProviderModel:
         self._options = options
         self._keys: KeyStore | None = None
         self._key_in_use: str | None = None
-        self._loading: Future[Link] | None = None
-        self._outdated: list[Future[Link]] = []
+        self._loading: Future[ProviderConnection] | None = None
+        self._outdated: list[Future[ProviderConnection]] = []
 
     def __repr__(self) -> str:
         return f"ProviderModel({self.name!r})"
@@ -79,7 +79,7 @@ class ProviderModel:
         """Take the key from there when neither the options nor the environment have one."""
         self._keys = keys
 
-    async def link(self) -> "Link":
+    async def link(self) -> "ProviderConnection":
         """Return the way to the model when it is there; raises MissingKey, and ModelFailure when it cannot be had."""
         return await asyncio.wrap_future(self._load())
 
@@ -95,7 +95,7 @@ class ProviderModel:
         """How patiently it is asked."""
         return self._options.retry
 
-    def _load(self) -> "Future[Link]":
+    def _load(self) -> "Future[ProviderConnection]":
         """Return the link for the key as it is now: a login or logout elsewhere may have changed it."""
         key = self._key()
         if self._loading is not None and key != self._key_in_use:
@@ -106,7 +106,7 @@ class ProviderModel:
             self._loading = load_in_background(lambda: self._make_link(key))
         return self._loading
 
-    def _make_link(self, key: str | None) -> "Link":
+    def _make_link(self, key: str | None) -> "ProviderConnection":
         link = _link(self._name, self._options, key)
         self.takes = link.takes
         self.thought_levels = link.thought_levels
@@ -149,7 +149,7 @@ class ProviderConversation:
     async def reply(self, request: ModelRequest) -> AsyncGenerator[Part]:
         """Stream the reply; raises ModelFailure, among them MissingKey and ContextOverflow."""
         link = await self._model.link()
-        patience = Patience(self._model.retry)
+        patience = RetryBudget(self._model.retry)
         while True:
             reader = link.read(request)
             try:
@@ -172,7 +172,7 @@ class ProviderConversation:
             await asyncio.sleep(retry.delay_s)
 
 
-class Patience:
+class RetryBudget:
     """What is left of the tries and of the waiting for one reply."""
 
     def __init__(self, policy: RetryPolicy) -> None:
@@ -180,7 +180,7 @@ class Patience:
         self._tries = 1
         self._waited_s = 0.0
 
-    def next_try(self, again: "Again") -> Retry:
+    def next_try(self, again: "RetryAdvice") -> ReplyRetry:
         """Return when to ask again; raises ModelFailure when it is time to give up."""
         policy = self._policy
         if self._tries >= policy.max_tries:
@@ -190,7 +190,7 @@ class Patience:
             raise ModelFailure(f"{again.reason}; it asks to wait for {delay_s:.0f} s, try again then")
         self._tries += 1
         self._waited_s += delay_s
-        return Retry(again.reason, delay_s)
+        return ReplyRetry(again.reason, delay_s)
 
     def _delay_s(self) -> float:
         delay_s = min(self._policy.first_delay_s * 2 ** (self._tries - 1), self._policy.max_delay_s)
@@ -206,13 +206,13 @@ def _missing_key(name: ModelName) -> MissingKey:
     return MissingKey(f"{name.provider.title} needs a key for {name}; {how_to_give_key(name.kind)}")
 
 
-def _link(name: ModelName, options: ProviderOptions, key: str | None) -> "Link":
+def _link(name: ModelName, options: ProviderOptions, key: str | None) -> "ProviderConnection":
     from pydantic_ai.exceptions import UserError
 
-    from dragoman.agent.models.provider_link import Link
+    from dragoman.agent.models.provider_link import ProviderConnection
 
     try:
-        return Link(name, options, key)
+        return ProviderConnection(name, options, key)
     except ImportError as error:
         raise ModelFailure(
             f"{name} cannot be used, for its library is not whole ({error}); {how_to_install(name)}"

@@ -40,7 +40,7 @@ _PASSING: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
 """What may be over soon, and how to say it: the provider's title, then its own words."""
 
 
-class Again(msgspec.Struct, frozen=True):
+class RetryAdvice(msgspec.Struct, frozen=True):
     """It may work if asked again, after as long as the provider asks for."""
 
     reason: str
@@ -54,7 +54,7 @@ class Explainer(msgspec.Struct, frozen=True):
     base_url: str | None
     secrets: tuple[str, ...]
 
-    def explain(self, error: BaseException) -> ModelFailure | Again:
+    def explain(self, error: BaseException) -> ModelFailure | RetryAdvice:
         """Return what to raise, or that it is worth asking again."""
         said = self._said(error)
         if isinstance(error, library.ModelAPIError) and _is_overflow(error, said):
@@ -75,27 +75,27 @@ class Explainer(msgspec.Struct, frozen=True):
             return MissingKey(f"{what}; set the model's api_key in the agent file (it may be env://NAME)")
         return MissingKey(f"{what}; {how_to_give_key(self.name.kind)}")
 
-    def _passing(self, error: BaseException, said: str) -> Again | None:
+    def _passing(self, error: BaseException, said: str) -> RetryAdvice | None:
         after_s = error.retry_after if isinstance(error, library.ModelAPIError) else None
         if _has_cause(error, socket.gaierror):
-            return Again(f"{self._title()} cannot be reached: the name of its host is not known here", after_s)
+            return RetryAdvice(f"{self._title()} cannot be reached: the name of its host is not known here", after_s)
         for kinds, words in _PASSING:
             if isinstance(error, kinds):
-                return Again(words.format(self._title(), said), after_s)
+                return RetryAdvice(words.format(self._title(), said), after_s)
         if isinstance(error, library.ModelHTTPError):
             passing = error.status_code in _PASSING_STATUSES
-            return Again(f"{self._title()} has a problem{said}", after_s) if passing else None
+            return RetryAdvice(f"{self._title()} has a problem{said}", after_s) if passing else None
         return self._garbled(error)
 
-    def _garbled(self, error: BaseException) -> Again | None:
+    def _garbled(self, error: BaseException) -> RetryAdvice | None:
         """What is none of the library's own categories was not understood by it."""
         title = self._title()
         if type(error) is library.ModelAPIError:
-            return Again(f"{title} sent something unreadable{self._said(error)}", error.retry_after)
+            return RetryAdvice(f"{title} sent something unreadable{self._said(error)}", error.retry_after)
         if isinstance(error, library.UnexpectedModelBehavior | ValueError | AttributeError | TypeError):
-            return Again(f"{title} sent something unreadable")
+            return RetryAdvice(f"{title} sent something unreadable")
         if type(error).__module__.partition(".")[0] in ("httpx", "httpx2", "httpcore", "httpcore2", "h11"):
-            return Again(f"the connection to {title} was lost")
+            return RetryAdvice(f"the connection to {title} was lost")
         return None
 
     def _lasting(self, error: BaseException, said: str) -> ModelFailure:

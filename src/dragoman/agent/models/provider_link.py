@@ -30,7 +30,7 @@ from dragoman.agent.models.provider_errors import Explainer
 from dragoman.agent.models.provider_messages import Recipient, to_library
 from dragoman.agent.models.provider_names import THOUGHT_LEVELS, ModelName, leads_elsewhere
 from dragoman.agent.models.provider_options import ProviderOptions
-from dragoman.agent.models.provider_reply import ReplyReader
+from dragoman.agent.models.provider_reply import ProviderReplyReader
 from dragoman.errors import ModelFailure
 from dragoman.library_logs import unlogged
 
@@ -41,7 +41,7 @@ CONNECT_S = 5.0
 """How long a connection may take to be made; a provider that is there answers in a fraction of it."""
 
 
-class Link:
+class ProviderConnection:
     """A model of the library, with the HTTP client that is its own; `close` closes it."""
 
     def __init__(self, name: ModelName, options: ProviderOptions, key: str | None) -> None:
@@ -62,10 +62,10 @@ class Link:
         self.thought_levels = _thought_levels(cast("dict[str, Any]", profile))
         self.explainer = Explainer(name, options.base_url, tuple(filter(None, (key, *options.headers.values()))))
 
-    def read(self, request: model.ModelRequest) -> ReplyReader:
+    def read(self, request: model.ModelRequest) -> ProviderReplyReader:
         """Return a reader for the reply to this request."""
         messages = (message for message in request.messages if isinstance(message, AssistantMessage))
-        return ReplyReader(frozenset(use.id for message in messages for use in message.tool_uses))
+        return ProviderReplyReader(frozenset(use.id for message in messages for use in message.tool_uses))
 
     @asynccontextmanager
     async def ask(self, request: model.ModelRequest) -> AsyncGenerator[StreamedResponse]:

@@ -32,7 +32,7 @@ class KeptPart(msgspec.Struct, frozen=True, omit_defaults=True):
     details: dict[str, Any] | None = None
 
 
-class Kept(msgspec.Struct, frozen=True):
+class KeptReply(msgspec.Struct, frozen=True):
     """All that is kept of one reply."""
 
     provider: str
@@ -44,7 +44,7 @@ def keep_details(response: ModelResponse, tool_ids: dict[str, str]) -> dict[str,
     parts = [kept for part in response.parts if (kept := _keep(part, tool_ids)) is not None]
     if not any(part.id or part.signature or part.details for part in parts):
         return None
-    return msgspec.to_builtins(Kept(response.provider_name or "", parts))
+    return msgspec.to_builtins(KeptReply(response.provider_name or "", parts))
 
 
 def restore_parts(message: AssistantMessage, provider: str) -> Sequence[ModelResponsePart] | None:
@@ -52,7 +52,7 @@ def restore_parts(message: AssistantMessage, provider: str) -> Sequence[ModelRes
     if message.provider is None:
         return None
     try:
-        kept = msgspec.convert(message.provider, Kept)
+        kept = msgspec.convert(message.provider, KeptReply)
     except msgspec.ValidationError:
         return None
     if kept.provider != provider or not _fits(kept, message):
@@ -72,7 +72,7 @@ def _keep(part: ModelResponsePart, tool_ids: dict[str, str]) -> KeptPart | None:
     return None
 
 
-def _fits(kept: Kept, message: AssistantMessage) -> bool:
+def _fits(kept: KeptReply, message: AssistantMessage) -> bool:
     sizes = {"text": 0, "thought": 0, "tool": 0}
     for part in kept.parts:
         sizes[part.kind] += part.size

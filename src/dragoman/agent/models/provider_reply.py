@@ -21,7 +21,15 @@ from pydantic_ai.messages import (
 )
 
 from dragoman.agent.models.message import ProviderDetails, ToolUse
-from dragoman.agent.models.model import LONG_ARGUMENTS_CHARS, Part, Stop, Text, Thought, ToolStart, Usage
+from dragoman.agent.models.model import (
+    LONG_ARGUMENTS_CHARS,
+    Part,
+    ReplyStop,
+    ReplyText,
+    ReplyThought,
+    TokenUsage,
+    ToolStart,
+)
 from dragoman.agent.models.provider_memory import keep_details
 
 MAX_SHOWN_ARGUMENTS = 200
@@ -32,7 +40,7 @@ class BrokenOff(Exception):
     """The stream ended, but the reply was not whole."""
 
 
-class ReplyReader:
+class ProviderReplyReader:
     """Reads one reply; tool calls get ids that are new to the conversation, as some servers count from 0 each time."""
 
     def __init__(self, used_ids: frozenset[str]) -> None:
@@ -47,9 +55,9 @@ class ReplyReader:
         if isinstance(event, PartDeltaEvent):
             delta = event.delta
             if isinstance(delta, TextPartDelta):
-                return (Text(delta.content_delta),) if delta.content_delta else ()
+                return (ReplyText(delta.content_delta),) if delta.content_delta else ()
             if isinstance(delta, ThinkingPartDelta):
-                return (Thought(delta.content_delta),) if delta.content_delta else ()
+                return (ReplyThought(delta.content_delta),) if delta.content_delta else ()
             return self._grow(event.index, delta.args_delta) if isinstance(delta, ToolCallPartDelta) else ()
         if isinstance(event, PartStartEvent):
             return self._start(event.index, event.part)
@@ -66,7 +74,7 @@ class ReplyReader:
                 yield self._use(part)
         details = response.provider_details or {}
         if response.finish_reason == "content_filter" and isinstance(refusal := details.get("refusal"), str):
-            yield Text(refusal)
+            yield ReplyText(refusal)
         elif (kept := keep_details(response, self._ids)) is not None:
             yield ProviderDetails(kept)
         yield from _usage(response)
@@ -74,9 +82,9 @@ class ReplyReader:
 
     def _start(self, index: int, part: ModelResponsePart) -> Iterable[Part]:
         if isinstance(part, TextPart):
-            return (Text(part.content),) if part.content else ()
+            return (ReplyText(part.content),) if part.content else ()
         if isinstance(part, ThinkingPart):
-            return (Thought(part.content),) if part.content else ()
+            return (ReplyThought(part.content),) if part.content else ()
         if isinstance(part, ToolCallPart):
             self._starting[index] = (ToolStart(self._id(part), part.tool_name), 0)
             return self._grow(index, part.args)
@@ -128,10 +136,10 @@ def _read_arguments(arguments: str | dict[str, Any] | None) -> tuple[dict[str, A
     return cast("dict[str, Any]", value), None
 
 
-def _usage(response: ModelResponse) -> Iterable[Usage]:
+def _usage(response: ModelResponse) -> Iterable[TokenUsage]:
     usage = response.usage
     if usage.input_tokens or usage.output_tokens:
-        yield Usage(
+        yield TokenUsage(
             usage.input_tokens,
             usage.output_tokens,
             _cost_usd(response),
@@ -150,8 +158,8 @@ def _cost_usd(response: ModelResponse) -> float | None:
         return None
 
 
-def _stop(response: ModelResponse) -> Iterable[Stop]:
+def _stop(response: ModelResponse) -> Iterable[ReplyStop]:
     if response.finish_reason == "length":
-        yield Stop("max_tokens")
+        yield ReplyStop("max_tokens")
     elif response.finish_reason == "content_filter":
-        yield Stop("refusal")
+        yield ReplyStop("refusal")

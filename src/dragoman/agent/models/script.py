@@ -26,41 +26,41 @@ import msgspec
 
 from dragoman.agent.models import SCRIPT_TAKES
 from dragoman.agent.models.message import ToolUse
-from dragoman.agent.models.model import ModelRequest, Part, Stop, Text, Thought, Usage
-from dragoman.agent.yaml.nodes import Misread, parse_yaml, plain_value
+from dragoman.agent.models.model import ModelRequest, Part, ReplyStop, ReplyText, ReplyThought, TokenUsage
+from dragoman.agent.yaml.nodes import YamlError, parse_yaml, plain_value
 from dragoman.errors import ModelFailure, ScriptError
 
 CONTEXT_SIZE = 200_000
 """What a scripted conversation reports as its context, so that usage has something to be part of."""
 
 
-class Delay(msgspec.Struct, frozen=True):
+class ScriptDelay(msgspec.Struct, frozen=True):
     """Nothing, for a while."""
 
     delay_s: float
 
 
-class Failure(msgspec.Struct, frozen=True):
+class ScriptFailure(msgspec.Struct, frozen=True):
     """The model fails here."""
 
     problem: str
 
 
-class Tool(msgspec.Struct, frozen=True):
+class ScriptedToolUse(msgspec.Struct, frozen=True):
     """The model asks for a tool, under a new id each time."""
 
     name: str
     arguments: dict[str, Any]
 
 
-class Step(msgspec.Struct, frozen=True):
+class ScriptStep(msgspec.Struct, frozen=True):
     """A part of a reply and how often it is sent."""
 
-    part: Text | Thought | Tool | Usage | Stop | Delay | Failure
+    part: ReplyText | ReplyThought | ScriptedToolUse | TokenUsage | ReplyStop | ScriptDelay | ScriptFailure
     repeat: int = 1
 
 
-Reply = Sequence[Step]
+Reply = Sequence[ScriptStep]
 
 
 class ScriptModel:
@@ -98,13 +98,13 @@ class ScriptConversation:
         for step in steps:
             part = step.part
             for _ in range(step.repeat):
-                if isinstance(part, Text):  # first, for asking a struct what it is not takes long
+                if isinstance(part, ReplyText):  # first, for asking a struct what it is not takes long
                     yield part
-                elif isinstance(part, Delay):
+                elif isinstance(part, ScriptDelay):
                     await asyncio.sleep(part.delay_s)
-                elif isinstance(part, Failure):
+                elif isinstance(part, ScriptFailure):
                     raise ModelFailure(part.problem)
-                elif isinstance(part, Tool):
+                elif isinstance(part, ScriptedToolUse):
                     yield ToolUse(f"call-{uuid.uuid4()}", part.name, part.arguments)
                 else:
                     yield part
@@ -137,7 +137,7 @@ class _Reader:
     def read(self, text: str) -> list[Reply]:
         try:
             root = parse_yaml(text)
-        except Misread as misread:
+        except YamlError as misread:
             raise self._translate(misread) from None
         if root.id != "sequence" or not root.value:
             raise ScriptError(self._file, 1, "expected a list of replies, each a list of parts")
@@ -148,7 +148,7 @@ class _Reader:
             raise self._error(node, f"expected a reply, which is a list of parts, got a {_kind(node)}")
         return [self._step(item) for item in node.value]
 
-    def _step(self, node: Any) -> Step:
+    def _step(self, node: Any) -> ScriptStep:
         fields = self._mapping(node, "a part such as {text: …}")
         repeat_node = fields.pop("repeat", None)
         repeat = 1 if repeat_node is None else self._number(repeat_node, "repeat", whole=True)
@@ -158,41 +158,41 @@ class _Reader:
         read = _PARTS.get(name)
         if read is None:
             raise self._error(node, f"{name} is no part of a reply; expected one of {_KNOWN}")
-        return Step(read(self, value), int(repeat))
+        return ScriptStep(read(self, value), int(repeat))
 
-    def text(self, node: Any) -> Text:
-        return Text(self._string(node, "text"))
+    def text(self, node: Any) -> ReplyText:
+        return ReplyText(self._string(node, "text"))
 
-    def thought(self, node: Any) -> Thought:
-        return Thought(self._string(node, "thought"))
+    def thought(self, node: Any) -> ReplyThought:
+        return ReplyThought(self._string(node, "thought"))
 
-    def failure(self, node: Any) -> Failure:
-        return Failure(self._string(node, "error"))
+    def failure(self, node: Any) -> ScriptFailure:
+        return ScriptFailure(self._string(node, "error"))
 
-    def delay(self, node: Any) -> Delay:
-        return Delay(self._number(node, "delay_s", whole=False))
+    def delay(self, node: Any) -> ScriptDelay:
+        return ScriptDelay(self._number(node, "delay_s", whole=False))
 
-    def stop(self, node: Any) -> Stop:
+    def stop(self, node: Any) -> ReplyStop:
         reason = self._string(node, "stop")
         if reason not in ("max_tokens", "refusal"):
             raise self._error(node, f"stop: expected max_tokens or refusal, got {reason}")
-        return Stop(reason)
+        return ReplyStop(reason)
 
-    def usage(self, node: Any) -> Usage:
+    def usage(self, node: Any) -> TokenUsage:
         fields = self._mapping(node, "usage as {input: N, output: N}")
         if set(fields) != {"input", "output"}:
             raise self._error(node, f"usage: expected input and output, got {_listed(fields)}")
         tokens = {name: int(self._number(value, f"usage.{name}", whole=True)) for name, value in fields.items()}
-        return Usage(**tokens)
+        return TokenUsage(**tokens)
 
-    def tool(self, node: Any) -> Tool:
+    def tool(self, node: Any) -> ScriptedToolUse:
         fields = self._mapping(node, "a tool as {name: …, arguments: {…}}")
         if not {"name"} <= set(fields) <= {"name", "arguments"}:
             raise self._error(node, f"tool: expected name and arguments, got {_listed(fields)}")
         arguments: Any = self._value(fields["arguments"]) if "arguments" in fields else {}
         if not isinstance(arguments, dict):
             raise self._error(fields["arguments"], "tool.arguments: expected a mapping")
-        return Tool(self._string(fields["name"], "tool.name"), cast("dict[str, Any]", arguments))
+        return ScriptedToolUse(self._string(fields["name"], "tool.name"), cast("dict[str, Any]", arguments))
 
     def _mapping(self, node: Any, expected: str) -> dict[str, Any]:
         if node.id != "mapping":
@@ -221,10 +221,10 @@ class _Reader:
     def _value(self, node: Any) -> Any:
         try:
             return plain_value(node)
-        except Misread as misread:
+        except YamlError as misread:
             raise self._translate(misread) from None
 
-    def _translate(self, misread: Misread) -> ScriptError:
+    def _translate(self, misread: YamlError) -> ScriptError:
         first = misread.problems[0]
         return ScriptError(self._file, first.line, first.text)
 
@@ -232,7 +232,13 @@ class _Reader:
         return ScriptError(self._file, node.start_mark.line + 1, problem)
 
 
-_PARTS: dict[str, Callable[[_Reader, Any], Text | Thought | Tool | Usage | Stop | Delay | Failure]] = {
+_PARTS: dict[
+    str,
+    Callable[
+        [_Reader, Any],
+        ReplyText | ReplyThought | ScriptedToolUse | TokenUsage | ReplyStop | ScriptDelay | ScriptFailure,
+    ],
+] = {
     "text": _Reader.text,
     "thought": _Reader.thought,
     "tool": _Reader.tool,

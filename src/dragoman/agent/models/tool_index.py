@@ -11,7 +11,7 @@ from dragoman.agent.models.model import ToolDefinition
 from dragoman.loading import load_in_background
 
 if TYPE_CHECKING:
-    from dragoman.agent.search import Index, Item
+    from dragoman.agent.search import SearchIndex, SearchItem
     from dragoman.agent.search.embedder import Embedder
 
 _NOWHERE = Path(os.devnull)
@@ -27,7 +27,7 @@ class ToolIndex:
 
     def __init__(self, load: "Callable[[], Embedder] | None" = None) -> None:
         self._load = load
-        self._index: Index | None = None
+        self._index: SearchIndex | None = None
 
     async def near(self, text: str, tools: Sequence[ToolDefinition]) -> dict[str, float]:
         """Return the nearness of each tool that has something in common with the text, by its name, in 0..1."""
@@ -38,13 +38,13 @@ class ToolIndex:
         return {hit.key: hit.score for hit in await self._index.search(text, len(tools))}
 
 
-def _import_index() -> "type[Index]":
-    from dragoman.agent.search import Index
+def _import_index() -> "type[SearchIndex]":
+    from dragoman.agent.search import SearchIndex
 
-    return Index
+    return SearchIndex
 
 
-def _item(tool: ToolDefinition) -> "Item":
+def _item(tool: ToolDefinition) -> "SearchItem":
     from dragoman.agent.search import tool_item
 
     own = own_name(tool)

@@ -27,35 +27,35 @@ module and a line in `shape`, `profile`, `file` and `changes`.
 """
 
 from dragoman.agent.profile.changes import what_it_changes
-from dragoman.agent.profile.choice import Choice, choose_profile
+from dragoman.agent.profile.choice import ProfileChoice, choose_profile
 from dragoman.agent.profile.include import Include
-from dragoman.agent.profile.items import Item
-from dragoman.agent.profile.lookup import FILE_NAME, Found, Origin, find_profile
+from dragoman.agent.profile.items import TextItem
+from dragoman.agent.profile.lookup import FILE_NAME, FoundProfile, Origin, find_profile
 from dragoman.agent.profile.problem import EditRefused, ImpossibleEdit, MissingVariable, ProfileError, TrustFailed
 from dragoman.agent.profile.profile import Profile
-from dragoman.agent.profile.search import Search
+from dragoman.agent.profile.search import SearchSettings
 from dragoman.agent.profile.servers import AgentServer, ToolSettings
-from dragoman.agent.profile.trust import Trust
-from dragoman.agent.profile.understood import Understood, what_is_not_used
+from dragoman.agent.profile.trust import TrustStore
+from dragoman.agent.profile.understood import UnderstoodKey, what_is_not_used
 
 __all__ = [
     "FILE_NAME",
     "AgentServer",
-    "Choice",
     "EditRefused",
-    "Found",
+    "FoundProfile",
     "ImpossibleEdit",
     "Include",
-    "Item",
     "MissingVariable",
     "Origin",
     "Profile",
+    "ProfileChoice",
     "ProfileError",
-    "Search",
+    "SearchSettings",
+    "TextItem",
     "ToolSettings",
-    "Trust",
     "TrustFailed",
-    "Understood",
+    "TrustStore",
+    "UnderstoodKey",
     "choose_profile",
     "find_profile",
     "what_is_not_used",

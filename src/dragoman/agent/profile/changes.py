@@ -4,12 +4,12 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from dragoman.agent.profile.include import Include
-from dragoman.agent.profile.items import Item
-from dragoman.agent.profile.limits import Limits
+from dragoman.agent.profile.items import TextItem
+from dragoman.agent.profile.limits import TurnLimits
 from dragoman.agent.profile.model import ModelSettings
 from dragoman.agent.profile.permissions import Permissions
 from dragoman.agent.profile.profile import Profile
-from dragoman.agent.profile.search import Search
+from dragoman.agent.profile.search import SearchSettings
 from dragoman.agent.profile.secret import find_secrets
 from dragoman.agent.profile.servers import AgentServer, Permission
 from dragoman.agent.yaml.words import listed, printable
@@ -157,7 +157,7 @@ def _tools(server: AgentServer) -> Iterator[str]:
             yield f"The tool {printable(name)} of {_name(server)} would be put before the model {where}."
 
 
-def _items(kind: str, items: Sequence[Item], others: Sequence[Item]) -> Iterator[str]:
+def _items(kind: str, items: Sequence[TextItem], others: Sequence[TextItem]) -> Iterator[str]:
     before = {item.name: item for item in others}
     for item in items:
         if item != before.get(item.name):
@@ -176,7 +176,7 @@ def _names(names: Iterable[str]) -> str:
     return listed(printable(name) for name in names)
 
 
-def _numbers(kind: str, settings: Limits | Search, other: Limits | Search) -> Iterator[str]:
+def _numbers(kind: str, settings: TurnLimits | SearchSettings, other: TurnLimits | SearchSettings) -> Iterator[str]:
     for name in settings.__struct_fields__:
         value, before = getattr(settings, name), getattr(other, name)
         if value != before:

@@ -17,7 +17,7 @@ from dragoman.agent.profile.profile import Profile
 from dragoman.agent.profile.servers import AgentServer
 from dragoman.agent.profile.sources import read_bytes
 from dragoman.agent.profile.tsagent import is_tsagent
-from dragoman.agent.yaml.nodes import Misread, parse_yaml
+from dragoman.agent.yaml.nodes import YamlError, parse_yaml
 from dragoman.agent.yaml.words import listed, printable
 from dragoman.files.replacement import replace_file
 
@@ -33,7 +33,7 @@ def add_server(path: Path, name: str, entry: Mapping[str, Any]) -> None:
 
     Raises EditRefused, and ProfileError when the file is wrong already.
     """
-    from dragoman.agent.yaml.edits import Entry, add
+    from dragoman.agent.yaml.edits import MappingEntry, add
 
     file = _File(path)
     before = file.parse()
@@ -41,13 +41,14 @@ def add_server(path: Path, name: str, entry: Mapping[str, Any]) -> None:
         raise ImpossibleEdit(str(path), f"it has a server {printable(name)} already; remove that one first")
     server = _read_entry(path, name, entry)
     file.write(
-        add(file.text, Entry(KEY, name, entry)), msgspec.structs.replace(before, servers=(*before.servers, server))
+        add(file.text, MappingEntry(KEY, name, entry)),
+        msgspec.structs.replace(before, servers=(*before.servers, server)),
     )
 
 
 def remove_server(path: Path, name: str) -> None:
     """Remove a server; raises EditRefused, and ProfileError when the file is wrong already."""
-    from dragoman.agent.yaml.edits import Entry, remove
+    from dragoman.agent.yaml.edits import MappingEntry, remove
 
     file = _File(path)
     before = file.parse()
@@ -55,7 +56,7 @@ def remove_server(path: Path, name: str) -> None:
         there = listed(printable(each) for each in _by_name(before)) or "none"
         raise ImpossibleEdit(str(path), f"it has no server {printable(name)}; its servers are: {there}")
     kept = tuple(server for server in before.servers if server.name != name)
-    file.write(remove(file.text, Entry(KEY, name)), msgspec.structs.replace(before, servers=kept))
+    file.write(remove(file.text, MappingEntry(KEY, name)), msgspec.structs.replace(before, servers=kept))
 
 
 class _File:
@@ -76,7 +77,7 @@ class _File:
         try:
             if is_tsagent(self.path, parse_yaml(self.text)):
                 raise EditRefused(str(self.path), "it is a file of TsAgent, which dragoman only reads")
-        except Misread as misread:
+        except YamlError as misread:
             raise ProfileError(str(self.path), misread.problems) from None
         return parse_profile(self.text, self.path)
 

@@ -11,10 +11,10 @@ from dragoman.agent.profile.model import ModelSettings
 from dragoman.agent.profile.problem import ProfileError
 from dragoman.agent.profile.profile import Profile
 from dragoman.agent.profile.servers import gather_servers
-from dragoman.agent.profile.shape import Shape
+from dragoman.agent.profile.shape import AgentFileShape
 from dragoman.agent.profile.sources import MAX_BYTES, Sources, read_bytes
-from dragoman.agent.profile.understood import Understood
-from dragoman.agent.yaml.nodes import Misread, Problem, parse_yaml
+from dragoman.agent.profile.understood import UnderstoodKey
+from dragoman.agent.yaml.nodes import YamlError, YamlProblem, parse_yaml
 
 MAX_OWN_BYTES = 8 * MAX_BYTES
 """Of a file that the person wrote or chose: TsAgent keeps the vectors of its search in there."""
@@ -23,15 +23,15 @@ PATH_MODELS = ("script", "local")
 """The kinds of model whose name is a path."""
 
 
-class Loaded(msgspec.Struct, frozen=True):
+class LoadedProfile(msgspec.Struct, frozen=True):
     """A profile, the hash of all the bytes that made it, and what was understood of a file that is not ours."""
 
     profile: Profile
     digest: str
-    understood: tuple[Understood, ...] = ()
+    understood: tuple[UnderstoodKey, ...] = ()
 
 
-def load_profile(path: Path, *, confined: bool = False) -> Loaded:
+def load_profile(path: Path, *, confined: bool = False) -> LoadedProfile:
     """Read an agent file, ours or TsAgent's; a confined one may only name files below its own directory.
 
     Raises ProfileError, and FileNotFoundError when there is none.
@@ -53,7 +53,7 @@ def parse_profile(text: str, path: Path) -> Profile:
     return _load(text, Sources(path, text.encode(), confined=False)).profile
 
 
-def _load(text: str, sources: Sources) -> Loaded:
+def _load(text: str, sources: Sources) -> LoadedProfile:
     # Most sessions have no agent file, and need none of this.
     from dragoman.agent.profile.tsagent import is_tsagent, load_tsagent
 
@@ -61,17 +61,17 @@ def _load(text: str, sources: Sources) -> Loaded:
         root = parse_yaml(text)
         if is_tsagent(sources.path, root):
             profile, understood = load_tsagent(root, sources)
-            return Loaded(profile, sources.digest, understood)
+            return LoadedProfile(profile, sources.digest, understood)
         profile = _read(root, sources)
-        return Loaded(profile, sources.digest)
-    except Misread as misread:
+        return LoadedProfile(profile, sources.digest)
+    except YamlError as misread:
         raise ProfileError(str(sources.path), misread.problems) from None
 
 
 def _read(root: Any, sources: Sources) -> Profile:
     from dragoman.agent.yaml.values import read_node
 
-    reading = read_node(root, Shape)
+    reading = read_node(root, AgentFileShape)
     shape, sources.lines = reading.value, reading.lines
     return Profile(
         _place_model(shape.model, sources),
@@ -100,4 +100,4 @@ def _place_model(model: str | ModelSettings | None, sources: Sources) -> ModelSe
 
 
 def _refuse(path: Path, problem: str) -> ProfileError:
-    return ProfileError(str(path), [Problem(0, problem)])
+    return ProfileError(str(path), [YamlProblem(0, problem)])

@@ -23,7 +23,7 @@ from dragoman.agent.profile.include import Include
 from dragoman.agent.profile.markdown import split_head
 from dragoman.agent.profile.problem import ProfileError
 from dragoman.agent.profile.sources import Sources
-from dragoman.agent.yaml.nodes import Misfit, Misread
+from dragoman.agent.yaml.nodes import KeyConflict, YamlError
 from dragoman.agent.yaml.words import printable
 
 FOLDER = "dir"
@@ -48,7 +48,7 @@ Mode = Annotated[
 ]
 
 
-class Item(msgspec.Struct, frozen=True):
+class TextItem(msgspec.Struct, frozen=True):
     """A rule or a reference as the agent uses it."""
 
     name: str
@@ -58,7 +58,7 @@ class Item(msgspec.Struct, frozen=True):
     include: Include = "always"
 
 
-class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ItemHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the head of a Markdown file may say; what it leaves out is as its folder says."""
 
     name: Annotated[str, Meta(pattern=f"^{_NAME}$", extra={"expected": _NAME_EXPECTED})] | None = None
@@ -81,7 +81,7 @@ class ItemSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if (self.text is None) == (self.file is None):
-            raise Misfit("text", "expected either text or file")
+            raise KeyConflict("text", "expected either text or file")
 
 
 class ListedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,19 +106,19 @@ class ListedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if sum(each is not None for each in (self.text, self.file, self.dir)) != 1:
-            raise Misfit("text", "expected one of text, file and dir")
+            raise KeyConflict("text", "expected one of text, file and dir")
         if self.dir is None and self.name is None:
-            raise Misfit("name", "is missing")
+            raise KeyConflict("name", "is missing")
         if self.dir is not None and (self.name is not None or self.description):
-            raise Misfit("dir", "stands alone, or with priority and include; its files have their own names")
+            raise KeyConflict("dir", "stands alone, or with priority and include; its files have their own names")
 
 
 Items = list[ListedItem] | dict[str, str | ItemSettings]
 
 
-def gather_items(key: str, items: Items, sources: Sources) -> tuple[Item, ...]:
+def gather_items(key: str, items: Items, sources: Sources) -> tuple[TextItem, ...]:
     """Return the items of a key in their order, files and folders read; raises ProfileError."""
-    found: dict[str, Item] = {}
+    found: dict[str, TextItem] = {}
     for at, item in _each(key, items, sources):
         if not re.fullmatch(_NAME, item.name):
             raise sources.refuse(at, f"expected {_NAME_EXPECTED}")
@@ -128,7 +128,7 @@ def gather_items(key: str, items: Items, sources: Sources) -> tuple[Item, ...]:
     return in_order(found.values())
 
 
-def in_order(items: Iterable[Item]) -> tuple[Item, ...]:
+def in_order(items: Iterable[TextItem]) -> tuple[TextItem, ...]:
     """Sort items as they stand before the model: by priority, then by name."""
     return tuple(sorted(items, key=lambda item: (item.priority, item.name)))
 
@@ -138,7 +138,7 @@ def name_of_file(path: str) -> str:
     return re.sub(r"[^\w.-]+|\.{2,}", "-", Path(path).stem).strip(".") or "unnamed"
 
 
-def _each(key: str, items: Items, sources: Sources) -> Iterator[tuple[str, Item]]:
+def _each(key: str, items: Items, sources: Sources) -> Iterator[tuple[str, TextItem]]:
     if isinstance(items, list):
         for index, listed in enumerate(items):
             yield from _listed(f"{key}[{index}]", listed, sources)
@@ -147,15 +147,15 @@ def _each(key: str, items: Items, sources: Sources) -> Iterator[tuple[str, Item]
         at = f"{key}.{name}"
         if isinstance(item, ItemSettings):
             text = item.text if item.file is None else sources.read_text(f"{at}.file", item.file)
-            yield at, Item(name, text or "", item.description, item.priority, item.include)
+            yield at, TextItem(name, text or "", item.description, item.priority, item.include)
         elif name == FOLDER:
-            yield from _folder(at, item, Item("", ""), sources)
+            yield from _folder(at, item, TextItem("", ""), sources)
         else:
-            yield at, Item(name, item)
+            yield at, TextItem(name, item)
 
 
-def _listed(at: str, listed: ListedItem, sources: Sources) -> Iterator[tuple[str, Item]]:
-    item = Item(listed.name or "", listed.text or "", listed.description, listed.priority, listed.include)
+def _listed(at: str, listed: ListedItem, sources: Sources) -> Iterator[tuple[str, TextItem]]:
+    item = TextItem(listed.name or "", listed.text or "", listed.description, listed.priority, listed.include)
     if listed.dir is not None:
         yield from _folder(f"{at}.{FOLDER}", listed.dir, item, sources)
     elif listed.file is not None:
@@ -164,20 +164,20 @@ def _listed(at: str, listed: ListedItem, sources: Sources) -> Iterator[tuple[str
         yield at, item
 
 
-def _folder(at: str, folder: str, default: Item, sources: Sources) -> Iterator[tuple[str, Item]]:
+def _folder(at: str, folder: str, default: TextItem, sources: Sources) -> Iterator[tuple[str, TextItem]]:
     for file in sources.list_folder(at, folder, SUFFIX):
         yield at, _from_markdown(file, sources.read_text(at, file), default, sources)
 
 
-def _from_markdown(file: str, content: str, default: Item, sources: Sources) -> Item:
+def _from_markdown(file: str, content: str, default: TextItem, sources: Sources) -> TextItem:
     from dragoman.agent.yaml.values import read_yaml
 
     markdown = split_head(content)
     try:
-        head = Head() if markdown.head is None else read_yaml(markdown.head, Head).value
-    except Misread as misread:
+        head = ItemHead() if markdown.head is None else read_yaml(markdown.head, ItemHead).value
+    except YamlError as misread:
         raise ProfileError(str(sources.beside(file)), misread.problems) from None
-    return Item(
+    return TextItem(
         head.name or name_of_file(file),
         markdown.text.strip(),
         head.description,

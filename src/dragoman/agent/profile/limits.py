@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 
-class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TurnLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a turn, a command or a wait ends."""
 
     turn_requests: Annotated[

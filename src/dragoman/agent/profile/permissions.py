@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from dragoman.agent.yaml.nodes import Misfit
+from dragoman.agent.yaml.nodes import KeyConflict
 
 Mode = Literal["ask", "code", "plan", "yolo"]
 
@@ -38,4 +38,4 @@ class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if self.mode == "yolo" and not self.allow_yolo:
-            raise Misfit("mode", "yolo needs allow_yolo: true beside it")
+            raise KeyConflict("mode", "yolo needs allow_yolo: true beside it")

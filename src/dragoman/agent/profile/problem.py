@@ -9,14 +9,14 @@ EditRefused         the file cannot be changed as it was asked to be
 
 from collections.abc import Sequence
 
-from dragoman.agent.yaml.nodes import Problem
+from dragoman.agent.yaml.nodes import YamlProblem
 from dragoman.errors import DragomanError
 
 
 class ProfileError(DragomanError):
     """An agent file is wrong: all that is wrong with it, each with its line; line 0 is the file itself."""
 
-    def __init__(self, file: str, problems: Sequence[Problem]) -> None:
+    def __init__(self, file: str, problems: Sequence[YamlProblem]) -> None:
         self.file = file
         self.problems = tuple(problems)
         super().__init__("\n".join(_place(file, problem) for problem in problems))
@@ -55,5 +55,5 @@ class ImpossibleEdit(EditRefused):
     """What was asked for cannot be: the name is taken, or is not there, or the entry is wrong."""
 
 
-def _place(file: str, problem: Problem) -> str:
+def _place(file: str, problem: YamlProblem) -> str:
     return f"{file}:{problem.line}: {problem.text}" if problem.line else f"{file}: {problem.text}"

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from dragoman.agent.profile.items import Item
-from dragoman.agent.profile.limits import Limits
+from dragoman.agent.profile.items import TextItem
+from dragoman.agent.profile.limits import TurnLimits
 from dragoman.agent.profile.model import ModelSettings
 from dragoman.agent.profile.permissions import Permissions
-from dragoman.agent.profile.search import Search
+from dragoman.agent.profile.search import SearchSettings
 from dragoman.agent.profile.servers import AgentServer
 
 
@@ -16,8 +16,8 @@ class Profile(msgspec.Struct, frozen=True):
     model: ModelSettings | None = None
     instructions: str = ""
     permissions: Permissions = Permissions()
-    limits: Limits = Limits()
+    limits: TurnLimits = TurnLimits()
     servers: tuple[AgentServer, ...] = ()
-    rules: tuple[Item, ...] = ()
-    references: tuple[Item, ...] = ()
-    search: Search = Search()
+    rules: tuple[TextItem, ...] = ()
+    references: tuple[TextItem, ...] = ()
+    search: SearchSettings = SearchSettings()

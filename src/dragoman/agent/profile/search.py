@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 
-class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SearchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is found, for the prompt of a turn, among the tools, rules and references of the mode `agent`."""
 
     top_k: Annotated[

@@ -16,7 +16,7 @@ from dragoman.agent.profile.include import Include
 from dragoman.agent.profile.model import ADDRESS
 from dragoman.agent.profile.secret import Secret
 from dragoman.agent.profile.sources import Sources
-from dragoman.agent.yaml.nodes import Misfit
+from dragoman.agent.yaml.nodes import KeyConflict
 from dragoman.text import is_visible
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if (self.command is None) == (self.url is None):
-            raise Misfit("url" if self.url else "command", "expected either command or url")
+            raise KeyConflict("url" if self.url else "command", "expected either command or url")
         if self.command is not None:
             self._check_command()
         else:
@@ -120,24 +120,24 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def _check_command(self) -> None:
         if self.headers:
-            raise Misfit("headers", "goes with url; a command takes its secrets from env")
+            raise KeyConflict("headers", "goes with url; a command takes its secrets from env")
         if self.type not in (None, "stdio"):
-            raise Misfit("type", "a command is always stdio; expected a url beside it")
+            raise KeyConflict("type", "a command is always stdio; expected a url beside it")
         if any(not name or "=" in name or "\0" in name for name in self.env):
-            raise Misfit("env", "expected names of variables, without =")
+            raise KeyConflict("env", "expected names of variables, without =")
         if any("\0" in text for text in _texts(self)):
-            raise Misfit("command", "no program takes a NUL character, here or in args, env or cwd")
+            raise KeyConflict("command", "no program takes a NUL character, here or in args, env or cwd")
 
     def _check_address(self) -> None:
         for key in _FOR_COMMAND:
             if getattr(self, key):
-                raise Misfit(key, "goes with command; a server at a url is started by somebody else")
+                raise KeyConflict(key, "goes with command; a server at a url is started by somebody else")
         if self.type == "stdio":
-            raise Misfit("type", "expected http or sse for a url")
+            raise KeyConflict("type", "expected http or sse for a url")
         if not all(_HEADER_NAME.fullmatch(name) for name in self.headers):
-            raise Misfit("headers", "expected names of headers, without blanks and colons")
+            raise KeyConflict("headers", "expected names of headers, without blanks and colons")
         if any(letter in text for text in _closed(self.headers.values()) for letter in "\r\n\0"):
-            raise Misfit("headers", "a header has one line")
+            raise KeyConflict("headers", "a header has one line")
 
 
 class AgentServer(msgspec.Struct, frozen=True):

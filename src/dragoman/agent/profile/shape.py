@@ -7,14 +7,14 @@ from msgspec import Meta
 
 from dragoman.agent.profile.instructions import TextFile
 from dragoman.agent.profile.items import Items, ListedItem
-from dragoman.agent.profile.limits import Limits
+from dragoman.agent.profile.limits import TurnLimits
 from dragoman.agent.profile.model import ModelSettings, Name
 from dragoman.agent.profile.permissions import Permissions
-from dragoman.agent.profile.search import Search
+from dragoman.agent.profile.search import SearchSettings
 from dragoman.agent.profile.servers import ServerSettings
 
 
-class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AgentFileShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The agent file of dragoman."""
 
     model: Annotated[
@@ -25,7 +25,7 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str | TextFile, Meta(description="What the model is told at the start of every session: a text, or {file: …}.")
     ] = ""
     permissions: Annotated[Permissions, Meta(description="What runs unasked.")] = Permissions()
-    limits: Annotated[Limits, Meta(description="What a turn may use.")] = Limits()
+    limits: Annotated[TurnLimits, Meta(description="What a turn may use.")] = TurnLimits()
     servers: Annotated[
         dict[str, ServerSettings], Meta(description="The agent's own MCP servers, by name; its sessions share them.")
     ] = msgspec.field(default_factory=dict[str, ServerSettings], name="mcpServers")
@@ -40,5 +40,6 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Items, Meta(description="What the model may need to know: named texts, written as rules are.")
     ] = msgspec.field(default_factory=list[ListedItem])
     search: Annotated[
-        Search, Meta(description="What is found for a prompt among tools, rules and references of the mode agent.")
-    ] = Search()
+        SearchSettings,
+        Meta(description="What is found for a prompt among tools, rules and references of the mode agent."),
+    ] = SearchSettings()

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dragoman.agent.profile.problem import ProfileError
-from dragoman.agent.yaml.nodes import Problem
+from dragoman.agent.yaml.nodes import YamlProblem
 from dragoman.agent.yaml.words import printable
 
 MAX_BYTES = 1 << 20
@@ -83,7 +83,7 @@ class Sources:
 
     def refuse(self, key: str, words: str) -> ProfileError:
         """Return the error that says what is wrong with a key."""
-        return ProfileError(str(self.path), [Problem(self.lines.get(key, 0), f"{printable(key)}: {words}")])
+        return ProfileError(str(self.path), [YamlProblem(self.lines.get(key, 0), f"{printable(key)}: {words}")])
 
     def _may_read(self, target: Path) -> bool:
         return not self._confined or target.resolve().is_relative_to(self.path.parent.resolve())

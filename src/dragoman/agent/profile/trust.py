@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 _decode = msgspec.json.Decoder(dict[str, dict[str, bool]]).decode
 
 
-class Trust:
+class TrustStore:
     """The decisions of one home."""
 
     def __init__(self, home: Path) -> None:

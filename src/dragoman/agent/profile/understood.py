@@ -7,7 +7,7 @@ import msgspec
 from dragoman.agent.yaml.words import listed, printable
 
 
-class Understood(msgspec.Struct, frozen=True):
+class UnderstoodKey(msgspec.Struct, frozen=True):
     """One key of the file, what it means here, and whether it counts."""
 
     key: str
@@ -15,7 +15,7 @@ class Understood(msgspec.Struct, frozen=True):
     taken: bool = True
 
 
-def what_is_not_used(understood: Iterable[Understood]) -> str:
+def what_is_not_used(understood: Iterable[UnderstoodKey]) -> str:
     """Say in one sentence which keys do not count; empty when all do."""
     left = [printable(row.key) for row in understood if not row.taken]
     return f"It was written for TsAgent, and these of its keys are not used here: {listed(left)}." if left else ""

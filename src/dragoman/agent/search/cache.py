@@ -33,7 +33,7 @@ _PRUNE = "DELETE FROM vector WHERE number <= (SELECT max(number) FROM vector) - 
 _Result = TypeVar("_Result")
 
 
-class Cache:
+class VectorCache:
     """Keeps the vectors of one embedder."""
 
     def __init__(self, home: Path, embedder: str) -> None:

@@ -45,7 +45,7 @@ class Embedder(Protocol):
         ...
 
 
-class Unavailable(Exception):
+class EmbedderUnavailable(Exception):
     """There is no embedder here; the message says why, in words for the user."""
 
 
@@ -91,7 +91,7 @@ _loaded: list[WordPieces] = []
 
 
 def load_embedder() -> WordPieces:
-    """Give the embedder of this process, loaded on first use; raises Unavailable."""
+    """Give the embedder of this process, loaded on first use; raises EmbedderUnavailable."""
     with _loading:
         if not _loaded:
             _loaded.append(_load())
@@ -101,7 +101,7 @@ def load_embedder() -> WordPieces:
 def _load() -> WordPieces:
     spec = util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
-        raise Unavailable("wordllama is not installed")
+        raise EmbedderUnavailable("wordllama is not installed")
     folder = Path(spec.origin).parent
     try:
         import numpy as np
@@ -112,7 +112,9 @@ def _load() -> WordPieces:
         tensors: dict[str, Any] = safetensors.numpy.load((folder / _WEIGHTS).read_bytes())
         vectors = np.ascontiguousarray(tensors[_TENSOR], np.float32)
     except Exception as error:  # the libraries raise their own and plain ones; whatever it is, words still work
-        raise Unavailable(f"wordllama is installed, but cannot be read ({type(error).__name__}: {error})") from error
+        raise EmbedderUnavailable(
+            f"wordllama is installed, but cannot be read ({type(error).__name__}: {error})"
+        ) from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return WordPieces(f"{_PACKAGE} {metadata.version(_PACKAGE)} l2_supercat_256", tokenizer, vectors)

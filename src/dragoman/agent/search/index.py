@@ -15,54 +15,54 @@ from typing import Literal
 
 import msgspec
 
-from dragoman.agent.search.embedder import Embedder, Unavailable, load_embedder
-from dragoman.agent.search.item import Item, Passage
-from dragoman.agent.search.lexical import Lexical
+from dragoman.agent.search.embedder import Embedder, EmbedderUnavailable, load_embedder
+from dragoman.agent.search.item import Passage, SearchItem
+from dragoman.agent.search.lexical import LexicalIndex
 from dragoman.agent.search.query import pieces
-from dragoman.agent.search.vectors import Vectors
+from dragoman.agent.search.vectors import VectorMatrix
 
 COVERAGE_WEIGHT = 2.0
 """Of the words, beside the vectors: chosen on the development half of the prompts in `bench/data/search`."""
 
 
-class Hit(msgspec.Struct, frozen=True):
+class PassageHit(msgspec.Struct, frozen=True):
     """A passage that was found, by the key of its item."""
 
     key: str
     score: float
 
 
-class Index:
+class SearchIndex:
     """Finds passages. `open` makes one; any task may use it."""
 
-    def __init__(self, vectors: Vectors | None, notice: str | None = None) -> None:
+    def __init__(self, vectors: VectorMatrix | None, notice: str | None = None) -> None:
         self.engine: Literal["semantic", "lexical"] = "lexical" if vectors is None else "semantic"
         self.notice = notice
         """What to tell the user, once: that the better engine is missing, and how to get it."""
         self._vectors = vectors
-        self._lexical = Lexical()
+        self._lexical = LexicalIndex()
         self._rows: list[tuple[str, Passage]] = []
         self._lock = threading.Lock()
 
     @classmethod
-    async def open(cls, home: Path, load: Callable[[], Embedder] = load_embedder) -> "Index":
+    async def open(cls, home: Path, load: Callable[[], Embedder] = load_embedder) -> "SearchIndex":
         """Load what is needed, in a thread; vectors are kept under `home`."""
         return await asyncio.to_thread(cls._open, home, load)
 
-    async def update(self, items: Iterable[Item]) -> None:
+    async def update(self, items: Iterable[SearchItem]) -> None:
         """Hold these items instead of what was there; only passages never seen before are embedded."""
         rows = [(item.key, passage) for item in items for passage in item.passages]
         await asyncio.to_thread(self._update, rows)
 
-    async def search(self, query: str, limit: int) -> list[Hit]:
+    async def search(self, query: str, limit: int) -> list[PassageHit]:
         """Give the best passages, best first, without those that have nothing in common with the query."""
         return await asyncio.to_thread(self._search, query, limit)
 
     @classmethod
-    def _open(cls, home: Path, load: Callable[[], Embedder]) -> "Index":
+    def _open(cls, home: Path, load: Callable[[], Embedder]) -> "SearchIndex":
         try:
-            return cls(Vectors(load(), home))
-        except Unavailable as reason:
+            return cls(VectorMatrix(load(), home))
+        except EmbedderUnavailable as reason:
             return cls(None, _notice(reason))
 
     def _update(self, rows: list[tuple[str, Passage]]) -> None:
@@ -74,7 +74,7 @@ class Index:
                 self._vectors.replace([passage.text for _, passage in rows])
             self._rows = rows
 
-    def _search(self, query: str, limit: int) -> list[Hit]:
+    def _search(self, query: str, limit: int) -> list[PassageHit]:
         asked = pieces(query)
         with self._lock:
             if not asked or not self._rows or limit < 1:
@@ -82,7 +82,7 @@ class Index:
             best = (
                 self._rank_by_words(asked, limit) if self._vectors is None else self._rank(self._vectors, asked, limit)
             )
-            return [Hit(self._rows[place][0], score) for place, score in best]
+            return [PassageHit(self._rows[place][0], score) for place, score in best]
 
     def _rank_by_words(self, asked: Sequence[str], limit: int) -> list[tuple[int, float]]:
         scores: dict[int, float] = {}
@@ -91,7 +91,7 @@ class Index:
                 scores[place] = max(score, scores.get(place, 0.0))
         return sorted(scores.items(), key=lambda found: (-found[1], found[0]))[:limit]
 
-    def _rank(self, vectors: Vectors, asked: Sequence[str], limit: int) -> list[tuple[int, float]]:
+    def _rank(self, vectors: VectorMatrix, asked: Sequence[str], limit: int) -> list[tuple[int, float]]:
         import numpy as np
 
         scores = np.maximum(vectors.compare(asked), 0)
@@ -105,7 +105,7 @@ class Index:
         return [(place, min(1.0, float(best[place]))) for place in order if best[place] > 0]
 
 
-def _notice(reason: Unavailable) -> str:
+def _notice(reason: EmbedderUnavailable) -> str:
     return (
         f"Tools, rules and references are found by their words only, because {reason}. "
         "To have them found by what they mean: pip install 'dragoman[search]'"

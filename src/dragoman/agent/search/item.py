@@ -21,7 +21,7 @@ class Passage(msgspec.Struct, frozen=True):
     """Found by its words only: what would blur the meaning of the text."""
 
 
-class Item(msgspec.Struct, frozen=True):
+class SearchItem(msgspec.Struct, frozen=True):
     """Something that can be found: as good as the best of its passages."""
 
     key: str
@@ -36,15 +36,15 @@ def tool_item(
     title: str | None = None,
     description: str | None = None,
     parameters: Mapping[str, Any] | None = None,
-) -> Item:
+) -> SearchItem:
     """Make the item of a tool; `parameters` is its JSON schema."""
-    return Item(key, (tool_text(server, name, title, description, parameters),))
+    return SearchItem(key, (tool_text(server, name, title, description, parameters),))
 
 
-def text_item(key: str, name: str, text: str) -> Item:
+def text_item(key: str, name: str, text: str) -> SearchItem:
     """Make the item of a rule or a reference: a passage a paragraph, the first one with the name."""
     named = f"{split_name(name)}\n\n{text}" if text.strip() else split_name(name)
-    return Item(key, tuple(Passage(paragraph) for paragraph in paragraphs(named)))
+    return SearchItem(key, tuple(Passage(paragraph) for paragraph in paragraphs(named)))
 
 
 def tool_text(

@@ -33,7 +33,7 @@ _K = 1.2
 _B = 0.3
 
 
-class Finder(Protocol):
+class WordIndex(Protocol):
     """Knows which texts have a word."""
 
     def replace(self, texts: Sequence[Sequence[str]]) -> None:
@@ -45,10 +45,10 @@ class Finder(Protocol):
         ...
 
 
-class Lexical:
+class LexicalIndex:
     """An index by words and by what they stand for."""
 
-    def __init__(self, finder: Finder | None = None) -> None:
+    def __init__(self, finder: WordIndex | None = None) -> None:
         self._finder = finder or open_finder()
         self._thesaurus = load_thesaurus()
         self._credits: list[float] = []
@@ -111,7 +111,7 @@ def distinct(terms: Iterable[Term]) -> Iterator[Term]:
         concepts |= term.concepts
 
 
-def open_finder() -> Finder:
+def open_finder() -> WordIndex:
     """Give the finder that this build of SQLite allows."""
     import sqlite3
 

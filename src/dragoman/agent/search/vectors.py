@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.agent.search.cache import Cache
+from dragoman.agent.search.cache import VectorCache
 from dragoman.agent.search.embedder import Embedder
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ _MAX_DEVIATION = 1e-3
 """Of a vector's length from one: what is further off did not come from an embedder."""
 
 
-class Vectors:
+class VectorMatrix:
     """Knows how close a text is to each of those that it holds."""
 
     def __init__(self, embedder: Embedder, home: Path) -> None:
         import numpy as np
 
         self._embedder = embedder
-        self._cache = Cache(home, embedder.name)
+        self._cache = VectorCache(home, embedder.name)
         self._hashes: list[bytes] = []
         self._matrix: Matrix = np.empty((0, embedder.dimensions), np.float32)
 

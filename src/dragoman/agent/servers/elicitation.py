@@ -11,18 +11,18 @@ from dragoman.protocol.methods import ELICITATION_CREATE
 from dragoman.protocol.unions import decode_hook
 
 if TYPE_CHECKING:
-    from dragoman.agent.outlet import Outlet
+    from dragoman.agent.update_sender import UpdateSender
 
 
 async def elicit(
-    outlet: "Outlet", client: v1.ClientCapabilities, session_id: str, server: str, params: dict[str, Any]
+    updates: "UpdateSender", client: v1.ClientCapabilities, session_id: str, server: str, params: dict[str, Any]
 ) -> dict[str, Any]:
     """Ask the person; the answer is an MCP ElicitResult."""
     request = _request(client, session_id, server, params)
     if request is None:
         return DECLINED
     try:
-        answer = await outlet.call(ELICITATION_CREATE, request)
+        answer = await updates.call(ELICITATION_CREATE, request)
     except (ConnectionClosed, RemoteError, InvalidResult):
         return DECLINED
     match answer:

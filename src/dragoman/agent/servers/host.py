@@ -37,7 +37,7 @@ class SessionHost:
         session = self._session
         self._asking.add(server)
         try:
-            return await elicit(session.outlet, session.client, session.id, server, params)
+            return await elicit(session.updates, session.client, session.id, server, params)
         finally:
             self._asking.discard(server)
 

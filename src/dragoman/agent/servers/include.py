@@ -11,7 +11,7 @@ from dragoman.errors import InvalidParams
 KEY = "dragoman/include"
 
 
-class Includes(msgspec.Struct, frozen=True):
+class ToolIncludes(msgspec.Struct, frozen=True):
     """The include mode of each tool of a server."""
 
     default: Include = "always"
@@ -22,21 +22,21 @@ class Includes(msgspec.Struct, frozen=True):
         return self.tools.get(tool, self.default)
 
 
-def includes_of(meta: Mapping[str, Any] | None, path: str) -> Includes:
+def includes_of(meta: Mapping[str, Any] | None, path: str) -> ToolIncludes:
     """Read a server's `_meta`; raises InvalidParams."""
     wish = (meta or {}).get(KEY)
     if wish is None:
-        return Includes()
+        return ToolIncludes()
     place = f"{path}._meta[{KEY!r}]"
     if isinstance(wish, str):
-        return Includes(_mode(wish, place))
+        return ToolIncludes(_mode(wish, place))
     if not isinstance(wish, dict):
         raise InvalidParams(place, f"{place}: expected a mode, or an object with default and tools")
     known = cast("dict[str, Any]", wish)
     tools = known.get("tools", {})
     if not isinstance(tools, dict):
         raise InvalidParams(f"{place}.tools", f"{place}.tools: expected an object of modes by tool name")
-    return Includes(
+    return ToolIncludes(
         _mode(known.get("default", "always"), f"{place}.default"),
         {name: _mode(mode, f"{place}.tools[{name!r}]") for name, mode in cast("dict[str, Any]", tools).items()},
     )

@@ -7,10 +7,10 @@ from typing import Any
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.mcp.definition import Definition
 from dragoman.mcp.host import DECLINED
-from dragoman.mcp.server import Place, Server
+from dragoman.mcp.server import ServerConnection, ServerEnvironment
 
 
-class Nobody:
+class IdleHost:
     """Answers a shared server while no session is calling it."""
 
     def __init__(self, cwd: str) -> None:
@@ -31,35 +31,39 @@ class Nobody:
         raise RpcError(ErrorCode.INVALID_REQUEST, "no session is calling this server, so no model can be asked")
 
 
-class Lease:
+class ServerLease:
     """One session's use of a shared server."""
 
-    def __init__(self, server: Server, listeners: list[Callable[[], None]], listener: Callable[[], None]) -> None:
+    def __init__(
+        self, server: ServerConnection, listeners: list[Callable[[], None]], listener: Callable[[], None]
+    ) -> None:
         self.server = server
         self.listeners = listeners
         self.listener = listener
 
 
-class Pool:
+class ServerPool:
     """Starts a server for the first session that wants it, and stops it after the last."""
 
     def __init__(self) -> None:
-        self._shared: dict[tuple[Definition, str], tuple[Server, list[Callable[[], None]]]] = {}
+        self._shared: dict[tuple[Definition, str], tuple[ServerConnection, list[Callable[[], None]]]] = {}
 
-    def lease(self, definition: Definition, place: Place, listener: Callable[[], None]) -> Lease:
+    def lease(
+        self, definition: Definition, environment: ServerEnvironment, listener: Callable[[], None]
+    ) -> ServerLease:
         """Use a server, and be told when it changes; one that has failed is tried again."""
-        key = (definition, place.cwd)
+        key = (definition, environment.cwd)
         if key not in self._shared:
             listeners: list[Callable[[], None]] = []
-            server = Server(definition, place, Nobody(place.cwd), lambda _: _tell(listeners))
+            server = ServerConnection(definition, environment, IdleHost(environment.cwd), lambda _: _tell(listeners))
             self._shared[key] = (server, listeners)
         server, listeners = self._shared[key]
         if server.state in ("stopped", "failed"):
             server.start()
         listeners.append(listener)
-        return Lease(server, listeners, listener)
+        return ServerLease(server, listeners, listener)
 
-    async def release(self, lease: Lease) -> None:
+    async def release(self, lease: ServerLease) -> None:
         """Use it no more; the last to do so stops it."""
         lease.listeners.remove(lease.listener)
         if not lease.listeners:

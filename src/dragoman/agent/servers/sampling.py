@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from dragoman.agent.models.message import AssistantMessage, Message, UserMessage
-from dragoman.agent.models.model import ModelRequest, Retry, Stop, Text, Usage
-from dragoman.agent.permission import Decision
-from dragoman.agent.tools.tool import Deed, PreparedCall, ToolOutcome
+from dragoman.agent.models.model import ModelRequest, ReplyRetry, ReplyStop, ReplyText, TokenUsage
+from dragoman.agent.permission import PermissionDecision
+from dragoman.agent.tools.tool import Action, PreparedCall, ToolOutcome
 from dragoman.errors import ErrorCode, ModelFailure, RpcError
 from dragoman.protocol import v1
 from dragoman.protocol.unions import decode_hook
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SHOWN_LETTERS = 2_000
 """Of what would be asked: enough to judge it by."""
 
-DEED = "sampling"
+ACTION = "sampling"
 """What is approved; the identity beside it is marked, for a server may have a tool of this very name."""
 
 REFUSED = -1
@@ -37,8 +37,10 @@ async def sample(session: "Session", server: str, identity: str, params: dict[st
     call_id = f"sampling-{uuid.uuid4()}"
     title = f"{server} asks the model"
     shown = v1.Content(content=v1.TextContent(text=visible(_show(params), lines=True)))
-    call = PreparedCall(title, "think", _cannot_run, deed=Deed("tool", DEED, f"{DEED} {identity}"), content=[shown])
-    await session.outlet.send(
+    call = PreparedCall(
+        title, "think", _cannot_run, action=Action("tool", ACTION, f"{ACTION} {identity}"), content=[shown]
+    )
+    await session.updates.send(
         v1.ToolCall(tool_call_id=call_id, title=call.title, kind="think", status="pending", content=[shown])
     )
     request = ModelRequest(messages, (), params.get("systemPrompt") or "", _limit(params))
@@ -46,10 +48,10 @@ async def sample(session: "Session", server: str, identity: str, params: dict[st
         decision = await session.permission().decide(call_id, call, {})
         text, stop = await _ask(session, request, decision)
     except BaseException:
-        await session.outlet.send(v1.ToolCallProgress(tool_call_id=call_id, status="failed"))
+        await session.updates.send(v1.ToolCallProgress(tool_call_id=call_id, status="failed"))
         raise
     said = v1.Content(content=v1.TextContent(text=text))
-    await session.outlet.send(
+    await session.updates.send(
         v1.ToolCallProgress(
             tool_call_id=call_id, status="completed", content=[shown, said], raw_output={"output": text}
         )
@@ -62,7 +64,7 @@ async def sample(session: "Session", server: str, identity: str, params: dict[st
     }
 
 
-async def _ask(session: "Session", request: ModelRequest, decision: Decision) -> tuple[str, str | None]:
+async def _ask(session: "Session", request: ModelRequest, decision: PermissionDecision) -> tuple[str, str | None]:
     if not decision.allowed:
         raise RpcError(REFUSED, decision.reason, phrase="Not allowed")
     said: list[str] = []
@@ -71,13 +73,13 @@ async def _ask(session: "Session", request: ModelRequest, decision: Decision) ->
         async with aclosing(session.conversation.reply(request)) as parts:
             async for part in parts:
                 match part:
-                    case Text(words):
+                    case ReplyText(words):
                         said.append(words)
-                    case Usage():
+                    case TokenUsage():
                         session.count(part)
-                    case Retry():
+                    case ReplyRetry():
                         said.clear()
-                    case Stop(reason):
+                    case ReplyStop(reason):
                         stop = reason
                     case _:
                         pass

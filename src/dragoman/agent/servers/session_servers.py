@@ -7,31 +7,31 @@ import msgspec
 
 from dragoman.agent.profile.include import Include
 from dragoman.agent.profile.servers import AgentServer
-from dragoman.agent.servers.include import Includes
-from dragoman.agent.servers.pool import Lease, Pool
+from dragoman.agent.servers.include import ToolIncludes
+from dragoman.agent.servers.pool import ServerLease, ServerPool
 from dragoman.errors import DragomanError, ServerFailure
 from dragoman.mcp.definition import Definition
 from dragoman.mcp.host import Host
-from dragoman.mcp.info import Status
-from dragoman.mcp.server import Place, Server
+from dragoman.mcp.info import ServerStatus
+from dragoman.mcp.server import ServerConnection, ServerEnvironment
 
 SILENT_WAIT_S = 0.3
 """A shorter wait than this is not worth a word."""
 
 
-class Given(msgspec.Struct, frozen=True):
+class ClientServer(msgspec.Struct, frozen=True):
     """A server as the client gave it."""
 
     definition: Definition
-    includes: Includes = Includes()
+    includes: ToolIncludes = ToolIncludes()
 
 
-class Member(msgspec.Struct):
+class SessionServer(msgspec.Struct):
     """A server that the session can use, and what decides on its tools: the client's wish or the agent file."""
 
-    server: Server
-    origin: Given | AgentServer
-    lease: Lease | None = None
+    server: ServerConnection
+    origin: ClientServer | AgentServer
+    lease: ServerLease | None = None
     """There when it is shared."""
     waited_for: int = 0
     """The last of the server's attempts to connect that a prompt has waited for."""
@@ -48,21 +48,23 @@ class Member(msgspec.Struct):
 
     def include(self, tool: str) -> Include:
         """Say when a tool is put in front of the model."""
-        return self.origin.includes.of(tool) if isinstance(self.origin, Given) else self.origin.include_of(tool)
+        return self.origin.includes.of(tool) if isinstance(self.origin, ClientServer) else self.origin.include_of(tool)
 
 
 class SessionServers:
     """All of them, by the names that people see; `on_change` hears of every change of state."""
 
-    def __init__(self, place: Place, host: Host, pool: Pool, on_change: Callable[[], None]) -> None:
-        self._place = place
+    def __init__(
+        self, environment: ServerEnvironment, host: Host, pool: ServerPool, on_change: Callable[[], None]
+    ) -> None:
+        self._environment = environment
         self._host = host
         self._pool = pool
         self._on_change = on_change
-        self._clients: dict[str, Member] = {}
-        self._agents: dict[str, Member] = {}
+        self._clients: dict[str, SessionServer] = {}
+        self._agents: dict[str, SessionServer] = {}
         self._settings: Sequence[AgentServer] = ()
-        self._unusable: dict[str, Status] = {}
+        self._unusable: dict[str, ServerStatus] = {}
         self._shadowed: set[str] = set()
         self._notices: list[str] = []
         self._leaving: set[asyncio.Task[None]] = set()
@@ -70,11 +72,11 @@ class SessionServers:
 
     # ── which there are ─────────────────────────────────────────────────────────────────────────
 
-    def members(self) -> list[Member]:
+    def members(self) -> list[SessionServer]:
         """Return the servers that can be used: the client's, then the agent's that are not in their shadow."""
         return [*self._clients.values(), *self._agents.values()]
 
-    def statuses(self) -> list[Status]:
+    def statuses(self) -> list[ServerStatus]:
         """Say how each of them is."""
         return [*(member.server.status() for member in self.members()), *self._unusable.values()]
 
@@ -82,7 +84,7 @@ class SessionServers:
         """Return the names of the agent's servers that a server of the client stands in for."""
         return sorted(self._shadowed)
 
-    def find(self, name: str) -> Member:
+    def find(self, name: str) -> SessionServer:
         """Return one by its name; raises ServerFailure in words."""
         for member in self.members():
             if member.name == name:
@@ -92,10 +94,10 @@ class SessionServers:
         known = ", ".join(member.name for member in self.members()) or "none"
         raise ServerFailure(f"there is no MCP server {name!r} in this session; there are: {known}")
 
-    def use_clients(self, given: Sequence[Given]) -> None:
+    def use_clients(self, given: Sequence[ClientServer]) -> None:
         """Have exactly these of the client, or none once closed; those that were there before, unchanged, go on."""
         given = [] if self._is_closing else given
-        before, kept = list(self._clients.values()), list[Member | None]()
+        before, kept = list(self._clients.values()), list[SessionServer | None]()
         for wanted in given:
             member = next((member for member in before if member.origin == wanted), None)
             kept.append(member)
@@ -114,7 +116,7 @@ class SessionServers:
         self._settings = [] if self._is_closing else settings
         self._settle_agents()
 
-    def add(self, given: Given) -> Member:
+    def add(self, given: ClientServer) -> SessionServer:
         """Gain a server of the client."""
         member = self._start(given)
         self._settle_agents()
@@ -136,13 +138,15 @@ class SessionServers:
         self.use_agents([])
         await asyncio.gather(*self._leaving)
 
-    def _start(self, given: Given) -> Member:
+    def _start(self, given: ClientServer) -> SessionServer:
         wanted = given.definition.name
         name = _free_name(wanted, self._clients)
         if name != wanted:
             self._notices.append(f"There are two MCP servers named {wanted}; the second is {name} here.")
         definition = msgspec.structs.replace(given.definition, name=name)
-        member = Member(Server(definition, self._place, self._host, lambda _: self._tell()), given)
+        member = SessionServer(
+            ServerConnection(definition, self._environment, self._host, lambda _: self._tell()), given
+        )
         self._clients[name] = member
         member.server.start()
         return member
@@ -169,11 +173,11 @@ class SessionServers:
         try:
             definition = settings.definition()
         except DragomanError as error:
-            self._unusable[settings.name] = Status(settings.name, settings.transport, "failed", reason=str(error))
+            self._unusable[settings.name] = ServerStatus(settings.name, settings.transport, "failed", reason=str(error))
             self._notices.append(f"The MCP server {settings.name} cannot be used: {error}")
             return
-        lease = self._pool.lease(definition, self._place, self._tell)
-        self._agents[settings.name] = Member(lease.server, settings, lease)
+        lease = self._pool.lease(definition, self._environment, self._tell)
+        self._agents[settings.name] = SessionServer(lease.server, settings, lease)
 
     def _tell(self) -> None:
         if not self._is_closing:
@@ -216,7 +220,7 @@ class SessionServers:
         await asyncio.gather(*(member.server.tell_roots() for member in self._clients.values()))
 
 
-def _free_name(wanted: str, taken: dict[str, Member]) -> str:
+def _free_name(wanted: str, taken: dict[str, SessionServer]) -> str:
     name, number = wanted, 1
     while name in taken:
         number += 1
@@ -224,11 +228,11 @@ def _free_name(wanted: str, taken: dict[str, Member]) -> str:
     return name
 
 
-def _connecting(members: Sequence[Member]) -> list[str]:
+def _connecting(members: Sequence[SessionServer]) -> list[str]:
     return [member.name for member in members if member.server.state == "connecting"]
 
 
-async def _settle(members: Sequence[Member], timeout_s: float) -> bool:
+async def _settle(members: Sequence[SessionServer], timeout_s: float) -> bool:
     try:
         async with asyncio.timeout(timeout_s):
             for member in members:

@@ -53,12 +53,12 @@ class EditFile:
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
         """Make the edits on a copy; raises ToolFailure when one does not match exactly once."""
         asked = decode(EditFileArguments, arguments, self.definition.name)
-        spot = await find_to_write(self._workspace, asked.path)
-        old = await self._workspace.read_text(spot)
+        target = await find_to_write(self._workspace, asked.path)
+        old = await self._workspace.read_text(target)
         new, lines = apply(old, asked.edits)
         count = len(asked.edits)
         words = f"edited {asked.path}: {count} edit{'' if count == 1 else 's'}, at line {_listed(lines)}"
-        return rewriting(self._workspace, "Edit", spot, old, new, words=words, lines=lines)
+        return rewriting(self._workspace, "Edit", target, old, new, words=words, lines=lines)
 
 
 def apply(text: str, edits: Sequence[Edit]) -> tuple[str, list[int]]:

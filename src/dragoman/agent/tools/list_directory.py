@@ -44,17 +44,17 @@ class ListDirectory:
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
         """Say which directory; raises ToolFailure."""
         asked = decode(ListDirectoryArguments, arguments, self.definition.name)
-        spot = await self._workspace.find(asked.path)
+        target = await self._workspace.find(asked.path)
 
         async def read() -> ToolOutcome:
-            return _give(await self._workspace.list_directory(spot))
+            return _give(await self._workspace.list_directory(target))
 
-        title = f"List {self._workspace.show(spot.path)}"
+        title = f"List {self._workspace.show(target.path)}"
         return reading(
             self._workspace,
             title,
             self.kind,
-            spot,
+            target,
             read,
             by=self.definition.name,
             ask_outside_reads=self._ask_outside_reads,

@@ -9,7 +9,7 @@ from dragoman.agent.tools.arguments import Arguments, decode, make_schema
 from dragoman.agent.tools.content import code
 from dragoman.agent.tools.reading import reading
 from dragoman.agent.tools.tool import PreparedCall, ToolFailure, ToolOutcome
-from dragoman.agent.workspace.workspace import Spot, Workspace
+from dragoman.agent.workspace.workspace import ResolvedPath, Workspace
 from dragoman.protocol import v1
 
 MAX_CHARS = 64 * 1024
@@ -46,17 +46,17 @@ class ReadFile:
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
         """Say which lines of which file; raises ToolFailure."""
         asked = decode(ReadFileArguments, arguments, self.definition.name)
-        spot = await self._workspace.find(asked.path)
+        target = await self._workspace.find(asked.path)
 
         async def read() -> ToolOutcome:
-            return _give(await self._workspace.read_text(spot), spot, asked)
+            return _give(await self._workspace.read_text(target), target, asked)
 
-        title = f"Read {self._workspace.show(spot.path)}{_range(asked)}"
+        title = f"Read {self._workspace.show(target.path)}{_range(asked)}"
         return reading(
             self._workspace,
             title,
             self.kind,
-            spot,
+            target,
             read,
             line=asked.start_line,
             ask_outside_reads=self._ask_outside_reads,
@@ -71,14 +71,14 @@ def _range(asked: ReadFileArguments) -> str:
     return f" (from line {first})" if asked.start_line else ""
 
 
-def _give(text: str, spot: Spot, asked: ReadFileArguments) -> ToolOutcome:
+def _give(text: str, target: ResolvedPath, asked: ReadFileArguments) -> ToolOutcome:
     lines = split_lines(text)
     first = asked.start_line or 1
     if first > max(len(lines), 1):
-        raise ToolFailure(f"{spot.given} has {len(lines)} lines, so none from line {first} on; ask for earlier ones")
+        raise ToolFailure(f"{target.given} has {len(lines)} lines, so none from line {first} on; ask for earlier ones")
     last = len(lines) if asked.line_count is None else min(first + asked.line_count - 1, len(lines))
     given, count = _fit(lines[first - 1 : last])
-    note = _note(spot, given, first, first + count - 1, last=last, total=len(lines))
+    note = _note(target, given, first, first + count - 1, last=last, total=len(lines))
     shown = [code(given)] if given else []
     return ToolOutcome(f"{given}{note}" if given else "[the file is empty]", shown)
 
@@ -93,13 +93,13 @@ def _fit(lines: list[str]) -> tuple[str, int]:
     return "".join(lines), len(lines)
 
 
-def _note(spot: Spot, given: str, first: int, end: int, *, last: int, total: int) -> str:
+def _note(target: ResolvedPath, given: str, first: int, end: int, *, last: int, total: int) -> str:
     newline = "" if given.endswith("\n") else "\n"
     if first == end and len(given) == MAX_CHARS:
         return f"{newline}[line {first} was cut at {MAX_CHARS:,} characters; search_files finds parts of it]"
     if end < last:
         return (
-            f"{newline}[cut after line {end} of {total}; read {spot.given} from start_line {end + 1} on for the rest]"
+            f"{newline}[cut after line {end} of {total}; read {target.given} from start_line {end + 1} on for the rest]"
         )
     if (first, end) != (1, total):
         return f"{newline}[lines {first}-{end} of {total}]"

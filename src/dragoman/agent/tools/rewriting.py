@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from dragoman.agent.tools.read_file import split_lines
-from dragoman.agent.tools.tool import Deed, PreparedCall, Progress, ToolFailure, ToolOutcome
-from dragoman.agent.workspace.workspace import MAX_FILE_BYTES, Spot, Workspace
+from dragoman.agent.tools.tool import Action, PreparedCall, ShowProgress, ToolFailure, ToolOutcome
+from dragoman.agent.workspace.workspace import MAX_FILE_BYTES, ResolvedPath, Workspace
 from dragoman.protocol import v1
 
 WHOLE_DIFF_CHARS = 256 * 1024
@@ -13,41 +13,48 @@ WHOLE_DIFF_CHARS = 256 * 1024
 CONTEXT_LINES = 3
 
 
-async def find_to_write(workspace: Workspace, path: str) -> Spot:
+async def find_to_write(workspace: Workspace, path: str) -> ResolvedPath:
     """Follow a path that is to be written; raises ToolFailure, also when it leads outside."""
-    spot = await workspace.find(path)
-    if not spot.inside:
+    target = await workspace.find(path)
+    if not target.inside:
         raise ToolFailure(
             f"{path} is outside the session's directories ({', '.join(workspace.roots)}) and cannot be written; "
             "use a path inside, or ask the person to add that directory to the session"
         )
-    return spot
+    return target
 
 
 def rewriting(
-    workspace: Workspace, verb: str, spot: Spot, old: str | None, new: str, *, words: str, lines: Sequence[int] = ()
+    workspace: Workspace,
+    verb: str,
+    target: ResolvedPath,
+    old: str | None,
+    new: str,
+    *,
+    words: str,
+    lines: Sequence[int] = (),
 ) -> PreparedCall:
     """Make the call; raises ToolFailure when the new text is too large."""
     size = len(new.encode())
     if size > MAX_FILE_BYTES:
         raise ToolFailure(f"the text has {size:,} bytes; the limit is {MAX_FILE_BYTES:,}: write it in parts")
-    diff = make_diff(spot.path, old, new)
+    diff = make_diff(target.path, old, new)
 
     async def check() -> None:
-        await workspace.check_text(spot, expected=old)
+        await workspace.check_text(target, expected=old)
 
-    async def run(_: Progress) -> ToolOutcome:
-        await workspace.write_text(spot, new, expected=old)
+    async def run(_: ShowProgress) -> ToolOutcome:
+        await workspace.write_text(target, new, expected=old)
         return ToolOutcome(words, [diff])
 
     return PreparedCall(
-        f"{verb} {workspace.show(spot.path)}",
+        f"{verb} {workspace.show(target.path)}",
         "edit",
         run,
         check,
-        deed=Deed("write", spot.path),
-        always_asks=spot.active,
-        locations=[v1.ToolCallLocation(path=spot.path, line=line) for line in lines or [None]],
+        action=Action("write", target.path),
+        always_asks=target.active,
+        locations=[v1.ToolCallLocation(path=target.path, line=line) for line in lines or [None]],
         content=[diff],
     )
 

@@ -9,7 +9,7 @@ from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.tools.arguments import Arguments, decode, make_schema
 from dragoman.agent.tools.content import code
 from dragoman.agent.tools.scripts import bind
-from dragoman.agent.tools.tool import Changed, Deed, PreparedCall, Progress, ToolFailure, ToolOutcome
+from dragoman.agent.tools.tool import Action, PreparedCall, ShowProgress, TargetChanged, ToolFailure, ToolOutcome
 from dragoman.agent.workspace.shell import CommandEnd
 from dragoman.agent.workspace.workspace import Workspace
 from dragoman.protocol import v1
@@ -57,16 +57,18 @@ class RunCommand:
 
         async def check() -> None:
             if await asyncio.to_thread(bind, command, cwd, workspace.roots) != bound:
-                raise Changed("a file that the command names has changed since it was looked at")
+                raise TargetChanged("a file that the command names has changed since it was looked at")
 
-        async def run(progress: Progress) -> ToolOutcome:
+        async def run(progress: ShowProgress) -> ToolOutcome:
             return _give(await workspace.commands.run(command, cwd, progress, timeout_s=self._timeout_s))
 
         # A refusal of what is not understood holds for its text, whatever the files hold.
         where = f"{bound.digest} {cwd}" if bound.digest and bound.certain else cwd
-        deed = Deed("command", command, where)
+        action = Action("command", command, where)
         shown = [code(visible(command, lines=True))]
-        return PreparedCall(_title(command), self.kind, run, check, deed=deed, can_be_kept=bound.certain, content=shown)
+        return PreparedCall(
+            _title(command), self.kind, run, check, action=action, can_be_kept=bound.certain, content=shown
+        )
 
 
 def _check(command: str) -> None:

@@ -38,7 +38,7 @@ _BINARY = re.compile(rb": (?:WARNING: stopped searching binary file|binary file 
 """What ripgrep writes of a file in which it came upon a NUL: one that it met, and one that was asked for."""
 
 
-class Hit(msgspec.Struct, frozen=True):
+class MatchingLine(msgspec.Struct, frozen=True):
     """A line that matches."""
 
     path: str
@@ -46,18 +46,18 @@ class Hit(msgspec.Struct, frozen=True):
     text: str
 
 
-class Findings(msgspec.Struct):
+class SearchMatches(msgspec.Struct):
     """What was found: names that match, lines that match, and whether there is more."""
 
     names: list[str]
-    hits: list[Hit]
+    hits: list[MatchingLine]
     more_names: bool = False
     more_hits: bool = False
     problem: str = ""
     """What went wrong beside it, such as a directory that may not be read."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class SearchLocation(msgspec.Struct, frozen=True):
     """Where to search: a directory or a file, its path relative to a root that holds it."""
 
     root: str
@@ -65,7 +65,9 @@ class Place(msgspec.Struct, frozen=True):
     is_directory: bool
 
 
-async def search(supervise: Supervise, place: Place, pattern: str, wants: Callable[[str], bool]) -> Findings:
+async def search(
+    supervise: Supervise, place: SearchLocation, pattern: str, wants: Callable[[str], bool]
+) -> SearchMatches:
     """Search; raises ToolFailure for a pattern that is wrong, and when it takes too long."""
     sieve = _Sieve(wants)
     child = await _start(supervise, place, pattern, shutil.which("rg"))
@@ -81,7 +83,7 @@ async def search(supervise: Supervise, place: Place, pattern: str, wants: Callab
     return sieve.findings
 
 
-async def _start(supervise: Supervise, place: Place, pattern: str, ripgrep: str | None) -> Child:
+async def _start(supervise: Supervise, place: SearchLocation, pattern: str, ripgrep: str | None) -> Child:
     supervisor = await supervise()
     command, cwd, env = _order(place, pattern, ripgrep)
     try:
@@ -90,7 +92,7 @@ async def _start(supervise: Supervise, place: Place, pattern: str, ripgrep: str 
         raise ToolFailure(f"the search could not be started: {error.reason}") from None
 
 
-def _order(place: Place, pattern: str, ripgrep: str | None) -> tuple[list[str], str, dict[str, str]]:
+def _order(place: SearchLocation, pattern: str, ripgrep: str | None) -> tuple[list[str], str, dict[str, str]]:
     if ripgrep is None:
         command = [sys.executable, "-P", "-m", "dragoman.agent.tools.searcher", place.root, place.path, pattern]
         return command, place.root, {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -129,7 +131,7 @@ class _Sieve:
     """Reads what a search writes and keeps what is wanted, up to the bounds."""
 
     def __init__(self, wants: Callable[[str], bool]) -> None:
-        self.findings = Findings([], [])
+        self.findings = SearchMatches([], [])
         self.in_lines = False
         self._wants = wants
         self._rest = b""
@@ -165,7 +167,7 @@ class _Sieve:
             findings.more_hits = True
             return
         number, _, text = rest.partition(b":")
-        findings.hits.append(Hit(name, int(number), _decode(text).rstrip("\r")))
+        findings.hits.append(MatchingLine(name, int(number), _decode(text).rstrip("\r")))
 
     def _forget_binary(self, line: bytes) -> None:
         """Drop what was found in a file before ripgrep saw that it is binary."""

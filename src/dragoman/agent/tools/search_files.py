@@ -10,9 +10,9 @@ from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.tools.arguments import Arguments, decode, make_schema
 from dragoman.agent.tools.content import code
 from dragoman.agent.tools.reading import reading
-from dragoman.agent.tools.search import Findings, Place, search
+from dragoman.agent.tools.search import SearchLocation, SearchMatches, search
 from dragoman.agent.tools.tool import PreparedCall, ToolFailure, ToolOutcome
-from dragoman.agent.workspace.workspace import Spot, Workspace
+from dragoman.agent.workspace.workspace import ResolvedPath, Workspace
 from dragoman.protocol import v1
 
 MAX_TITLE_CHARS = 60
@@ -57,28 +57,28 @@ class SearchFiles:
         if "\0" in asked.pattern or "\n" in asked.pattern:
             raise ToolFailure("a pattern is for one line: it cannot hold a newline or a NUL")
         wants = _make_filter(asked.glob)
-        spot = await self._workspace.find(asked.path or ".")
+        target = await self._workspace.find(asked.path or ".")
 
         async def read() -> ToolOutcome:
-            return await self._search(asked.pattern, spot, wants)
+            return await self._search(asked.pattern, target, wants)
 
-        where = "" if spot.path == self._workspace.cwd else f" in {self._workspace.show(spot.path)}"
+        where = "" if target.path == self._workspace.cwd else f" in {self._workspace.show(target.path)}"
         title = f"Search for {_shorten(asked.pattern)}{where}{f' ({asked.glob})' if asked.glob else ''}"
         return reading(
             self._workspace,
             title,
             self.kind,
-            spot,
+            target,
             read,
             by=self.definition.name,
             ask_outside_reads=self._ask_outside_reads,
         )
 
-    async def _search(self, pattern: str, spot: Spot, wants: Callable[[str], bool]) -> ToolOutcome:
-        is_directory = await self._workspace.is_directory(spot)
-        root, relative = self._workspace.place(spot)
-        findings = await search(self._workspace.supervise, Place(root, relative, is_directory), pattern, wants)
-        base = self._workspace.show(spot.path if is_directory else os.path.dirname(spot.path))  # noqa: PTH120 -- a text
+    async def _search(self, pattern: str, target: ResolvedPath, wants: Callable[[str], bool]) -> ToolOutcome:
+        is_directory = await self._workspace.is_directory(target)
+        root, relative = self._workspace.place(target)
+        findings = await search(self._workspace.supervise, SearchLocation(root, relative, is_directory), pattern, wants)
+        base = self._workspace.show(target.path if is_directory else os.path.dirname(target.path))  # noqa: PTH120 -- a text
         text = _describe(findings, "" if base == "." else f"{base.rstrip('/')}/")
         return ToolOutcome(text, [code(text)])
 
@@ -94,7 +94,7 @@ def _make_filter(glob: str | None) -> Callable[[str], bool]:
         raise ToolFailure(f"the glob {glob!r} is wrong: {error}; write it as in .gitignore, such as *.py") from None
 
 
-def _describe(findings: Findings, base: str) -> str:
+def _describe(findings: SearchMatches, base: str) -> str:
     parts: list[str] = []
     if findings.names:
         parts.append("Names that match:\n" + "\n".join(base + name for name in findings.names))

@@ -10,7 +10,7 @@ import msgspec
 from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.servers.host import SessionHost, answering
 from dragoman.agent.tools.content import code
-from dragoman.agent.tools.tool import Deed, PreparedCall, Progress, ToolFailure, ToolOutcome
+from dragoman.agent.tools.tool import Action, PreparedCall, ShowProgress, ToolFailure, ToolOutcome
 from dragoman.errors import ServerFailure
 from dragoman.mcp.definition import identity
 from dragoman.mcp.info import CallResult, ToolInfo
@@ -18,7 +18,7 @@ from dragoman.protocol import v1
 from dragoman.text import one_line, visible
 
 if TYPE_CHECKING:
-    from dragoman.mcp.server import Server
+    from dragoman.mcp.server import ServerConnection
 
 MAX_MODEL_CHARACTERS = 200_000
 """Of a result that the model is given: more would fill its context; the client and the log have all of it."""
@@ -55,7 +55,7 @@ class Rules(msgspec.Struct, frozen=True):
 class ServerTool:
     """Calls a tool of a server, and shows and passes on all that comes back."""
 
-    def __init__(self, server: "Server", info: ToolInfo, name: str, host: SessionHost, rules: Rules) -> None:
+    def __init__(self, server: "ServerConnection", info: ToolInfo, name: str, host: SessionHost, rules: Rules) -> None:
         self._server = server
         self._info = info
         self._host = host
@@ -73,12 +73,12 @@ class ServerTool:
             kind=self.kind,
             run=lambda progress: self._run(arguments, progress),
             reads_only=info.reads_only and self._rules.let_it_read,
-            deed=Deed("tool", info.name, identity(self._server.definition)),
+            action=Action("tool", info.name, identity(self._server.definition)),
             verdict=self._rules.permission,
             content=[code(visible(_show(arguments), lines=True))] if arguments else (),
         )
 
-    async def _run(self, arguments: dict[str, Any], show: Progress) -> ToolOutcome:
+    async def _run(self, arguments: dict[str, Any], show: ShowProgress) -> ToolOutcome:
         steps, last = 0, 0.0
 
         async def tell(progress: float, total: float | None, message: str | None) -> None:

@@ -1,10 +1,10 @@
 """What a tool is to a turn.
 
 A call goes through four steps. `prepare` looks, without changing anything, and says what would happen: the title,
-the places, the diff or the whole command, and the `Deed` that a person would approve. The turn then decides or asks.
-`check` looks again: when the world has changed meanwhile it raises `Changed`, and the call is prepared, and if need be
-asked, anew. `run` follows at once and does exactly what was prepared. Only then is the call `in_progress`, so that no
-call goes back from there to a question: what changes later still makes it fail.
+the places, the diff or the whole command, and the `Action` that a person would approve. The turn then decides or asks.
+`check` looks again: when the world has changed meanwhile it raises `TargetChanged`, and the call is prepared, and if
+need be asked, anew. `run` follows at once and does exactly what was prepared. Only then is the call `in_progress`, so
+that no call goes back from there to a question: what changes later still makes it fail.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,7 +18,7 @@ from dragoman.protocol import v1
 from dragoman.text import visible
 
 
-class Deed(msgspec.Struct, frozen=True):
+class Action(msgspec.Struct, frozen=True):
     """Exactly what is approved, and so what "always" binds to: a command with its directory, a path, a foreign tool."""
 
     kind: Literal["command", "write", "read", "tool"]
@@ -32,7 +32,7 @@ class ToolFailure(DragomanError):
     """The call failed; the message is for the model and the person alike."""
 
 
-class Changed(DragomanError):
+class TargetChanged(DragomanError):
     """What was approved is no longer what is there."""
 
 
@@ -47,7 +47,7 @@ class ToolOutcome(msgspec.Struct, frozen=True):
     """What the model is given beside the words, if it can take it: images, audio, resources."""
 
 
-Progress = Callable[[Sequence[v1.ToolCallContent]], Awaitable[None]]
+ShowProgress = Callable[[Sequence[v1.ToolCallContent]], Awaitable[None]]
 """Shows what a running call has produced so far."""
 
 
@@ -60,15 +60,15 @@ class PreparedCall(msgspec.Struct, frozen=True):
 
     title: str
     kind: v1.ToolKind
-    run: Callable[[Progress], Awaitable[ToolOutcome]]
-    """Does it; raises ToolFailure, and Changed when it was not done because what was checked no longer holds."""
+    run: Callable[[ShowProgress], Awaitable[ToolOutcome]]
+    """Does it; raises ToolFailure, and TargetChanged when it was not done because what was checked no longer holds."""
     check: Callable[[], Awaitable[None]] = _nothing_to_check
-    """Looks again before it is run; raises Changed when what was prepared no longer holds, and ToolFailure."""
+    """Looks again before it is run; raises TargetChanged when what was prepared no longer holds, and ToolFailure."""
     reads_only: bool = False
     """Changes nothing and leaves nothing: it needs no question, and may run beside others."""
     inside: bool = True
     """Stays inside the session's directories."""
-    deed: Deed | None = None
+    action: Action | None = None
     """What there is to approve; None for what needs no approval in any mode."""
     always_asks: bool = False
     """Whether it is asked about also in a mode that lets its like run, `yolo` aside."""

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.tools.arguments import Arguments, decode, make_schema
-from dragoman.agent.tools.tool import PreparedCall, Progress, ToolOutcome
+from dragoman.agent.tools.tool import PreparedCall, ShowProgress, ToolOutcome
 from dragoman.protocol import v1
 
 MAX_ENTRIES = 100
@@ -17,7 +17,7 @@ MAX_ENTRIES = 100
 ShowPlan = Callable[[v1.Plan], Awaitable[None]]
 
 
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PlanStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One step of a plan."""
 
     content: Annotated[str, Meta(min_length=1, description="What is to be done.")]
@@ -28,7 +28,9 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class UpdatePlanArguments(Arguments, frozen=True):
     """What `update_plan` takes."""
 
-    entries: Annotated[list[Entry], Meta(max_length=MAX_ENTRIES, description="All steps; they replace those before.")]
+    entries: Annotated[
+        list[PlanStep], Meta(max_length=MAX_ENTRIES, description="All steps; they replace those before.")
+    ]
 
 
 class UpdatePlan:
@@ -49,17 +51,17 @@ class UpdatePlan:
         """Make the plan; raises ToolFailure."""
         asked = decode(UpdatePlanArguments, arguments, self.definition.name)
 
-        async def run(_: Progress) -> ToolOutcome:
+        async def run(_: ShowProgress) -> ToolOutcome:
             await self._show_plan(v1.Plan(entries=[_entry(each) for each in asked.entries]))
             return ToolOutcome(_summary(asked.entries))
 
         return PreparedCall(self.title, self.kind, run)
 
 
-def _entry(entry: Entry) -> v1.PlanEntry:
+def _entry(entry: PlanStep) -> v1.PlanEntry:
     return v1.PlanEntry(content=entry.content, priority=entry.priority, status=entry.status)
 
 
-def _summary(entries: list[Entry]) -> str:
+def _summary(entries: list[PlanStep]) -> str:
     done = sum(entry.status == "completed" for entry in entries)
     return f"the plan is shown: {done} of {len(entries)} done"

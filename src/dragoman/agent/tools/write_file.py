@@ -38,8 +38,8 @@ class WriteFile:
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
         """Compare the text with what is there; raises ToolFailure."""
         asked = decode(WriteFileArguments, arguments, self.definition.name)
-        spot = await find_to_write(self._workspace, asked.path)
-        old = await self._workspace.read_text_if_there(spot)
+        target = await find_to_write(self._workspace, asked.path)
+        old = await self._workspace.read_text_if_there(target)
         count = len(split_lines(asked.content))
         words = f"{'created' if old is None else 'replaced'} {asked.path}: {count} line{'' if count == 1 else 's'}"
-        return rewriting(self._workspace, "Write", spot, old, asked.content, words=words)
+        return rewriting(self._workspace, "Write", target, old, asked.content, words=words)

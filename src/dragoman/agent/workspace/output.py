@@ -12,7 +12,7 @@ LIVE_BYTES = 4 * 1024
 """A screen or two: each update is sent, and logged, in full."""
 
 
-class Output:
+class BoundedOutput:
     """Takes any number of bytes and keeps few."""
 
     def __init__(self) -> None:

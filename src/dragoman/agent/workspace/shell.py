@@ -8,9 +8,9 @@ from typing import Protocol
 import msgspec
 
 from dragoman.agent.tools.content import code
-from dragoman.agent.tools.tool import Progress, ToolFailure
+from dragoman.agent.tools.tool import ShowProgress, ToolFailure
 from dragoman.agent.workspace.client_side import CLEANUP_TIMEOUT_S, finish
-from dragoman.agent.workspace.output import Output
+from dragoman.agent.workspace.output import BoundedOutput
 from dragoman.errors import ConnectionClosed, LogFailed, StartError
 from dragoman.proc import Child, Exit, Supervisor
 from dragoman.proc.command import without_secrets
@@ -40,10 +40,10 @@ class CommandEnd(msgspec.Struct, frozen=True):
     timed_out: bool = False
 
 
-class Commands(Protocol):
+class CommandRunner(Protocol):
     """A way to run commands."""
 
-    async def run(self, command: str, cwd: str, progress: Progress, *, timeout_s: float) -> CommandEnd:
+    async def run(self, command: str, cwd: str, progress: ShowProgress, *, timeout_s: float) -> CommandEnd:
         """Run a text of the shell to its end; raises ToolFailure when it cannot be started."""
         ...
 
@@ -54,9 +54,9 @@ class Shell:
     def __init__(self, supervise: Supervise) -> None:
         self._supervise = supervise
 
-    async def run(self, command: str, cwd: str, progress: Progress, *, timeout_s: float) -> CommandEnd:
+    async def run(self, command: str, cwd: str, progress: ShowProgress, *, timeout_s: float) -> CommandEnd:
         """Run a text of the shell to its end; raises ToolFailure when it cannot be started."""
-        output = Output()
+        output = BoundedOutput()
         child = await self._start(command, cwd)
         pipe = child.read_stdout(output.add)
         try:
@@ -81,7 +81,7 @@ class Shell:
             raise ToolFailure(f"the command could not be started: {error.reason}") from None
 
 
-async def show_last(text: str, progress: Progress) -> None:
+async def show_last(text: str, progress: ShowProgress) -> None:
     """Show what a command had written when it was cancelled."""
     # A client that does not keep up, or is gone, keeps what it was shown before.
     with suppress(TimeoutError, ConnectionClosed, LogFailed):
@@ -89,7 +89,7 @@ async def show_last(text: str, progress: Progress) -> None:
             await progress([code(text)] if text else [])
 
 
-async def _follow(child: Child, output: Output, progress: Progress, timeout_s: float) -> bool:
+async def _follow(child: Child, output: BoundedOutput, progress: ShowProgress, timeout_s: float) -> bool:
     """Show output until the command has ended; False when it did not end in time."""
     exited = asyncio.ensure_future(child.wait())
     limit = asyncio.timeout(timeout_s)
@@ -105,7 +105,7 @@ async def _follow(child: Child, output: Output, progress: Progress, timeout_s: f
     return True
 
 
-async def _show(exited: asyncio.Future[Exit], output: Output, progress: Progress) -> None:
+async def _show(exited: asyncio.Future[Exit], output: BoundedOutput, progress: ShowProgress) -> None:
     pause_s, shown = FIRST_LIVE_S, 0
     while not (await asyncio.wait({exited}, timeout=pause_s))[0]:
         if output.total_bytes != shown:
@@ -114,6 +114,6 @@ async def _show(exited: asyncio.Future[Exit], output: Output, progress: Progress
             pause_s = min(2 * pause_s, LAST_LIVE_S)
 
 
-def _end(output: Output, ended: Exit, *, timed_out: bool) -> CommandEnd:
+def _end(output: BoundedOutput, ended: Exit, *, timed_out: bool) -> CommandEnd:
     text = output.text
     return CommandEnd(text, [code(text)] if text else [], output.cut, ended.code, ended.signal_name, timed_out)

@@ -3,7 +3,7 @@
 import asyncio
 
 from dragoman.agent.tools.content import code
-from dragoman.agent.tools.tool import Progress, ToolFailure
+from dragoman.agent.tools.tool import ShowProgress, ToolFailure
 from dragoman.agent.workspace.client_side import ANSWER_TIMEOUT_S, CLEANUP_TIMEOUT_S, ClientSide, finish
 from dragoman.agent.workspace.output import HEAD_BYTES, TAIL_BYTES
 from dragoman.agent.workspace.shell import CommandEnd, show_last
@@ -28,7 +28,7 @@ class ClientTerminals:
     def __init__(self, client: ClientSide) -> None:
         self._client = client
 
-    async def run(self, command: str, cwd: str, progress: Progress, *, timeout_s: float) -> CommandEnd:
+    async def run(self, command: str, cwd: str, progress: ShowProgress, *, timeout_s: float) -> CommandEnd:
         """Run a text of the shell to its end; raises ToolFailure when the client cannot."""
         try:
             terminal = _Terminal(self._client, await self._create(command, cwd))
@@ -72,7 +72,7 @@ class _Terminal:
         self._id = terminal_id
         self._ended = False
 
-    async def follow(self, progress: Progress, timeout_s: float) -> CommandEnd:
+    async def follow(self, progress: ShowProgress, timeout_s: float) -> CommandEnd:
         await progress([v1.Terminal(terminal_id=self._id)])
         ended = await self._wait(timeout_s)
         if ended is None:
@@ -84,7 +84,7 @@ class _Terminal:
             return CommandEnd(text, content, truncated, timed_out=True)
         return CommandEnd(text, content, truncated, ended.exit_code, ended.signal)
 
-    async def show_last(self, progress: Progress) -> None:
+    async def show_last(self, progress: ShowProgress) -> None:
         """End a command that was cancelled, and show what it has written in place of the terminal."""
         await self._end()
         try:

@@ -1,10 +1,10 @@
 """Where the tools of a session work: its directories, and the two ways to its files and commands.
 
-Files and commands go the client's way where it offers one, because the person's editor knows what is not saved yet
-and shows what runs; else our own. The boundary holds either way: whatever a path says, it is first followed, links
-and all, to the `Spot` it leads to, and only a spot inside is ever written. Our own way opens it through the boundary
-once more, which no race can defeat; a client is given the absolute path of the spot, with no link left in it below
-the session's directory, and spelled from that directory as the client itself spelled it.
+Files and commands go through the client where it offers that, because the person's editor knows the changes that are
+not saved yet and shows the commands that run; else they are our own. The boundary holds in both cases: a path is first
+resolved, with its links, to a `ResolvedPath`, and only a target inside is ever written. We open it through the boundary
+once more, which no race can defeat; a client is given the absolute path of the target, without links below the
+session's directory, spelled from that directory as the client itself spelled it.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from typing import TypeVar
 
 import msgspec
 
-from dragoman.agent.tools.tool import Changed, ToolFailure
+from dragoman.agent.tools.tool import TargetChanged, ToolFailure
 from dragoman.agent.workspace.active_files import ActiveFiles
 from dragoman.agent.workspace.client_files import ClientFiles
 from dragoman.agent.workspace.client_side import CLEANUP_TIMEOUT_S, ClientSide
-from dragoman.agent.workspace.shell import Commands, Shell, Supervise
+from dragoman.agent.workspace.shell import CommandRunner, Shell, Supervise
 from dragoman.agent.workspace.terminal import ClientTerminals
 from dragoman.files import Boundary, DirectoryEntry, FileProblem, OutsideBoundary, PathError
 from dragoman.protocol import v1
@@ -33,7 +33,7 @@ MAX_FILE_BYTES = 8 * 1024 * 1024
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
 
 
-class Spot(msgspec.Struct, frozen=True):
+class ResolvedPath(msgspec.Struct, frozen=True):
     """What a path leads to, at one moment."""
 
     given: str
@@ -67,7 +67,7 @@ class Workspace:
         client = ClientSide(connection, session_id)
         capabilities = capabilities or v1.ClientCapabilities()
         self._client_files = ClientFiles(client, capabilities.fs)
-        self.commands: Commands = ClientTerminals(client) if capabilities.terminal else Shell(supervise)
+        self.commands: CommandRunner = ClientTerminals(client) if capabilities.terminal else Shell(supervise)
 
     @property
     def cwd(self) -> str:
@@ -83,14 +83,14 @@ class Workspace:
         """Change the directories beside the cwd; calls that are prepared are held to the new ones. Raises PathError."""
         self._boundary = Boundary([self.cwd, *additional_directories])
 
-    async def find(self, path: str) -> Spot:
-        """Follow a path to its spot, whether there is something or not; raises ToolFailure."""
+    async def find(self, path: str) -> ResolvedPath:
+        """Follow a path to its target, whether there is something or not; raises ToolFailure."""
         return await _in_thread(lambda: self._find(path))
 
-    async def check(self, spot: Spot) -> None:
+    async def check(self, target: ResolvedPath) -> None:
         """Raise Changed when the path now leads elsewhere."""
-        if await self.find(spot.given) != spot:
-            raise Changed(f"{spot.given} leads elsewhere than it did")
+        if await self.find(target.given) != target:
+            raise TargetChanged(f"{target.given} leads elsewhere than it did")
 
     def show(self, path: str) -> str:
         """Return an absolute path as short as it can be understood: from the cwd, where it lies in it."""
@@ -98,91 +98,91 @@ class Workspace:
             return "."
         return path.removeprefix(self.cwd.rstrip("/") + "/")
 
-    async def read_text(self, spot: Spot) -> str:
+    async def read_text(self, target: ResolvedPath) -> str:
         """Return the text of a file, or of a buffer that nobody has saved yet.
 
         Raises ToolFailure when there is none, or it is no text, or too large.
         """
-        text = await self._read_text(spot, unsaved=True)
+        text = await self._read_text(target, unsaved=True)
         if text is None:
-            raise ToolFailure(str(FileProblem(spot.given, errno.ENOENT)))
+            raise ToolFailure(str(FileProblem(target.given, errno.ENOENT)))
         return text
 
-    async def read_text_if_there(self, spot: Spot) -> str | None:
+    async def read_text_if_there(self, target: ResolvedPath) -> str | None:
         """Return the text of a file, or None when the disk has no such file; raises ToolFailure otherwise."""
-        return await self._read_text(spot, unsaved=False)
+        return await self._read_text(target, unsaved=False)
 
-    async def check_text(self, spot: Spot, *, expected: str | None) -> None:
+    async def check_text(self, target: ResolvedPath, *, expected: str | None) -> None:
         """Raise Changed when a path leads elsewhere, or to another text than this; None is a file that is not there.
 
         Raises ToolFailure when that cannot be found out.
         """
-        await self.check(spot)
-        _compare(spot, await self._read_text(spot, unsaved=bool(expected)), expected)
+        await self.check(target)
+        _compare(target, await self._read_text(target, unsaved=bool(expected)), expected)
 
-    async def write_text(self, spot: Spot, text: str, *, expected: str | None) -> None:
+    async def write_text(self, target: ResolvedPath, text: str, *, expected: str | None) -> None:
         """Give a file inside this text, right after `check_text`; raises ToolFailure.
 
-        Raises Changed when it no longer has the expected text (None: is not there), as far as the disk shows that.
+        Raises TargetChanged when it no longer has the expected text (None: is not there), as far as the disk shows.
         """
-        if not spot.inside:
-            raise ToolFailure(str(OutsideBoundary(spot.given, self.roots)))
+        if not target.inside:
+            raise ToolFailure(str(OutsideBoundary(target.given, self.roots)))
         if self._client_files.can_write:
-            await self._client_files.write(spot.path, text)
+            await self._client_files.write(target.path, text)
         else:
             must_match = not self._client_files.can_read  # what the client has unsaved is not what is on the disk
-            await _to_the_end(lambda: _write(self._boundary, spot, text, expected, must_match=must_match))
+            await _to_the_end(lambda: _write(self._boundary, target, text, expected, must_match=must_match))
 
-    async def list_directory(self, spot: Spot) -> list[DirectoryEntry]:
+    async def list_directory(self, target: ResolvedPath) -> list[DirectoryEntry]:
         """List a directory; raises ToolFailure."""
-        return await _in_thread(lambda: self.boundary_of(spot).list_directory(spot.path))
+        return await _in_thread(lambda: self.boundary_of(target).list_directory(target.path))
 
-    async def is_directory(self, spot: Spot) -> bool:
+    async def is_directory(self, target: ResolvedPath) -> bool:
         """Whether there is a directory; raises ToolFailure when there is nothing."""
-        return await _in_thread(lambda: _is_directory(self.boundary_of(spot), spot))
+        return await _in_thread(lambda: _is_directory(self.boundary_of(target), target))
 
-    def boundary_of(self, spot: Spot) -> Boundary:
-        """Return the boundary that holds for a spot: one of its own for what lies outside and was allowed.
+    def boundary_of(self, target: ResolvedPath) -> Boundary:
+        """Return the boundary that holds for a target: one of its own for what lies outside and was allowed.
 
         Raises PathError.
         """
-        if spot.inside:
+        if target.inside:
             return self._boundary
-        return Boundary([spot.path if os.path.isdir(spot.path) else os.path.dirname(spot.path)])  # noqa: PTH112, PTH120 -- texts
+        return Boundary([target.path if os.path.isdir(target.path) else os.path.dirname(target.path)])  # noqa: PTH112, PTH120 -- texts
 
-    def place(self, spot: Spot) -> tuple[str, str]:
-        """Return the directory that holds a spot and the way from there, `.` when it is that directory itself.
+    def place(self, target: ResolvedPath) -> tuple[str, str]:
+        """Return the directory that holds a target and the way from there, `.` when it is that directory itself.
 
         Raises ToolFailure.
         """
         try:
-            found = self.boundary_of(spot).resolve(spot.path)
+            found = self.boundary_of(target).resolve(target.path)
         except PathError as error:
             raise ToolFailure(str(error)) from None
         return found.root.path, found.relative
 
-    async def _read_text(self, spot: Spot, *, unsaved: bool) -> str | None:
+    async def _read_text(self, target: ResolvedPath, *, unsaved: bool) -> str | None:
         """Return a text, the client's where it gives any; None when there is none.
 
         What the disk does not have, a client is asked for only if `unsaved` buffers count: it would complain to the
         person of a file that is missing. Some clients then answer with an empty text, which is none.
         """
         if not self._client_files.can_read:
-            return await _in_thread(lambda: _read(self.boundary_of(spot), spot))
-        exists = await _in_thread(lambda: _check_readable(self.boundary_of(spot), spot))
+            return await _in_thread(lambda: _read(self.boundary_of(target), target))
+        exists = await _in_thread(lambda: _check_readable(self.boundary_of(target), target))
         if not exists and not unsaved:
             return None
         try:
-            text = await self._client_files.read(spot.path)
+            text = await self._client_files.read(target.path)
         except ToolFailure:
             if exists:
                 raise
             return None
         if "\0" in text:
-            raise ToolFailure(f"{spot.given} is binary, not text; use a command that reads it")
+            raise ToolFailure(f"{target.given} is binary, not text; use a command that reads it")
         return text if text or exists else None
 
-    def _find(self, path: str) -> Spot:
+    def _find(self, path: str) -> ResolvedPath:
         try:
             named = self._boundary.resolve(path).path
         except OutsideBoundary:
@@ -191,25 +191,25 @@ class Workspace:
         try:
             place = os.path.normpath(self._boundary.resolve(real).path)
         except OutsideBoundary:
-            return Spot(path, real, inside=False)
-        return Spot(path, place, inside=True, active=self._active_files.includes(named, real, self.roots))
+            return ResolvedPath(path, real, inside=False)
+        return ResolvedPath(path, place, inside=True, active=self._active_files.includes(named, real, self.roots))
 
 
-def _read(boundary: Boundary, spot: Spot) -> str | None:
+def _read(boundary: Boundary, target: ResolvedPath) -> str | None:
     try:
-        return boundary.read_text(spot.path, MAX_FILE_BYTES)
+        return boundary.read_text(target.path, MAX_FILE_BYTES)
     except FileProblem as problem:
         if problem.errno in _MISSING:
             return None
         raise
 
 
-def _check_readable(boundary: Boundary, spot: Spot) -> bool:
+def _check_readable(boundary: Boundary, target: ResolvedPath) -> bool:
     """Open a file as if to read it; False when there is none."""
     try:
-        with boundary.open_read(spot.path) as file:
+        with boundary.open_read(target.path) as file:
             if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
-                boundary.read_bytes(spot.path, MAX_FILE_BYTES)
+                boundary.read_bytes(target.path, MAX_FILE_BYTES)
     except FileProblem as problem:
         if problem.errno in _MISSING:
             return False
@@ -217,27 +217,27 @@ def _check_readable(boundary: Boundary, spot: Spot) -> bool:
     return True
 
 
-def _is_directory(boundary: Boundary, spot: Spot) -> bool:
+def _is_directory(boundary: Boundary, target: ResolvedPath) -> bool:
     try:
-        boundary.list_directory(spot.path)
+        boundary.list_directory(target.path)
     except FileProblem as problem:
         if problem.errno != errno.ENOTDIR:
             raise
-        boundary.stat(spot.path)
+        boundary.stat(target.path)
         return False
     return True
 
 
-def _write(boundary: Boundary, spot: Spot, text: str, expected: str | None, *, must_match: bool) -> None:
+def _write(boundary: Boundary, target: ResolvedPath, text: str, expected: str | None, *, must_match: bool) -> None:
     if must_match:
-        _compare(spot, _read(boundary, spot), expected)
-    boundary.write_bytes(spot.path, text.encode())
+        _compare(target, _read(boundary, target), expected)
+    boundary.write_bytes(target.path, text.encode())
 
 
-def _compare(spot: Spot, found: str | None, expected: str | None) -> None:
+def _compare(target: ResolvedPath, found: str | None, expected: str | None) -> None:
     """Raise Changed when the texts differ; to write an empty file is to write a new one."""
     if (found or "") != (expected or ""):
-        raise Changed(f"{spot.given} has changed since it was looked at")
+        raise TargetChanged(f"{target.given} has changed since it was looked at")
 
 
 async def _in_thread(work: Callable[[], T]) -> T:

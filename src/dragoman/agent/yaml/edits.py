@@ -23,7 +23,7 @@ _USUAL_BREAK = re.compile("\r\n|[\n\r]")
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 
-class Entry(msgspec.Struct, frozen=True):
+class MappingEntry(msgspec.Struct, frozen=True):
     """A name in the mapping behind a key of the file, and what stands behind it."""
 
     key: str
@@ -31,7 +31,7 @@ class Entry(msgspec.Struct, frozen=True):
     value: Mapping[str, Any] = {}
 
 
-def add(text: str, entry: Entry) -> Iterator[str]:
+def add(text: str, entry: MappingEntry) -> Iterator[str]:
     """Yield texts with the entry in them; raises Misread."""
     root = parse_yaml(text)
     pair = _find(root, entry.key)
@@ -45,7 +45,7 @@ def add(text: str, entry: Entry) -> Iterator[str]:
         yield from _add_to_nothing(text, pair, root, entry)
 
 
-def remove(text: str, entry: Entry) -> Iterator[str]:
+def remove(text: str, entry: MappingEntry) -> Iterator[str]:
     """Yield texts without the entry; raises Misread."""
     root = parse_yaml(text)
     pair = _find(root, entry.key)
@@ -62,7 +62,7 @@ def _find(root: Any, name: str) -> tuple[Any, Any] | None:
     return next(((key, value) for key, value in pairs if key.value == name), None)
 
 
-def _add_key(text: str, root: Any, entry: Entry) -> Iterator[str]:
+def _add_key(text: str, root: Any, entry: MappingEntry) -> Iterator[str]:
     if root.id == "mapping" and root.flow_style:
         yield from _into_flow(text, root, f"{quote(entry.key)}: {{ {_flow(entry)} }}")
         return
@@ -76,7 +76,7 @@ def _add_key(text: str, root: Any, entry: Entry) -> Iterator[str]:
         yield _insert(text, _line_start(root.value[0][0]), lines)
 
 
-def _add_to_block(text: str, mapping: Any, root: Any, entry: Entry) -> Iterator[str]:
+def _add_to_block(text: str, mapping: Any, root: Any, entry: MappingEntry) -> Iterator[str]:
     first, last = mapping.value[0], mapping.value[-1]
     column = _column(mapping)
     step = _column(last[1]) - column if _is_block(last[1]) else column - _column(root)
@@ -86,7 +86,7 @@ def _add_to_block(text: str, mapping: Any, root: Any, entry: Entry) -> Iterator[
     yield _insert(text, _line_start(first[0]), lines)
 
 
-def _add_to_nothing(text: str, pair: tuple[Any, Any], root: Any, entry: Entry) -> Iterator[str]:
+def _add_to_nothing(text: str, pair: tuple[Any, Any], root: Any, entry: MappingEntry) -> Iterator[str]:
     key, nothing = pair
     if not is_scalar(nothing, "null"):
         return
@@ -150,11 +150,11 @@ def _is_made_by_us(text: str, key: Any, mapping: Any) -> bool:
     return between.strip() == COMMENT
 
 
-def _flow(entry: Entry) -> str:
+def _flow(entry: MappingEntry) -> str:
     return f"{quote(entry.name)}: {render_flow(entry.value)}"
 
 
-def _block(entry: Entry, indent: int, step: int) -> Iterator[str]:
+def _block(entry: MappingEntry, indent: int, step: int) -> Iterator[str]:
     return render_block(entry.name, entry.value, indent, step)
 
 

@@ -22,22 +22,22 @@ _ODD = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """What YAML allows in no text."""
 
 
-class Problem(msgspec.Struct, frozen=True, order=True):
+class YamlProblem(msgspec.Struct, frozen=True, order=True):
     """One thing that is wrong, and where."""
 
     line: int
     text: str
 
 
-class Misread(DragomanError):
+class YamlError(DragomanError):
     """A YAML text is not what it should be."""
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[YamlProblem]) -> None:
         self.problems = sorted(problems)
         super().__init__("\n".join(f"line {problem.line}: {problem.text}" for problem in self.problems))
 
 
-class Misfit(ValueError):
+class KeyConflict(ValueError):
     """Raised by the `__post_init__` of a struct that is read from YAML: this key does not go with the others."""
 
     def __init__(self, key: str, text: str) -> None:
@@ -46,7 +46,7 @@ class Misfit(ValueError):
 
 
 def parse_yaml(text: str) -> Any:
-    """Return the root node of a text with at most one document: null for an empty one; raises Misread."""
+    """Return the root node of a text with at most one document: null for an empty one; raises YamlError."""
     import yaml
 
     try:
@@ -54,9 +54,9 @@ def parse_yaml(text: str) -> Any:
         root = _loader()(text).get_single_node()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise Misread([Problem(mark.line + 1 if mark else 1, f"not YAML: {_unquoted(error.problem)}")]) from None
+        raise YamlError([YamlProblem(mark.line + 1 if mark else 1, f"not YAML: {_unquoted(error.problem)}")]) from None
     except yaml.YAMLError:
-        raise Misread([Problem(_odd_line(text), "not YAML: a character that no text may hold")]) from None
+        raise YamlError([YamlProblem(_odd_line(text), "not YAML: a character that no text may hold")]) from None
     if root is not None:
         return root
     start = yaml.Mark("", 0, 0, 0, None, 0)
@@ -64,16 +64,16 @@ def parse_yaml(text: str) -> Any:
 
 
 def plain_value(node: Any) -> Any:
-    """Return the plain value of a node, and of those in it; raises Misread."""
+    """Return the plain value of a node, and of those in it; raises YamlError."""
     import yaml
 
     loader = _loader()("")
     try:
         return loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
-        raise Misread([Problem(line_of(node), f"not YAML: {_unquoted(error.problem)}")]) from None
+        raise YamlError([YamlProblem(line_of(node), f"not YAML: {_unquoted(error.problem)}")]) from None
     except _NOT_WHAT_THE_TAG_SAYS:
-        raise Misread([Problem(line_of(node), "the value is not what its tag or form says")]) from None
+        raise YamlError([YamlProblem(line_of(node), "the value is not what its tag or form says")]) from None
     finally:
         loader.dispose()
 
@@ -102,7 +102,7 @@ def _check_nesting(text: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_NESTING:
-                raise Misread([Problem(line_of(event), f"nested more than {MAX_NESTING} deep")])
+                raise YamlError([YamlProblem(line_of(event), f"nested more than {MAX_NESTING} deep")])
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 

@@ -2,7 +2,7 @@
 
 `read_yaml(text, SomeStruct)` reads a text as the struct's annotations say and tells all that is wrong with it at
 once: unknown keys with the key that was probably meant, keys given twice, wrong types, numbers out of range. What a
-struct itself has against its values together, its `__post_init__` raises as `Misfit`. A type that is no struct and
+struct itself has against its values together, its `__post_init__` raises as `KeyConflict`. A type that is no struct and
 no plain value is made by calling it with the text; a `ValueError` is its refusal. `Meta(extra={"expected": …})` puts
 better words to what is expected. Unknown keys are wrong where the struct forbids them, and collected where it does not.
 
@@ -18,13 +18,13 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import inspect
 
-from dragoman.agent.yaml.nodes import Misfit, Misread, Problem, is_scalar, line_of, parse_yaml, plain_value
+from dragoman.agent.yaml.nodes import KeyConflict, YamlError, YamlProblem, is_scalar, line_of, parse_yaml, plain_value
 from dragoman.agent.yaml.words import expectation, join, kind, listed, printable
 
 T = TypeVar("T")
 
 
-class Reading(msgspec.Struct, Generic[T], frozen=True):
+class ParsedYaml(msgspec.Struct, Generic[T], frozen=True):
     """What was read, the line of every value by its dotted name, and the keys that nobody knew."""
 
     value: T
@@ -32,25 +32,25 @@ class Reading(msgspec.Struct, Generic[T], frozen=True):
     unknown: tuple[str, ...] = ()
 
 
-def read_yaml(text: str, value_type: type[T]) -> Reading[T]:
-    """Read a text as a value of this type; raises Misread."""
+def read_yaml(text: str, value_type: type[T]) -> ParsedYaml[T]:
+    """Read a text as a value of this type; raises YamlError."""
     return read_node(parse_yaml(text), value_type)
 
 
-def read_node(root: Any, value_type: type[T]) -> Reading[T]:
-    """Read what was parsed as a value of this type; raises Misread."""
+def read_node(root: Any, value_type: type[T]) -> ParsedYaml[T]:
+    """Read what was parsed as a value of this type; raises YamlError."""
     reader = _Reader()
     value = reader.value(root, inspect.type_info(value_type), "")
     if reader.problems:
-        raise Misread(reader.problems)
-    return Reading(value, reader.lines, tuple(reader.unknown))
+        raise YamlError(reader.problems)
+    return ParsedYaml(value, reader.lines, tuple(reader.unknown))
 
 
 class _Reader:
     """One pass over a text; problems are collected, and a value with a problem in it is never used."""
 
     def __init__(self) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[YamlProblem] = []
         self.lines: dict[str, int] = {}
         self.unknown: list[str] = []
 
@@ -89,7 +89,7 @@ class _Reader:
             return None
         try:
             return info.cls(**values)
-        except Misfit as misfit:
+        except KeyConflict as misfit:
             at, _ = given.get(misfit.key, (node, node))
             return self._complain(at, join(name, misfit.key), str(misfit))
 
@@ -112,14 +112,14 @@ class _Reader:
                     return info.cls(value)
                 if _holds(info, value):
                     return float(value) if isinstance(info, inspect.FloatType) else value
-        except Misread as misread:
+        except YamlError as misread:
             return self._complain(node, name, misread.problems[0].text)
         except ValueError as refusal:
             return self._complain(node, name, str(refusal))
         return self._complain(node, name, f"expected {expected}{_given(fitting[0], value)}")
 
     def _complain(self, node: Any, name: str, text: str) -> None:
-        self.problems.append(Problem(line_of(node), f"{printable(name)}: {text}" if name else text))
+        self.problems.append(YamlProblem(line_of(node), f"{printable(name)}: {text}" if name else text))
 
 
 _TAGS: dict[type[inspect.Type], tuple[str, ...]] = {

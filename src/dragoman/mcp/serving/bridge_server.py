@@ -16,7 +16,7 @@ from msgspec import Raw
 
 from dragoman.mcp.definition import StdioServer
 from dragoman.mcp.serving import bridge
-from dragoman.mcp.serving.function_server import CANCELLED, Conversation, FunctionServer, decode_params
+from dragoman.mcp.serving.function_server import CANCELLED, FunctionServer, FunctionSession, decode_params
 from dragoman.mcp.serving.listening import listening
 from dragoman.mcp.serving.tool_result import Result
 from dragoman.wire import IncomingRequest, Peer, StdioTransport
@@ -31,7 +31,7 @@ _TOKEN_BYTES = 32
 
 
 @asynccontextmanager
-async def serve_bridge(server: FunctionServer) -> AsyncGenerator[StdioServer]:
+async def serve_relay(server: FunctionServer) -> AsyncGenerator[StdioServer]:
     """Serve functions to whoever starts the program that this gives; leaving ends every conversation."""
     token = secrets.token_hex(_TOKEN_BYTES)
     with (
@@ -47,7 +47,7 @@ class _Speaker:
     """Hands what comes over a socket to a conversation."""
 
     def __init__(self, server: FunctionServer, transport: StdioTransport) -> None:
-        self._conversation = Conversation(server)
+        self._conversation = FunctionSession(server)
         self._peer = Peer(transport, self, cancel_method=CANCELLED)
 
     async def speak(self) -> None:

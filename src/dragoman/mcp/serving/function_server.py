@@ -11,7 +11,7 @@ from dragoman import __version__
 from dragoman.errors import ErrorCode, InvalidParams, MethodNotFound, RpcError
 from dragoman.mcp.serving.function_tool import FunctionTool, UnusableFunction, as_tool
 from dragoman.mcp.serving.progress import Progress, Tell
-from dragoman.mcp.serving.threads import Threads
+from dragoman.mcp.serving.threads import FunctionThreads
 from dragoman.mcp.serving.tool_result import Result
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -19,7 +19,7 @@ VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 
 CANCELLED = "notifications/cancelled"
 
-Tool = FunctionTool | Callable[..., Any]
+ToolFunction = FunctionTool | Callable[..., Any]
 """What can be given as a tool: a function, or one with a name and words of its own."""
 
 
@@ -40,17 +40,17 @@ class _Call(msgspec.Struct):
 class FunctionServer:
     """The tools, for any number of conversations at a time. Raises UnusableFunction."""
 
-    def __init__(self, tools: Iterable[Tool], name: str = "functions") -> None:
+    def __init__(self, tools: Iterable[ToolFunction], name: str = "functions") -> None:
         self.name = name
         self.tools: dict[str, FunctionTool] = {}
-        self.threads = Threads()
+        self.threads = FunctionThreads()
         for tool in map(as_tool, tools):
             if tool.name in self.tools:
                 raise UnusableFunction(tool.name, "there are two of that name; give one another by FunctionTool")
             self.tools[tool.name] = tool
 
 
-class Conversation:
+class FunctionSession:
     """One client's conversation with the functions."""
 
     def __init__(self, server: FunctionServer) -> None:

@@ -13,8 +13,8 @@ from msgspec import UNSET, UnsetType
 from dragoman.errors import DragomanError
 from dragoman.mcp.serving.docstring import read_docstring
 from dragoman.mcp.serving.progress import Progress
-from dragoman.mcp.serving.threads import Threads
-from dragoman.mcp.serving.tool_result import NoResult, Result, as_failure, as_result, failure
+from dragoman.mcp.serving.threads import FunctionThreads
+from dragoman.mcp.serving.tool_result import Result, UnsendableResult, as_failure, as_result, failure
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -73,7 +73,7 @@ class FunctionTool:
     def __repr__(self) -> str:
         return f"FunctionTool({self.name!r})"
 
-    async def call(self, arguments: Mapping[str, Any], progress: Progress, threads: Threads) -> Result:
+    async def call(self, arguments: Mapping[str, Any], progress: Progress, threads: FunctionThreads) -> Result:
         """Run the function; whatever goes wrong is a result too, which says so."""
         try:
             bound = self._bind(arguments, progress)
@@ -81,12 +81,12 @@ class FunctionTool:
             return failure(f"the arguments of {self.name} do not fit: {error}")
         try:
             return await self._run(bound, threads)
-        except NoResult as problem:
+        except UnsendableResult as problem:
             return failure(str(problem))
         except Exception as error:  # noqa: BLE001 -- boundary: user callback
             return as_failure(error)
 
-    async def _run(self, bound: inspect.BoundArguments, threads: Threads) -> Result:
+    async def _run(self, bound: inspect.BoundArguments, threads: FunctionThreads) -> Result:
         if self._is_async:
             return as_result(await self._function(*bound.args, **bound.kwargs))
         outcome = await threads.run(partial(self._function, *bound.args, **bound.kwargs))

@@ -19,7 +19,7 @@ _READ_BYTES = 64 * 1024
 _PLAIN_TEXT = "text/plain; charset=utf-8"
 
 
-class Request(msgspec.Struct, frozen=True):
+class HttpRequest(msgspec.Struct, frozen=True):
     """A request; the names of its headers are in lower case."""
 
     method: str
@@ -28,13 +28,13 @@ class Request(msgspec.Struct, frozen=True):
     body: bytes = b""
 
 
-async def open_channel(client: socket.socket, *, idle_timeout_s: float, max_body_bytes: int) -> "Channel":
+async def open_connection(client: socket.socket, *, idle_timeout_s: float, max_body_bytes: int) -> "HttpConnection":
     """Speak over a socket that was accepted, which is the channel's from now on."""
     reader, writer = await asyncio.open_connection(sock=client)
-    return Channel(reader, writer, idle_timeout_s=idle_timeout_s, max_body_bytes=max_body_bytes)
+    return HttpConnection(reader, writer, idle_timeout_s=idle_timeout_s, max_body_bytes=max_body_bytes)
 
 
-class Channel:
+class HttpConnection:
     """Speaks HTTP/1.1 with one client; use it as an async context manager, which closes it."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Channel:
         except (OSError, TimeoutError):
             self._writer.transport.abort()
 
-    async def next_request(self) -> Request | None:
+    async def next_request(self) -> HttpRequest | None:
         """Wait for a request; None when there will be no more. What is no HTTP is refused here."""
         if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
             self._http.start_next_cycle()
@@ -96,7 +96,7 @@ class Channel:
         """End the stream of events, and with it the answer."""
         await self._send(self._http.send(h11.EndOfMessage()) or b"")
 
-    async def _read(self) -> Request | None:
+    async def _read(self) -> HttpRequest | None:
         head: h11.Request | None = None
         body = bytearray()
         while True:
@@ -111,7 +111,7 @@ class Channel:
                         raise h11.RemoteProtocolError(words, 413)
                 case h11.EndOfMessage() if head is not None:
                     named = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
-                    return Request(head.method.decode(), head.target.decode(), named, bytes(body))
+                    return HttpRequest(head.method.decode(), head.target.decode(), named, bytes(body))
                 case _:
                     return None
 

@@ -19,8 +19,8 @@ from msgspec import UNSET
 
 from dragoman.errors import ErrorCode, InvalidParams, RpcError
 from dragoman.mcp.definition import HttpServer
-from dragoman.mcp.serving.function_server import VERSIONS, Conversation, FunctionServer, decode_params
-from dragoman.mcp.serving.http_channel import Channel, Request, open_channel
+from dragoman.mcp.serving.function_server import VERSIONS, FunctionServer, FunctionSession, decode_params
+from dragoman.mcp.serving.http_channel import HttpConnection, HttpRequest, open_connection
 from dragoman.mcp.serving.listening import listening
 from dragoman.wire import MAX_LINE_BYTES, Malformed, Message, error_object, parse
 
@@ -65,10 +65,10 @@ class _Loopback:
         self._server = server
         self._token = token
         self._hosts = {f"{HOST}:{port}", f"localhost:{port}"}
-        self._conversations: dict[str, Conversation] = {}
+        self._conversations: dict[str, FunctionSession] = {}
 
     async def converse(self, client: socket.socket) -> None:
-        channel = await open_channel(client, idle_timeout_s=IDLE_TIMEOUT_S, max_body_bytes=MAX_LINE_BYTES)
+        channel = await open_connection(client, idle_timeout_s=IDLE_TIMEOUT_S, max_body_bytes=MAX_LINE_BYTES)
         async with channel:
             while (request := await channel.next_request()) is not None:
                 try:
@@ -77,7 +77,7 @@ class _Loopback:
                     error = _failed(_NO_ID, RpcError(ErrorCode.INVALID_REQUEST, refused.words))
                     await channel.respond(refused.status, error, {**_JSON, **refused.headers})
 
-    async def _answer(self, channel: Channel, request: Request) -> None:
+    async def _answer(self, channel: HttpConnection, request: HttpRequest) -> None:
         self._check(request)
         match request.method:
             case "POST":
@@ -90,7 +90,7 @@ class _Loopback:
             case _:
                 raise _Refused(405, "there is nothing to get here; post messages", allow="POST, DELETE")
 
-    def _check(self, request: Request) -> None:
+    def _check(self, request: HttpRequest) -> None:
         origin = request.headers.get("origin")
         if request.headers.get("host") not in self._hosts or (
             origin is not None and urlsplit(origin).netloc not in self._hosts
@@ -101,7 +101,7 @@ class _Loopback:
         if request.path.partition("?")[0] != PATH:
             raise _Refused(404, f"there is nothing here; the server is at {PATH}")
 
-    async def _post(self, channel: Channel, request: Request) -> None:
+    async def _post(self, channel: HttpConnection, request: HttpRequest) -> None:
         message = parse(request.body)
         if isinstance(message, Malformed):
             await channel.respond(400, _failed(message.id, RpcError(message.code, message.problem)), _JSON)
@@ -120,14 +120,14 @@ class _Loopback:
                 raise _Refused(400, str(error)) from None
         await channel.respond(202)
 
-    def _begin(self) -> tuple[str, Conversation]:
+    def _begin(self) -> tuple[str, FunctionSession]:
         while len(self._conversations) >= MAX_SESSIONS:
             self._conversations.pop(next(iter(self._conversations))).close()
         session_id = str(uuid.uuid4())
-        self._conversations[session_id] = Conversation(self._server)
+        self._conversations[session_id] = FunctionSession(self._server)
         return session_id, self._conversations[session_id]
 
-    def _find(self, request: Request) -> tuple[str, Conversation]:
+    def _find(self, request: HttpRequest) -> tuple[str, FunctionSession]:
         session_id = request.headers.get(_SESSION)
         if session_id is None:
             raise _Refused(400, "the header Mcp-Session-Id is missing; initialize gives one")
@@ -141,12 +141,12 @@ class _Loopback:
 class _Reply:
     """The answer to one request: JSON, or events once there was something to tell ahead of it."""
 
-    def __init__(self, channel: Channel, session_id: str) -> None:
+    def __init__(self, channel: HttpConnection, session_id: str) -> None:
         self._channel = channel
         self._headers = {_SESSION: session_id}
         self._streams = False
 
-    async def give(self, conversation: Conversation, method: str, message: Message, request_id: bytes) -> None:
+    async def give(self, conversation: FunctionSession, method: str, message: Message, request_id: bytes) -> None:
         try:
             result = await conversation.answer(method, decode_params(message.params), request_id, self._tell)
         except RpcError as error:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from dragoman.errors import ErrorCode, RpcError
-from dragoman.mcp.serving.function_server import Conversation, FunctionServer
+from dragoman.mcp.serving.function_server import FunctionServer, FunctionSession
 from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.routes import Routes
@@ -17,10 +17,10 @@ from dragoman.wire import IncomingRequest
 
 class _Open(msgspec.Struct, frozen=True):
     server_id: str
-    conversation: Conversation
+    conversation: FunctionSession
 
 
-class Inside:
+class AcpFunctionServers:
     """Routes what the agent sends to the servers inside this client; each may be connected to several times."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Inside:
             problem = f"there is no MCP server {params.server_id!r} in this client, or no longer"
             raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"serverId": params.server_id, "problem": problem})
         connection_id = str(uuid.uuid4())
-        self._open[connection_id] = _Open(params.server_id, Conversation(server))
+        self._open[connection_id] = _Open(params.server_id, FunctionSession(server))
         return v1.ConnectMcpResponse(connection_id=connection_id)
 
     async def _answer(self, params: v1.MessageMcpRequest, request: IncomingRequest) -> Any:

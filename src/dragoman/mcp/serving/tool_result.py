@@ -18,12 +18,12 @@ class Image(msgspec.Struct, frozen=True):
     mime: str = "image/png"
 
 
-class NoResult(DragomanError):
+class UnsendableResult(DragomanError):
     """A function returned what cannot be sent."""
 
 
 def as_result(value: Any) -> Result:
-    """Return the result of a call; raises NoResult for a value that cannot be sent."""
+    """Return the result of a call; raises UnsendableResult for a value that cannot be sent."""
     match value:
         case None:
             return {"content": []}
@@ -66,8 +66,10 @@ def _block(value: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
-        raise NoResult("the function returned bytes, and nobody knows of what kind; return Image(data, mime) or text")
+        raise UnsendableResult(
+            "the function returned bytes, and nobody knows of what kind; return Image(data, mime) or text"
+        )
     try:
         return msgspec.to_builtins(value, str_keys=True)
     except (TypeError, ValueError, NotImplementedError, RecursionError) as error:
-        raise NoResult(f"the function returned what cannot be made JSON: {error}") from None
+        raise UnsendableResult(f"the function returned what cannot be made JSON: {error}") from None

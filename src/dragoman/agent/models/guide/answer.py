@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from dragoman.agent.models.guide.choice import Call
+from dragoman.agent.models.guide.choice import UseTool
 from dragoman.agent.models.guide.talk import shown_name
 from dragoman.agent.models.message import ToolResult, ToolUse
 
@@ -62,7 +62,7 @@ def describe(use: ToolUse, result: ToolResult, kind: str | None) -> str:
     return tell(use, result)
 
 
-def intention(call: Call) -> str:
+def intention(call: UseTool) -> str:
     """Say what a call is, as a thought."""
     values = ", ".join(f"{name} = {_short(value)}" for name, value in call.arguments.items())
     return f"I understand this as `{shown_name(call.tool)}`{f' with {values}' if values else ''}."

@@ -18,7 +18,7 @@ from dragoman.agent.models.guide.trade import Fit, find_fit, trade_of
 from dragoman.agent.models.model import ToolDefinition
 
 
-class Step(msgspec.Struct, frozen=True):
+class GuideStep(msgspec.Struct, frozen=True):
     """One thing that was asked for, and what a dialogue about it has settled."""
 
     masked: Masked
@@ -27,7 +27,7 @@ class Step(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
-class Call(msgspec.Struct, frozen=True):
+class UseTool(msgspec.Struct, frozen=True):
     """Use this tool; `kind` is the trade, when it is one of the known."""
 
     tool: ToolDefinition
@@ -35,7 +35,7 @@ class Call(msgspec.Struct, frozen=True):
     kind: str | None
 
 
-class Ask(msgspec.Struct, frozen=True):
+class AskParameter(msgspec.Struct, frozen=True):
     """Ask for a parameter."""
 
     tool: ToolDefinition
@@ -49,14 +49,14 @@ class Which(msgspec.Struct, frozen=True):
     tools: tuple[ToolDefinition, ...]
 
 
-class Say(msgspec.Struct, frozen=True):
+class SayText(msgspec.Struct, frozen=True):
     """Say this; nothing is to be done. `lost` when that is because the request was not understood."""
 
     text: str
     lost: bool = False
 
 
-Decision = Call | Ask | Which | Say
+Decision = UseTool | AskParameter | Which | SayText
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     last_path: str | None = None
 
 
-def decide(step: Step, around: Surroundings) -> Decision:
+def decide(step: GuideStep, around: Surroundings) -> Decision:
     """Decide on a step; the same for the same words and tools."""
     masked, tools = _resolve_it(step.masked, around.last_path), around.tools
     if step.tool:
@@ -75,7 +75,7 @@ def decide(step: Step, around: Surroundings) -> Decision:
     text = without_ending(masked.text)
     talk = small_talk(masked.restore(text), tools) or small_talk(masked.restore(without_courtesy(text)), tools)
     if talk is not None:
-        return Say(talk)
+        return SayText(talk)
     phrase = read_phrase(masked)
     fit = find_fit(phrase, tools) if phrase is not None else None
     found = guess(masked, tools, around.meaning if fit is None else None)
@@ -83,17 +83,17 @@ def decide(step: Step, around: Surroundings) -> Decision:
         return _guessed(found, masked, step)
     if fit is not None and phrase is not None:
         return _fitted(fit, phrase.kind, step)
-    return Say(cannot(masked.restore(text), phrase.kind if phrase else None, tools), lost=True)
+    return SayText(cannot(masked.restore(text), phrase.kind if phrase else None, tools), lost=True)
 
 
-def _guessed(found: Guess, masked: Masked, step: Step) -> Decision:
+def _guessed(found: Guess, masked: Masked, step: GuideStep) -> Decision:
     return _filled(found.tools[0], masked, step) if found.is_sure else Which(found.tools)
 
 
-def _settled(step: Step, masked: Masked, tools: Sequence[ToolDefinition]) -> Decision:
+def _settled(step: GuideStep, masked: Masked, tools: Sequence[ToolDefinition]) -> Decision:
     tool = next((one for one in tools if one.name == step.tool), None)
     if tool is None:
-        return Say(f"The tool `{step.tool}` is no longer here.", lost=True)
+        return SayText(f"The tool `{step.tool}` is no longer here.", lost=True)
     phrase = read_phrase(masked)
     fit = find_fit(phrase, [tool]) if phrase is not None else None
     if fit is not None and phrase is not None:
@@ -101,32 +101,32 @@ def _settled(step: Step, masked: Masked, tools: Sequence[ToolDefinition]) -> Dec
     return _filled(tool, masked, step)
 
 
-def _fitted(fit: Fit, kind: str, step: Step) -> Decision:
+def _fitted(fit: Fit, kind: str, step: GuideStep) -> Decision:
     arguments = {**fit.arguments, **step.given}
     missing = [one for one in fit.missing if one.name not in arguments]
     return _finished(fit.tool, arguments, missing, kind, step)
 
 
-def _filled(tool: ToolDefinition, masked: Masked, step: Step) -> Decision:
+def _filled(tool: ToolDefinition, masked: Masked, step: GuideStep) -> Decision:
     filling = Filling(tool, masked, step.given)
     filling.fill()
     return _finished(tool, filling.arguments, filling.missing(), trade_of(tool), step)
 
 
 def _finished(
-    tool: ToolDefinition, arguments: dict[str, Any], missing: Sequence[Parameter], kind: str | None, step: Step
+    tool: ToolDefinition, arguments: dict[str, Any], missing: Sequence[Parameter], kind: str | None, step: GuideStep
 ) -> Decision:
     if missing:
-        return Ask(tool, missing[0], step.problem)
+        return AskParameter(tool, missing[0], step.problem)
     known = [one for one in parameters(tool) if one.name in arguments]
     kept = {one.name: arguments[one.name] for one in known}
     problem = misfit(kept, tool.parameters, tool.parameters)
     if problem is None:
-        return Call(tool, kept, kind)
+        return UseTool(tool, kept, kind)
     only_needed = {one.name: kept[one.name] for one in known if one.required}
     if misfit(only_needed, tool.parameters, tool.parameters) is None:
-        return Call(tool, only_needed, kind)
-    return Say(f"I cannot fill in `{shown_name(tool)}` from that: {problem}.", lost=True)
+        return UseTool(tool, only_needed, kind)
+    return SayText(f"I cannot fill in `{shown_name(tool)}` from that: {problem}.", lost=True)
 
 
 # --- it

@@ -10,7 +10,16 @@ from collections.abc import Sequence
 
 import msgspec
 
-from dragoman.agent.models.guide.choice import Ask, Call, Decision, Say, Step, Surroundings, Which, decide
+from dragoman.agent.models.guide.choice import (
+    AskParameter,
+    Decision,
+    GuideStep,
+    SayText,
+    Surroundings,
+    UseTool,
+    Which,
+    decide,
+)
 from dragoman.agent.models.guide.meaning import Meaning
 from dragoman.agent.models.guide.prompt import Prompt, read_prompt
 from dragoman.agent.models.guide.question import is_question, read_answer, read_choice, was_asked
@@ -38,7 +47,7 @@ _GIVE_UP = re.compile(
 _NO = re.compile(r"\s*(?:no|nope|neither|none(?: of (?:them|these|those))?)[.!]*\s*\Z", re.IGNORECASE)
 
 
-class Turn(msgspec.Struct):
+class GuideTurn(msgspec.Struct):
     """A prompt and what came after it."""
 
     content: list[v1.ContentBlock]
@@ -48,27 +57,27 @@ class Turn(msgspec.Struct):
     last_uses: list[ToolUse] = []
 
 
-class Done(msgspec.Struct, frozen=True):
+class TriedStep(msgspec.Struct, frozen=True):
     """A step that was tried, and what came of it."""
 
-    step: Step
-    call: Call
+    step: GuideStep
+    call: UseTool
     use: ToolUse
     result: ToolResult | None
 
 
-class Position(msgspec.Struct, frozen=True):
+class GuidePosition(msgspec.Struct, frozen=True):
     """Where a turn is: what was tried, and what comes next."""
 
-    steps: list[Step]
-    done: list[Done]
-    ahead: list[tuple[Step, Decision]]
-    turn: Turn
+    steps: list[GuideStep]
+    done: list[TriedStep]
+    ahead: list[tuple[GuideStep, Decision]]
+    turn: GuideTurn
     prompt: Prompt
     abandoned: bool = False
 
 
-def locate(messages: Sequence[Message], tools: Sequence[ToolDefinition], meaning: Meaning) -> Position:
+def locate(messages: Sequence[Message], tools: Sequence[ToolDefinition], meaning: Meaning) -> GuidePosition:
     """Find out where a conversation stands."""
     turns = _turns(messages)
     start = len(turns) - 1
@@ -85,14 +94,14 @@ def locate(messages: Sequence[Message], tools: Sequence[ToolDefinition], meaning
     return position
 
 
-def _turns(messages: Sequence[Message]) -> list[Turn]:
-    turns: list[Turn] = []
+def _turns(messages: Sequence[Message]) -> list[GuideTurn]:
+    turns: list[GuideTurn] = []
     for message in messages:
         match message:
             case UserMessage(content):
-                turns.append(Turn(content))
+                turns.append(GuideTurn(content))
             case SummaryMessage(_, prompt) if prompt:
-                turns.append(Turn(prompt))
+                turns.append(GuideTurn(prompt))
             case AssistantMessage(text, _, tool_uses) if turns:
                 turns[-1].uses += tool_uses
                 turns[-1].last_uses = tool_uses
@@ -101,10 +110,10 @@ def _turns(messages: Sequence[Message]) -> list[Turn]:
                 turns[-1].results.update({result.id: result for result in results})
             case _:  # what is left of a conversation that was compacted
                 pass
-    return turns or [Turn([])]
+    return turns or [GuideTurn([])]
 
 
-def _last_path(turns: Sequence[Turn]) -> str | None:
+def _last_path(turns: Sequence[GuideTurn]) -> str | None:
     for turn in reversed(turns):
         for use in reversed(turn.uses):
             if isinstance(use.arguments.get("path"), str):
@@ -115,68 +124,68 @@ def _last_path(turns: Sequence[Turn]) -> str | None:
 class _Scene(msgspec.Struct, frozen=True):
     """A turn, and what was there when it began."""
 
-    turn: Turn
+    turn: GuideTurn
     prompt: Prompt
     around: Surroundings
 
-    def begin(self) -> Position:
+    def begin(self) -> GuidePosition:
         """Take the prompt as a request of its own."""
         return self._position(self._steps())
 
-    def answer(self, before: Position) -> Position:
+    def answer(self, before: GuidePosition) -> GuidePosition:
         """Take the prompt as the answer to the question that the turn before it ended with."""
         asked = _open_question(before)
         if asked is None:
             return self.begin()
         if _GIVE_UP.match(self.prompt.masked.text) or _is_no(self.prompt.masked.text, asked[1]):
-            return Position([], [], [], self.turn, self.prompt, abandoned=True)
+            return GuidePosition([], [], [], self.turn, self.prompt, abandoned=True)
         step, wanted, rest = asked
         settled = self._chosen(step, wanted) if isinstance(wanted, Which) else self._given(step, wanted)
         return self.begin() if settled is None else self._position([settled, *rest])
 
-    def _chosen(self, step: Step, which: Which) -> Step | None:
+    def _chosen(self, step: GuideStep, which: Which) -> GuideStep | None:
         tool = read_choice(self.prompt.masked, which)
-        return None if tool is None else Step(step.masked, tool.name, step.given)
+        return None if tool is None else GuideStep(step.masked, tool.name, step.given)
 
-    def _given(self, step: Step, ask: Ask) -> Step | None:
+    def _given(self, step: GuideStep, ask: AskParameter) -> GuideStep | None:
         """Return the step with what was asked for, or with why that cannot be used; None for another request."""
         value = read_answer(self.prompt.masked, ask)
         problem = _NOTHING if value is None else misfit(value, ask.parameter.schema, ask.tool.parameters)
         if problem is None:
-            return Step(step.masked, ask.tool.name, {**step.given, ask.parameter.name: value})
-        return None if self._is_request() else Step(step.masked, ask.tool.name, step.given, problem)
+            return GuideStep(step.masked, ask.tool.name, {**step.given, ask.parameter.name: value})
+        return None if self._is_request() else GuideStep(step.masked, ask.tool.name, step.given, problem)
 
-    def _steps(self) -> list[Step]:
-        steps = [Step(part) for part in split_steps(self.prompt.masked)]
-        if len(steps) > 1 and all(isinstance(decide(step, self.around), Say) for step in steps):
+    def _steps(self) -> list[GuideStep]:
+        steps = [GuideStep(part) for part in split_steps(self.prompt.masked)]
+        if len(steps) > 1 and all(isinstance(decide(step, self.around), SayText) for step in steps):
             steps = []
-        return steps or [Step(self.prompt.masked)]
+        return steps or [GuideStep(self.prompt.masked)]
 
     def _is_request(self) -> bool:
         decisions = [decide(step, self.around) for step in self._steps()]
-        return any(not isinstance(one, Say) or not one.lost for one in decisions)
+        return any(not isinstance(one, SayText) or not one.lost for one in decisions)
 
-    def _position(self, steps: list[Step]) -> Position:
+    def _position(self, steps: list[GuideStep]) -> GuidePosition:
         decisions = self._decisions(steps)
-        plans = any(isinstance(one, Call) and one.tool.name == PLAN_TOOL for _, one in decisions)
+        plans = any(isinstance(one, UseTool) and one.tool.name == PLAN_TOOL for _, one in decisions)
         uses = [use for use in self.turn.uses if plans or use.name != PLAN_TOOL]
-        done: list[Done] = []
+        done: list[TriedStep] = []
         after = 0
         for index, (step, decision) in enumerate(decisions):
             if len(done) == len(uses):
                 break
-            if isinstance(decision, Call):
+            if isinstance(decision, UseTool):
                 use = uses[len(done)]
-                done.append(Done(step, decision, use, self.turn.results.get(use.id)))
+                done.append(TriedStep(step, decision, use, self.turn.results.get(use.id)))
                 after = index + 1
-        return Position(steps, done, decisions[after:], self.turn, self.prompt)
+        return GuidePosition(steps, done, decisions[after:], self.turn, self.prompt)
 
-    def _decisions(self, steps: list[Step]) -> list[tuple[Step, Decision]]:
+    def _decisions(self, steps: list[GuideStep]) -> list[tuple[GuideStep, Decision]]:
         around = self.around
-        decisions: list[tuple[Step, Decision]] = []
+        decisions: list[tuple[GuideStep, Decision]] = []
         for step in steps:
             decision = decide(step, around)
-            if isinstance(decision, Call) and isinstance(decision.arguments.get("path"), str):
+            if isinstance(decision, UseTool) and isinstance(decision.arguments.get("path"), str):
                 around = msgspec.structs.replace(around, last_path=decision.arguments["path"])
             decisions.append((step, decision))
         return decisions
@@ -185,14 +194,14 @@ class _Scene(msgspec.Struct, frozen=True):
 _NOTHING = "it says nothing that fits"
 
 
-def _open_question(before: Position) -> tuple[Step, Ask | Which, list[Step]] | None:
+def _open_question(before: GuidePosition) -> tuple[GuideStep, AskParameter | Which, list[GuideStep]] | None:
     """Return the step that waits for an answer, what is asked for, and the steps after it."""
     for index, (step, decision) in enumerate(before.ahead):
-        if isinstance(decision, Ask | Which):
+        if isinstance(decision, AskParameter | Which):
             rest = [one for one, _ in before.ahead[index + 1 :]]
             return (step, decision, rest) if was_asked(decision, before.turn.said) else None
     return None
 
 
-def _is_no(text: str, asked: Ask | Which) -> bool:
+def _is_no(text: str, asked: AskParameter | Which) -> bool:
     return isinstance(asked, Which) and _NO.match(text) is not None

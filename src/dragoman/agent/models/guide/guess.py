@@ -13,7 +13,7 @@ from dragoman.agent.models.guide.ranking import (
     MIN_COVERAGE,
     MIN_POINTS,
     Ranked,
-    Request,
+    ToolRequest,
     changes_unasked,
     named_tools,
     names,
@@ -93,7 +93,7 @@ def _called_by_name(masked: Masked, tools: Sequence[ToolDefinition]) -> Guess:
     return Guess(equal[:MAX_QUESTIONED] if len(equal) > 1 else (best,), NAMED, is_sure=len(equal) == 1)
 
 
-def _reconsidered(ranked: Sequence[Ranked], request: Request, masked: Masked) -> list[Ranked]:
+def _reconsidered(ranked: Sequence[Ranked], request: ToolRequest, masked: Masked) -> list[Ranked]:
     """Let words that a tool takes as values not count against it, when that is all that does."""
     found: list[Ranked] = []
     for place, one in enumerate(ranked):
@@ -102,7 +102,7 @@ def _reconsidered(ranked: Sequence[Ranked], request: Request, masked: Masked) ->
     return sorted(found, key=lambda one: -one.points)
 
 
-def _values(tool: ToolDefinition, request: Request, masked: Masked) -> frozenset[str]:
+def _values(tool: ToolDefinition, request: ToolRequest, masked: Masked) -> frozenset[str]:
     filling = _filling(tool, masked)
     sure = {name: value for name, value in filling.arguments.items() if name != filling.spare}
     leads = names(tool, request.first) and request.first not in GENERIC
@@ -141,7 +141,7 @@ def _fullness(filling: Filling) -> float:
 
 
 def _meant(
-    masked: Masked, request: Request, tools: Sequence[ToolDefinition], ranked: Sequence[Ranked], meaning: Meaning
+    masked: Masked, request: ToolRequest, tools: Sequence[ToolDefinition], ranked: Sequence[Ranked], meaning: Meaning
 ) -> Guess:
     """Return the tools that a request is nearest to, by its words and by its meaning together."""
     text = masked.restore(f"{without_ending(without_courtesy(masked.text))} ")

@@ -7,7 +7,7 @@ from dragoman.agent.models.model import ModelRequest, Part
 
 if TYPE_CHECKING:
     from dragoman.agent.models.guide.meaning import Meaning
-    from dragoman.agent.models.guide.reply import Reply
+    from dragoman.agent.models.guide.reply import GuideReply
     from dragoman.agent.search.embedder import Embedder
 
 CONTEXT_SIZE = 1_000_000
@@ -52,15 +52,15 @@ class GuideConversation:
         for part in (await self._decide(request)).parts():
             yield part
 
-    async def _decide(self, request: ModelRequest) -> "Reply":
+    async def _decide(self, request: ModelRequest) -> "GuideReply":
         # Its many patterns take 30 ms to compile, which a session that is only loaded need not wait for.
         from dragoman.agent.models.guide.meaning import Meaning
-        from dragoman.agent.models.guide.reply import Reply
+        from dragoman.agent.models.guide.reply import GuideReply
 
         self._meaning = self._meaning or Meaning(self._load)
-        reply = Reply(request, self._meaning)
+        reply = GuideReply(request, self._meaning)
         for _ in range(MAX_LOOKUPS):
             if not await self._meaning.look_up():
                 break
-            reply = Reply(request, self._meaning)
+            reply = GuideReply(request, self._meaning)
         return reply

@@ -6,7 +6,7 @@ A question is recognised by its words when the answer comes, because a conversat
 import re
 from typing import Any
 
-from dragoman.agent.models.guide.choice import Ask, Which
+from dragoman.agent.models.guide.choice import AskParameter, Which
 from dragoman.agent.models.guide.literal import Masked
 from dragoman.agent.models.guide.prompt import without_courtesy, without_ending
 from dragoman.agent.models.guide.schema import choices
@@ -26,9 +26,9 @@ _FILLER = vocabulary("the one tool use number i mean it is s that please of from
 _PLACES = {"first": 0, "second": 1, "third": 2}
 
 
-def question(asked: Ask | Which) -> str:
+def question(asked: AskParameter | Which) -> str:
     """Ask for a parameter by its name, or for the tool that is meant."""
-    return _ask(asked) if isinstance(asked, Ask) else _which(asked)
+    return _ask(asked) if isinstance(asked, AskParameter) else _which(asked)
 
 
 def is_question(said: str) -> bool:
@@ -36,12 +36,12 @@ def is_question(said: str) -> bool:
     return _ANY.search(said) is not None
 
 
-def was_asked(asked: Ask | Which, said: str) -> bool:
+def was_asked(asked: AskParameter | Which, said: str) -> bool:
     """Tell whether words that were said ask just that."""
     return _core(asked) in said
 
 
-def read_answer(masked: Masked, ask: Ask) -> Any:
+def read_answer(masked: Masked, ask: AskParameter) -> Any:
     """Return the value that an answer gives to a parameter, or None."""
     value = read_value(masked.restore(masked.text), ask.parameter)
     if value is not None:
@@ -69,8 +69,8 @@ def _name_words(tool: ToolDefinition) -> set[str]:
     return {*split_words(tool.name), *split_words(tool.title)}
 
 
-def _core(asked: Ask | Which) -> str:
-    if isinstance(asked, Ask):
+def _core(asked: AskParameter | Which) -> str:
+    if isinstance(asked, AskParameter):
         return f"To use `{shown_name(asked.tool)}` I need `{asked.parameter.name}`"
     if len(asked.tools) == 1:
         return f"Do you mean `{shown_name(asked.tools[0])}`?"
@@ -78,7 +78,7 @@ def _core(asked: Ask | Which) -> str:
     return f"Which of these do you mean?\n\n{names}"
 
 
-def _ask(ask: Ask) -> str:
+def _ask(ask: AskParameter) -> str:
     problem = f"I could not use that: {ask.problem}.\n" if ask.problem else ""
     description = " ".join(ask.parameter.description.split())
     what = f": {description.rstrip('.')}" if description else ""

@@ -41,7 +41,7 @@ class Subject(msgspec.Struct, frozen=True):
     loose: bool
 
 
-class Request(msgspec.Struct, frozen=True):
+class ToolRequest(msgspec.Struct, frozen=True):
     """What a request is about, and what it holds that only some tools can take."""
 
     subjects: tuple[Subject, ...]
@@ -67,11 +67,11 @@ class Ranked(msgspec.Struct, frozen=True):
     """How many of the words that say something about it are its own."""
 
 
-def read_request(masked: Masked) -> Request:
+def read_request(masked: Masked) -> ToolRequest:
     """Take what a request is about out of its words."""
     text = without_ending(without_courtesy(masked.text))
     words = masked.restore(f"{text} ").split()
-    return Request(
+    return ToolRequest(
         tuple(_subjects(plain_words(text))),
         any(is_url(word) for word in words),
         SQL.search(text) is not None,
@@ -80,7 +80,7 @@ def read_request(masked: Masked) -> Request:
     )
 
 
-def rank(request: Request, tools: Sequence[ToolDefinition]) -> list[Ranked]:
+def rank(request: ToolRequest, tools: Sequence[ToolDefinition]) -> list[Ranked]:
     """Return the tools that have something to do with a request, best first; those of before go first among equals."""
     found = [one for tool in strangers(request, tools) if (one := _rank(tool, request)).points > 0]
     first = request.first
@@ -89,7 +89,7 @@ def rank(request: Request, tools: Sequence[ToolDefinition]) -> list[Ranked]:
     return sorted(found, key=lambda one: -one.points)
 
 
-def reconsider(ranked: Ranked, request: Request, values: frozenset[str]) -> Ranked:
+def reconsider(ranked: Ranked, request: ToolRequest, values: frozenset[str]) -> Ranked:
     """Rank a tool anew, knowing which words of the request became values of its parameters."""
     said = tuple(Subject(one.word, loose=one.loose or one.word in values) for one in request.subjects)
     return _rank(ranked.tool, msgspec.structs.replace(request, subjects=said))
@@ -100,7 +100,7 @@ def names(tool: ToolDefinition, word: str) -> bool:
     return word in _facts(tool).name
 
 
-def strangers(request: Request, tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
+def strangers(request: ToolRequest, tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
     """Return the tools that words choose: not the built-in ones, nor a server's of the same name unless it is named."""
     here = {tool.name for tool in tools} & BUILT_IN
     said = {subject.word for subject in request.subjects}
@@ -111,7 +111,7 @@ def strangers(request: Request, tools: Sequence[ToolDefinition]) -> list[ToolDef
     ]
 
 
-def changes_unasked(tool: ToolDefinition, request: Request) -> bool:
+def changes_unasked(tool: ToolDefinition, request: ToolRequest) -> bool:
     """Tell whether one of the two would change something that the other does not speak of."""
     facts = _facts(tool)
     words, first = {subject.word for subject in request.subjects}, request.first
@@ -223,7 +223,7 @@ def _server(tool: ToolDefinition) -> str:
     return tool.name.rpartition("__")[0]
 
 
-def _rank(tool: ToolDefinition, request: Request) -> Ranked:
+def _rank(tool: ToolDefinition, request: ToolRequest) -> Ranked:
     if changes_unasked(tool, request):
         return Ranked(tool, 0.0, 0.0)
     facts = _facts(tool)
@@ -256,7 +256,7 @@ def _weight(*, in_own_name: bool, in_name: bool, in_text: bool, generic: bool) -
     return (0.4 if generic else 1.0) if in_text else 0.0
 
 
-def _special(facts: _Facts, request: Request) -> tuple[float, float]:
+def _special(facts: _Facts, request: ToolRequest) -> tuple[float, float]:
     """Return the points, and how telling it is, that a request holds what a tool is for."""
     if request.has_url and facts.inputs & {"url", "uri"}:
         return 2.5, 1.0

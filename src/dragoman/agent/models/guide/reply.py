@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 
 from dragoman.agent.models.guide.answer import closing, describe, has_failed, intention, was_declined
-from dragoman.agent.models.guide.choice import Ask, Call, Say, Step, Which
-from dragoman.agent.models.guide.dialogue import Done, Position, locate
+from dragoman.agent.models.guide.choice import AskParameter, GuideStep, SayText, UseTool, Which
+from dragoman.agent.models.guide.dialogue import GuidePosition, TriedStep, locate
 from dragoman.agent.models.guide.meaning import Meaning
 from dragoman.agent.models.guide.question import question
 from dragoman.agent.models.guide.schema import misfit
 from dragoman.agent.models.guide.talk import CONNECT, shown_name
 from dragoman.agent.models.guide.trade import PLAN_TOOL, plan_entry
 from dragoman.agent.models.message import ToolMessage, ToolUse
-from dragoman.agent.models.model import ModelRequest, Part, Text, Thought
+from dragoman.agent.models.model import ModelRequest, Part, ReplyText, ReplyThought
 
 MAX_ENTRY = 80
 """Characters of a step that its entry in the plan shows."""
@@ -24,12 +24,12 @@ MAX_ENTRY = 80
 _PIECE = re.compile(r"\s*\S+\s*|\s+\Z")
 
 
-class Reply:
+class GuideReply:
     """What is said and done next."""
 
     def __init__(self, request: ModelRequest, meaning: Meaning) -> None:
         self._tools = request.tools
-        self._position: Position = locate(request.messages, request.tools, meaning)
+        self._position: GuidePosition = locate(request.messages, request.tools, meaning)
         self._has_results = bool(request.messages) and isinstance(request.messages[-1], ToolMessage)
         self._said = False
 
@@ -45,13 +45,13 @@ class Reply:
         said_how = False
         for step, decision in position.ahead if not self._is_closing() else ():
             match decision:
-                case Say(text, lost):
+                case SayText(text, lost):
                     yield from self._say(text.replace(f"\n{CONNECT}", "") if lost and said_how else text)
                     said_how = said_how or lost
-                case Ask() | Which():
+                case AskParameter() | Which():
                     yield from self._say(question(decision))
                     return
-                case Call():
+                case UseTool():
                     yield from self._call(step, decision)
                     return
         yield from self._end()
@@ -62,12 +62,12 @@ class Reply:
             text = f"\n\n{text}"
         self._said = True
         for piece in _PIECE.findall(text):
-            yield Text(piece)
+            yield ReplyText(piece)
 
     def _break(self) -> Iterator[Part]:
         """End the line before a tool is shown."""
         if self._said:
-            yield Text("\n")
+            yield ReplyText("\n")
 
     def _say_what_is_unseen(self) -> Iterator[Part]:
         unseen = self._position.prompt.unseen
@@ -82,12 +82,12 @@ class Reply:
                 shown = msgspec.structs.replace(done.use, name=shown_name(done.call.tool))
                 yield from self._say(describe(shown, done.result, done.call.kind))
 
-    def _call(self, step: Step, call: Call) -> Iterator[Part]:
+    def _call(self, step: GuideStep, call: UseTool) -> Iterator[Part]:
         position = self._position
         total = len(position.steps)
         number = f"Step {_index(position.steps, step) + 1} of {total}. " if total > 1 else ""
         yield from self._break()
-        yield Thought(f"{number}{intention(call)}")
+        yield ReplyThought(f"{number}{intention(call)}")
         yield from self._plan(current=_index(position.steps, step))
         yield _use(call.tool.name, call.arguments)
 
@@ -112,7 +112,7 @@ class Reply:
 
     def _plans_itself(self) -> bool:
         calls = [done.call for done in self._position.done]
-        calls += [decision for _, decision in self._position.ahead if isinstance(decision, Call)]
+        calls += [decision for _, decision in self._position.ahead if isinstance(decision, UseTool)]
         return any(call.tool.name == PLAN_TOOL for call in calls)
 
     def _is_closing(self) -> bool:
@@ -141,11 +141,11 @@ def _use(name: str, arguments: dict[str, Any]) -> ToolUse:
     return ToolUse(f"call-{uuid.uuid4()}", name, arguments)
 
 
-def _index(steps: Sequence[Step], step: Step) -> int:
+def _index(steps: Sequence[GuideStep], step: GuideStep) -> int:
     return next(index for index, one in enumerate(steps) if one is step)
 
 
-def _mark(done: Done) -> str:
+def _mark(done: TriedStep) -> str:
     if not has_failed(done.call.kind, done.result):
         return ""
     return " (declined)" if done.result is not None and was_declined(done.result) else " (failed)"
@@ -155,7 +155,7 @@ def _status(index: int, current: int) -> str:
     return "completed" if index < current else "in_progress" if index == current else "pending"
 
 
-def _title(step: Step) -> str:
+def _title(step: GuideStep) -> str:
     text = " ".join(step.masked.restore(f"{step.masked.text} ").split())
     text = text[:1].upper() + text[1:]
     return text if len(text) <= MAX_ENTRY else f"{text[: MAX_ENTRY - 1].rstrip()}…"

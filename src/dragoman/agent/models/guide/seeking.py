@@ -49,14 +49,14 @@ _DEFINED = re.compile(r"\s+(?:defined|used|called|mentioned|implemented|declared
 _TALK = vocabulary("me my you your a an some someone something somebody out how why what whether us good best i")
 
 
-class Search(msgspec.Struct, frozen=True):
+class FileSearch(msgspec.Struct, frozen=True):
     """A search, and whether the words leave no doubt that files are meant."""
 
     roles: dict[str, Any]
     sure: bool
 
 
-def read_search(masked: Masked, text: str) -> Search | None:
+def read_search(masked: Masked, text: str) -> FileSearch | None:
     """Return the search that a text asks for."""
     found = _SEARCH.match(text)
     if found is None:
@@ -114,11 +114,11 @@ def _glob_or_path(path: str) -> dict[str, str]:
     return {"glob": path} if is_glob(path) else {"path": path}
 
 
-def _by_name(masked: Masked, word: str, place: dict[str, str]) -> Search | None:
+def _by_name(masked: Masked, word: str, place: dict[str, str]) -> FileSearch | None:
     name = masked.restore(word)
     if is_glob(name):
-        return Search({"pattern": _longest_plain(name), "glob": name, **place}, sure=True)
-    return Search({"pattern": trim(name), **place}, sure=True) if trim(name) else None
+        return FileSearch({"pattern": _longest_plain(name), "glob": name, **place}, sure=True)
+    return FileSearch({"pattern": trim(name), **place}, sure=True) if trim(name) else None
 
 
 def _longest_plain(glob: str) -> str:
@@ -126,7 +126,7 @@ def _longest_plain(glob: str) -> str:
     return max(re.split(r"[*?\[\]]+", glob.rsplit("/", 1)[-1]), key=len) or "."
 
 
-def _by_text(masked: Masked, text: str, place: dict[str, str]) -> Search | None:
+def _by_text(masked: Masked, text: str, place: dict[str, str]) -> FileSearch | None:
     files = _GLOB_FILES.match(text)
     if (
         files is not None
@@ -140,7 +140,7 @@ def _by_text(masked: Masked, text: str, place: dict[str, str]) -> Search | None:
     if not pattern.strip():
         return None
     if is_token(plain):
-        return Search({"pattern": pattern, **place}, sure=True)
+        return FileSearch({"pattern": pattern, **place}, sure=True)
     pattern = re.sub(r"\A([A-Z]{2,})s\Z", r"\1", pattern)
     words = pattern.lower().split()
     if len(words) > 3 or _TALK.intersection(words):
@@ -148,7 +148,7 @@ def _by_text(masked: Masked, text: str, place: dict[str, str]) -> Search | None:
     certain = _certain(place) or (len(words) == 1 and re.search(r"[A-Z_(){}\d]", pattern[1:]) is not None)
     if not certain and re.match(r"(?:for\s+)?the\s", text, re.IGNORECASE):
         return None
-    return Search({"pattern": pattern, **place}, sure=certain)
+    return FileSearch({"pattern": pattern, **place}, sure=certain)
 
 
 def _certain(place: dict[str, str]) -> bool:

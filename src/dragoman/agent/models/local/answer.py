@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from dragoman.agent.models.local.wire import REPLY_OPENING, TOOL_OPENING
 from dragoman.agent.models.message import ToolUse
-from dragoman.agent.models.model import LONG_ARGUMENTS_CHARS, Part, Text, ToolStart
+from dragoman.agent.models.model import LONG_ARGUMENTS_CHARS, Part, ReplyText, ToolStart
 
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _REPLACEMENT = "�"
@@ -83,7 +83,7 @@ class AnswerReader:
     def feed(self, written: str) -> Iterable[Part]:
         """Take some more of it, and yield what it says."""
         if self._plain:
-            yield Text(written)
+            yield ReplyText(written)
         elif self._reply is not None:
             yield from _text(self._reply.feed(written))
         elif self._name is not None:
@@ -96,7 +96,7 @@ class AnswerReader:
         if self._tool:
             yield self._use(cut_off=cut_off)
         elif self._opening:
-            yield Text(self._opening)
+            yield ReplyText(self._opening)
 
     def _open(self, written: str) -> Iterable[Part]:
         self._opening = ""
@@ -110,7 +110,7 @@ class AnswerReader:
             self._opening = written
         else:
             self._plain = True
-            yield Text(written)
+            yield ReplyText(written)
 
     def _more_of_call(self, written: str) -> Iterable[Part]:
         self._call += written
@@ -133,5 +133,5 @@ class AnswerReader:
         return ToolUse(self._id, self._tool, {}, f"{problem}; call the tool again with less in it")
 
 
-def _text(text: str) -> Iterable[Text]:
-    return (Text(text),) if text else ()
+def _text(text: str) -> Iterable[ReplyText]:
+    return (ReplyText(text),) if text else ()

@@ -17,9 +17,9 @@ from typing import Any, Protocol
 import msgspec
 
 from dragoman.agent.models.local.gguf import read_head
-from dragoman.agent.models.local.line import Line
+from dragoman.agent.models.local.line import ModelQueue
 from dragoman.agent.models.local.memory import available_memory, check_memory
-from dragoman.agent.models.local.stream import Stream
+from dragoman.agent.models.local.stream import ThreadStream
 from dragoman.errors import ModelFailure
 
 BATCH_TOKENS = 256
@@ -34,7 +34,7 @@ _SILENT = -1
 Chunk = dict[str, Any]
 
 
-class Server(Protocol):
+class LlamaServer(Protocol):
     """What we use of the library's server."""
 
     def handle_chat_completions(self, request: dict[str, Any], callback: Callable[[Chunk], bool], /) -> None:
@@ -42,7 +42,7 @@ class Server(Protocol):
         ...
 
 
-class Setup(msgspec.Struct, frozen=True):
+class EngineSetup(msgspec.Struct, frozen=True):
     """A model file and how it is loaded."""
 
     path: Path
@@ -53,17 +53,17 @@ class Engine:
     """Loads, frees and stops; all but `stop_at_exit` only for whoever has the first place in `line`."""
 
     def __init__(self) -> None:
-        self.line = Line()
-        self._server: Server | None = None
-        self._loaded: tuple[Setup, int] | None = None
-        self._working: Stream[Any] | None = None
+        self.line = ModelQueue()
+        self._server: LlamaServer | None = None
+        self._loaded: tuple[EngineSetup, int] | None = None
+        self._working: ThreadStream[Any] | None = None
         self._watched = False
 
-    def has(self, setup: Setup) -> bool:
+    def has(self, setup: EngineSetup) -> bool:
         """Return whether that model is loaded, as its file is now."""
         return self._server is not None and self._loaded == (setup, _changed_at(setup.path))
 
-    def work(self, stream: Stream[Any]) -> None:
+    def work(self, stream: ThreadStream[Any]) -> None:
         """Start a stream that uses the engine."""
         if not self._watched:
             self._watched = True
@@ -71,7 +71,7 @@ class Engine:
         self._working = stream
         stream.start()
 
-    def load(self, setup: Setup) -> Server:
+    def load(self, setup: EngineSetup) -> LlamaServer:
         """Return the model, loaded, and whatever was loaded before freed; raises ModelFailure."""
         if self._server is not None and self.has(setup):
             return self._server
@@ -125,7 +125,7 @@ def _read_ahead(path: Path) -> None:
             pass
 
 
-def _make_server(library: Any, setup: Setup) -> Server:
+def _make_server(library: Any, setup: EngineSetup) -> LlamaServer:
     with tempfile.TemporaryDirectory(prefix="dragoman-") as directory:
         try:
             return library.Server(_parameters(library, setup, Path(directory) / "llama.sock"))
@@ -136,7 +136,7 @@ def _make_server(library: Any, setup: Setup) -> Server:
             ) from None
 
 
-def _parameters(library: Any, setup: Setup, socket: Path) -> Any:
+def _parameters(library: Any, setup: EngineSetup, socket: Path) -> Any:
     parameters = library.CommonParams()
     parameters.model.path = str(setup.path)
     parameters.n_ctx = setup.context_size

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 from dragoman.agent.models.local.chat import Chat, tools_in_front
-from dragoman.agent.models.local.engine import ENGINE, Chunk, Server, Setup, is_installed, missing_library
+from dragoman.agent.models.local.engine import ENGINE, Chunk, EngineSetup, LlamaServer, is_installed, missing_library
 from dragoman.agent.models.local.gguf import read_head
-from dragoman.agent.models.local.line import Place
-from dragoman.agent.models.local.reply import ReplyReader
-from dragoman.agent.models.local.stream import Give, Stream
+from dragoman.agent.models.local.line import QueuePosition
+from dragoman.agent.models.local.reply import LocalReplyReader
+from dragoman.agent.models.local.stream import Give, ThreadStream
 from dragoman.agent.models.local.wire import grammar
-from dragoman.agent.models.model import ModelRequest, Part, Thought
+from dragoman.agent.models.model import ModelRequest, Part, ReplyThought
 from dragoman.agent.models.tool_index import ToolIndex
 from dragoman.errors import ContextOverflow, ModelFailure
 
@@ -65,7 +65,7 @@ class LocalModel:
         head = read_head(path)
         self.context_size = options.context_size or min(head.context_length or MAX_CONTEXT_SIZE, MAX_CONTEXT_SIZE)
         self.options = options
-        self.setup = Setup(path.resolve(), self.context_size)
+        self.setup = EngineSetup(path.resolve(), self.context_size)
         self.size_bytes = head.size_bytes
 
     def start(self) -> "LocalConversation":
@@ -100,17 +100,17 @@ class LocalConversation:
         working = False
         try:
             if not place.turn.done():
-                yield Thought(_WAITING)
+                yield ReplyThought(_WAITING)
             await asyncio.wrap_future(place.turn)
             if not ENGINE.has(model.setup):
-                yield Thought(f"[Loading {model.setup.path.name}, {model.size_bytes / 1e9:.1f} GB.]\n")
-            stream = Stream(_Answering(model, chat, request.max_output_tokens, place), "dragoman-local-model")
+                yield ReplyThought(f"[Loading {model.setup.path.name}, {model.size_bytes / 1e9:.1f} GB.]\n")
+            stream = ThreadStream(_Answering(model, chat, request.max_output_tokens, place), "dragoman-local-model")
             ENGINE.work(stream)
             working = True
         finally:
             if not working:  # else its thread leaves when it is done with the model, which may be later than we are
                 place.leave()
-        reader = ReplyReader(constrained=bool(request.tools))
+        reader = LocalReplyReader(constrained=bool(request.tools))
         async with aclosing(stream.items()) as chunks:
             async for chunk in chunks:
                 for part in reader.take(chunk):
@@ -122,7 +122,7 @@ class LocalConversation:
 class _Answering:
     """The work of one reply, in its thread: load the model, ask it, ask with less when it was too much."""
 
-    def __init__(self, model: LocalModel, chat: Chat, max_output: int | None, place: Place) -> None:
+    def __init__(self, model: LocalModel, chat: Chat, max_output: int | None, place: QueuePosition) -> None:
         self._model = model
         self._chat = chat
         self._place = place
@@ -136,7 +136,7 @@ class _Answering:
         finally:
             self._place.leave()
 
-    def _answer(self, server: Server, give: Give[Chunk]) -> None:
+    def _answer(self, server: LlamaServer, give: Give[Chunk]) -> None:
         room = self._model.context_size - self._max_output
         characters = int(room * CHARACTERS_PER_TOKEN)
         for _ in range(MAX_TRIES):
@@ -170,7 +170,7 @@ class _Answering:
         return body
 
 
-def _ask(server: Server, body: dict[str, Any], give: Give[Chunk]) -> dict[str, Any] | None:
+def _ask(server: LlamaServer, body: dict[str, Any], give: Give[Chunk]) -> dict[str, Any] | None:
     """Ask, and return the error when that is the answer."""
     refusals: list[dict[str, Any]] = []
 

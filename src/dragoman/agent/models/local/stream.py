@@ -19,7 +19,7 @@ class _End:
         self.error = error
 
 
-class Stream(Generic[T]):
+class ThreadStream(Generic[T]):
     """What `produce` gives, in a daemon thread that runs until it returns; `stop` makes its next `give` say so."""
 
     def __init__(self, produce: Callable[[Give[T]], None], name: str) -> None:

@@ -3,16 +3,16 @@
 from collections.abc import Iterable
 from typing import Any
 
-from dragoman.agent.profile.limits import Limits
+from dragoman.agent.profile.limits import TurnLimits
 from dragoman.agent.profile.profile import Profile
-from dragoman.agent.profile.search import Search
+from dragoman.agent.profile.search import SearchSettings
 from dragoman.agent.profile.sources import Sources
 from dragoman.agent.profile.tsagent.model import convert_model
 from dragoman.agent.profile.tsagent.servers import convert_servers
-from dragoman.agent.profile.tsagent.shape import File, Settings
-from dragoman.agent.profile.tsagent.table import Table
+from dragoman.agent.profile.tsagent.shape import TsAgentFile, TsAgentSettings
+from dragoman.agent.profile.tsagent.table import UnderstoodTable
 from dragoman.agent.profile.tsagent.texts import convert_prompt, convert_texts
-from dragoman.agent.profile.understood import Understood
+from dragoman.agent.profile.understood import UnderstoodKey
 
 _REASONS = {
     "metadata": "it describes the agent to people and to other agents, which are not served here",
@@ -25,13 +25,13 @@ _REASONS = {
 _VECTORS = {"embeddings", "hash", "toolEmbeddings"}
 
 
-def load_tsagent(root: Any, sources: Sources) -> tuple[Profile, tuple[Understood, ...]]:
+def load_tsagent(root: Any, sources: Sources) -> tuple[Profile, tuple[UnderstoodKey, ...]]:
     """Return the profile of a TsAgent file and what was understood of it; raises Misread and ProfileError."""
     from dragoman.agent.yaml.values import read_node
 
-    reading = read_node(root, File)
+    reading = read_node(root, TsAgentFile)
     file, sources.lines = reading.value, reading.lines
-    table = Table()
+    table = UnderstoodTable()
     profile = Profile(
         convert_model(file, table),
         convert_prompt(file, sources, table),
@@ -45,19 +45,19 @@ def load_tsagent(root: Any, sources: Sources) -> tuple[Profile, tuple[Understood
     return profile, tuple(table.rows)
 
 
-def _limits(settings: Settings, table: Table) -> Limits:
+def _limits(settings: TsAgentSettings, table: UnderstoodTable) -> TurnLimits:
     turns = table.number("settings.maxChatTurns", settings.max_chat_turns, int, 1, "limits.turn_requests")
-    return Limits() if turns is None else Limits(turns)
+    return TurnLimits() if turns is None else TurnLimits(turns)
 
 
-def _search(settings: Settings, table: Table) -> Search:
-    default = Search()
+def _search(settings: TsAgentSettings, table: UnderstoodTable) -> SearchSettings:
+    default = SearchSettings()
     top_k = table.number("settings.contextTopK", settings.context_top_k, int, 1, "search.top_k")
     top_n = table.number("settings.contextTopN", settings.context_top_n, int, 1, "search.top_n")
-    return Search(top_k or default.top_k, top_n or default.top_n)
+    return SearchSettings(top_k or default.top_k, top_n or default.top_n)
 
 
-def _leave_unknown(unknown: Iterable[str], table: Table) -> None:
+def _leave_unknown(unknown: Iterable[str], table: UnderstoodTable) -> None:
     vectors = False
     for key in unknown:
         if key.rpartition(".")[2] in _VECTORS:

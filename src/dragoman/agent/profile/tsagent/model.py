@@ -7,8 +7,8 @@ import msgspec
 
 from dragoman.agent.profile.model import ADDRESS, ModelOptions, ModelSettings
 from dragoman.agent.profile.secret import Secret
-from dragoman.agent.profile.tsagent.shape import File, Settings
-from dragoman.agent.profile.tsagent.table import Table
+from dragoman.agent.profile.tsagent.shape import TsAgentFile, TsAgentSettings
+from dragoman.agent.profile.tsagent.table import UnderstoodTable
 
 
 class _Provider(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ _PROVIDERS = {
 _ELSEWHERE = "op://"
 
 
-def convert_model(file: File, table: Table) -> ModelSettings | None:
+def convert_model(file: TsAgentFile, table: UnderstoodTable) -> ModelSettings | None:
     """Return the model of a file, if it names one that there is here."""
     settings = file.settings
     key = "settings.model" if settings.model else "settings.mostRecentModel"
@@ -54,20 +54,20 @@ def convert_model(file: File, table: Table) -> ModelSettings | None:
     )
 
 
-def _leave_options(settings: Settings, table: Table) -> None:
+def _leave_options(settings: TsAgentSettings, table: UnderstoodTable) -> None:
     given = {"settings.temperature": settings.temperature, "settings.maxOutputTokens": settings.max_output_tokens}
     for key, value in given.items():
         if value is not None:
             table.leave(key, "it belongs to the model, and there is none")
 
 
-def _leave_other_providers(providers: Mapping[str, Mapping[str, Secret]], used: str, table: Table) -> None:
+def _leave_other_providers(providers: Mapping[str, Mapping[str, Secret]], used: str, table: UnderstoodTable) -> None:
     for name, settings in providers.items():
         if name != used and settings:
             table.leave(f"providers.{name}", "only the provider of the chosen model counts")
 
 
-def _address(kind: str, provider: _Provider, given: Mapping[str, Secret], table: Table) -> str | None:
+def _address(kind: str, provider: _Provider, given: Mapping[str, Secret], table: UnderstoodTable) -> str | None:
     at = f"providers.{kind}.{provider.address}"
     secret = given.get(provider.address or "")
     if secret is None:
@@ -80,7 +80,7 @@ def _address(kind: str, provider: _Provider, given: Mapping[str, Secret], table:
     return address if address.endswith(provider.path) else address + provider.path
 
 
-def _key(kind: str, provider: _Provider, given: Mapping[str, Secret], table: Table) -> Secret | None:
+def _key(kind: str, provider: _Provider, given: Mapping[str, Secret], table: UnderstoodTable) -> Secret | None:
     for name in given:
         at = f"providers.{kind}.{name}"
         if name not in (provider.address, provider.key):
@@ -95,7 +95,7 @@ def _key(kind: str, provider: _Provider, given: Mapping[str, Secret], table: Tab
     return secret
 
 
-def _options(file: File, table: Table) -> ModelOptions:
+def _options(file: TsAgentFile, table: UnderstoodTable) -> ModelOptions:
     settings = file.settings
     temperature = table.number("settings.temperature", settings.temperature, float, 0.0, "model.options.temperature")
     tokens = table.number(

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 from dragoman.agent.profile.servers import AgentServer, Permission, ServerSettings, ToolSettings, gather_servers
 from dragoman.agent.profile.sources import Sources
-from dragoman.agent.profile.tsagent.shape import File, Server, Tool
-from dragoman.agent.profile.tsagent.table import Table
-from dragoman.agent.yaml.nodes import Misfit
+from dragoman.agent.profile.tsagent.shape import TsAgentFile, TsAgentServer, TsAgentTool
+from dragoman.agent.profile.tsagent.table import UnderstoodTable
+from dragoman.agent.yaml.nodes import KeyConflict
 
 _TYPES = {"stdio": "stdio", "sse": "sse", "streamable-http": "http", "http": "http"}
 _PERMISSIONS: dict[bool | None, Permission | None] = {True: "ask", False: "allow", None: None}
 
 
-def convert_servers(file: File, sources: Sources, table: Table) -> tuple[AgentServer, ...]:
+def convert_servers(file: TsAgentFile, sources: Sources, table: UnderstoodTable) -> tuple[AgentServer, ...]:
     """Return the servers that a file has, but for those inside TsAgent itself; raises ProfileError."""
     settings = dict(_convert_each(file, table))
     if file.settings.tool_permission != "tool":
@@ -20,7 +20,7 @@ def convert_servers(file: File, sources: Sources, table: Table) -> tuple[AgentSe
     return gather_servers(settings, sources)
 
 
-def _convert_each(file: File, table: Table) -> Iterator[tuple[str, ServerSettings]]:
+def _convert_each(file: TsAgentFile, table: UnderstoodTable) -> Iterator[tuple[str, ServerSettings]]:
     for name, server in file.mcp_servers.items():
         at = f"mcpServers.{name}"
         if server.type == "internal":
@@ -28,18 +28,18 @@ def _convert_each(file: File, table: Table) -> Iterator[tuple[str, ServerSetting
             continue
         try:
             converted = _convert(server, file)
-        except Misfit as misfit:
+        except KeyConflict as misfit:
             table.leave(at, f"{misfit.key}: {misfit}")
             continue
         table.take(at, "a server of the agent")
         yield name, converted
 
 
-def _convert(server: Server, file: File) -> ServerSettings:
+def _convert(server: TsAgentServer, file: TsAgentFile) -> ServerSettings:
     defaults, tools = _tool_settings(server)
     kind = server.type or ("stdio" if server.command else "sse")
     if kind not in _TYPES:
-        raise Misfit("type", "there is no such kind of server here")
+        raise KeyConflict("type", "there is no such kind of server here")
     always = file.settings.tool_permission
     return ServerSettings(
         server.command,
@@ -58,11 +58,11 @@ def _convert(server: Server, file: File) -> ServerSettings:
     )
 
 
-def _tool_settings(server: Server) -> tuple[Tool, dict[str, Tool]]:
+def _tool_settings(server: TsAgentServer) -> tuple[TsAgentTool, dict[str, TsAgentTool]]:
     """Return what counts for all tools and for each; the older form counts when there is no newer one."""
-    if server.server_tool_defaults != Tool() or server.tools:
-        return server.server_tool_defaults, {name: tool for name, tool in server.tools.items() if tool != Tool()}
+    if server.server_tool_defaults != TsAgentTool() or server.tools:
+        return server.server_tool_defaults, {name: tool for name, tool in server.tools.items() if tool != TsAgentTool()}
     permissions, includes = server.tool_permission_required, server.tool_include
     names = {**permissions.tools, **includes.tools}
-    tools = {name: Tool(permissions.tools.get(name), includes.tools.get(name)) for name in names}
-    return Tool(permissions.server_default, includes.server_default), tools
+    tools = {name: TsAgentTool(permissions.tools.get(name), includes.tools.get(name)) for name in names}
+    return TsAgentTool(permissions.server_default, includes.server_default), tools

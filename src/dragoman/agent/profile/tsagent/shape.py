@@ -12,7 +12,7 @@ Whole = int | float | str
 """The older form has its numbers as texts."""
 
 
-class Settings(msgspec.Struct, frozen=True, rename="camel"):
+class TsAgentSettings(msgspec.Struct, frozen=True, rename="camel"):
     """The key `settings`."""
 
     max_chat_turns: Whole | None = None
@@ -25,7 +25,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
     tool_permission: Literal["always", "never", "tool"] = "tool"
 
 
-class Text(msgspec.Struct, frozen=True, rename="camel"):
+class TsAgentText(msgspec.Struct, frozen=True, rename="camel"):
     """One of `rules` or `references`, and the head of an `.mdt` file."""
 
     name: str = ""
@@ -35,7 +35,7 @@ class Text(msgspec.Struct, frozen=True, rename="camel"):
     include: Include = "manual"
 
 
-class Tool(msgspec.Struct, frozen=True, rename="camel"):
+class TsAgentTool(msgspec.Struct, frozen=True, rename="camel"):
     """What counts for a tool, or for all of a server that have nothing of their own."""
 
     permission_required: bool | None = None
@@ -56,7 +56,7 @@ class OldIncludes(msgspec.Struct, frozen=True, rename="camel"):
     tools: dict[str, Include] = {}
 
 
-class Server(msgspec.Struct, frozen=True, rename="camel"):
+class TsAgentServer(msgspec.Struct, frozen=True, rename="camel"):
     """One of `mcpServers`."""
 
     type: str | None = None
@@ -67,18 +67,18 @@ class Server(msgspec.Struct, frozen=True, rename="camel"):
     url: str | None = None
     headers: dict[str, Secret] = {}
     tool: str | None = None
-    server_tool_defaults: Tool = Tool()
-    tools: dict[str, Tool] = {}
+    server_tool_defaults: TsAgentTool = TsAgentTool()
+    tools: dict[str, TsAgentTool] = {}
     tool_permission_required: OldPermissions = OldPermissions()
     tool_include: OldIncludes = OldIncludes()
 
 
-class File(msgspec.Struct, frozen=True, rename="camel"):
+class TsAgentFile(msgspec.Struct, frozen=True, rename="camel"):
     """The whole file."""
 
-    settings: Settings = Settings()
+    settings: TsAgentSettings = TsAgentSettings()
     system_prompt: str | None = None
-    rules: list[Text] | None = None
-    references: list[Text] | None = None
+    rules: list[TsAgentText] | None = None
+    references: list[TsAgentText] | None = None
     providers: dict[str, dict[str, Secret]] = {}
-    mcp_servers: dict[str, Server] = {}
+    mcp_servers: dict[str, TsAgentServer] = {}

@@ -3,24 +3,24 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from dragoman.agent.profile.understood import Understood
+from dragoman.agent.profile.understood import UnderstoodKey
 
 N = TypeVar("N", int, float)
 
 
-class Table:
+class UnderstoodTable:
     """Rows in the order in which the keys were looked at."""
 
     def __init__(self) -> None:
-        self.rows: list[Understood] = []
+        self.rows: list[UnderstoodKey] = []
 
     def take(self, key: str, meaning: str) -> None:
         """Note that a key counts."""
-        self.rows.append(Understood(key, meaning))
+        self.rows.append(UnderstoodKey(key, meaning))
 
     def leave(self, key: str, reason: str) -> None:
         """Note that a key does not count."""
-        self.rows.append(Understood(key, reason, taken=False))
+        self.rows.append(UnderstoodKey(key, reason, taken=False))
 
     def number(
         self, key: str, value: float | str | None, kind: Callable[[float], N], least: N, meaning: str

@@ -4,19 +4,21 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from dragoman.agent.calls import Calls
 from dragoman.agent.models.message import AssistantMessage, ProviderDetails, ToolUse
-from dragoman.agent.models.model import Part, Retry, Stop, Text, Thought, ToolStart, Usage
-from dragoman.agent.outlet import Outlet
+from dragoman.agent.models.model import Part, ReplyRetry, ReplyStop, ReplyText, ReplyThought, TokenUsage, ToolStart
+from dragoman.agent.tool_calls import ToolCallRunner
+from dragoman.agent.update_sender import UpdateSender
 from dragoman.protocol import v1
 from dragoman.protocol.notice import void_chunk
 
 
-class Reply:
+class ModelReply:
     """What the model said, thought, and asked for, so far."""
 
-    def __init__(self, outlet: Outlet, calls: Calls, notify: Callable[[str], None], *, thoughts: bool) -> None:
-        self._outlet = outlet
+    def __init__(
+        self, updates: UpdateSender, calls: ToolCallRunner, notify: Callable[[str], None], *, thoughts: bool
+    ) -> None:
+        self._updates = updates
         self._calls = calls
         self._notify = notify
         self._thoughts = thoughts
@@ -26,8 +28,8 @@ class Reply:
         self._thought: list[str] = []
         self._provider: dict[str, Any] | None = None
         self.tool_uses: list[ToolUse] = []
-        self.usage: Usage | None = None
-        self.stop: Stop | None = None
+        self.usage: TokenUsage | None = None
+        self.stop: ReplyStop | None = None
 
     @property
     def has_begun(self) -> bool:
@@ -42,21 +44,21 @@ class Reply:
     async def take(self, part: Part) -> None:
         """Take any part; raises LogFailed."""
         match part:
-            case Text(text):
-                await self._outlet.send(self.say(text))
-            case Thought(text):
+            case ReplyText(text):
+                await self._updates.send(self.say(text))
+            case ReplyThought(text):
                 await self._think(text)
             case ToolStart(call_id, name):
                 await self._calls.announce(call_id, name)
             case ToolUse():
                 self.tool_uses.append(part)
-            case Usage():
+            case TokenUsage():
                 self.usage = part
-            case Stop():
+            case ReplyStop():
                 self.stop = part
             case ProviderDetails(data):
                 self._provider = data
-            case Retry():
+            case ReplyRetry():
                 await self._start_over(part)
 
     def message(self) -> AssistantMessage:
@@ -67,13 +69,13 @@ class Reply:
         self._thought.append(text)
         if self._thoughts:
             block = v1.TextContent(text=text)
-            await self._outlet.send(v1.AgentThoughtChunk(content=block, message_id=self._thought_id))
+            await self._updates.send(v1.AgentThoughtChunk(content=block, message_id=self._thought_id))
 
-    async def _start_over(self, retry: Retry) -> None:
+    async def _start_over(self, retry: ReplyRetry) -> None:
         """Tell the person why it takes longer; what the model said so far is no longer part of its reply."""
         self._calls.end_open("the model has to start over")
         if self._said:
-            await self._outlet.send(void_chunk(self._message_id))
+            await self._updates.send(void_chunk(self._message_id))
         self._said.clear()
         self._thought.clear()
         self.tool_uses.clear()

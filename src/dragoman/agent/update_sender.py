@@ -29,7 +29,7 @@ system, page by page, each time anew, which costs more than all the rest of a re
 _encode = ENCODER.encode
 
 
-class Outlet:
+class UpdateSender:
     """The way of a session's updates; `use` gives it the log that they go into."""
 
     def __init__(self, connection: Connection, session_id: str) -> None:
@@ -73,7 +73,7 @@ class Outlet:
             asyncio.get_running_loop().call_soon(self._flush_at_end_of_tick)
         return self._staged_bytes >= STAGED_BYTES
 
-    def mention(self, update: v1.SessionUpdate) -> None:
+    def send_unlogged(self, update: v1.SessionUpdate) -> None:
         """Send an update that is not logged."""
         self._log_staged()
         self.put(update)

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from dragoman.agent.models.message import ToolResult, ToolUse
-from dragoman.agent.outlet import Outlet
-from dragoman.agent.permission import Decision, Permission
+from dragoman.agent.permission import Permission, PermissionDecision
 from dragoman.agent.tools.content import words
-from dragoman.agent.tools.tool import Changed, PreparedCall, Tool, ToolFailure, ToolOutcome
+from dragoman.agent.tools.tool import PreparedCall, TargetChanged, Tool, ToolFailure, ToolOutcome
+from dragoman.agent.update_sender import UpdateSender
 from dragoman.protocol import v1
 from dragoman.text import visible
 
@@ -22,13 +22,13 @@ MAX_NAMED = 40
 """Tools that a model is told of when it asks for one that there is not."""
 
 
-class Calls:
+class ToolCallRunner:
     """Runs the calls of one turn; those that only read run side by side, results keep their order."""
 
-    def __init__(self, outlet: Outlet, permission: Permission) -> None:
+    def __init__(self, updates: UpdateSender, permission: Permission) -> None:
         self.tools: Mapping[str, Tool] = {}
         """Those that the model was last given."""
-        self._outlet = outlet
+        self._updates = updates
         self._permission = permission
         self._open: dict[str, Sequence[v1.ToolCallContent]] = {}
         """Calls that were announced and have no final status, with what each has shown of its output."""
@@ -41,7 +41,7 @@ class Calls:
         tool = self.tools.get(name)
         title, kind = (tool.title, tool.kind) if tool else (name, "other")
         title = visible(title)
-        await self._outlet.send(v1.ToolCall(tool_call_id=call_id, title=title, name=name, kind=kind, status="pending"))
+        await self._updates.send(v1.ToolCall(tool_call_id=call_id, title=title, name=name, kind=kind, status="pending"))
 
     async def run(self, uses: Sequence[ToolUse]) -> list[ToolResult]:
         """Run all of them and return their results, in order."""
@@ -62,7 +62,7 @@ class Calls:
         """Give every call that has no final status one, below the output that it has shown. Raises LogFailed."""
         for call_id, shown in list(self._open.items()):
             content = [*shown, words(reason)]
-            self._outlet.put(self._end(call_id, ToolOutcome(reason, content, failed=True)))
+            self._updates.put(self._end(call_id, ToolOutcome(reason, content, failed=True)))
 
     async def _prepare(self, use: ToolUse) -> PreparedCall | ToolResult:
         try:
@@ -98,7 +98,7 @@ class Calls:
                 await prepared.check()
             except ToolFailure as failure:
                 return await self._fail(use, str(failure))
-            except Changed:
+            except TargetChanged:
                 again = await self._prepare(use)
                 if not isinstance(again, PreparedCall):
                     return again
@@ -109,22 +109,22 @@ class Calls:
 
     async def _execute(self, use: ToolUse, prepared: PreparedCall) -> ToolResult:
         # Without waiting for the client: nothing may come between the check and what it was for.
-        self._outlet.put(v1.ToolCallProgress(tool_call_id=use.id, status="in_progress"))
+        self._updates.put(v1.ToolCallProgress(tool_call_id=use.id, status="in_progress"))
 
         async def progress(content: Sequence[v1.ToolCallContent]) -> None:
             self._open[use.id] = content
-            await self._outlet.send(v1.ToolCallProgress(tool_call_id=use.id, content=list(content)))
+            await self._updates.send(v1.ToolCallProgress(tool_call_id=use.id, content=list(content)))
 
         try:
             outcome = await prepared.run(progress)
-        except (ToolFailure, Changed) as failure:
+        except (ToolFailure, TargetChanged) as failure:
             outcome = ToolOutcome(str(failure), failed=True)
-        await self._outlet.send(self._end(use.id, outcome))
+        await self._updates.send(self._end(use.id, outcome))
         return ToolResult(use.id, outcome.text, failed=outcome.failed, attachments=list(outcome.attachments))
 
     async def _fail(self, use: ToolUse, reason: str) -> ToolResult:
         await self.announce(use.id, use.name)
-        await self._outlet.send(self._end(use.id, ToolOutcome(reason, failed=True), raw_input=use.arguments))
+        await self._updates.send(self._end(use.id, ToolOutcome(reason, failed=True), raw_input=use.arguments))
         return ToolResult(use.id, reason, failed=True)
 
     async def _show(self, use: ToolUse, prepared: PreparedCall) -> None:
@@ -138,10 +138,10 @@ class Calls:
             "raw_input": use.arguments,
         }
         if use.id in self._open:
-            await self._outlet.send(v1.ToolCallProgress(**shown))
+            await self._updates.send(v1.ToolCallProgress(**shown))
         else:
             self._open[use.id] = ()
-            await self._outlet.send(v1.ToolCall(name=use.name, status="pending", **shown))
+            await self._updates.send(v1.ToolCall(name=use.name, status="pending", **shown))
 
     def _end(
         self, call_id: str, outcome: ToolOutcome, *, raw_input: dict[str, Any] | None = None
@@ -160,20 +160,20 @@ class Calls:
             raw_output=raw_output,
         )
 
-    async def _record(self, use: ToolUse, prepared: PreparedCall, decision: Decision) -> None:
+    async def _record(self, use: ToolUse, prepared: PreparedCall, decision: PermissionDecision) -> None:
         """Log a decision that a person made, and see that it reaches the disk before anything is done."""
         if not decision.asked:
             return
         record: dict[str, Any] = {
             "toolCallId": use.id,
-            "deed": prepared.deed,
+            "deed": prepared.action,
             "optionId": decision.option_id,
             "allowed": decision.allowed,
         }
         if decision.remembered is not None:
             record["remember"] = decision.remembered
-        self._outlet.record("permission", msgspec.json.encode(record))
-        await self._outlet.log.sync()
+        self._updates.record("permission", msgspec.json.encode(record))
+        await self._updates.log.sync()
 
 
 def _known(name: str, tools: Sequence[str]) -> str:

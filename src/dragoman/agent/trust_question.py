@@ -19,7 +19,7 @@ OPTIONS = [
 ]
 
 
-async def settle_profile(session: Session) -> None:
+async def ask_for_trust(session: Session) -> None:
     """Ask about the agent file that waits, if one does, and let it count when the person agrees.
 
     A question that was cancelled is asked again with the next prompt. Raises UnknownModel, ModelFailure and
@@ -42,17 +42,17 @@ async def settle_profile(session: Session) -> None:
         locations=[v1.ToolCallLocation(path=str(found.path))],
     )
     try:
-        await session.outlet.send(call)
+        await session.updates.send(call)
         answer = await _ask(session, call)
         allowed = answer in ("allow_once", "allow_always")
         if answer in ("allow_always", "reject_always"):
             await _remember(session, found.path, found.digest, allowed=allowed)
     except BaseException:
-        session.outlet.put(v1.ToolCallProgress(tool_call_id=call_id, status="failed"))
+        session.updates.put(v1.ToolCallProgress(tool_call_id=call_id, status="failed"))
         raise
     session.pending = None
     status: v1.ToolCallStatus = "completed" if allowed else "failed"
-    session.outlet.put(v1.ToolCallProgress(tool_call_id=call_id, status=status, raw_output={"optionId": answer}))
+    session.updates.put(v1.ToolCallProgress(tool_call_id=call_id, status=status, raw_output={"optionId": answer}))
     if allowed:
         await session.use_profile(found)
         if left := what_is_not_used(found.understood):
