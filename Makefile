@@ -46,6 +46,12 @@ $(VENV)/.peers: tests/peers/package.json tests/peers/package-lock.json $(VENV)/.
 	else echo "Node is not here: the tests against the TypeScript SDK will be skipped, and will say so"; fi
 	@touch $@
 
+$(VENV)/.page: scripts/page/package.json scripts/page/package-lock.json $(VENV)/.dev
+	@if command -v npm >/dev/null; then echo "Installing what the checks of the page need"; \
+	  cd scripts/page && npm ci --silent --no-audit --no-fund; \
+	else echo "Node is not here: the JavaScript of the page will not be checked"; fi
+	@touch $@
+
 $(VENV)/.browser: scripts/browser $(VENV)/.dev
 	@scripts/browser
 	@touch $@
@@ -58,16 +64,18 @@ run: $(VENV)/.run ## Serve an agent in a web page, and print its link: no key, n
 test: $(VENV)/.dev $(VENV)/.peers $(VENV)/.browser ## Run all tests
 	@$(BIN)/pytest -n $(JOBS) --dist worksteal
 
-check: $(VENV)/.dev ## Format, lint, types, import direction, names, generated code
+check: $(VENV)/.dev $(VENV)/.page ## Format, lint, types, import direction, names, generated code, the page
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/basedpyright
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python scripts/check_names.py
 	@$(BIN)/python scripts/generate_types.py --check
+	@$(BIN)/python scripts/generate_page_types.py --check
 	@$(BIN)/python scripts/generate_profile_schema.py --check
 	@$(BIN)/python scripts/generate_rules_page.py --check
 	@$(BIN)/python scripts/generate_later_fields.py --check
+	@scripts/page/check
 
 format: $(VENV)/.dev ## Format the code and fix what can be fixed
 	@$(BIN)/ruff format .
@@ -105,4 +113,4 @@ lock: ## Pin the dependencies anew (needs uv)
 	@scripts/lock
 
 clean: ## Remove what was made
-	@rm -rf $(VENV) tests/peers/node_modules dist build .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) tests/peers/node_modules scripts/page/node_modules dist build .pytest_cache .ruff_cache .hypothesis

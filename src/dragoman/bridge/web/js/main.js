@@ -5,7 +5,7 @@ import { Questions } from "./questions/questions.js";
 import { Banner } from "./connection/banner.js";
 import { Composer } from "./composer/composer.js";
 import { Conversation } from "./conversation/conversation.js";
-import { el, fill } from "./page/dom.js";
+import { el, fill, find } from "./page/dom.js";
 import { showLogin } from "./connection/login.js";
 import { Options } from "./composer/options.js";
 import { Plan } from "./composer/plan.js";
@@ -17,7 +17,17 @@ import { Usage } from "./composer/usage.js";
 const RETRY_MS = 2_000;
 
 const body = document.body;
-const part = (id) => document.getElementById(id);
+/**
+ * One of the elements of index.html.
+ *
+ * @param {string} id
+ */
+function part(id) {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`index.html has no #${id}`);
+  return element;
+}
+
 
 async function begin() {
   const response = await fetch("./config.json", { cache: "no-store" }).catch(() => null);
@@ -36,6 +46,7 @@ function tryLater() {
   setTimeout(begin, RETRY_MS);
 }
 
+/** @param {bridge.Config} config */
 function start(config) {
   const app = new App(config);
   const toasts = new Toasts(body);
@@ -65,6 +76,7 @@ function start(config) {
   globalThis.dragoman = app;
 }
 
+/** @param {App} app */
 function mountViews(app) {
   const views = { conversation: part("chat"), inspector: part("inspector") };
   const show = () => {
@@ -75,7 +87,11 @@ function mountViews(app) {
   show();
 }
 
-/** The conversation goes on when the list of sessions is broken. */
+/**
+ * The conversation goes on when the list of sessions is broken.
+ *
+ * @param {App} app
+ */
 async function mountSessions(app) {
   try {
     const { mountSidebar } = await import("./sidebar/sidebar.js");
@@ -87,8 +103,10 @@ async function mountSessions(app) {
   }
 }
 
+/** @type {Promise<unknown> | null} */
 let inspector = null;
 
+/** @param {App} app */
 function mountInspectorOnce(app) {
   inspector ??= import("./inspector/inspector.js")
     .then(({ mountInspector }) => mountInspector(app, part("inspector")))
@@ -98,7 +116,11 @@ function mountInspectorOnce(app) {
     });
 }
 
-/** On a phone the sidebar lies over the page and is called by a button. */
+/**
+ * On a phone the sidebar lies over the page and is called by a button.
+ *
+ * @param {App} app
+ */
 function mountDrawer(app) {
   const root = document.documentElement;
   const sidebar = part("sidebar");
@@ -117,12 +139,12 @@ function mountDrawer(app) {
     if (document.querySelector("dialog[open], :popover-open")) return;
     event.preventDefault();
     set(false);
-    part("topbar").querySelector("button")?.focus();
+    find(part("topbar"), "button")?.focus();
   });
   set(false);
   const focus = () => {
     set(narrow.matches);
-    sidebar.querySelector("input, button, a, [tabindex='0']")?.focus();
+    find(sidebar, "input, button, a, [tabindex='0']")?.focus();
   };
   return { toggle: () => (root.classList.contains("drawer-open") ? set(false) : focus()), focus };
 }

@@ -43,21 +43,32 @@ const CLIENT = {
   },
 };
 
+/** @type {Array<page.Question["method"]>} */
+const QUESTIONS = ["session/request_permission", "elicitation/create"];
+
 // Each keeps its whole transcript in memory.
 const MOST_KNOWN = 20;
 
 export class App {
+  /** @type {Map<string, Session>} */
   #known = new Map();
 
+  /** @param {bridge.Config} config */
   constructor(config) {
     this.config = config;
     this.readOnly = config.role === "reader";
+    /** @type {acp.InitializeResponse | null} */
     this.initialized = null;
+    /** @type {string | null} */
     this.agentName = readPlace().agent ?? config.agents?.[0]?.name ?? null;
     this.state = new AppState();
     this.connection = this.#connect();
+    /** @type {(words: string, kind?: "info" | "hint" | "error") => void} */
     this.toast = () => {};
+    /** @type {(words: string) => void} */
     this.announce = () => {};
+    /** @type {() => void} */
+    this.focusComposer = () => {};
     this.closeDrawer = () => {};
   }
 
@@ -69,6 +80,7 @@ export class App {
     this.connection.start();
   }
 
+  /** @param {string | null} name */
   chooseAgent(name) {
     if (name === this.agentName) return;
     this.connection.stop();
@@ -80,6 +92,7 @@ export class App {
     this.connection.start();
   }
 
+  /** @param {string} id */
   async openSession(id) {
     const session = this.#known.get(id) ?? this.#remember(new Session(this, id, { cwd: this.#cwdOf(id) }));
     this.#enter(session);
@@ -88,6 +101,7 @@ export class App {
     if (this.state.session !== session) this.#leave(session);
   }
 
+  /** @param {{ cwd?: string, mcpServers?: acp.McpServer[] }} params */
   async newSession({ cwd, mcpServers } = {}) {
     const params = { cwd: cwd || this.config.cwd, mcpServers: mcpServers ?? [] };
     // Updates may come before the answer that names the session, so they are kept from here on.
@@ -103,16 +117,18 @@ export class App {
     }
   }
 
+  /** @param {string} id */
   async forkSession(id) {
     const known = this.state.sessions.get(id);
     const params = { sessionId: id, cwd: this.#cwdOf(id), mcpServers: [] };
     const result = await this.connection.request("session/fork", params);
     // The copy's history is not part of the answer: it is loaded like any other session's.
-    this.state.noteSession({ ...known, sessionId: result.sessionId, cwd: params.cwd, state: "idle", pending: 0 });
+    this.state.noteSession({ viewers: 0, ...known, sessionId: result.sessionId, cwd: params.cwd, state: "idle", pending: 0 });
     await this.openSession(result.sessionId);
     return result.sessionId;
   }
 
+  /** @param {string} id */
   async deleteSession(id) {
     await this.connection.request("session/delete", { sessionId: id });
     this.#forgetSession(id);
@@ -124,11 +140,13 @@ export class App {
     writePlace({ agent: this.agentName, session: null });
   }
 
+  /** @param {page.View} view */
   show(view) {
     this.state.setView(this.readOnly ? "conversation" : view);
     this.closeDrawer();
   }
 
+  /** @param {Session} session */
   #enter(session) {
     if (this.state.session !== session) this.#leave(this.state.session);
     this.state.setSession(session);
@@ -137,17 +155,26 @@ export class App {
     this.closeDrawer();
   }
 
-  /** Tell the bridge that nobody looks at a session here any more. */
+  /**
+   * Tell the bridge that nobody looks at a session here any more.
+   *
+   * @param {Session | null} session
+   */
   #leave(session) {
     if (!session || !this.#known.has(session.id)) return;
     session.leave();
     this.connection.notify("_dragoman/leave", { sessionId: session.id });
   }
 
-  /** The transcripts of the sessions in a directory, as far as they are known here; the open one first. */
+  /**
+   * The transcripts of the sessions in a directory, as far as they are known here; the open one first.
+   *
+   * @param {string} cwd
+   */
   transcriptsIn(cwd) {
-    const others = [...this.#known.values()].filter((one) => one !== this.state.session && one.cwd === cwd);
-    return [this.state.session, ...others.reverse()].filter(Boolean).map((one) => one.transcript);
+    const open = this.state.session;
+    const others = [...this.#known.values()].filter((one) => one !== open && one.cwd === cwd).reverse();
+    return (open ? [open, ...others] : others).map((one) => one.transcript);
   }
 
   #cwdOf(id) {
@@ -177,7 +204,7 @@ export class App {
     connection.on("$/cancel_request", ({ requestId }) => this.#settled({ requestId, by: "agent" }));
     connection.on("session/update", (params) => this.#update(params));
     connection.on("elicitation/complete", (params) => this.#eachKnown((one) => one.completed(params)));
-    for (const method of ["session/request_permission", "elicitation/create"]) {
+    for (const method of QUESTIONS) {
       connection.onRequest(method, (params, answer) => this.#receiveQuestion(method, params, answer));
     }
     return connection;
@@ -190,6 +217,7 @@ export class App {
     return url;
   }
 
+  /** @param {page.Connection["request"]} send */
   async #greet(send) {
     this.initialized = await send("initialize", CLIENT);
     const told = this.initialized?._meta?.dragoman;
@@ -212,16 +240,19 @@ export class App {
     if (session) this.openSession(session).catch(() => {});
   }
 
+  /** @param {bridge.AgentFacts} params */
   #agentTold(params) {
     this.state.setAgent(params);
     // A reason while it works is one for a message that was lost.
     if (params.state === "ready" && params.reason) this.toast(sentence(params.reason), "error");
   }
 
+  /** @param {(session: Session) => void} fn */
   #eachKnown(fn) {
     for (const session of this.#known.values()) fn(session);
   }
 
+  /** @param {bridge.SessionFacts} params */
   #noteSession(params) {
     if (params.deleted) return this.#forgetSession(params.sessionId);
     this.state.noteSession(params);
@@ -235,17 +266,24 @@ export class App {
     if (this.state.session?.id === id) this.leaveSession();
   }
 
+  /** @param {acp.SessionNotification} params */
   #update(params) {
     const session = this.#known.get(params.sessionId);
     if (session) session.receive(params);
     else this.state.receiveEarly(params);
   }
 
+  /** @param {bridge.Settled} params */
   #settled(params) {
     this.state.dropQuestion(params.requestId);
     this.#eachKnown((session) => session.settled(params));
   }
 
+  /**
+   * @param {page.Question["method"]} method
+   * @param {any} params
+   * @param {page.Answer} answer
+   */
   #receiveQuestion(method, params, answer) {
     // What is asked outside a session is for the one that is looked at.
     const session = params.sessionId === undefined ? this.state.session : this.#known.get(params.sessionId);

@@ -5,6 +5,7 @@ export function readPlace() {
   return { agent: agent || null, session: session || null };
 }
 
+/** @param {{ agent: string | null, session: string | null }} place */
 export function writePlace({ agent, session }) {
   const fragment = [agent ?? "", session ?? ""].map(encodeURIComponent).join("/");
   // Replaced, not pushed: going back should leave the page and not walk through sessions.

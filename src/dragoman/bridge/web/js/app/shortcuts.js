@@ -43,6 +43,10 @@ export function showKeys() {
   dialog.showModal();
 }
 
+/**
+ * @param {page.App} app
+ * @param {{ focusSidebar: () => void, newSession: () => void }} actions
+ */
 export function listenForKeys(app, { focusSidebar, newSession }) {
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
@@ -62,7 +66,8 @@ export function listenForKeys(app, { focusSidebar, newSession }) {
 
   const plain = (event) => {
     if (event.ctrlKey || event.metaKey) return null;
-    if (event.key === "Escape" && app.state.session?.running && !app.readOnly) return () => app.state.session.cancel();
+    const { session } = app.state;
+    if (event.key === "Escape" && session?.running && !app.readOnly) return () => session.cancel();
     if (event.target.closest?.("input, textarea, select, [contenteditable]")) return null;
     return { "?": showKeys, "/": () => app.focusComposer() }[event.key] ?? null;
   };

@@ -8,20 +8,28 @@
 const MOST_EARLY = 10_000;
 
 export class AppState extends EventTarget {
+  /** @type {acp.SessionNotification[] | null} */
   #early = null;
+  /** @type {Array<{ method: any, params: any, answer: page.Answer }>} */
   #questions = [];
   // What the bridge still says of a session while it deletes it must not bring it back into the list.
   #deleted = new Set();
 
   constructor() {
     super();
+    /** @type {page.ConnectionState} */
     this.connection = { phase: "idle" };
+    /** @type {bridge.AgentFacts | null} */
     this.agent = null;
+    /** @type {Map<string, bridge.SessionFacts>} */
     this.sessions = new Map();
+    /** @type {page.Session | null} */
     this.session = null;
+    /** @type {page.View} */
     this.view = "conversation";
   }
 
+  /** @param {page.ConnectionState} connection */
   setConnection(connection) {
     this.connection = connection;
     // Requests of a broken connection cannot be answered any more; the bridge sends them again.
@@ -29,16 +37,19 @@ export class AppState extends EventTarget {
     this.#fire("connection");
   }
 
+  /** @param {bridge.AgentFacts} agent */
   setAgent(agent) {
     this.agent = agent;
     this.#fire("agent");
   }
 
+  /** @param {page.Session | null} session */
   setSession(session) {
     this.session = session;
-    const questions = this.#questions.filter((question) => session && question.params.sessionId === session.id);
-    this.#questions = this.#questions.filter((question) => !questions.includes(question));
-    for (const { method, params, answer } of questions) session.receiveQuestion(method, params, answer);
+    const kept = this.#questions;
+    const isHere = ({ params }) => session !== null && params.sessionId === session.id;
+    this.#questions = kept.filter((one) => !isHere(one));
+    for (const { method, params, answer } of kept.filter(isHere)) session?.receiveQuestion(method, params, answer);
     this.#fire("session");
   }
 
@@ -46,12 +57,14 @@ export class AppState extends EventTarget {
     this.#fire("session");
   }
 
+  /** @param {page.View} view */
   setView(view) {
     if (view === this.view) return;
     this.view = view;
     this.#fire("view");
   }
 
+  /** @param {bridge.SessionFacts[]} list */
   setSessions(list) {
     this.#deleted.clear();
     this.sessions = new Map(list.map((facts) => [facts.sessionId, facts]));
@@ -59,6 +72,7 @@ export class AppState extends EventTarget {
     if (this.session) this.#fire("session");
   }
 
+  /** @param {bridge.SessionFacts} facts */
   noteSession(facts) {
     if (this.#deleted.has(facts.sessionId)) return;
     const { reset, _meta, ...kept } = facts;
@@ -67,6 +81,7 @@ export class AppState extends EventTarget {
     if (this.session?.id === facts.sessionId) this.#fire("session");
   }
 
+  /** @param {string} id */
   forgetSession(id) {
     this.#deleted.add(id);
     this.sessions.delete(id);
@@ -82,6 +97,7 @@ export class AppState extends EventTarget {
 
   /** Keep the updates of sessions that are not shown until `stop` is called. */
   keepEarly() {
+    /** @type {acp.SessionNotification[]} */
     const kept = [];
     this.#early = kept;
     return {
@@ -92,6 +108,7 @@ export class AppState extends EventTarget {
     };
   }
 
+  /** @param {acp.SessionNotification} params */
   receiveEarly(params) {
     if (this.#early && this.#early.length < MOST_EARLY) this.#early.push(params);
   }
@@ -100,6 +117,7 @@ export class AppState extends EventTarget {
     this.#questions.push({ method, params, answer });
   }
 
+  /** @param {acp.RequestId} requestId */
   dropQuestion(requestId) {
     this.#questions = this.#questions.filter((question) => question.answer.id !== requestId);
   }

@@ -1,6 +1,7 @@
 /** What goes with a prompt besides its text: pictures, files, mentions. Only what the agent can take is taken. */
 
 import { baseName } from "../conversation/content.js";
+import { explain } from "../connection/failure.js";
 import { el, fill, icon, iconButton } from "../page/dom.js";
 
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
@@ -10,10 +11,16 @@ const SHARE_OF_MESSAGE = 0.7;
 const DEFAULT_MOST_BYTES = 16 * 1024 * 1024;
 
 export class Attachments {
+  /** @type {page.App} */
   #app;
+  /** @type {page.Attachment[]} */
   #list = [];
   #onchange;
 
+  /**
+   * @param {page.App} app
+   * @param {() => void} onchange
+   */
   constructor(app, onchange) {
     this.#app = app;
     this.#onchange = onchange;
@@ -24,21 +31,29 @@ export class Attachments {
     return this.#list.length === 0;
   }
 
-  /** Take files from a button, the clipboard or a drop; those that cannot go are named with the reason. */
+  /**
+   * Take files from a button, the clipboard or a drop; those that cannot go are named with the reason.
+   *
+   * @param {Iterable<File>} files
+   */
   async addFiles(files) {
     for (const file of files) {
       try {
         this.#add(await this.#read(file));
       } catch (problem) {
-        this.#app.toast(`${file.name || "The file"} was not attached: ${problem.message}`, "error");
+        this.#app.toast(`${file.name || "The file"} was not attached: ${explain(problem)}`, "error");
       }
     }
   }
 
+  /**
+   * @param {string} path
+   * @param {string} cwd
+   */
   addMention(path, cwd) {
     const absolute = path.startsWith("/") ? path : `${cwd.replace(/\/$/, "")}/${path}`;
     const uri = `file://${absolute.split("/").map(encodeURIComponent).join("/")}`;
-    if (this.#list.some((one) => one.block.uri === uri)) return;
+    if (this.#list.some(({ block }) => block.type === "resource_link" && block.uri === uri)) return;
     this.#add({
       name: baseName(path),
       drawing: "file",
@@ -58,11 +73,13 @@ export class Attachments {
     return [...this.#list];
   }
 
+  /** @param {page.Attachment[]} list */
   restore(list) {
     this.#list = list;
     this.#draw();
   }
 
+  /** @param {page.Attachment} attachment */
   #add(attachment) {
     const most = (this.#app.config.maxMessageBytes ?? DEFAULT_MOST_BYTES) * SHARE_OF_MESSAGE;
     const total = this.#list.reduce((sum, one) => sum + one.bytes, attachment.bytes);
@@ -71,6 +88,7 @@ export class Attachments {
     this.#draw();
   }
 
+  /** @param {File} file */
   async #read(file) {
     if (!this.#app.initialized) throw new Error("the agent is not there yet. Try again in a moment.");
     const can = this.#app.capabilities.promptCapabilities ?? {};
@@ -84,6 +102,10 @@ export class Attachments {
     return textFile(file, text, can.embeddedContext);
   }
 
+  /**
+   * @param {File} file
+   * @returns {Promise<page.Attachment>}
+   */
   async #picture(file) {
     const data = await toBase64(file);
     return {
@@ -118,9 +140,16 @@ function thumbnail({ mimeType, data }) {
   return el("img", { class: "thumbnail", alt: "", src: `data:${mimeType};base64,${data}` });
 }
 
+/**
+ * @param {File} file
+ * @param {string} text
+ * @param {boolean | undefined} embedded
+ * @returns {page.Attachment}
+ */
 function textFile(file, text, embedded) {
   const name = file.name || "Text";
   const uri = `file:///${encodeURIComponent(name)}`;
+  /** @type {acp.ContentBlock} */
   const block = embedded
     ? { type: "resource", resource: { uri, mimeType: file.type || "text/plain", text } }
     : { type: "text", text: `\n${name}:\n${fenced(text)}\n` };

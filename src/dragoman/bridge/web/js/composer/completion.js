@@ -7,15 +7,24 @@ const MOST = 8;
 
 export class Completion {
   #field;
+  /** @type {page.App} */
   #app;
   #onmention;
+  /** @type {page.Choice[]} */
   #choices = [];
   #at = 0;
-  #range = null;
+  /** @type {[number, number]} */
+  #range = [0, 0];
   #list = el("ul", { role: "listbox", id: "completion", "aria-label": "Suggestions" });
   #hint = el("p", { class: "completion-foot" });
 
-  /** `onmention(path)` is told which file was chosen. */
+  /**
+   * `onmention(path)` is told which file was chosen.
+   *
+   * @param {HTMLTextAreaElement} field
+   * @param {page.App} app
+   * @param {(path: string) => void} onmention
+   */
   constructor(field, app, onmention) {
     this.#field = field;
     this.#app = app;
@@ -57,9 +66,9 @@ export class Completion {
   #look() {
     const before = this.#field.value.slice(0, this.#field.selectionStart);
     const command = /^\/(\S*)$/.exec(before);
-    const mention = /(?:^|\s)@([^\s@]*)$/.exec(before);
+    const mentioned = /(?:^|\s)@([^\s@]*)$/.exec(before);
     if (command) this.#offer(this.#commands(command[1]), 0, before.length);
-    else if (mention) this.#offer(this.#files(mention[1]), before.length - mention[1].length - 1, before.length);
+    else if (mentioned) this.#offer(this.#files(mentioned[1]), before.length - mentioned[1].length - 1, before.length);
     else this.close();
   }
 
@@ -116,6 +125,10 @@ export class Completion {
     else this.#field.removeAttribute("aria-activedescendant");
   }
 
+  /**
+   * @param {page.Choice} choice
+   * @param {number} n
+   */
   #row(choice, n) {
     const take = (event) => {
       event.preventDefault();
@@ -137,6 +150,7 @@ export class Completion {
     this.#field.setAttribute("aria-activedescendant", `completion-${n}`);
   }
 
+  /** @param {page.Choice} choice */
   #take(choice) {
     const [start, end] = this.#range;
     this.#field.setRangeText(choice.text, start, end, "end");
@@ -147,12 +161,21 @@ export class Completion {
   }
 }
 
+/**
+ * @param {string} path
+ * @returns {page.Choice}
+ */
 function mention(path) {
   const at = path.lastIndexOf("/") + 1;
   return { text: `@${path} `, name: path.slice(at), hint: "", words: path.slice(0, at), path };
 }
 
-/** Choosing a directory looks into it. */
+/**
+ * Choosing a directory looks into it.
+ *
+ * @param {string} path
+ * @returns {page.Choice}
+ */
 function directory(path) {
   return { text: `@${path}`, name: path, hint: "", words: "directory", goesOn: true };
 }

@@ -3,12 +3,14 @@
 import { Attachments } from "./attachments.js";
 import { Completion } from "./completion.js";
 import { el, icon, iconButton } from "../page/dom.js";
+import { lastText } from "../session/transcript.js";
 import { explain } from "../connection/failure.js";
 
 const DRAFT = "dragoman.draft.";
 const MOST_HEIGHT_PX = 260;
 
 export class Composer {
+  /** @type {page.App} */
   #app;
   #field;
   #attachments;
@@ -17,11 +19,16 @@ export class Composer {
   #stop;
   #attach;
   #files = el("input", { type: "file", multiple: true, hidden: true });
+  /** @type {string | undefined} */
   #sessionId = undefined;
   #starting = false;
   // Of the sessions that are not open; their texts are in the browser's storage, which is too small for pictures.
   #keptAttachments = new Map();
 
+  /**
+   * @param {HTMLElement} root
+   * @param {page.App} app
+   */
   constructor(root, app) {
     this.#app = app;
     this.#field = el("textarea", {
@@ -83,7 +90,7 @@ export class Composer {
     this.#field.addEventListener("keydown", (event) => this.#key(event));
     this.#field.addEventListener("paste", (event) => this.#paste(event));
     this.#files.addEventListener("change", () => {
-      this.#attachments.addFiles([...this.#files.files]).then(() => this.focus());
+      this.#attachments.addFiles([...(this.#files.files ?? [])]).then(() => this.focus());
       this.#files.value = "";
     });
     const area = box.closest("main") ?? document.body;
@@ -164,9 +171,7 @@ export class Composer {
 
   /** The last message again, to say it better. */
   #recall(event) {
-    const items = this.#app.state.session?.transcript.items ?? [];
-    const last = items.findLast((item) => item.role === "user");
-    const text = last?.blocks.map((block) => block.text ?? "").join("");
+    const text = lastText(this.#app.state.session?.transcript, "user");
     if (!text) return;
     event.preventDefault();
     this.#write(text);
@@ -186,12 +191,13 @@ export class Composer {
     const kept = this.#attachments.snapshot();
     const blocks = [...(text.trim() ? [{ type: "text", text }] : []), ...this.#attachments.take()];
     this.#write("");
-    let session = this.#app.state.session;
+    let id = this.#app.state.session?.id ?? "";
     try {
-      session ??= await this.#begin();
-      if (await session.prompt(blocks)) this.#giveBack(text, kept, session.id);
+      const session = this.#app.state.session ?? (await this.#begin());
+      id = session.id;
+      if (await session.prompt(blocks)) this.#giveBack(text, kept, id);
     } catch (error) {
-      this.#giveBack(text, kept, session?.id ?? "");
+      this.#giveBack(text, kept, id);
       this.#app.toast(explain(error), "error");
     }
   }
@@ -203,7 +209,9 @@ export class Composer {
     } finally {
       this.#starting = false;
     }
-    return this.#app.state.session;
+    const { session } = this.#app.state;
+    if (!session) throw new Error("The session was left before it began.");
+    return session;
   }
 
   /** Put a message back where it was written, unless another one is there by now. */

@@ -5,9 +5,15 @@ import { explain } from "../connection/failure.js";
 
 export class Options {
   #root;
+  /** @type {page.App} */
   #app;
+  /** @type {string | null} */
   #drawn = null;
 
+  /**
+   * @param {HTMLElement} root
+   * @param {page.App} app
+   */
   constructor(root, app) {
     this.#root = root;
     this.#app = app;
@@ -23,7 +29,8 @@ export class Options {
     const key = JSON.stringify([session?.id, options, isOff]);
     if (key === this.#drawn) return;
     // A list that somebody has just opened must not vanish under the finger.
-    const focused = this.#root.contains(document.activeElement) ? document.activeElement.dataset.option : null;
+    const active = document.activeElement;
+    const focused = active instanceof HTMLElement && this.#root.contains(active) ? active.dataset.option : null;
     this.#drawn = key;
     fill(
       this.#root,
@@ -65,6 +72,7 @@ export class Options {
 
   async #set(option, value) {
     const { session } = this.#app.state;
+    if (!session) return;
     try {
       if (option.isMode) await session.setMode(value);
       else await session.setOption(option, value);
@@ -76,7 +84,12 @@ export class Options {
   }
 }
 
-/** Config options stand for modes too, where an agent offers both. */
+/**
+ * Config options stand for modes too, where an agent offers both.
+ *
+ * @param {page.Session} session
+ * @returns {page.Option[]}
+ */
 function optionsOf({ transcript }) {
   const { configOptions, modes } = transcript;
   const known = (configOptions ?? []).filter((option) => option.type === "boolean" || Array.isArray(option.options));

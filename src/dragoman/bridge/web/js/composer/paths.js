@@ -18,7 +18,12 @@ const CODE = /`([^`\n]+)`/g;
 
 const found = new WeakMap();
 
-/** The paths of all transcripts as seen from `cwd`, the newest first. */
+/**
+ * The paths of all transcripts as seen from `cwd`, the newest first.
+ *
+ * @param {page.Transcript[]} transcripts
+ * @param {string} cwd
+ */
 export function knownPaths(transcripts, cwd) {
   const paths = new Set();
   for (const { items } of transcripts) {
@@ -56,17 +61,25 @@ function rankOf(path, wanted) {
   return path.includes(wanted) ? 2 : 3;
 }
 
+/** @param {page.Item} item */
 function pathsOf(item) {
   const known = found.get(item);
   if (known?.version === item.version) return known.paths;
-  const paths = item.type === "tool" ? ofCall(item) : (item.blocks ?? []).flatMap((block) => ofBlock(block, inProse));
+  const paths = readPaths(item);
   found.set(item, { version: item.version, paths });
   return paths;
 }
 
+/** @param {page.Item} item */
+function readPaths(item) {
+  if (item.type === "tool") return ofCall(item);
+  return item.type === "message" ? item.blocks.flatMap((block) => ofBlock(block, inProse)) : [];
+}
+
+/** @param {page.ToolItem} item */
 function ofCall({ call, terminals }) {
   const parts = (call.content ?? []).flatMap((part) =>
-    part.type === "diff" ? [part.path] : ofBlock(part.content ?? {}, inOutput),
+    part.type === "diff" ? [part.path] : part.type === "content" ? ofBlock(part.content ?? {}, inOutput) : [],
   );
   const places = (call.locations ?? []).map(({ path }) => path);
   return [...places, ...parts, ...ofArguments(call.rawInput), ...[...terminals.values()].flatMap(inOutput)].filter(

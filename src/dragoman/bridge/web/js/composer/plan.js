@@ -5,10 +5,15 @@ import { el, fill, icon } from "../page/dom.js";
 const STATES = { pending: "To do", in_progress: "Under way", completed: "Done" };
 
 export class Plan {
+  /** @type {page.App} */
   #app;
   #drawn = "";
   #details = el("details", { class: "plan" });
 
+  /**
+   * @param {HTMLElement} root
+   * @param {page.App} app
+   */
   constructor(root, app) {
     this.#app = app;
     root.append(this.#details);
@@ -26,6 +31,7 @@ export class Plan {
   }
 }
 
+/** @param {acp.PlanEntry[]} entries */
 function summary(entries) {
   const done = entries.filter((entry) => entry.status === "completed").length;
   const current =
@@ -42,6 +48,7 @@ function summary(entries) {
   );
 }
 
+/** @param {acp.PlanEntry} entry */
 function step(entry) {
   const status = STATES[entry.status] ? entry.status : "pending";
   const sign =

@@ -6,9 +6,15 @@ const HIGH = 0.8;
 
 export class Usage {
   #root;
+  /** @type {page.App} */
   #app;
+  /** @type {acp.UsageUpdate | null} */
   #drawn = null;
 
+  /**
+   * @param {HTMLElement} root
+   * @param {page.App} app
+   */
   constructor(root, app) {
     this.#root = root;
     this.#app = app;
@@ -25,6 +31,7 @@ export class Usage {
   }
 }
 
+/** @param {acp.UsageUpdate} usage */
 function bar({ used, size }) {
   if (!size) return null;
   const label = `${used.toLocaleString()} of ${size.toLocaleString()} tokens used`;
@@ -38,6 +45,7 @@ function bar({ used, size }) {
   });
 }
 
+/** @param {acp.UsageUpdate} usage */
 function words({ used, size, cost }) {
   const share = size ? `${short(used)} of ${short(size)} tokens` : `${short(used)} tokens`;
   return cost ? `${share} · ${money(cost)}` : share;

@@ -3,13 +3,26 @@
 import { el, fill, icon } from "../page/dom.js";
 import { sentence } from "./failure.js";
 
+/**
+ * What the line says; `until` is when the next try starts.
+ *
+ * @typedef {{ kind: string, words: string, more?: string | null, until?: number | null, action?: HTMLElement, busy?: boolean }} Face
+ */
+
 export class Banner {
   #root;
+  /** @type {page.App} */
   #app;
+  /** @type {string | null} */
   #drawn = null;
-  #timer = null;
+  /** @type {number | undefined} */
+  #timer = undefined;
   #crashedAt = 0;
 
+  /**
+   * @param {HTMLElement} root
+   * @param {page.App} app
+   */
   constructor(root, app) {
     this.#root = root;
     this.#app = app;
@@ -36,6 +49,7 @@ export class Banner {
     if (face) this.#count(face);
   }
 
+  /** @param {Face} face */
   #content({ words, more, action, busy }) {
     const details =
       more &&
@@ -50,6 +64,7 @@ export class Banner {
     return [line, details];
   }
 
+  /** @param {Face} face */
   #count({ until }) {
     const element = this.#root.querySelector(".banner-count");
     if (!element) return;
@@ -58,6 +73,7 @@ export class Banner {
     if (element.textContent !== words) element.textContent = words;
   }
 
+  /** @returns {Face | null} */
   #ofConnection() {
     const { connection } = this.#app;
     const { phase, reason, refused, stderr, retryAt } = connection.state;
@@ -69,6 +85,7 @@ export class Banner {
     return { kind, words: `${what} ${sentence(reason)}`, more: stderr, until: retryAt, action: now };
   }
 
+  /** @returns {Face | null} */
   #ofAgent() {
     const { agent, session } = this.#app.state;
     if (agent?.state === "starting" && session) return { kind: "", words: "The agent is starting…", busy: true };

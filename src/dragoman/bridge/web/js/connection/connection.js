@@ -18,21 +18,31 @@ const LONGEST_RETRY_MS = 15_000;
 const OPEN_TIMEOUT_MS = 15_000;
 
 export class Connection extends EventTarget {
+  /** @type {WebSocket | null} */
   #socket = null;
   #nextId = 1;
+  /** @type {Map<number, { resolve: (result: any) => void, reject: (failure: Failure) => void }>} */
   #waiting = new Map();
+  /** @type {Map<string, Set<(params: any) => void>>} */
   #listeners = new Map();
+  /** @type {Map<string, (params: any, answer: page.Answer) => void>} */
   #answerers = new Map();
   #retryMs = FIRST_RETRY_MS;
-  #timer = null;
+  /** @type {number | undefined} */
+  #timer = undefined;
   #tries = 0;
 
-  /** `url()` gives the address, `greet(connection)` initializes it, `allowed()` says whether our login still holds. */
+  /**
+   * `url()` gives the address, `greet(connection)` initializes it, `allowed()` says whether our login still holds.
+   *
+   * @param {{ url: () => URL, greet: (send: page.Connection["request"]) => Promise<void>, allowed: () => Promise<boolean | null> }} parts
+   */
   constructor({ url, greet, allowed }) {
     super();
     this.url = url;
     this.greet = greet;
     this.allowed = allowed;
+    /** @type {page.ConnectionState} */
     this.state = { phase: "idle" };
     addEventListener("online", () => this.retryNow());
     document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.retryNow());
@@ -42,24 +52,47 @@ export class Connection extends EventTarget {
     return this.state.phase === "open";
   }
 
-  /** Send a request; rejects with a Failure (`code`, `message`, `data`), also when the connection breaks. */
-  request(method, params = {}) {
+  /**
+   * Send a request; rejects with a Failure (`code`, `message`, `data`), also when the connection breaks.
+   *
+   * @template {keyof bridge.Requests} Method
+   * @param {Method} method
+   * @param {bridge.Requests[Method]["params"]} params
+   * @returns {Promise<bridge.Requests[Method]["result"]>}
+   */
+  request(method, params) {
     if (!this.isOpen) return Promise.reject(new Failure("There is no connection to the bridge right now."));
     return this.#send(method, params);
   }
 
-  notify(method, params = {}) {
+  /**
+   * @template {keyof bridge.Notices} Method
+   * @param {Method} method
+   * @param {bridge.Notices[Method]} params
+   */
+  notify(method, params) {
     if (this.isOpen) this.#write({ jsonrpc: "2.0", method, params });
   }
 
-  /** Listen to a notification; returns the function that ends it. */
+  /**
+   * Listen to a notification; returns the function that ends it.
+   *
+   * @template {keyof bridge.News} Method
+   * @param {Method} method
+   * @param {(params: bridge.News[Method]) => void} fn
+   */
   on(method, fn) {
     const listeners = this.#listeners.get(method) ?? new Set();
     this.#listeners.set(method, listeners.add(fn));
     return () => listeners.delete(fn);
   }
 
-  /** Answer a request of the agent: `fn(params, answer)`, with `answer.id`, `answer.result(…)` and `answer.error(…)`. */
+  /**
+   * Answer a request of the agent: `fn(params, answer)`, with `answer.id`, `answer.result(…)` and `answer.error(…)`.
+   *
+   * @param {string} method
+   * @param {(params: any, answer: page.Answer) => void} fn
+   */
   onRequest(method, fn) {
     this.#answerers.set(method, fn);
   }
@@ -80,6 +113,7 @@ export class Connection extends EventTarget {
     this.#open("reconnecting");
   }
 
+  /** @param {"connecting" | "reconnecting"} phase */
   #open(phase) {
     this.#move({ phase });
     const socket = new WebSocket(this.url());
@@ -99,7 +133,7 @@ export class Connection extends EventTarget {
     } catch (error) {
       if (socket !== this.#socket) return;
       this.#drop(explain(error));
-      this.#retryLater(explain(error), { refused: true, stderr: error.data?.stderr });
+      this.#retryLater(explain(error), { refused: true, stderr: error instanceof Failure ? error.data?.stderr : "" });
       return;
     }
     this.#retryMs = FIRST_RETRY_MS;
@@ -134,11 +168,17 @@ export class Connection extends EventTarget {
     for (const { reject } of waiting) reject(new Failure(words));
   }
 
+  /** @param {page.ConnectionState} state */
   #move(state) {
     this.state = state;
     this.dispatchEvent(new CustomEvent("state", { detail: state }));
   }
 
+  /**
+   * @param {string} method
+   * @param {any} params
+   * @returns {Promise<any>}
+   */
   #send(method, params) {
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {

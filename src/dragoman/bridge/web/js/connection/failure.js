@@ -1,6 +1,11 @@
 /** What went wrong with a request, in words for a person. */
 
 export class Failure extends Error {
+  /**
+   * @param {string} message
+   * @param {number | null} code
+   * @param {any} data
+   */
   constructor(message, code = null, data = null) {
     super(message);
     this.name = "Failure";
@@ -15,7 +20,12 @@ const PHRASE =
 
 const LEAST_SENTENCE = 4;
 
-/** What an error says, each thing once: the protocol's phrase is left out where a sentence follows it. */
+/**
+ * What an error says, each thing once: the protocol's phrase is left out where a sentence follows it.
+ *
+ * @param {any} error
+ * @returns {string}
+ */
 export function explain(error) {
   const message = String(error?.message ?? error).trim();
   const [start, empty] = PHRASE.exec(message) ?? ["", ""];
@@ -40,7 +50,11 @@ function detailsOf(data) {
   return details && typeof details === "object" ? detailsOf(details) : "";
 }
 
-/** Words of a peer as a sentence of ours. */
+/**
+ * Words of a peer as a sentence of ours.
+ *
+ * @param {unknown} words
+ */
 export function sentence(words) {
   if (!words) return "";
   const whole = String(words).trim();

@@ -96,7 +96,12 @@ function withFlags(style, flags) {
   return { ...style, flags: [...new Set(flags)].sort().join(" ") };
 }
 
-/** The colour after 38 or 48, as one of the sixteen that the page has classes for, and how many codes it took. */
+/**
+ * The colour after 38 or 48, as one of the sixteen that the page has classes for, and how many codes it took.
+ *
+ * @param {number[]} codes
+ * @returns {[number | null, number]}
+ */
 function extended(codes) {
   if (codes[0] === 5) return [toSixteen(...indexed(codes[1] ?? 0)), 2];
   if (codes[0] === 2) return [toSixteen(codes[1] ?? 0, codes[2] ?? 0, codes[3] ?? 0), 4];

@@ -17,7 +17,11 @@ const PICTURES = new Set([
 ]);
 const BASE64 = /^[A-Za-z0-9+/=\s]*$/;
 
-/** An element for one content block. */
+/**
+ * An element for one content block.
+ *
+ * @param {page.Block} block
+ */
 export function contentElement(block) {
   switch (block?.type) {
     case "image":
@@ -33,13 +37,15 @@ export function contentElement(block) {
   }
 }
 
+/** @param {{ data?: string, mimeType?: string | null, uri?: string | null }} image */
 function picture({ data, mimeType, uri }) {
-  if (!PICTURES.has(mimeType) || !BASE64.test(data ?? ""))
+  if (!PICTURES.has(mimeType ?? "") || !BASE64.test(data ?? ""))
     return chip("image", `Picture of the kind ${String(mimeType)}, not shown`);
   const name = uri ? `Picture: ${baseName(uri)}` : "Picture";
   return el("img", { class: "picture", alt: name, src: `data:${mimeType};base64,${data}`, loading: "lazy" });
 }
 
+/** @param {acp.ResourceLink} link */
 function linkChip({ uri, name, title, description }) {
   const words = oneLine(title || name || baseName(uri ?? ""));
   const address = safeAddress(uri);
@@ -48,10 +54,11 @@ function linkChip({ uri, name, title, description }) {
   return guardLink(el("a", { ...shape, href: address.href }, icon("link"), el("span", {}, words)));
 }
 
+/** @param {Partial<acp.TextResourceContents & acp.BlobResourceContents>} resource */
 function embedded({ uri, text, mimeType, blob }) {
   const name = visible(baseName(uri ?? "")) || "File";
   if (typeof text !== "string") {
-    if (PICTURES.has(mimeType)) return picture({ data: blob, mimeType, uri });
+    if (PICTURES.has(mimeType ?? "")) return picture({ data: blob, mimeType, uri });
     return chip("file", name);
   }
   const output = new Output(name);
@@ -69,7 +76,11 @@ function chip(drawing, words) {
   return el("span", { class: "attachment" }, icon(drawing), el("span", {}, words));
 }
 
-/** The last part of a path or an address. */
+/**
+ * The last part of a path or an address.
+ *
+ * @param {string} path
+ */
 export function baseName(path) {
   const bare = String(path)
     .replace(/[?#].*$/, "")
@@ -82,7 +93,12 @@ export function baseName(path) {
   }
 }
 
-/** A path as seen from the session's directory. */
+/**
+ * A path as seen from the session's directory.
+ *
+ * @param {string} path
+ * @param {string} cwd
+ */
 export function relativePath(path, cwd) {
   const root = cwd && !cwd.endsWith("/") ? `${cwd}/` : cwd;
   return root && path.startsWith(root) ? path.slice(root.length) : path;

@@ -5,6 +5,7 @@
 
 import { el, fill } from "../page/dom.js";
 import { onFrame } from "../page/scheduling.js";
+import { isMessage } from "../session/transcript.js";
 import { MessageView } from "./message.js";
 import { ToolCallView } from "./tool_call.js";
 import { Scroller } from "./scroller.js";
@@ -15,11 +16,15 @@ const MORE_ITEMS = 60;
 const MOST_ITEMS = 400;
 
 export class Conversation {
+  /** @type {page.App} */
   #app;
+  /** @type {page.Session | null} */
   #session = null;
+  /** @type {Map<page.Item, page.ItemView>} */
   #views = new Map();
   #first = 0;
   #end = 0;
+  /** @type {Set<page.Item>} */
   #changed = new Set();
   #scroller;
   #older = el("div", { class: "older" });
@@ -29,6 +34,10 @@ export class Conversation {
   #unlisten = () => {};
   #job = (deadline) => this.#work(deadline);
 
+  /**
+   * @param {HTMLElement} root
+   * @param {page.App} app
+   */
   constructor(root, app) {
     this.#app = app;
     const column = el("div", { class: "column" }, this.#older, this.#list, this.#tail);
@@ -48,6 +57,7 @@ export class Conversation {
     onFrame(this.#drawState);
   }
 
+  /** @param {page.Session | null} session */
   #enter(session) {
     this.#unlisten();
     this.#session = session;
@@ -78,7 +88,7 @@ export class Conversation {
   }
 
   #note() {
-    if (this.#session.phase === "loading") onFrame(this.#drawState);
+    if (this.#session?.phase === "loading") onFrame(this.#drawState);
     else onFrame(this.#job);
   }
 
@@ -101,6 +111,7 @@ export class Conversation {
     return false;
   }
 
+  /** @param {page.Item} item */
   #append(item) {
     const view = this.#make(item);
     this.#end += 1;
@@ -110,20 +121,24 @@ export class Conversation {
     if (previous) this.#update(previous);
   }
 
+  /** @param {page.Item} item */
   #make(item) {
-    const view = makeView(item, this.#session);
+    const view = makeView(item, this.#session?.cwd ?? "");
     this.#views.set(item, view);
     this.#changed.delete(item);
     view.update(this.#isLive(item));
     return view;
   }
 
+  /** @param {page.Item} item */
   #update(item) {
     this.#views.get(item)?.update(this.#isLive(item));
   }
 
+  /** @param {page.Item} item */
   #isLive(item) {
-    return this.#session.running && item.role !== "user" && this.#session.transcript.isLast(item);
+    const session = this.#session;
+    return session !== null && session.running && !isMessage(item, "user") && session.transcript.isLast(item);
   }
 
   #addOlder() {
@@ -159,8 +174,13 @@ export class Conversation {
   };
 }
 
-function makeView(item, session) {
-  if (item.type === "tool") return new ToolCallView(item, session);
+/**
+ * @param {page.Item} item
+ * @param {string} cwd
+ * @returns {page.ItemView}
+ */
+function makeView(item, cwd) {
+  if (item.type === "tool") return new ToolCallView(item, cwd);
   if (item.type === "message") return new MessageView(item);
   const note = item.type === "notice" ? noticeNote(item) : failureNote(item.error);
   return { element: el("div", { class: "item" }, note), update: () => {} };

@@ -8,6 +8,11 @@
 // Two texts with more changes than this have little in common; the search is quadratic in them.
 const MOST_EDITS = 1_500;
 
+/**
+ * @param {string} oldText
+ * @param {string} newText
+ * @returns {page.Row[]}
+ */
 export function diffLines(oldText, newText) {
   const before = splitLines(oldText);
   const after = splitLines(newText);
@@ -19,6 +24,7 @@ export function diffLines(oldText, newText) {
   return numbered(steps, before, after);
 }
 
+/** @param {string} text */
 export function splitLines(text) {
   if (!text) return [];
   const lines = text.split("\n");
@@ -44,7 +50,13 @@ function same(count) {
   return Array(count).fill("same");
 }
 
-/** Myers' greedy search: the furthest reach on every diagonal, one more edit at a time, then the way back. */
+/**
+ * Myers' greedy search: the furthest reach on every diagonal, one more edit at a time, then the way back.
+ *
+ * @param {string[]} before
+ * @param {string[]} after
+ * @returns {Array<page.Row["kind"]>}
+ */
 function editScript(before, after) {
   const everything = () => [...Array(before.length).fill("del"), ...Array(after.length).fill("add")];
   if (before.length === 0 || after.length === 0) return everything();
@@ -54,7 +66,7 @@ function editScript(before, after) {
   for (let edits = 0; edits <= most; edits += 1) {
     const next = new Map(reach);
     for (let k = -edits; k <= edits; k += 2) {
-      let x = goesDown(reach, k, edits) ? reach.get(k + 1) : reach.get(k - 1) + 1;
+      let x = goesDown(reach, k, edits) ? (reach.get(k + 1) ?? 0) : (reach.get(k - 1) ?? 0) + 1;
       while (x < before.length && x - k < after.length && before[x] === after[x - k]) x += 1;
       next.set(k, x);
       if (x >= before.length && x - k >= after.length)
@@ -92,6 +104,12 @@ function wayBack(trace, oldLength, newLength) {
   return steps.reverse();
 }
 
+/**
+ * @param {Array<page.Row["kind"]>} steps
+ * @param {string[]} before
+ * @param {string[]} after
+ * @returns {page.Row[]}
+ */
 function numbered(steps, before, after) {
   let oldLine = 0;
   let newLine = 0;
@@ -107,12 +125,18 @@ function numbered(steps, before, after) {
   });
 }
 
+/** @param {page.Row[]} rows */
 export function countChanges(rows) {
-  const count = (kind) => rows.reduce((sum, row) => sum + (row.kind === kind), 0);
+  const count = (kind) => rows.filter((row) => row.kind === kind).length;
   return { added: count("add"), removed: count("del") };
 }
 
-/** Runs of rows with `context` same lines around the changes; each is {skipped, rows}, `skipped` lines before it. */
+/**
+ * Runs of rows with `context` same lines around the changes; each is {skipped, rows}, `skipped` lines before it.
+ *
+ * @param {page.Row[]} rows
+ * @param {number} context
+ */
 export function toHunks(rows, context = 3) {
   const keep = new Uint8Array(rows.length);
   rows.forEach((row, n) => {
@@ -131,7 +155,11 @@ export function toHunks(rows, context = 3) {
   return { hunks, skippedAfter: skipped };
 }
 
-/** Rows side by side: {old: row | null, new: row | null}. */
+/**
+ * Rows side by side: {old: row | null, new: row | null}.
+ *
+ * @param {page.Row[]} rows
+ */
 export function toPairs(rows) {
   const pairs = [];
   let dels = [];

@@ -16,6 +16,10 @@ export class DiffView {
   #body = el("div", { class: "diff-body", tabindex: "0", role: "group" });
   #toggle;
 
+  /**
+   * @param {acp.Diff} diff
+   * @param {(path: string) => string} shortPath
+   */
   constructor({ path, oldText, newText }, shortPath = (one) => one) {
     this.#rows = rowsOf(oldText ?? "", newText ?? "");
     const { added, removed } = countChanges(this.#rows);
@@ -97,7 +101,7 @@ function unifiedRows(rows) {
       { class: `diff-line diff-${row.kind}` },
       numbers,
       el("span", { class: "diff-sign" }, sign),
-      text(row, changes.get(row)),
+      textCell(row, changes.get(row)),
     );
   });
 }
@@ -120,11 +124,11 @@ function side(row, number, part) {
     "div",
     { class: `diff-line diff-${row.kind}` },
     el("span", { class: "diff-number" }, number ?? ""),
-    text(row, part),
+    textCell(row, part),
   );
 }
 
-function text(row, part) {
+function textCell(row, part) {
   const line = row.text.endsWith("\r") ? row.text.slice(0, -1) : row.text;
   if (!part || part[1] <= part[0]) return el("span", { class: "diff-text" }, shown(line) || " ");
   const [start, end] = part;

@@ -2,30 +2,36 @@
 
 import { contentElement } from "./content.js";
 import { el, icon } from "../page/dom.js";
+import { textOf } from "../session/transcript.js";
 import { MarkdownText, copyButton } from "../text/markdown.js";
 import { GrowingText } from "../text/growing_text.js";
 
 const NAMES = { user: "You", agent: "Agent", thought: "Thought" };
 
 export class MessageView {
+  /** @type {page.MessageItem} */
   #item;
   #body = el("div", { class: "message-body" });
+  /** @type {Array<{ update?: (text: string, live: boolean) => void }>} */
   #parts = [];
   #seen = -1;
+  /** @type {boolean | null} */
   #live = null;
 
+  /** @param {page.MessageItem} item */
   constructor(item) {
     this.#item = item;
     this.element = item.role === "thought" ? this.#thought() : this.#article();
   }
 
+  /** @param {boolean} live */
   update(live) {
     if (this.#seen === this.#item.version && this.#live === live) return;
     this.#seen = this.#item.version;
     this.#live = live;
     this.#item.blocks.forEach((block, n) => {
       this.#parts[n] ??= this.#add(block);
-      this.#parts[n].update?.(block.text, live && n === this.#item.blocks.length - 1);
+      this.#parts[n].update?.(textOf(block), live && n === this.#item.blocks.length - 1);
     });
     this.element.classList.toggle("live", live);
     if (this.#item.void) this.#withdraw();
@@ -61,6 +67,7 @@ export class MessageView {
     return el("time", { datetime: time.toISOString(), title: time.toLocaleString() }, words);
   }
 
+  /** @param {page.Block} block */
   #add(block) {
     if (block.type !== "text") {
       this.#body.append(contentElement(block));
@@ -72,7 +79,7 @@ export class MessageView {
   }
 
   #text() {
-    return this.#item.blocks.map((block) => block.text ?? "").join("");
+    return this.#item.blocks.map(textOf).join("");
   }
 }
 

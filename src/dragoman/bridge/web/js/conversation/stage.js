@@ -11,7 +11,13 @@ const STOPS = {
   cancelled: "Stopped.",
 };
 
-/** Fill both for the state that `app` is in now. */
+/**
+ * Fill both for the state that `app` is in now.
+ *
+ * @param {HTMLElement} stage
+ * @param {HTMLElement} tail
+ * @param {page.App} app
+ */
 export function drawStage(stage, tail, app) {
   const { session, connection, agent } = app.state;
   const face = session ? faceOfSession(app, session) : faceOfApp(app, connection, agent);
@@ -27,6 +33,10 @@ function change(element, wanted) {
   fill(element, wanted?.make());
 }
 
+/**
+ * @param {page.App} app
+ * @param {page.Session} session
+ */
 function faceOfSession(app, session) {
   if (session.phase === "loading") return waiting("Loading the conversation…");
   if (session.phase === "failed") return broken(app, session);
@@ -34,6 +44,11 @@ function faceOfSession(app, session) {
   return { key: `empty ${session.cwd} ${app.readOnly}`, make: () => welcome(app, session.cwd) };
 }
 
+/**
+ * @param {page.App} app
+ * @param {page.ConnectionState} connection
+ * @param {bridge.AgentFacts | null} agent
+ */
 function faceOfApp(app, connection, agent) {
   if (connection.phase !== "open") {
     return agent?.state === "starting" ? waiting("Starting the agent…") : waiting("Connecting…");
@@ -49,6 +64,10 @@ function waiting(words) {
   };
 }
 
+/**
+ * @param {page.App} app
+ * @param {string} cwd
+ */
 function welcome(app, cwd) {
   const info = app.initialized?.agentInfo;
   const name = oneLine(info?.title || info?.name || "the agent");
@@ -88,6 +107,10 @@ function mark() {
   return el("span", { class: "mark", "aria-hidden": "true" }, el("span", {}), el("span", {}));
 }
 
+/**
+ * @param {page.App} app
+ * @param {page.Session} session
+ */
 function broken(app, session) {
   const again = () => session.attach().catch(() => {});
   const actions = el(
@@ -113,6 +136,10 @@ function broken(app, session) {
   return { key: `broken ${session.id} ${session.problem}`, make };
 }
 
+/**
+ * @param {page.App} app
+ * @param {page.Session} session
+ */
 function end(app, session) {
   const { facts } = session;
   if (session.stopping) return { key: "stopping", make: () => working("Stopping…") };
@@ -149,14 +176,23 @@ function note(drawing, words, kind = "") {
   return el("div", { class: `note ${kind}`.trim() }, icon(drawing), el("span", {}, words));
 }
 
-/** What the agent said about the conversation. */
+/**
+ * What the agent said about the conversation.
+ *
+ * @param {page.NoticeItem} notice
+ */
 export function noticeNote({ severity, title, description }) {
   const more = description && el("p", { class: "notice-detail" }, description);
   const drawing = severity === "warning" || severity === "error" ? "warning" : "info";
   return el("div", { class: "note notice" }, icon(drawing), el("div", {}, el("p", {}, title), more));
 }
 
-/** How a turn failed. */
+/**
+ * How a turn failed.
+ *
+ * @param {acp.Error} error
+ * @param {Record<string, any>} attributes
+ */
 export function failureNote(error, attributes = {}) {
   const stderr = error.data?.stderr;
   const more =

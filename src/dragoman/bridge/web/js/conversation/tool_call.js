@@ -24,11 +24,14 @@ const MOST_RAW_CHARS = 100_000;
 let nextId = 1;
 
 export class ToolCallView {
+  /** @type {page.ToolItem} */
   #item;
-  #session;
+  #cwd;
   #seen = -1;
+  /** @type {boolean | null} */
   #chosen = null;
   #near = false;
+  /** @type {ToolContent | null} */
   #content = null;
   #state = el("span", { class: "tool-state" });
   #kind = el("span", { class: "tool-kind" });
@@ -39,9 +42,13 @@ export class ToolCallView {
   #raw = el("details", { class: "tool-raw" }, el("summary", {}, "Raw data"));
   #header;
 
-  constructor(item, session) {
+  /**
+   * @param {page.ToolItem} item
+   * @param {string} cwd the session's directory
+   */
+  constructor(item, cwd) {
     this.#item = item;
-    this.#session = session;
+    this.#cwd = cwd;
     this.#body.id = `tool-body-${nextId++}`;
     const shape = { type: "button", class: "tool-header", "aria-expanded": "false", "aria-controls": this.#body.id };
     const arrow = icon("chevron", "tool-arrow");
@@ -95,7 +102,7 @@ export class ToolCallView {
   }
 
   #toggle() {
-    this.#chosen = this.#body.hidden;
+    this.#chosen = Boolean(this.#body.hidden);
     this.#near = true;
     this.#drawBody();
   }
@@ -104,7 +111,7 @@ export class ToolCallView {
     if (this.#chosen !== null) return this.#chosen;
     const { call, terminals } = this.#item;
     const shows = (call.content ?? []).length > 0 || terminals.size > 0;
-    const hasChange = (call.content ?? []).some((part) => part.type === "diff" || part.content?.type === "image");
+    const hasChange = (call.content ?? []).some((part) => part.type === "diff" || isPicture(part));
     // What waits for an answer is shown in full on the card of the question.
     if (call.status === "pending") return false;
     return shows && (call.kind === "execute" || hasChange || call.status === "failed");
@@ -117,7 +124,7 @@ export class ToolCallView {
     if (!open || !this.#near) return;
     const { call, terminals } = this.#item;
     if (this.#content === null) {
-      this.#content = new ToolContent(this.#session.cwd);
+      this.#content = new ToolContent(this.#cwd);
       this.#body.append(this.#places, this.#content.element, this.#raw);
     }
     this.#content.update(call, terminals);
@@ -126,12 +133,13 @@ export class ToolCallView {
     if (this.#raw.open) this.#drawRaw();
   }
 
+  /** @param {acp.ToolCallLocation[]} places */
   #drawPlaces(places) {
     this.#places.hidden = places.length === 0;
     fill(
       this.#places,
       places.slice(0, 50).map(({ path, line }) => {
-        const words = relativePath(path, this.#session.cwd) + (line ? `:${line}` : "");
+        const words = relativePath(path, this.#cwd) + (line ? `:${line}` : "");
         return el("span", { class: "chip", title: visible(path) }, visible(words));
       }),
     );
@@ -154,6 +162,12 @@ function rawPart(name, value) {
   return el("div", {}, el("div", { class: "raw-name" }, name), el("pre", { class: "raw", tabindex: "0" }, cut));
 }
 
+/** @param {acp.ToolCallContent} part */
+function isPicture(part) {
+  return part.type === "content" && part.content?.type === "image";
+}
+
+/** @param {page.ToolItem} item */
 function noteOf({ call, exit }) {
   const code = exit?.exit_code ?? call.rawOutput?.exitCode;
   const signal = exit?.signal ?? call.rawOutput?.signal;

@@ -11,7 +11,17 @@ import { visible } from "../text/visible.js";
 const IN_PROSE = new Set(["think", "fetch", "other", "switch_mode"]);
 const FENCE = /^(`{3,}|~{3,})[^\n]*\n/;
 
+/**
+ * One thing that a call shows; parts with the same key show the same thing at another time.
+ *
+ * @typedef {{ kind: "diff", key: string, diff: acp.Diff }
+ *   | { kind: "block", key: string, block: page.Block }
+ *   | { kind: "prose", key: string, text: string }
+ *   | { kind: "output", key: string, text: string, fromEnd: boolean }} Part
+ */
+
 export class ToolContent {
+  /** @type {Array<{ key: string, element: HTMLElement, update?: (part: any) => void }>} */
   #parts = [];
   #cwd;
   #shown;
@@ -23,7 +33,12 @@ export class ToolContent {
     this.element = el("div", { class: "tool-content" });
   }
 
-  /** Show the parts; one that is of the same kind as before is changed, not made anew. */
+  /**
+   * Show the parts; one that is of the same kind as before is changed, not made anew.
+   *
+   * @param {Partial<page.Call>} call
+   * @param {Map<string, string> | undefined} terminals
+   */
   update(call, terminals) {
     const wanted = partsOf(call, terminals);
     wanted.forEach((part, n) => {
@@ -35,6 +50,10 @@ export class ToolContent {
     return wanted.length > 0;
   }
 
+  /**
+   * @param {number} n
+   * @param {Part} part
+   */
   #put(n, part) {
     const made = { key: part.key, ...this.#make(part) };
     if (this.#parts[n]) this.#parts[n].element.replaceWith(made.element);
@@ -42,6 +61,10 @@ export class ToolContent {
     this.#parts[n] = made;
   }
 
+  /**
+   * @param {Part} part
+   * @returns {{ element: HTMLElement, update?: (part: any) => void }}
+   */
   #make(part) {
     if (part.kind === "diff")
       return { element: new DiffView(part.diff, (path) => relativePath(path, this.#cwd)).element };
@@ -60,15 +83,27 @@ function prose(text) {
   return { element };
 }
 
+/**
+ * @param {Partial<page.Call>} call
+ * @param {Map<string, string> | undefined} terminals
+ * @returns {Part[]}
+ */
 function partsOf(call, terminals) {
-  const parts = (call.content ?? []).map((part, n) => partOf(part, n, call, terminals)).filter(Boolean);
+  const parts = (call.content ?? []).map((part, n) => partOf(part, n, call, terminals)).filter((part) => part !== null);
   // Output that no part of the content stands for is shown all the same.
-  const named = new Set((call.content ?? []).map((part) => part.terminalId));
+  const named = new Set((call.content ?? []).map((part) => (part.type === "terminal" ? part.terminalId : null)));
   for (const [id, text] of terminals ?? [])
     if (!named.has(id)) parts.push({ kind: "output", key: `terminal ${id}`, text, fromEnd: true });
   return parts;
 }
 
+/**
+ * @param {acp.ToolCallContent} part
+ * @param {number} n
+ * @param {Partial<page.Call>} call
+ * @param {Map<string, string> | undefined} terminals
+ * @returns {Part | null}
+ */
 function partOf(part, n, call, terminals) {
   if (part.type === "diff") {
     return { kind: "diff", key: JSON.stringify([part.path, part.oldText, part.newText]), diff: part };

@@ -1,10 +1,15 @@
 /** One message, whole. */
 
 import { DIRECTIONS, bytes, clock, duration, label } from "./format.js";
-import { el, fill, iconButton } from "../page/dom.js";
+import { el, fill, find, iconButton } from "../page/dom.js";
 
 export class MessageDetail {
-  /** `choose(entry)` shows another message, `close()` is asked for by the button. */
+  /**
+   * `choose(entry)` shows another message, `close()` is asked for by the button.
+   *
+   * @param {page.App} app
+   * @param {{ choose: (entry: page.WireEntry | null) => void, close: () => void }} actions
+   */
   constructor(app, { choose, close }) {
     this.app = app;
     this.choose = choose;
@@ -12,6 +17,7 @@ export class MessageDetail {
     this.element = el("section", { class: "wire-detail", "aria-label": "Message", hidden: true });
   }
 
+  /** @param {page.WireEntry | null} entry */
   show(entry) {
     // What had the focus is about to be replaced; it stays in here, where Escape closes the message.
     const hadFocus = this.element.contains(document.activeElement);
@@ -29,11 +35,12 @@ export class MessageDetail {
         iconButton("copy", "Copy the message", () => this.#copy(entry)),
         iconButton("close", "Close the message", this.close),
       ),
+      /** @param {page.WireEntry} entry */
       this.#facts(entry),
       entry.cut ? el("p", { class: "wire-note" }, `Only the first 64 KiB of ${bytes(entry.size)} are kept.`) : null,
       el("pre", { class: "wire-json", tabindex: "0", "aria-label": "Content" }, prettyJson(entry.line)),
     );
-    if (hadFocus) this.element.querySelector(".wire-json").focus({ preventScroll: true });
+    if (hadFocus) find(this.element, ".wire-json")?.focus({ preventScroll: true });
   }
 
   #facts(entry) {

@@ -7,13 +7,21 @@ import { RowWindow } from "./window.js";
 
 export class SequenceDiagram {
   #window;
+  /** @type {Map<number, number>} */
   #index = new Map();
 
-  /** `choose(entry)` is called when a message is clicked; `names()` gives what stands above the two lines. */
+  /**
+   * `choose(entry)` is called when a message is clicked; `names()` gives what stands above the two lines.
+   *
+   * @param {page.WireLog} log
+   * @param {(entry: page.WireEntry) => void} choose
+   * @param {() => string[]} names
+   */
   constructor(log, choose, names) {
     this.log = log;
     this.choose = choose;
     this.names = names;
+    /** @type {page.WireEntry | null} */
     this.chosen = null;
     this.svg = shape("svg", { class: "seq", role: "presentation" });
     this.canvas = el("div", { class: "wire-canvas" }, this.svg);
@@ -32,6 +40,7 @@ export class SequenceDiagram {
     this.#window.setCount(this.log.shown.length);
   }
 
+  /** @param {page.WireEntry | null} entry */
   select(entry) {
     this.chosen = entry;
     const index = entry ? this.#index.get(entry.n) : undefined;
@@ -51,7 +60,7 @@ export class SequenceDiagram {
     this.svg.style.transform = `translateY(${first * ROW}px)`;
     const entries = this.log.shown.slice(first, last);
     const messages = entries.map((entry, offset) => drawMessage(entry, (first + offset) * ROW, places));
-    const chosen = entries.indexOf(this.chosen);
+    const chosen = entries.findIndex((entry) => entry === this.chosen);
     if (chosen >= 0) messages[chosen].classList.add("chosen");
     const lines = drawLifelines(last * ROW, places);
     this.svg.replaceChildren(...lines, ...this.#bars(first, last, places), ...messages);

@@ -7,11 +7,16 @@ const HEAD_HEIGHT = 40;
 // Viewers of drawings give up on more; the messages themselves are in the NDJSON.
 const MOST_DRAWN = 2_000;
 
-/** A line each: {time, direction, kind, sessionId, latencyMs, message}; `text` instead of message when it is no JSON. */
+/**
+ * A line each: {time, direction, kind, sessionId, latencyMs, message}; `text` instead of message when it is no JSON.
+ *
+ * @param {page.WireEntry[]} entries
+ */
 export function toNdjson(entries) {
   return entries.map((entry) => `${JSON.stringify(record(entry))}\n`).join("");
 }
 
+/** @param {page.WireEntry} entry */
 function record({ time, direction, kind, sessionId, latencyMs, size, cut, line }) {
   const facts = { time: new Date(time).toISOString(), direction, kind, sessionId, latencyMs, size, cut };
   try {
@@ -21,15 +26,21 @@ function record({ time, direction, kind, sessionId, latencyMs, size, cut, line }
   }
 }
 
-/** The text of an SVG file in the colours that the page has now; the latest messages when there are too many. */
+/**
+ * The text of an SVG file in the colours that the page has now; the latest messages when there are too many.
+ *
+ * @param {page.WireEntry[]} entries
+ * @param {string[]} names
+ */
 export function toSvg(entries, names) {
   const drawn = entries.slice(-MOST_DRAWN);
   const places = lanes(WIDTH);
   const height = drawn.length * ROW + HEAD_HEIGHT;
   const index = new Map(drawn.map((entry, at) => [entry.n, at]));
-  const bars = drawn
-    .filter((entry) => entry.kind === "request" && entry.partner && index.has(entry.partner.n))
-    .map((entry) => drawBar(entry, index.get(entry.n), index.get(entry.partner.n), places));
+  const bars = drawn.flatMap((entry, at) => {
+    const answeredAt = entry.kind === "request" && entry.partner ? index.get(entry.partner.n) : undefined;
+    return answeredAt === undefined ? [] : [drawBar(entry, at, answeredAt, places)];
+  });
   const svg = shape(
     "svg",
     { xmlns: "http://www.w3.org/2000/svg", width: WIDTH, height, viewBox: `0 0 ${WIDTH} ${height}` },

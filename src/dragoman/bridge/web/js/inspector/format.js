@@ -25,18 +25,27 @@ export const DIRECTIONS = { to_agent: "to the agent", from_agent: "from the agen
 
 const ARROWS = { to_agent: "→", from_agent: "←" };
 
+/** @param {page.WireEntry} entry */
 export function arrow(entry) {
   return ARROWS[entry.direction] ?? "·";
 }
 
-/** What a row says: the method, and for an update which kind it is. */
+/**
+ * What a row says: the method, and for an update which kind it is.
+ *
+ * @param {page.WireEntry} entry
+ */
 export function label(entry) {
   const name = entry.name || (entry.kind === "malformed" ? "not understood" : "response");
   const update = entry.method === "session/update" ? /"sessionUpdate"\s*:\s*"([a-z_]{1,40})"/.exec(entry.line) : null;
   return update ? `${name} ${update[1]}` : name;
 }
 
-/** One sentence on a message, for those who hear the page. */
+/**
+ * One sentence on a message, for those who hear the page.
+ *
+ * @param {page.WireEntry} entry
+ */
 export function sentence(entry) {
   const parts = [entry.kind, label(entry), DIRECTIONS[entry.direction], bytes(entry.size), duration(entry.latencyMs)];
   if (entry.failed) parts.push("failed");

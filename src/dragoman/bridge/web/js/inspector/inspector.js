@@ -9,7 +9,12 @@ import { MessageList } from "./list.js";
 import { WireLog } from "./log.js";
 import { Toolbar } from "./toolbar.js";
 
-/** Build the inspector in `root`; it listens to the wire only while it is shown. */
+/**
+ * Build the inspector in `root`; it listens to the wire only while it is shown.
+ *
+ * @param {page.App} app
+ * @param {HTMLElement} root
+ */
 export function mountInspector(app, root) {
   return new Inspector(app, root);
 }
@@ -17,6 +22,10 @@ export function mountInspector(app, root) {
 class Inspector {
   #listening = false;
 
+  /**
+   * @param {page.App} app
+   * @param {HTMLElement} root
+   */
   constructor(app, root) {
     this.app = app;
     this.log = new WireLog();

@@ -7,13 +7,20 @@ import { RowWindow } from "./window.js";
 const ROW_HEIGHT = 28;
 
 export class MessageList {
+  /** @type {Map<number, HTMLElement>} */
   #rows = new Map();
   #window;
 
-  /** `choose(entry)` is called when a row is chosen. */
+  /**
+   * `choose(entry)` is called when a row is chosen.
+   *
+   * @param {page.WireLog} log
+   * @param {(entry: page.WireEntry) => void} choose
+   */
   constructor(log, choose) {
     this.log = log;
     this.choose = choose;
+    /** @type {page.WireEntry | null} */
     this.chosen = null;
     this.canvas = el("div", { class: "wire-canvas", role: "presentation" });
     this.element = el(
@@ -31,9 +38,10 @@ export class MessageList {
     this.#window.setCount(this.log.shown.length);
   }
 
+  /** @param {page.WireEntry | null} entry */
   select(entry) {
     this.chosen = entry;
-    const index = this.log.shown.indexOf(entry);
+    const index = entry ? this.log.shown.indexOf(entry) : -1;
     if (index >= 0) this.#window.reveal(index);
     else this.#window.refresh();
   }
@@ -78,6 +86,7 @@ export class MessageList {
   }
 }
 
+/** @param {page.WireEntry} entry */
 function makeRow(entry) {
   const row = el("div", {
     class: `wire-row ${entry.direction} ${entry.kind}`, id: `wire-${entry.n}`, role: "option",

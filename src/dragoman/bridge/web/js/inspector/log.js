@@ -11,15 +11,20 @@ const MOST_ENTRIES = 20_000;
 const DROP_AT_ONCE = 2_000;
 
 export class WireLog extends EventTarget {
+  /** @type {Map<string, page.WireEntry>} */
   #open = new Map();
   #last = 0;
+  /** @type {bridge.WireEntry[]} */
   #held = [];
   #scheduled = false;
+  /** @type {((entry: page.WireEntry) => boolean) | null} */
   #test = null;
 
   constructor() {
     super();
+    /** @type {page.WireEntry[]} */
     this.entries = [];
+    /** @type {page.WireEntry[]} */
     this.shown = [];
     this.dropped = 0;
     this.paused = false;
@@ -30,6 +35,7 @@ export class WireLog extends EventTarget {
     return this.#held.length;
   }
 
+  /** @param {bridge.WireEntry[]} entries */
   add(entries) {
     if (this.paused) this.#held.push(...entries);
     else this.#append(entries);
@@ -67,34 +73,41 @@ export class WireLog extends EventTarget {
     return [...new Set(this.entries.map((entry) => entry.sessionId).filter(Boolean))];
   }
 
+  /** @param {bridge.WireEntry[]} entries */
   #append(entries) {
     for (const entry of entries) {
       // After a reconnection the bridge tells its whole ring again.
       if (entry.n <= this.#last) continue;
       this.#last = entry.n;
-      this.#understand(entry);
-      this.entries.push(entry);
-      if (!this.#test || this.#test(entry)) this.shown.push(entry);
+      const understood = this.#understand(entry);
+      this.entries.push(understood);
+      if (!this.#test || this.#test(understood)) this.shown.push(understood);
     }
     if (this.entries.length > MOST_ENTRIES) this.#dropOldest();
   }
 
-  #understand(entry) {
-    entry.name = entry.method ?? "";
-    entry.failed = entry.kind === "malformed";
-    entry.partner = null;
+  /**
+   * Add what the page finds out about an entry, and connect a response with its request.
+   *
+   * @param {bridge.WireEntry} told
+   * @returns {page.WireEntry}
+   */
+  #understand(told) {
+    /** @type {page.WireEntry} */
+    const entry = { ...told, name: told.method ?? "", failed: told.kind === "malformed", partner: null };
     const other = entry.direction === "to_agent" ? "from_agent" : "to_agent";
     if (entry.kind === "request") this.#open.set(key(entry.direction, entry.id), entry);
-    if (entry.kind !== "response") return;
+    if (entry.kind !== "response") return entry;
     const request = this.#open.get(key(other, entry.id));
     this.#open.delete(key(other, entry.id));
     entry.failed = isError(entry.line);
-    if (!request) return;
+    if (!request) return entry;
     entry.partner = request;
     request.partner = entry;
     entry.name ||= request.name;
     entry.sessionId ??= request.sessionId;
     entry.latencyMs ??= entry.time - request.time;
+    return entry;
   }
 
   #dropOldest() {
@@ -130,8 +143,14 @@ function isError(line) {
 
 export const NO_FILTER = Object.freeze({ text: "", method: "", direction: "", session: "", errorsOnly: false });
 
-/** The test for a filter, or null when everything passes. */
+/**
+ * The test for a filter, or null when everything passes.
+ *
+ * @param {typeof NO_FILTER} filter
+ * @returns {((entry: page.WireEntry) => boolean) | null}
+ */
 export function makeTest({ text, method, direction, session, errorsOnly }) {
+  /** @type {Array<(entry: page.WireEntry) => boolean>} */
   const tests = [];
   const sought = text.trim().toLowerCase();
   if (sought) tests.push((entry) => entry.line.toLowerCase().includes(sought) || entry.name.toLowerCase().includes(sought));

@@ -18,7 +18,13 @@ export function lanes(width) {
   return { left, right: Math.max(left + 180, width - 64) };
 }
 
-/** The group for one message; `y` is the top of its row. */
+/**
+ * The group for one message; `y` is the top of its row.
+ *
+ * @param {page.WireEntry} entry
+ * @param {number} y
+ * @param {{ left: number, right: number }} places
+ */
 export function drawMessage(entry, y, { left, right }) {
   const toAgent = entry.direction === "to_agent";
   const [from, to] = toAgent ? [left, right] : [right, left];
@@ -39,7 +45,14 @@ export function drawMessage(entry, y, { left, right }) {
   );
 }
 
-/** The bar from a request to its response, for the rows `first` to `last` (which may lie outside the drawing). */
+/**
+ * The bar from a request to its response, for the rows `first` to `last` (which may lie outside the drawing).
+ *
+ * @param {page.WireEntry} request
+ * @param {number} first
+ * @param {number} last
+ * @param {{ left: number, right: number }} places
+ */
 export function drawBar(request, first, last, { left, right }) {
   const x = request.direction === "to_agent" ? right : left;
   const top = first * ROW + ROW - 9;

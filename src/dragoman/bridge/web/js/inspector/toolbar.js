@@ -4,7 +4,13 @@ import { el, fill, icon, iconButton } from "../page/dom.js";
 import { NO_FILTER } from "./log.js";
 
 export class Toolbar {
-  /** `actions`: {setView(name), exportNdjson(), exportSvg()} */
+  /**
+   * `actions`: {setView(name), exportNdjson(), exportSvg()}
+   *
+   * @param {page.App} app
+   * @param {page.WireLog} log
+   * @param {{ setView: (view: string) => void, exportNdjson: () => void, exportSvg: () => void }} actions
+   */
   constructor(app, log, actions) {
     this.app = app;
     this.log = log;

@@ -12,6 +12,12 @@ export class RowWindow {
   #count = 0;
   #atEnd = true;
 
+  /**
+   * @param {HTMLElement} scroller
+   * @param {HTMLElement} canvas
+   * @param {number} rowHeight
+   * @param {(first: number, last: number) => void} draw
+   */
   constructor(scroller, canvas, rowHeight, draw) {
     this.scroller = scroller;
     this.canvas = canvas;

@@ -9,11 +9,30 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, any>} attributes
+ * @param {page.Child[]} children
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
 export function el(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) setAttribute(element, name, value);
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...present(children));
   return element;
+}
+
+/**
+ * @param {page.Child[]} children
+ * @returns {Array<Node | string>}
+ */
+function present(children) {
+  return children.flatMap((child) => {
+    if (child === null || child === undefined || child === false) return [];
+    if (Array.isArray(child)) return present(child);
+    return [child instanceof Node ? child : String(child)];
+  });
 }
 
 function setAttribute(element, name, value) {
@@ -73,7 +92,12 @@ const ICONS = {
   more: "M6 12v.1M12 12v.1M18 12v.1",
 };
 
-/** A decorative drawing; the name beside it, or an aria-label, says what it means. */
+/**
+ * A decorative drawing; the name beside it, or an aria-label, says what it means.
+ *
+ * @param {string} name
+ * @param {string} className
+ */
 export function icon(name, className = "") {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("viewBox", "0 0 24 24");
@@ -85,17 +109,40 @@ export function icon(name, className = "") {
   return svg;
 }
 
-/** A button that shows only a drawing; `label` is read aloud and shown as the tooltip. */
+/**
+ * A button that shows only a drawing; `label` is read aloud and shown as the tooltip.
+ *
+ * @param {string} name
+ * @param {string} label
+ * @param {(event: Event) => void} onclick
+ * @param {Record<string, any>} attributes
+ */
 export function iconButton(name, label, onclick, attributes = {}) {
   const { class: more = "", ...others } = attributes;
   const shape = { type: "button", class: `icon-button ${more}`.trim(), "aria-label": label, title: label, onclick };
   return el("button", { ...shape, ...others }, icon(name));
 }
 
-/** Replace all children at once. */
+/**
+ * Replace all children at once.
+ *
+ * @template {Element} Shape
+ * @param {Shape} element
+ * @param {page.Child[]} children
+ * @returns {Shape}
+ */
 export function fill(element, ...children) {
-  element.replaceChildren(
-    ...children.flat().filter((child) => child !== null && child !== undefined && child !== false),
-  );
+  element.replaceChildren(...present(children));
   return element;
+}
+
+/**
+ * The first element below `root` that fits, as one that can have the focus.
+ *
+ * @param {ParentNode} root
+ * @param {string} selector
+ * @returns {HTMLElement | null}
+ */
+export function find(root, selector) {
+  return root.querySelector(selector);
 }

@@ -12,6 +12,7 @@ const HIDDEN_MS = 500;
 const jobs = new Set();
 let scheduled = false;
 
+/** @param {(deadline: number) => boolean} job */
 export function onFrame(job) {
   jobs.add(job);
   schedule();
@@ -55,7 +56,12 @@ const observer = new IntersectionObserver(
   { rootMargin: "800px 0px" },
 );
 
-/** Call `fn` once, when the element comes near what is visible. */
+/**
+ * Call `fn` once, when the element comes near what is visible.
+ *
+ * @param {Element} element
+ * @param {() => void} fn
+ */
 export function whenNear(element, fn) {
   waiting.set(element, fn);
   observer.observe(element);

@@ -1,5 +1,6 @@
 /** Short notes on screen, and what is only read aloud. */
 
+import { lastText } from "../session/transcript.js";
 import { el, icon, iconButton } from "./dom.js";
 
 const INFO_MS = 4_000;
@@ -16,6 +17,10 @@ export class Toasts {
     root.append(this.#list, this.#polite, this.#alert);
   }
 
+  /**
+   * @param {string} words
+   * @param {"info" | "hint" | "error"} kind
+   */
   show(words, kind = "info") {
     const note = el(
       "div",
@@ -25,7 +30,7 @@ export class Toasts {
     );
     note.append(iconButton("close", "Close this note", () => note.remove(), { class: "small" }));
     this.#list.append(note);
-    while (this.#list.children.length > MOST) this.#list.firstChild.remove();
+    while (this.#list.children.length > MOST) this.#list.firstChild?.remove();
     (kind === "error" ? this.#alert : this.#polite).textContent = words;
     setTimeout(() => note.remove(), kind === "error" ? ERROR_MS : INFO_MS);
   }
@@ -37,8 +42,13 @@ export class Toasts {
 
 const MOST_READ_CHARS = 400;
 
-/** Read aloud what a person would otherwise have to watch for: an answer when it is whole, not piece by piece. */
+/**
+ * Read aloud what a person would otherwise have to watch for: an answer when it is whole, not piece by piece.
+ *
+ * @param {page.App} app
+ */
 export function narrate(app) {
+  /** @type {page.Session | null} */
   let session = null;
   let wasRunning = false;
   app.state.addEventListener("session", () => {
@@ -46,15 +56,15 @@ export function narrate(app) {
     if (now !== session) [session, wasRunning] = [now, Boolean(now?.running)];
     const running = Boolean(now?.running);
     // A failure is read aloud where it is shown.
-    if (wasRunning && !running && now.phase === "ready" && !now.failure)
+    if (wasRunning && !running && now?.phase === "ready" && !now.failure)
       app.announce(`The agent has answered. ${lastWords(now.transcript)}`);
     if (!wasRunning && running) app.announce("The agent is working.");
     wasRunning = running;
   });
 }
 
+/** @param {page.Transcript} transcript */
 function lastWords(transcript) {
-  const last = transcript.items.findLast((item) => item.role === "agent");
-  const text = last?.blocks.map((block) => block.text ?? "").join("") ?? "";
+  const text = lastText(transcript, "agent");
   return text.length > MOST_READ_CHARS ? `${text.slice(0, MOST_READ_CHARS)}…` : text;
 }

@@ -5,20 +5,27 @@ import { SchemaForm } from "./form.js";
 import { oneLine, visible } from "../text/visible.js";
 
 export class ElicitationCard {
+  /** @type {page.ElicitationQuestion} */
   #question;
+  /** @type {SchemaForm | null} */
   #form = null;
   #actions = el("div", { class: "question-actions" });
 
+  /**
+   * @param {page.ElicitationQuestion} question
+   * @param {page.Session} _session
+   * @param {page.App} app
+   */
   constructor(question, _session, app) {
     this.#question = question;
     this.isSettled = false;
-    const { mode } = question.params;
     const message = visible(question.params.message ?? "", { lines: true });
     this.words = `The agent asks: ${message}`;
     const info = app.initialized?.agentInfo;
     const asker = el("p", { class: "question-asker" }, `${oneLine(info?.title || info?.name || "The agent")} asks`);
     const heading = el("h2", { class: "question-title" }, icon("help"), el("span", {}, message));
-    const body = mode === "url" ? this.#address() : this.#fields();
+    const { params } = question;
+    const body = params.mode === "url" ? this.#address(params.url) : this.#fields(params.requestedSchema);
     const form = el(
       "form",
       { class: "question-form", novalidate: true, onsubmit: (event) => this.#submit(event) },
@@ -43,6 +50,7 @@ export class ElicitationCard {
     return true;
   }
 
+  /** @param {page.Settled} settled */
   settle({ by, result }) {
     this.isSettled = true;
     const done = { accept: "answered", decline: "declined", cancel: "dismissed" }[result?.action] ?? "settled";
@@ -54,13 +62,13 @@ export class ElicitationCard {
     };
     const told = words[by] ?? "This was settled";
     this.element.classList.add("settled");
-    for (const control of this.element.querySelectorAll("input, select, textarea")) control.disabled = true;
+    for (const control of this.element.querySelectorAll("input, select, textarea")) control.toggleAttribute("disabled", true);
     fill(this.#actions, el("p", { class: "question-settled", role: "status" }, icon("check"), `${told}.`));
     return told;
   }
 
-  #fields() {
-    const { requestedSchema } = this.#question.params;
+  /** @param {acp.ElicitationSchema} requestedSchema */
+  #fields(requestedSchema) {
     this.#form = new SchemaForm(requestedSchema);
     this.#buttons(el("button", { type: "submit", class: "button button-primary" }, "Send"));
     return [
@@ -69,15 +77,16 @@ export class ElicitationCard {
     ];
   }
 
-  #address() {
-    const url = URL.parse?.(this.#question.params.url) ?? null;
+  /** @param {string} address */
+  #address(address) {
+    const url = URL.parse?.(address) ?? null;
     if (!url || !["http:", "https:"].includes(url.protocol)) {
       this.#buttons();
       return el(
         "p",
         { class: "field-error" },
         "The address it names is none that this page opens: ",
-        visible(this.#question.params.url),
+        visible(address),
       );
     }
     const open = () => {
@@ -106,6 +115,7 @@ export class ElicitationCard {
     ];
   }
 
+  /** @param {HTMLElement | null} first */
   #buttons(first = null) {
     const decline = el(
       "button",

@@ -1,6 +1,6 @@
 /** A form made from a schema of the protocol's elicitation: flat, of texts, numbers, switches and choices. */
 
-import { el } from "../page/dom.js";
+import { el, find } from "../page/dom.js";
 
 let nextId = 1;
 
@@ -11,9 +11,18 @@ const FORMATS = {
   "date-time": { type: "datetime-local", fits: (text) => !Number.isNaN(Date.parse(text)), words: "a date with time" },
 };
 
+/**
+ * A control with its words; `problem` says what is wrong with a value, `say` shows it.
+ *
+ * @typedef {{ name: string, element: HTMLElement, control: HTMLElement, value: () => any,
+ *   problem: (value: any) => string | null, say: (problem: string | null) => void }} Field
+ */
+
 export class SchemaForm {
+  /** @type {Field[]} */
   #fields = [];
 
+  /** @param {acp.ElicitationSchema | undefined} schema */
   constructor(schema) {
     const required = new Set(schema?.required ?? []);
     this.#fields = Object.entries(schema?.properties ?? {}).map(([name, property]) =>
@@ -27,12 +36,14 @@ export class SchemaForm {
   }
 
   focus() {
-    this.element.querySelector("input, select, textarea")?.focus({ preventScroll: true });
+    find(this.element, "input, select, textarea")?.focus({ preventScroll: true });
   }
 
   /** The content to send, or null when something does not fit; then the first such field has the focus. */
   read() {
+    /** @type {Record<string, acp.ElicitationContentValue>} */
     const content = {};
+    /** @type {Field | null} */
     let first = null;
     for (const field of this.#fields) {
       const value = field.value();
@@ -46,6 +57,12 @@ export class SchemaForm {
   }
 }
 
+/**
+ * @param {string} name
+ * @param {any} property
+ * @param {boolean} required
+ * @returns {Field}
+ */
 function makeField(name, property, required) {
   const made = controlFor(property);
   const id = `field-${nextId++}`;

@@ -14,16 +14,23 @@ const ARMED_AFTER_MS = 400;
 const STYLES = { allow_once: "button-primary", allow_always: "" };
 
 export class PermissionCard {
+  /** @type {page.PermissionQuestion} */
   #question;
+  /** @type {HTMLButtonElement[]} */
   #buttons = [];
   #actions;
 
+  /**
+   * @param {page.PermissionQuestion} question
+   * @param {page.Session} session
+   * @param {page.App} app
+   */
   constructor(question, session, app) {
     this.#question = question;
     this.isSettled = false;
-    const { toolCall = {}, options = [] } = question.params;
-    const known = session.transcript.tools.get(toolCall.toolCallId);
-    const call = { ...known?.call, ...present(toolCall) };
+    const { toolCall, options = [] } = question.params;
+    const known = session.transcript.tools.get(toolCall?.toolCallId);
+    const call = { ...known?.call, ...present(toolCall ?? {}) };
     const title = visible(call.title || "");
     this.words = `The agent asks: ${title || "may it run a tool"}?`;
     this.#actions = el("div", { class: "question-actions" }, this.#options(options, app.readOnly));
@@ -55,6 +62,7 @@ export class PermissionCard {
     return false;
   }
 
+  /** @param {page.Settled} settled */
   settle({ by, result }) {
     this.isSettled = true;
     const name = this.#nameOf(result);
@@ -112,7 +120,11 @@ export class PermissionCard {
   }
 }
 
-/** The ways to choose an option: one, or one for each scope that it offers. */
+/**
+ * The ways to choose an option: one, or one for each scope that it offers.
+ *
+ * @param {acp.PermissionOption} option
+ */
 function choicesOf(option) {
   const outcome = { outcome: "selected", optionId: option.optionId };
   const offered = option._meta?.[REMEMBER];
@@ -125,6 +137,11 @@ function present(fields) {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
 }
 
+/**
+ * @param {Partial<page.Call>} call
+ * @param {page.ToolItem | undefined} known
+ * @param {string} cwd
+ */
 function detail(call, known, cwd) {
   const box = el("div", { class: "question-detail" });
   const command = commandOf(call);
@@ -143,6 +160,7 @@ function detail(call, known, cwd) {
   return box;
 }
 
+/** @param {Partial<page.Call>} call */
 function commandOf({ kind, rawInput }) {
   if (kind !== "execute" || rawInput === null || typeof rawInput !== "object") return null;
   const { command, args } = rawInput;
@@ -151,9 +169,16 @@ function commandOf({ kind, rawInput }) {
   return Array.isArray(args) ? [command, ...args].join(" ") : command;
 }
 
-/** Whether the content has the command, as it is or with what cannot be seen written out. */
+/**
+ * Whether the content has the command, as it is or with what cannot be seen written out.
+ *
+ * @param {Partial<page.Call>} call
+ * @param {string} command
+ */
 function saysCommand({ content }, command) {
-  const texts = (content ?? []).filter((part) => part.content?.type === "text").map((part) => part.content.text);
+  const texts = (content ?? []).flatMap((part) =>
+    part.type === "content" && part.content?.type === "text" ? [part.content.text] : [],
+  );
   return texts.some((text) => text.includes(command) || text.includes(shown(command)));
 }
 

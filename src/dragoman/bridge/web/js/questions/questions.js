@@ -3,18 +3,34 @@
 import { ElicitationCard } from "./elicitation.js";
 import { PermissionCard } from "./permission.js";
 
-const CARDS = { "session/request_permission": PermissionCard, "elicitation/create": ElicitationCard };
+/**
+ * @param {page.Question} question
+ * @param {page.Session} session
+ * @param {page.App} app
+ * @returns {page.Card}
+ */
+function makeCard(question, session, app) {
+  if (question.method === "elicitation/create") return new ElicitationCard(question, session, app);
+  return new PermissionCard(question, session, app);
+}
 
 // Long enough to be read, for a question that somebody else has answered.
 const SETTLED_MS = 6_000;
 
 export class Questions {
   #root;
+  /** @type {page.App} */
   #app;
+  /** @type {Map<page.Question, page.Card>} */
   #cards = new Map();
+  /** @type {page.Session | null} */
   #session = null;
   #draw = () => this.#redraw();
 
+  /**
+   * @param {HTMLElement} root
+   * @param {page.App} app
+   */
   constructor(root, app) {
     this.#root = root;
     this.#app = app;
@@ -23,6 +39,7 @@ export class Questions {
     this.#enter(app.state.session);
   }
 
+  /** @param {page.Session | null} session */
   #enter(session) {
     if (session === this.#session) return;
     this.#session?.removeEventListener("questions", this.#draw);
@@ -32,17 +49,27 @@ export class Questions {
   }
 
   #redraw() {
-    const questions = this.#session?.questions ?? [];
-    for (const [question, card] of this.#cards) if (!questions.includes(question)) this.#remove(question, card);
-    for (const question of questions) {
-      const card = this.#cards.get(question) ?? this.#add(question);
-      if (question.settled && !card.isSettled) this.#settle(question, card);
-    }
+    const session = this.#session;
+    for (const [question, card] of this.#cards)
+      if (!session?.questions.includes(question)) this.#remove(question, card);
+    if (session) this.#show(session);
     this.#root.hidden = this.#cards.size === 0;
   }
 
-  #add(question) {
-    const card = new CARDS[question.method](question, this.#session, this.#app);
+  /** @param {page.Session} session */
+  #show(session) {
+    for (const question of session.questions) {
+      const card = this.#cards.get(question) ?? this.#add(question, session);
+      if (question.settled && !card.isSettled) this.#settle(question, card, question.settled);
+    }
+  }
+
+  /**
+   * @param {page.Question} question
+   * @param {page.Session} session
+   */
+  #add(question, session) {
+    const card = makeCard(question, session, this.#app);
     this.#cards.set(question, card);
     this.#root.hidden = false;
     this.#root.append(card.element);
@@ -52,6 +79,10 @@ export class Questions {
     return card;
   }
 
+  /**
+   * @param {page.Question} question
+   * @param {page.Card} card
+   */
   #remove(question, card) {
     const hadFocus = card.element.contains(document.activeElement);
     this.#cards.delete(question);
@@ -61,14 +92,19 @@ export class Questions {
     else if (hadFocus) this.#app.focusComposer();
   }
 
-  #settle(question, card) {
-    const words = card.settle(question.settled);
+  /**
+   * @param {page.Question} question
+   * @param {page.Card} card
+   * @param {page.Settled} settled
+   */
+  #settle(question, card, settled) {
+    const words = card.settle(settled);
     this.#app.announce(words);
     const session = this.#session;
     // Whoever is still at it, reads it.
     const leave = () => {
       if (card.element.matches(":hover, :focus-within")) setTimeout(leave, SETTLED_MS);
-      else session.dismiss(question);
+      else session?.dismiss(question);
     };
     setTimeout(leave, SETTLED_MS);
   }
@@ -99,6 +135,6 @@ function isWriting() {
   const at = document.activeElement;
   if (at === null || at === document.body) return false;
   if (at.closest("dialog")) return true;
-  if (at.matches("textarea, input")) return at.value !== "" || at.type === "search";
+  if (at instanceof HTMLTextAreaElement || at instanceof HTMLInputElement) return at.value !== "" || at.type === "search";
   return at.matches("select");
 }

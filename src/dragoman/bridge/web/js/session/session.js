@@ -7,36 +7,63 @@
  */
 
 import { Failure, explain } from "../connection/failure.js";
-import { Transcript } from "./transcript.js";
+import { Transcript, isMessage } from "./transcript.js";
 
 const ASIDES = ["failure", "notice"];
 
 export class Session extends EventTarget {
+  /** @type {page.App} */
   #app;
+  /** @type {string | null} */
   #cursor = null;
+  /** @type {Set<page.Item>} */
   #changed = new Set();
+  /** @type {Promise<void> | null} */
   #attaching = null;
-  /** Failures that are not in the transcript yet, each with the time until which it was told. */
+  /**
+   * Failures that are not in the transcript yet, each with the time until which it was told.
+   *
+   * @type {Array<{ error: acp.Error, at: number }>}
+   */
   #failures = [];
 
+  /**
+   * @param {page.App} app
+   * @param {string} id
+   * @param {{ cwd: string }} options
+   */
   constructor(app, id, { cwd }) {
     super();
     this.#app = app;
     this.id = id;
     this.cwd = cwd;
     this.transcript = new Transcript();
+    /** @type {page.Question[]} */
     this.questions = [];
-    /** "loading", "ready" or "failed", then `problem` says why. */
+    /**
+     * With "failed", `problem` says why.
+     *
+     * @type {"loading" | "ready" | "failed"}
+     */
     this.phase = "loading";
+    /** @type {string | null} */
     this.problem = null;
     this.sending = false;
     this.stopping = false;
     this.stale = true;
-    /** How the last turn failed, while nothing came after it. */
+    /**
+     * How the last turn failed, while nothing came after it.
+     *
+     * @type {acp.Error | null}
+     */
     this.failure = null;
   }
 
-  /** What the bridge last said about it. */
+  /**
+   * What the bridge last said about it.
+   *
+   * @returns {Partial<bridge.SessionFacts>}
+   */
   get facts() {
     return this.#app.state.sessions.get(this.id) ?? {};
   }
@@ -49,7 +76,12 @@ export class Session extends EventTarget {
     return this.sending || this.facts.state === "running";
   }
 
-  /** Take over a session that was just made. */
+  /**
+   * Take over a session that was just made.
+   *
+   * @param {acp.NewSessionResponse} result
+   * @param {acp.SessionNotification[]} early
+   */
   begin(result, early) {
     this.transcript.begin(result);
     for (const params of early) this.receive(params);
@@ -85,7 +117,11 @@ export class Session extends EventTarget {
     }
   }
 
-  /** One `session/update`. */
+  /**
+   * One `session/update`.
+   *
+   * @param {Pick<acp.SessionNotification, "update" | "_meta">} params
+   */
   receive({ update, _meta }) {
     const told = _meta?.dragoman;
     if (told?.cursor) this.#cursor = told.cursor;
@@ -101,18 +137,20 @@ export class Session extends EventTarget {
 
   /** The next message leaves it behind; news of it may come before the message that failed, which does not. */
   #keepFailure(time) {
-    while (this.#failures.length > 0 && this.#failures[0].at < time) {
-      const { error } = this.#failures.shift();
+    for (let next = this.#failures[0]; next && next.at < time; next = this.#failures[0]) {
+      const { error } = next;
+      this.#failures.shift();
       this.#changed.add(this.transcript.fail(error));
       if (same(error, this.failure)) this.failure = null;
     }
   }
 
+  /** @param {acp.Error | null | undefined} error */
   #noteFailure(error) {
     this.failure = error ?? null;
     const last = this.#failures.at(-1);
-    if (this.failure === null || (last && same(last.error, error))) return;
-    this.#failures.push({ error, at: Date.parse(this.facts.updatedAt) || 0 });
+    if (this.failure === null || (last && same(last.error, this.failure))) return;
+    this.#failures.push({ error: this.failure, at: Date.parse(this.facts.updatedAt ?? "") || 0 });
   }
 
   takeChanged() {
@@ -121,7 +159,11 @@ export class Session extends EventTarget {
     return changed;
   }
 
-  /** One `_dragoman/session` about it. */
+  /**
+   * One `_dragoman/session` about it.
+   *
+   * @param {bridge.SessionFacts} facts
+   */
   told(facts) {
     if (facts.cwd) this.cwd = facts.cwd;
     if (facts.reset) this.#clear(this.phase);
@@ -148,37 +190,59 @@ export class Session extends EventTarget {
 
   // ── requests of the agent ─────────────────────────────────────────────────────────────────────
 
+  /**
+   * @param {page.Question["method"]} method
+   * @param {any} params
+   * @param {page.Answer} answer
+   */
   receiveQuestion(method, params, answer) {
-    const question = { id: answer.id, method, params, settled: null };
-    question.answer = (result) => {
-      if (question.settled) return;
-      answer.result(result);
-      this.#settle(question, { by: "you", result });
+    /** @type {page.Question} */
+    const question = {
+      id: answer.id,
+      method,
+      params,
+      settled: null,
+      answer: (result) => {
+        if (question.settled) return;
+        answer.result(result);
+        this.#settle(question, { by: "you", result });
+      },
     };
     this.#setQuestions([...this.questions, question]);
   }
 
+  /** @param {bridge.Settled} settled */
   settled({ requestId, by, result }) {
     const question = this.questions.find((one) => one.id === requestId);
     if (question && !question.settled) this.#settle(question, { by, result: result ?? null });
   }
 
-  /** An interaction at another address is over. */
+  /**
+   * An interaction at another address is over.
+   *
+   * @param {acp.CompleteElicitationNotification} params
+   */
   completed({ elicitationId }) {
-    const question = this.questions.find((one) => one.params.elicitationId === elicitationId);
+    const question = this.questions.find(({ params }) => "elicitationId" in params && params.elicitationId === elicitationId);
     if (question) this.dismiss(question);
   }
 
+  /** @param {page.Question} question */
   dismiss(question) {
     this.#setQuestions(this.questions.filter((one) => one !== question));
   }
 
+  /**
+   * @param {page.Question} question
+   * @param {page.Settled} settled
+   */
   #settle(question, settled) {
     question.settled = settled;
     if (settled.by === "you") this.dismiss(question);
     else this.#fire("questions");
   }
 
+  /** @param {page.Question[]} questions */
   #setQuestions(questions) {
     this.questions = questions;
     this.#fire("questions");
@@ -189,6 +253,8 @@ export class Session extends EventTarget {
   /**
    * Send a prompt. Resolves to whether it was refused: an error came, and nothing was done for it. Rejects when it
    * never reached the history.
+   *
+   * @param {acp.ContentBlock[]} blocks
    */
   async prompt(blocks) {
     this.sending = true;
@@ -200,11 +266,11 @@ export class Session extends EventTarget {
       return false;
     } catch (error) {
       const since = this.transcript.items.slice(before).filter((item) => !ASIDES.includes(item.type));
-      if (!since.some((item) => item.role === "user")) throw error;
+      if (!since.some((item) => isMessage(item, "user"))) throw error;
       // Without a code it is the connection that broke, and the turn goes on.
       if (!(error instanceof Failure) || error.code === null) return false;
       this.failure ??= { code: error.code, message: error.message, data: error.data };
-      return since.every((item) => item.role === "user");
+      return since.every((item) => isMessage(item, "user"));
     } finally {
       this.sending = false;
       this.stopping = false;
@@ -219,11 +285,16 @@ export class Session extends EventTarget {
     this.#fire("facts");
   }
 
+  /** @param {string} modeId */
   async setMode(modeId) {
     await this.#app.connection.request("session/set_mode", { sessionId: this.id, modeId });
     this.receive({ update: { sessionUpdate: "current_mode_update", currentModeId: modeId } });
   }
 
+  /**
+   * @param {page.Option} option
+   * @param {string | boolean} value
+   */
   async setOption(option, value) {
     const params = { sessionId: this.id, configId: option.id, value };
     if (option.type === "boolean") params.type = "boolean";
@@ -233,6 +304,7 @@ export class Session extends EventTarget {
 
   // ── inside ────────────────────────────────────────────────────────────────────────────────────
 
+  /** @param {Session["phase"]} phase */
   #clear(phase) {
     const { modes, configOptions } = this.transcript;
     this.transcript = new Transcript();
@@ -244,11 +316,13 @@ export class Session extends EventTarget {
     this.#fire("reset");
   }
 
+  /** @param {string} problem */
   #fail(problem) {
     this.problem = problem;
     this.#enter("failed");
   }
 
+  /** @param {Session["phase"]} phase */
   #enter(phase) {
     const moved = this.phase !== phase;
     this.phase = phase;

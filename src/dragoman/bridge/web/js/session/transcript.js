@@ -10,12 +10,6 @@
  * Every item has `n`, its place, and `version`, which grows with each change. A text block's text only ever grows.
  */
 
-const ROLES = {
-  user_message_chunk: "user",
-  agent_message_chunk: "agent",
-  agent_thought_chunk: "thought",
-};
-
 const VOID = "dragoman/void";
 
 // The blocks of one prompt are journalled together; a later prompt without a message id is another message.
@@ -23,23 +17,42 @@ const SAME_PROMPT_MS = 25;
 
 export class Transcript {
   constructor() {
+    /** @type {page.Item[]} */
     this.items = [];
+    /** @type {acp.PlanEntry[] | null} */
     this.plan = null;
+    /** @type {acp.AvailableCommand[]} */
     this.commands = [];
+    /** @type {acp.UsageUpdate | null} */
     this.usage = null;
+    /** @type {acp.SessionModeState | null} */
     this.modes = null;
+    /** @type {acp.SessionConfigOption[] | null} */
     this.configOptions = null;
+    /** @type {bridge.ServerFacts[]} */
     this.servers = [];
+    /** @type {string | null} */
     this.title = null;
+    /** @type {Map<string, page.ToolItem>} */
     this.tools = new Map();
   }
 
-  /** Take one update in; returns the item it changed, or the name of the field it changed, or null. */
+  /**
+   * Take one update in; returns the item it changed, or the name of the field it changed, or null.
+   *
+   * @param {acp.SessionUpdate} update
+   * @param {number | null} time
+   * @returns {page.Item | string | null}
+   */
   apply(update, time = null) {
-    const role = ROLES[update.sessionUpdate];
-    if (role === "agent" && update._meta?.[VOID]) return this.#withdraw(update.messageId ?? null);
-    if (role) return this.#chunk(role, update, time);
     switch (update.sessionUpdate) {
+      case "user_message_chunk":
+        return this.#chunk("user", update, time);
+      case "agent_message_chunk":
+        if (update._meta?.[VOID]) return this.#withdraw(update.messageId ?? null);
+        return this.#chunk("agent", update, time);
+      case "agent_thought_chunk":
+        return this.#chunk("thought", update, time);
       case "tool_call":
       case "tool_call_update":
         return this.#tool(update, time);
@@ -66,23 +79,41 @@ export class Transcript {
     }
   }
 
-  /** Keep how a turn failed where it did: the next message comes after it. */
+  /**
+   * Keep how a turn failed where it did: the next message comes after it.
+   *
+   * @param {acp.Error} error
+   */
   fail(error) {
     return this.#add({ type: "failure", error });
   }
 
-  /** Take in what an answer to session/new, load or resume says. */
+  /**
+   * Take in what an answer to session/new, load or resume says.
+   *
+   * @param {acp.LoadSessionResponse} result
+   */
   begin(result) {
     if (result?.modes) this.modes = result.modes;
     if (result?.configOptions) this.configOptions = result.configOptions;
     this.#servers(result?._meta);
   }
 
-  /** Text that arrived for a message after which nothing else came is still growing. */
+  /**
+   * Text that arrived for a message after which nothing else came is still growing.
+   *
+   * @param {page.Item} item
+   */
   isLast(item) {
     return item.n === this.items.length - 1;
   }
 
+  /**
+   * @param {page.Role} role
+   * @param {acp.ContentChunk} update
+   * @param {number | null} time
+   * @returns {page.MessageItem}
+   */
   #chunk(role, update, time) {
     const last = this.items.at(-1);
     const item = last && continues(last, role, update, time) ? last : this.#add(message(role, update, time));
@@ -92,18 +123,28 @@ export class Transcript {
     return item;
   }
 
+  /**
+   * @param {string | null} messageId
+   * @returns {page.Item | null}
+   */
   #withdraw(messageId) {
-    const item = this.items.findLast((one) => one.role === "agent" && one.messageId === messageId);
-    if (!item) return null;
+    const item = this.items.findLast((one) => isMessage(one, "agent") && one.messageId === messageId);
+    if (item?.type !== "message") return null;
     item.void = true;
     item.version += 1;
     return item;
   }
 
+  /** @param {acp.Notice} notice */
   #notice({ severity, title, description }) {
     return title ? this.#add({ type: "notice", severity, title, description: description ?? null }) : null;
   }
 
+  /**
+   * @param {acp.ToolCallUpdate & { sessionUpdate: string }} update
+   * @param {number | null} time
+   * @returns {page.ToolItem}
+   */
   #tool(update, time) {
     const { sessionUpdate, toolCallId, _meta, ...fields } = update;
     const item = this.tools.get(toolCallId) ?? this.#addTool(toolCallId, time);
@@ -115,6 +156,11 @@ export class Transcript {
     return item;
   }
 
+  /**
+   * @param {string} id
+   * @param {number | null} time
+   * @returns {page.ToolItem}
+   */
   #addTool(id, time) {
     const item = this.#add({
       type: "tool",
@@ -127,6 +173,7 @@ export class Transcript {
     return item;
   }
 
+  /** @param {any} item */
   #add(item) {
     item.n = this.items.length;
     item.version = 0;
@@ -152,10 +199,47 @@ export class Transcript {
   }
 }
 
+/** @param {page.Block} block */
+export function textOf(block) {
+  return block.type === "text" ? block.text : "";
+}
+
+/**
+ * The text of the last message of a role; empty when there is none.
+ *
+ * @param {Transcript | undefined} transcript
+ * @param {page.Role} role
+ */
+export function lastText(transcript, role) {
+  const last = transcript?.items.findLast((item) => isMessage(item, role));
+  return last?.type === "message" ? last.blocks.map(textOf).join("") : "";
+}
+
+/**
+ * @param {page.Item} item
+ * @param {page.Role} role
+ * @returns {item is page.MessageItem}
+ */
+export function isMessage(item, role) {
+  return item.type === "message" && item.role === role;
+}
+
+/**
+ * @param {page.Role} role
+ * @param {acp.ContentChunk} update
+ * @param {number | null} time
+ */
 function message(role, update, time) {
   return { type: "message", role, messageId: update.messageId ?? null, time, blocks: [], void: false };
 }
 
+/**
+ * @param {page.Item} last
+ * @param {page.Role} role
+ * @param {acp.ContentChunk} update
+ * @param {number | null} time
+ * @returns {last is page.MessageItem}
+ */
 function continues(last, role, update, time) {
   if (last.type !== "message" || last.role !== role) return false;
   const id = update.messageId ?? null;
@@ -163,6 +247,10 @@ function continues(last, role, update, time) {
   return role !== "user" || time === null || last.time === null || time - last.time <= SAME_PROMPT_MS;
 }
 
+/**
+ * @param {page.Block[]} blocks
+ * @param {acp.ContentBlock} content
+ */
 function addBlock(blocks, content) {
   const last = blocks.at(-1);
   if (content.type === "text" && last?.type === "text") last.text += content.text ?? "";
@@ -170,7 +258,12 @@ function addBlock(blocks, content) {
   else blocks.push(content);
 }
 
-/** Output that some agents send piece by piece beside the content, as an extension. */
+/**
+ * Output that some agents send piece by piece beside the content, as an extension.
+ *
+ * @param {page.ToolItem} item
+ * @param {Record<string, any>} meta
+ */
 function addTerminal(item, meta) {
   const output = meta.terminal_output;
   if (typeof output?.data === "string") {

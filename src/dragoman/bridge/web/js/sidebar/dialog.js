@@ -1,5 +1,6 @@
 /** A dialog over the page: what is asked, and an answer or none. */
 
+import { explain } from "../connection/failure.js";
 import { el } from "../page/dom.js";
 
 /**
@@ -15,6 +16,7 @@ export function ask({ title, body, action, danger = false, submit }) {
       el("div", { class: "dialog-actions" }, cancel, confirm));
     const heading = el("h2", { class: "dialog-title", id: "dialog-title" }, title);
     const dialog = el("dialog", { "aria-labelledby": "dialog-title" }, heading, form);
+    /** @type {{ value: any } | null} */
     let answer = null;
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
@@ -24,7 +26,7 @@ export function ask({ title, body, action, danger = false, submit }) {
         answer = { value: await submit() };
         dialog.close();
       } catch (error) {
-        problem.textContent = error.message;
+        problem.textContent = explain(error);
       } finally {
         confirm.disabled = false;
       }
@@ -32,7 +34,7 @@ export function ask({ title, body, action, danger = false, submit }) {
     // What is being mended is no longer said to be wrong.
     form.addEventListener("input", ({ target }) => {
       problem.textContent = "";
-      target.removeAttribute("aria-invalid");
+      if (target instanceof Element) target.removeAttribute("aria-invalid");
     });
     dialog.addEventListener("close", () => {
       dialog.remove();
@@ -47,7 +49,13 @@ export function ask({ title, body, action, danger = false, submit }) {
 
 let fields = 0;
 
-/** A control with its name above it and, if there is one, a hint below. */
+/**
+ * A control with its name above it and, if there is one, a hint below.
+ *
+ * @param {string} label
+ * @param {HTMLElement} control
+ * @param {string | null} hint
+ */
 export function field(label, control, hint = null) {
   const id = `field-${(fields += 1)}`;
   control.id = id;

@@ -1,15 +1,20 @@
 /** Which sessions are shown, in which order, under which heading. */
 
-/** [{heading, hint, sessions}] of those that fit the search, latest first. */
+/**
+ * [{heading, hint, sessions}] of those that fit the search, latest first.
+ *
+ * @param {bridge.SessionFacts[]} sessions
+ * @param {{ by: string, search: string }} wanted
+ */
 export function groupSessions(sessions, { by, search }) {
   const wanted = search.trim().toLowerCase().split(/\s+/).filter(Boolean);
   const found = [...sessions].filter((session) => fits(session, wanted));
   found.sort((one, other) => millis(other.updatedAt) - millis(one.updatedAt) || one.sessionId.localeCompare(other.sessionId));
+  /** @type {Map<string, bridge.SessionFacts[]>} */
   const groups = new Map();
   for (const session of found) {
     const name = by === "directory" ? session.cwd ?? "" : dayName(millis(session.updatedAt));
-    if (!groups.has(name)) groups.set(name, []);
-    groups.get(name).push(session);
+    groups.set(name, [...(groups.get(name) ?? []), session]);
   }
   return [...groups].map(([name, members]) => ({
     heading: by === "directory" ? lastName(name) : name,
@@ -18,6 +23,10 @@ export function groupSessions(sessions, { by, search }) {
   }));
 }
 
+/**
+ * @param {bridge.SessionFacts} session
+ * @param {string[]} words
+ */
 function fits({ title, cwd, sessionId }, words) {
   const text = `${title ?? ""} ${cwd ?? ""} ${sessionId}`.toLowerCase();
   return words.every((word) => text.includes(word));

@@ -2,9 +2,11 @@
 
 /** Loads pages of session/list and adds the sessions that the bridge did not tell of. */
 export class Listing {
+  /** @type {string | null} */
   #cursor = null;
   #round = 0;
 
+  /** @param {page.App} app */
   constructor(app) {
     this.app = app;
     this.hasMore = false;

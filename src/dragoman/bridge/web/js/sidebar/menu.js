@@ -1,6 +1,6 @@
 /** A small menu at a button: arrows choose, Enter takes, Escape and a click elsewhere leave. */
 
-import { el, icon } from "../page/dom.js";
+import { el, find, icon } from "../page/dom.js";
 
 /** Open a menu of [{icon, words, danger, run}] below `anchor`. */
 export function openMenu(anchor, items, label) {
@@ -17,7 +17,7 @@ export function openMenu(anchor, items, label) {
   (anchor.closest("aside") ?? document.body).append(menu);
   menu.showPopover();
   place(menu, anchor);
-  menu.firstElementChild?.focus();
+  find(menu, "button")?.focus();
 }
 
 function menuItem(menu, { icon: name, words, danger, run }) {

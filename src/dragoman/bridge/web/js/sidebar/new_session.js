@@ -5,7 +5,11 @@ import { explain } from "../connection/failure.js";
 import { ask, field } from "./dialog.js";
 import { ServerList } from "./servers.js";
 
-/** Resolves to the new session's id, or null. */
+/**
+ * Resolves to the new session's id, or null.
+ *
+ * @param {page.App} app
+ */
 export async function askForNewSession(app) {
   const directory = el("input", { class: "input", list: "known-directories", spellcheck: "false", autocapitalize: "off", autocomplete: "off" });
   directory.value = app.state.session?.cwd ?? app.config.cwd ?? "";
@@ -46,25 +50,35 @@ async function start(app, { directory, servers, agent }) {
   try {
     return await app.newSession({ cwd, mcpServers: servers.value() });
   } catch (error) {
-    throw new Error(explain(error));
+    throw new Error(explain(error), { cause: error });
   }
 }
 
-/** A list of the agents, or null where there is only one. */
+/**
+ * A list of the agents, or null where there is only one.
+ *
+ * @param {page.App} app
+ */
 export function agentChoice(app) {
   const agents = app.config.agents ?? [];
   if (agents.length < 2) return null;
   const select = el("select", { class: "input" }, agents.map(({ name, title }) => el("option", { value: name }, title || name)));
-  select.value = app.agentName;
+  select.value = app.agentName ?? "";
   return select;
 }
 
+/** @param {page.App} app */
 function knownDirectories(app) {
   const known = new Set([app.config.cwd, ...[...app.state.sessions.values()].map(({ cwd }) => cwd)].filter(Boolean));
   return el("datalist", { id: "known-directories" }, [...known].slice(0, 50).map((value) => el("option", { value })));
 }
 
-/** Resolves when the connection is open; rejects when it cannot be. */
+/**
+ * Resolves when the connection is open; rejects when it cannot be.
+ *
+ * @param {page.App} app
+ * @returns {Promise<void>}
+ */
 function opened(app) {
   return new Promise((resolve, reject) => {
     const look = () => {

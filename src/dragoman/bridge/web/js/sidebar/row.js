@@ -5,6 +5,7 @@ import { explain } from "../connection/failure.js";
 import { oneLine, visible } from "../text/visible.js";
 import { ago, lastName, millis } from "./groups.js";
 
+/** @param {bridge.SessionFacts} facts */
 export function titleOf(facts) {
   return oneLine(facts.title ?? "") || "New session";
 }
@@ -12,7 +13,12 @@ export function titleOf(facts) {
 export class SessionRow {
   #written = "";
 
-  /** `actions`: {open(id), menu(id, anchor)} */
+  /**
+   * `actions`: {open(id), menu(id, anchor)}
+   *
+   * @param {string} id
+   * @param {{ open: (id: string) => void, menu: (id: string, anchor: HTMLElement) => void }} actions
+   */
   constructor(id, actions) {
     this.id = id;
     this.title = el("span", { class: "session-title", dir: "auto" });
@@ -24,6 +30,10 @@ export class SessionRow {
     this.element = el("li", { class: "session-item", dataset: { session: id } }, this.open, this.more);
   }
 
+  /**
+   * @param {bridge.SessionFacts} facts
+   * @param {{ current: boolean, showDirectory: boolean, hasMenu: boolean }} shown
+   */
   update(facts, { current, showDirectory, hasMenu }) {
     const title = titleOf(facts);
     const time = ago(millis(facts.updatedAt));
@@ -44,6 +54,7 @@ export class SessionRow {
   }
 }
 
+/** @param {bridge.SessionFacts} facts */
 function badges({ state, pending, viewers, error }) {
   const found = [];
   if (pending > 0) {

@@ -5,10 +5,17 @@
  * A server has `command`, `args`, `env`, or `url`, `headers` and perhaps a `type`.
  */
 
+import { explain } from "../connection/failure.js";
+
 const WRAPPERS = ["mcpServers", "servers", "context_servers", "mcp_servers"];
 const REMOTE = { http: "http", "streamable-http": "http", streamableHttp: "http", streamable_http: "http", sse: "sse" };
 
-/** [server] for session/new; throws an Error that says what is wrong. */
+/**
+ * [server] for session/new; throws an Error that says what is wrong.
+ *
+ * @param {string} text
+ * @returns {acp.McpServer[]}
+ */
 export function parseServers(text) {
   const found = unwrap(parse(text));
   const servers = Object.entries(found).map(([name, given]) => toServer(name, given));
@@ -20,7 +27,7 @@ function parse(text) {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`This is no JSON: ${error.message}`);
+    throw new Error(`This is no JSON: ${explain(error)}`, { cause: error });
   }
 }
 
@@ -57,9 +64,10 @@ function pairs(value, where) {
   return Object.entries(value).map(([name, one]) => ({ name, value: String(one) }));
 }
 
+/** @returns {string} */
 function hostOf({ command, url }) {
   try {
-    return command ? String(command).split("/").pop() : new URL(url).hostname;
+    return command ? (String(command).split("/").pop() ?? "") : new URL(url).hostname;
   } catch {
     return "server";
   }

@@ -1,13 +1,16 @@
 /** The MCP servers of a session that is about to begin. They are kept nowhere: their secrets end with the page. */
 
-import { el, fill, icon, iconButton } from "../page/dom.js";
+import { explain } from "../connection/failure.js";
+import { el, fill, find, icon, iconButton } from "../page/dom.js";
 import { parseServers } from "./server_paste.js";
 import { ServerForm, kindOf } from "./server_form.js";
 import { field } from "./dialog.js";
 
 export class ServerList {
+  /** @type {acp.McpServer[]} */
   #servers = [];
 
+  /** @param {page.App} app */
   constructor(app) {
     this.app = app;
     this.list = el("ul", { class: "server-list" });
@@ -58,7 +61,7 @@ export class ServerList {
         this.#put(parseServers(text.value));
         this.#leave();
       } catch (error) {
-        problem.textContent = error.message;
+        problem.textContent = explain(error);
       }
     };
     fill(this.place, el("div", { class: "server-form" },
@@ -80,7 +83,7 @@ export class ServerList {
     fill(this.place);
     this.buttons.hidden = false;
     this.#draw();
-    this.buttons.firstElementChild.focus();
+    find(this.buttons, "button")?.focus();
   }
 
   #draw() {
@@ -99,7 +102,7 @@ export class ServerList {
   #remove(server) {
     this.#servers = this.#servers.filter((one) => one !== server);
     this.#draw();
-    this.buttons.firstElementChild.focus();
+    find(this.buttons, "button")?.focus();
   }
 }
 

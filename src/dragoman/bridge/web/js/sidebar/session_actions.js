@@ -5,13 +5,18 @@ import { el } from "../page/dom.js";
 import { explain } from "../connection/failure.js";
 import { titleOf } from "./row.js";
 
-/** Show a link with which somebody else can read along. */
+/**
+ * Show a link with which somebody else can read along.
+ *
+ * @param {page.App} app
+ * @param {bridge.SessionFacts} facts
+ */
 export async function showShareLink(app, facts) {
   let link;
   try {
     link = await makeLink(app, facts.sessionId);
   } catch (error) {
-    app.toast(error.message, "error");
+    app.toast(explain(error), "error");
     return;
   }
   const input = el("input", { class: "input share-link", readonly: true, value: link, spellcheck: "false" });
@@ -50,7 +55,12 @@ async function copy(app, input) {
   app.toast("The link was copied.", "info");
 }
 
-/** Delete a session after the person has seen which one it is; resolves to true when it was deleted. */
+/**
+ * Delete a session after the person has seen which one it is; resolves to true when it was deleted.
+ *
+ * @param {page.App} app
+ * @param {bridge.SessionFacts} facts
+ */
 export async function confirmDelete(app, facts) {
   const words = facts.state === "running" ? " It is running and will be stopped." : "";
   const done = await ask({
@@ -69,6 +79,6 @@ async function remove(app, id) {
     await app.deleteSession(id);
     return true;
   } catch (error) {
-    throw new Error(explain(error));
+    throw new Error(explain(error), { cause: error });
   }
 }

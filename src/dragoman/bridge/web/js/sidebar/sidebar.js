@@ -1,6 +1,6 @@
 /** The sessions, on the left: found, opened, made, forked, shared and deleted. */
 
-import { el, fill, icon } from "../page/dom.js";
+import { el, fill, find, icon } from "../page/dom.js";
 import { explain } from "../connection/failure.js";
 import { groupSessions } from "./groups.js";
 import { Listing } from "./listing.js";
@@ -13,17 +13,27 @@ const SHOWN_AT_ONCE = 150;
 const GROUPING_KEY = "dragoman.sidebar.by";
 const MINUTE_MS = 60_000;
 
-/** Build the sidebar in `root`. */
+/**
+ * Build the sidebar in `root`.
+ *
+ * @param {page.App} app
+ * @param {HTMLElement} root
+ */
 export function mountSidebar(app, root) {
   return new Sidebar(app, root);
 }
 
 class Sidebar {
+  /** @type {Map<string, SessionRow>} */
   #rows = new Map();
   #order = "";
   #scheduled = false;
   #limit = SHOWN_AT_ONCE;
 
+  /**
+   * @param {page.App} app
+   * @param {HTMLElement} root
+   */
   constructor(app, root) {
     this.app = app;
     this.by = localStorage.getItem(GROUPING_KEY) === "directory" ? "directory" : "day";
@@ -38,7 +48,7 @@ class Sidebar {
     this.grouping.value = this.by;
     this.agent = agentChoice(app);
     this.agent?.setAttribute("aria-label", "Agent whose sessions are shown");
-    this.agent?.addEventListener("change", () => app.chooseAgent(this.agent.value));
+    this.agent?.addEventListener("change", () => app.chooseAgent(this.agent?.value ?? null));
     this.list = el("div", { class: "session-groups", onkeydown: (event) => this.#listKey(event) });
     this.foot = el("div", { class: "sidebar-foot" });
     this.element = fill(root,
@@ -60,7 +70,7 @@ class Sidebar {
 
   #connected() {
     this.create.hidden = this.app.readOnly;
-    if (this.agent) this.agent.value = this.app.agentName;
+    if (this.agent) this.agent.value = this.app.agentName ?? "";
     // Where one agent does not start, a session with another one can.
     this.create.disabled = !this.app.connection.isOpen && !this.agent;
     if (this.app.connection.isOpen) this.#load(() => this.listing.restart());
@@ -98,7 +108,7 @@ class Sidebar {
   #updateRow(facts) {
     const id = facts.sessionId;
     if (!this.#rows.has(id)) this.#rows.set(id, new SessionRow(id, { open: (one) => this.#open(one), menu: (one, anchor) => this.#menu(one, anchor) }));
-    this.#rows.get(id).update(facts, {
+    this.#rows.get(id)?.update(facts, {
       current: this.app.state.session?.id === id,
       showDirectory: this.by === "day",
       hasMenu: this.#menuItems(facts).length > 0,
@@ -114,8 +124,8 @@ class Sidebar {
     fill(this.list, groups.map(({ heading, hint, sessions }) =>
       el("section", { class: "session-group", "aria-label": hint || heading },
         el("h2", { class: "session-heading", title: hint || null }, heading),
-        el("ul", {}, sessions.map((facts) => this.#rows.get(facts.sessionId).element)))));
-    if (focused && focused !== document.activeElement && this.list.contains(focused)) focused.focus();
+        el("ul", {}, sessions.map((facts) => this.#rows.get(facts.sessionId)?.element)))));
+    if (focused instanceof HTMLElement && focused !== document.activeElement && this.list.contains(focused)) focused.focus();
     const shown = new Set(groups.flatMap(({ sessions }) => sessions.map((one) => one.sessionId)));
     for (const id of this.#rows.keys()) if (!shown.has(id)) this.#rows.delete(id);
   }
@@ -167,18 +177,18 @@ class Sidebar {
   #searchKey(event) {
     if (event.key === "ArrowDown") {
       event.preventDefault();
-      this.list.querySelector(".session-open")?.focus();
+      find(this.list, ".session-open")?.focus();
     } else if (event.key === "Escape" && this.search.value) {
       event.stopPropagation();
       this.search.value = "";
       this.#searched();
-    } else if (event.key === "Enter") this.list.querySelector(".session-open")?.click();
+    } else if (event.key === "Enter") find(this.list, ".session-open")?.click();
   }
 
   #listKey(event) {
     const item = event.target.closest(".session-item");
     if (!item || event.altKey || event.ctrlKey || event.metaKey) return;
-    const opens = [...this.list.querySelectorAll(".session-open")];
+    const opens = [.../** @type {NodeListOf<HTMLElement>} */ (this.list.querySelectorAll(".session-open"))];
     const at = opens.indexOf(item.querySelector(".session-open"));
     const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: opens.length - 1 }[event.key];
     if (next !== undefined) {

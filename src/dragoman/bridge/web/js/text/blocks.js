@@ -10,6 +10,7 @@ export class BlockScanner {
   #lineStart = 0;
   #decided = false;
   #start = 0;
+  /** @type {{ mark: string, start: number } | null} */
   #fence = null;
   #afterBlank = false;
   #inList = false;
@@ -40,7 +41,7 @@ export class BlockScanner {
   }
 
   #inFence(line, next, ends) {
-    if (!closes(line, this.#fence)) return;
+    if (!this.#fence || !closes(line, this.#fence)) return;
     const isOwnBlock = this.#fence.start === this.#start;
     this.#fence = null;
     this.#afterBlank = false;

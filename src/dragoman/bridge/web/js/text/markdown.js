@@ -21,7 +21,9 @@ export class MarkdownText {
   #element;
   #scanner = new BlockScanner();
   #shown = 0;
+  /** @type {Block | null} */
   #block = null;
+  /** @type {Block | null} */
   #last = null;
 
   constructor(element) {
@@ -75,7 +77,8 @@ class Block {
   #grown = new GrowingText(this.#element);
   #text = "";
   #finished = false;
-  #timer = null;
+  /** @type {number | undefined} */
+  #timer = undefined;
   #asking = false;
 
   constructor(parent) {
@@ -100,9 +103,9 @@ class Block {
   }
 
   #renderSoon() {
-    if (this.#timer !== null || this.#finished || this.#text.length > LIVE_CHARS) return;
+    if (this.#timer !== undefined || this.#finished || this.#text.length > LIVE_CHARS) return;
     this.#timer = setTimeout(() => {
-      this.#timer = null;
+      this.#timer = undefined;
       if (!this.#finished && !this.#asking && document.visibilityState === "visible") this.#render();
     }, LIVE_EVERY_MS);
   }

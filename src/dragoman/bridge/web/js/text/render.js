@@ -1,4 +1,4 @@
-/** Questions the bridge for the HTML of markdown: few at a time, each text once. */
+/** Asks the bridge for the HTML of markdown: few at a time, each text once. */
 
 const AT_ONCE = 3;
 const KEPT = 400;

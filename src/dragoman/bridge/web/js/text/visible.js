@@ -18,6 +18,8 @@ const JOINERS = "\\u200c\\u200d";
 const VARIATIONS = "\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}";
 
 const HIDDEN = `\\x00-\\x1f${FORMAT}${BLANK}`;
+// Joined characters stand in these classes on purpose, as escapes.
+/* eslint-disable no-misleading-character-class */
 const LETTER = `[^\\x00-\\x7f${HIDDEN}${JOINERS}${VARIATIONS}]`;
 const UNSEEN = new RegExp(
   `[${HIDDEN}]` +
@@ -29,12 +31,23 @@ const UNSEEN = new RegExp(
 const SPACE = /[\t-\r \x1c-\x1f\x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/gu;
 const SHORT = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
-/** A text with what cannot be seen written out; with `lines`, line ends and tabs stay. */
+/**
+ * A text with what cannot be seen written out; with `lines`, line ends and tabs stay.
+ *
+ * @param {unknown} text
+ * @param {{ lines?: boolean }} options
+ * @returns {string}
+ */
 export function visible(text, { lines = false } = {}) {
   return String(text).replace(UNSEEN, (found) => (lines && (found === "\n" || found === "\t") ? found : escape(found)));
 }
 
-/** The same with white space folded, for titles and names. */
+/**
+ * The same with white space folded, for titles and names.
+ *
+ * @param {unknown} text
+ * @returns {string}
+ */
 export function oneLine(text) {
   return visible(String(text).replace(SPACE, " ").replace(/^ | $/g, ""));
 }

@@ -11,11 +11,17 @@ const FACES = {
 };
 
 export class Servers {
+  /** @type {page.App} */
   #app;
+  /** @type {bridge.ServerFacts[] | null} */
   #drawn = null;
   #button = el("button", { type: "button", class: "icon-button servers-button", "aria-label": "MCP servers" });
   #panel = el("div", { class: "menu-panel servers" });
 
+  /**
+   * @param {HTMLElement} root
+   * @param {page.App} app
+   */
   constructor(root, app) {
     this.#app = app;
     this.menu = new Menu(this.#button, this.#panel);
@@ -42,6 +48,7 @@ function isBad({ state }) {
   return state === "failed";
 }
 
+/** @param {bridge.ServerFacts} server */
 function row({ name, transport, state, tools, reason }) {
   const [dot, words] = FACES[state] ?? ["", String(state)];
   const facts = [transport, tools ? `${tools} ${tools === 1 ? "tool" : "tools"}` : null].filter(Boolean).join(" · ");
@@ -64,6 +71,10 @@ class Menu {
   #button;
   #panel;
 
+  /**
+   * @param {HTMLElement} button
+   * @param {HTMLElement} panel
+   */
   constructor(button, panel) {
     this.#button = button;
     this.#panel = panel;
@@ -73,7 +84,7 @@ class Menu {
     this.element = el("div", { class: "menu" }, button, panel);
     document.addEventListener(
       "pointerdown",
-      (event) => this.isOpen && !this.element.contains(event.target) && this.close(),
+      (event) => event.target instanceof Node && this.isOpen && !this.element.contains(event.target) && this.close(),
     );
     this.element.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || !this.isOpen) return;

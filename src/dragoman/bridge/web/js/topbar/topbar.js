@@ -6,12 +6,18 @@ import { Servers } from "./servers.js";
 import { oneLine, visible } from "../text/visible.js";
 
 export class Topbar {
+  /** @type {page.App} */
   #app;
   #title = el("h1", { class: "topbar-title" });
   #where = el("span", { class: "topbar-where" });
   #state = el("span", { class: "topbar-state" });
   #inspector;
 
+  /**
+   * @param {HTMLElement} root
+   * @param {page.App} app
+   * @param {{ toggleDrawer: () => void, showHelp: () => void }} actions
+   */
   constructor(root, app, { toggleDrawer, showHelp }) {
     this.#app = app;
     const menu = iconButton("menu", "Sessions", toggleDrawer, { class: "drawer-button", "aria-controls": "sidebar" });
@@ -57,6 +63,7 @@ export class Topbar {
   }
 }
 
+/** @param {page.App} app */
 function stateOf(app) {
   const { connection, agent, session } = app.state;
   if (connection.phase === "connecting" || connection.phase === "reconnecting") return ["dot-busy", "Connecting"];
