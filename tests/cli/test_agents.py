@@ -9,9 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.cli import main as run_command
 from dragoman.cli.agent_names import known_agents
-from dragoman.cli.agents import main
 from dragoman.testing import dump_turns, steps
+
+
+def main(arguments):
+    """Run the command in this process."""
+    return run_command(["agents", *arguments])
+
 
 CANARY = "canary-4711"
 

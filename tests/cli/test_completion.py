@@ -5,67 +5,80 @@ import subprocess
 
 import pytest
 
-from dragoman.cli import COMMANDS
-from dragoman.cli.completion import main, read_commands
+from dragoman.cli import COMMANDS, main
+from dragoman.cli.completion import list_completions
 
 
 def script(shell, capsys):
-    assert main([shell]) == 0
+    assert main(["completion", shell]) == 0
     return capsys.readouterr().out
 
 
-def complete(script, *words):
-    """Return what bash offers for the last of these words."""
-    given = " ".join(f'"{word}"' for word in words)
-    ask = f'COMP_WORDS=({given}); COMP_CWORD={len(words) - 1}; _dragoman; printf "%s\\n" "${{COMPREPLY[@]}}"'
-    done = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, timeout=30, check=True)
-    assert done.stderr == ""
-    return done.stdout.split()
+@pytest.fixture
+def bash(capsys):
+    """Return what bash offers for the last of some words."""
+    text = script("bash", capsys)
+
+    def complete(*words):
+        given = " ".join(f'"{word}"' for word in words)
+        ask = f'COMP_WORDS=(dragoman {given}); COMP_CWORD={len(words)}; _dragoman; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        done = subprocess.run(["bash", "-c", f"{text}\n{ask}"], capture_output=True, text=True, timeout=30, check=True)
+        assert done.stderr == ""
+        return done.stdout.split()
+
+    return complete
 
 
-def test_bash_completes_commands(capsys):
-    bash = script("bash", capsys)
-    assert set(complete(bash, "dragoman", "")) == {*COMMANDS, "--help", "--version"}
-    assert complete(bash, "dragoman", "sess") == ["sessions"]
+def test_bash_completes_commands(bash):
+    assert set(bash("")) == {*COMMANDS, "--help", "--version"}
+    assert bash("sess") == ["sessions"]
 
 
-def test_bash_completes_options_and_what_they_take(capsys, tmp_path):
-    bash = script("bash", capsys)
-    assert complete(bash, "dragoman", "sessions", "export", "--fo") == ["--format"]
-    assert complete(bash, "dragoman", "sessions", "export", "--format", "m") == ["markdown"]
+def test_bash_completes_options_and_what_they_take(bash, tmp_path):
+    assert bash("sessions", "export", "--fo") == ["--format"]
+    assert bash("sessions", "export", "--format", "m") == ["markdown"]
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
-    assert complete(bash, "dragoman", "sessions", "--cwd", f"{tmp_path}/f") == [f"{tmp_path}/folder"]
-    assert set(complete(bash, "dragoman", "sessions", "--out", f"{tmp_path}/f")) == {
-        f"{tmp_path}/folder",
-        f"{tmp_path}/file",
-    }
+    assert bash("sessions", "--cwd", f"{tmp_path}/f") == [f"{tmp_path}/folder"]
+    assert set(bash("sessions", "--output", f"{tmp_path}/f")) == {f"{tmp_path}/folder", f"{tmp_path}/file"}
 
 
-def test_bash_completes_the_word_after_a_command(capsys):
-    bash = script("bash", capsys)
-    assert complete(bash, "dragoman", "mcp", "a") == ["add"]
-    assert complete(bash, "dragoman", "sessions", "ex") == ["export"]
-    assert complete(bash, "dragoman", "completion", "z") == ["zsh"]
+def test_bash_completes_the_word_after_a_command(bash):
+    assert bash("mcp", "a") == ["add"]
+    assert bash("sessions", "ex") == ["export"]
+    assert bash("completion", "z") == ["zsh"]
 
 
-def test_options_of_subcommands_are_known():
-    mcp = next(command for command in read_commands() if command.name == "mcp")
-    assert {"--json", "--header", "--sse"} <= {option.name for option in mcp.options}
+def test_bash_completes_the_options_of_an_action_and_not_those_of_the_others(bash):
+    assert bash("mcp", "add", "one", "--h") == ["--help", "--header"]
+    assert bash("mcp", "--h") == ["--help"]
+    assert bash("check", "trace", "--ro") == ["--role"]
+    assert bash("check", "agent", "--ro") == []
+    assert bash("check", "agent", "--without", "t") == ["terminal"]
+
+
+def test_bash_leaves_the_command_of_an_agent_alone(bash):
+    assert bash("run", "hi", "--", "agent", "--mo") == []
 
 
 def test_every_command_has_options_and_none_is_started():
-    assert [command.name for command in read_commands()] == list(COMMANDS)
-    for command in read_commands():
+    assert [command.name for command in list_completions()] == list(COMMANDS)
+    for command in list_completions():
         assert "--help" in {option.name for option in command.options}, command.name
+
+
+def test_old_spellings_are_not_offered():
+    offered = {option.name for command in list_completions() for option in command.options}
+    assert not {"--json", "--out"} & offered
+    assert {"--format", "--output"} <= offered
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_the_other_shells_get_every_command_and_their_options(shell, capsys):
     text = script(shell, capsys)
     assert all(name in text for name in COMMANDS)
-    assert "format" in text
-    assert "markdown json html" in text
+    assert "text json markdown html" in text
+    assert "mcp add" in text
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -80,6 +93,6 @@ def test_the_shell_takes_its_script(shell, capsys, tmp_path):
 
 def test_an_unknown_shell_is_refused(capsys):
     with pytest.raises(SystemExit) as caught:
-        main(["csh"])
+        main(["completion", "csh"])
     assert caught.value.code == 2
-    assert "bash" in capsys.readouterr().err
+    assert "there is no shell 'csh'; did you mean zsh?" in capsys.readouterr().err

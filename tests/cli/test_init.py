@@ -11,8 +11,14 @@ from pathlib import Path
 import pytest
 
 from dragoman.agent.profile import Profile, find_profile
+from dragoman.cli import main as run_command
 from dragoman.cli.editors import EDITORS, agent_command, snippets
-from dragoman.cli.init import main
+
+
+def main(arguments):
+    """Run the command in this process."""
+    return run_command(["init", *arguments])
+
 
 COMMAND = ['/opt/my "dragoman"/bin/dragöman', "agent"]
 

@@ -242,8 +242,8 @@ def test_no_login_is_offered_where_no_key_is_needed(home, model):
 
 PROBE = """
 import sys
-from dragoman.cli.agent import main
-code = main(sys.argv[1:])
+from dragoman.cli import main
+code = main(["agent", *sys.argv[1:]])
 watched = {"pathlib", "argparse", "dragoman.agent.auth", "dragoman.agent.keys", "dragoman.agent.profile",
            "dragoman.agent.models.provider_names", "pydantic_ai", "anthropic"}
 print(*sorted(watched & set(sys.modules)), file=sys.stderr)

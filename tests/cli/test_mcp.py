@@ -13,10 +13,16 @@ import pytest
 
 from dragoman.agent.profile import TrustStore, find_profile
 from dragoman.agent.profile.file import parse_profile
-from dragoman.cli.mcp import main
+from dragoman.cli import main as run_command
 from dragoman.mcp.files import read_servers
 from tests.mcp.servers.commands import TIME, everything_http, needs_node, scripted, scripted_http
 from tests.proc.processes import alive, wait_until_gone
+
+
+def main(arguments):
+    """Run the command in this process."""
+    return run_command(["mcp", *arguments])
+
 
 DRAGOMAN = [sys.executable, "-m", "dragoman", "mcp"]
 PAGE = Path(__file__).parents[2] / "docs/mcp.md"
@@ -58,6 +64,13 @@ def states(report):
 
 
 # ── what a session would get ────────────────────────────────────────────────────────────────────────
+
+
+def test_several_files_of_a_client_are_taken_together(here, capsys):
+    for name in ("one", "two"):
+        (here / f"{name}.json").write_text(json.dumps({"mcpServers": {name: entry(scripted())}}))
+    code, report = look(capsys, "--mcp", "one.json", "--mcp", "two.json")
+    assert (code, states(report)) == (0, {"one": "ready", "two": "ready"})
 
 
 def test_without_servers_it_says_how_to_get_some(here, capsys):

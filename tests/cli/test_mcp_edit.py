@@ -9,8 +9,13 @@ import pytest
 from dragoman.agent.profile import find_profile
 from dragoman.agent.profile.file import parse_profile
 from dragoman.cli import main as run_command
-from dragoman.cli.mcp import main
 from tests.mcp.servers.commands import scripted
+
+
+def main(arguments):
+    """Run the command in this process."""
+    return run_command(["mcp", *arguments])
+
 
 CANARY = "canary-4711"
 

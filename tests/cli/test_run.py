@@ -65,6 +65,17 @@ def test_a_dash_reads_the_prompt_from_stdin(tmp_path):
     assert "a line of notes" in done.stdout
 
 
+def test_the_session_is_in_the_directory_that_is_named(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "notes.txt").write_text("a line of notes\n")
+    done = dragoman_run("read notes.txt", "--cwd", "elsewhere", cwd=tmp_path)
+    assert "a line of notes" in done.stdout
+    again = dragoman_run("read notes.txt", "--cwd", "elsewhere", "--continue", cwd=tmp_path)
+    assert again.returncode == 0
+    assert dragoman_run("hi", "--continue", cwd=tmp_path).returncode == 2
+    assert "--cwd: /missing is no directory" in dragoman_run("hi", "--cwd", "/missing").stderr
+
+
 def test_a_message_that_follows_another_begins_a_line():
     updates = [
         steps.Update(

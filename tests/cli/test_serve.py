@@ -264,7 +264,7 @@ def test_at_every_address_the_machines_own_names_are_served():
         (["--public-url", "example.org"], "is no public address"),
         (["--host", "no such host"], "is no host"),
         (["--host", "nowhere.invalid"], "there is no host"),
-        (["--toke", "x"], "unrecognized arguments"),
+        (["--toke", "x"], "there is no option '--toke'"),
     ],
 )
 def test_a_command_line_that_makes_no_sense_is_refused_in_words(arguments, words):

@@ -213,7 +213,7 @@ def test_a_session_that_is_not_there_is_said(session_id):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["show"], ["list", "x"], ["open", "x"], ["show", "x", "--format", "json"], ["show", "x", "y"], ["list", "--"]],
+    [["show"], ["list", "x"], ["open", "x"], ["show", "x", "--format", "html"], ["show", "x", "y"], ["list", "--"]],
 )
 def test_a_wrong_command_line_is_a_usage_error(arguments):
     done = run(*arguments)

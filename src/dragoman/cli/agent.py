@@ -1,7 +1,7 @@
 """`dragoman agent`: serve ACP on stdin and stdout."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.agent import Agent
@@ -13,25 +13,27 @@ from dragoman.errors import DragomanError
 from dragoman.wire import StdioTransport, take_stdio
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from dragoman.agent.setup import AgentSetup
     from dragoman.store import Store
 
 
-class Options(NamedTuple):
-    """What the command line says."""
+class AgentArguments(NamedTuple):
+    """The options of the command line."""
 
     model: str | None = None
     agent: str | None = None
     login: str | None = None
 
 
-def main(argv: Sequence[str]) -> int:
-    """Serve until the client closes stdin."""
-    options = _parse(argv) if argv else Options()
+def main(given: "Namespace | None" = None) -> int:
+    """Serve until the client closes stdin; None is for a command line without options."""
+    options = AgentArguments() if given is None else AgentArguments(given.model, given.agent, given.login)
     if options.login is not None:
-        from dragoman.cli import login
+        from dragoman.cli.login import log_in
 
-        return login.main([options.login])
+        return log_in(options.login)
     start_log("WARNING", "dragoman: %(levelname)s: %(message)s")
     try:
         make_setup = _prepare(options)
@@ -51,11 +53,11 @@ async def _serve(
     await Agent(StdioTransport(read_fd, write_fd), _open_store, make_setup, find_model).serve()
 
 
-def _find_model(options: Options) -> ConfiguredModel:
+def _find_model(options: AgentArguments) -> ConfiguredModel:
     """Find what the model of new sessions needs and takes; when none is configured, nothing is imported for it."""
     default = os.environ.get("DRAGOMAN_MODEL")
     home = home_name()
-    if options == Options() and default is None and not os.path.exists(f"{home}/dragoman.yaml"):  # noqa: PTH110 -- as above
+    if options == AgentArguments() and default is None and not os.path.exists(f"{home}/dragoman.yaml"):  # noqa: PTH110 -- as above
         return ConfiguredModel()
     from dragoman.agent.auth import configured_model, find_auth
     from dragoman.agent.models import takes_by_name
@@ -72,10 +74,10 @@ def _open_store() -> "Store":
     return FileStore(home())
 
 
-def _prepare(options: Options) -> "Callable[[], AgentSetup]":
+def _prepare(options: AgentArguments) -> "Callable[[], AgentSetup]":
     """Check what was asked for, now; make the rest of it when the first session comes."""
     default = os.environ.get("DRAGOMAN_MODEL")
-    if options == Options() and default is None:
+    if options == AgentArguments() and default is None:
         return _make_setup
     if options.agent is not None and not os.path.exists(options.agent):  # noqa: PTH110 -- as above
         from pathlib import Path
@@ -105,33 +107,3 @@ def _make_setup() -> "AgentSetup":
     from dragoman.cli.home import home
 
     return AgentSetup(home())
-
-
-def _parse(argv: Sequence[str]) -> Options:
-    # Most editors start us without options, and argparse takes a megabyte and 5 ms.
-    import argparse
-
-    parser = argparse.ArgumentParser(
-        prog="dragoman agent",
-        description="Serve ACP on stdin and stdout, for an editor to start.",
-        epilog="Sessions are kept under $DRAGOMAN_HOME (~/.dragoman). DRAGOMAN_LOG=debug writes a log to stderr.",
-    )
-    parser.add_argument(
-        "--model",
-        metavar="NAME",
-        help="the model to talk with: guide, script:FILE, anthropic:NAME, openai:NAME, ollama:NAME and the like "
-        "(default: the agent file's, else $DRAGOMAN_MODEL, else guide, which needs no key and no network)",
-    )
-    parser.add_argument(
-        "--agent",
-        metavar="FILE",
-        help="the agent file (default: dragoman.yaml in the session's directory, else in $DRAGOMAN_HOME)",
-    )
-    parser.add_argument(
-        "--login",
-        metavar="PROVIDER",
-        help="serve nothing: ask for this provider's key in the terminal, keep it and end, as `dragoman login` does "
-        "(editors add this to the command)",
-    )
-    given = parser.parse_args(argv)
-    return Options(given.model, given.agent, given.login)

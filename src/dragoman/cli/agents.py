@@ -26,15 +26,14 @@ class _Row(msgspec.Struct, rename="camel", omit_defaults=True):
     problem: str = ""
 
 
-def main(argv: Sequence[str]) -> int:
+def main(options: argparse.Namespace) -> int:
     """List them; 1 when a file of them cannot be used."""
-    options = _parser().parse_args(argv)
     try:
         agents = known_agents(home()).values()
     except DragomanError as error:
         complain("agents", error)
         return 1
-    if options.json:
+    if options.format == "json":
         print_json(msgspec.json.encode([_row(agent) for agent in agents]))
     elif agents:
         for line in _lines(agents):
@@ -60,15 +59,3 @@ def _lines(agents: Iterable[NamedAgent]) -> Iterator[str]:
         about = f": {agent.description}" if agent.description else ""
         yield one_line(f"{agent.name}{version} ({agent.source}){about}")
         yield "  " + one_line(shlex.join(agent.command) if agent.command else f"cannot be started: {agent.problem}")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="dragoman agents",
-        description="Show the agents that are known by name, and what starts them. `-- NAME` at the end of another "
-        "command uses one.",
-        epilog=f"They are in $DRAGOMAN_HOME (~/.dragoman): {OWN_FILE} has your own, {REGISTRY_FILE} is a copy of the "
-        "ACP registry.",
-    )
-    parser.add_argument("--json", action="store_true", help="print the result for a program to read")
-    return parser

@@ -1,42 +1,31 @@
 """`dragoman check`: judge an agent, a client or a recorded conversation by the rules of the protocol."""
 
 import argparse
-import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from dragoman.check.results import CheckReport
-from dragoman.cli.agent_url import Elsewhere, read_url
-from dragoman.cli.check_options import make_parser
+from dragoman.cli.agent_choice import OWN_COMMAND, AgentAddress, choose_address, choose_command
 from dragoman.cli.check_output import FAILED_CHECK, deliver, deliver_matrix
-from dragoman.cli.command import OUR_AGENT, split_command
 from dragoman.cli.loop import Stopped, run
+from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain
 from dragoman.errors import DragomanError
 
 
-def main(argv: Sequence[str]) -> int:
+def main(options: argparse.Namespace) -> int:
     """Judge; 0 when nothing failed, 1 when a rule did, 2 for an error of the checker, or of its use."""
-    parser = make_parser()
-    own, command = split_command(argv)
-    options = parser.parse_args(own)
-    if "--" not in argv:
-        command = []
-    elif not "".join(command[:1]):
-        parser.error("there is no command after --; name one, or leave -- out")
-    options.command = _from_here(command)
     try:
-        return _ACTIONS[options.action](parser, options)
+        return _ACTIONS[options.action](options)
+    except UsageError:
+        raise
     except DragomanError as error:
         complain("check", error)
         return FAILED_CHECK
     except Stopped as stopped:
         return 128 + stopped.signal_number
-    except BrokenPipeError:  # whoever read it has seen enough, and Python would complain at its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED_CHECK
 
 
 def _from_here(command: list[str]) -> list[str]:
@@ -44,15 +33,16 @@ def _from_here(command: list[str]) -> list[str]:
     return [str(Path(command[0]).absolute()), *command[1:]] if "/" in "".join(command[:1]) else command
 
 
-def _agent(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    elsewhere = read_url(options, parser, has_command=bool(options.command))
-    if elsewhere is None and not options.command:
-        options.command = list(OUR_AGENT)
-    name = options.name or (shlex.join(options.command) if elsewhere is None else elsewhere.shown)
-    return deliver(options, name, _check_agent(options, elsewhere))
+def _agent(options: argparse.Namespace) -> int:
+    address = choose_address(options)
+    command: list[str] = []
+    if address is None:
+        command = list(OWN_COMMAND) if options.command is None else _from_here(choose_command(options.command))
+    name = options.name or (shlex.join(command) if address is None else address.shown)
+    return deliver(options, name, _check_agent(options, command, address))
 
 
-def _check_agent(options: argparse.Namespace, elsewhere: Elsewhere | None) -> CheckReport:
+def _check_agent(options: argparse.Namespace, command: list[str], address: AgentAddress | None) -> CheckReport:
     from dragoman.check.driver import AgentOptions, ScriptTurn, check_agent, read_script
     from dragoman.check.driver.options import HELLO
 
@@ -62,9 +52,9 @@ def _check_agent(options: argparse.Namespace, elsewhere: Elsewhere | None) -> Ch
     return run(
         check_agent(
             AgentOptions(
-                command=tuple(options.command),
-                url="" if elsewhere is None else elsewhere.url,
-                token=None if elsewhere is None else elsewhere.token,
+                command=tuple(command),
+                url="" if address is None else address.url,
+                token=None if address is None else address.token,
                 turns=tuple(turns) or (ScriptTurn(HELLO),),
                 prompt=not options.no_prompt,
                 auth=options.auth,
@@ -78,39 +68,36 @@ def _check_agent(options: argparse.Namespace, elsewhere: Elsewhere | None) -> Ch
     )
 
 
-def _client(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    if bool(options.command) == (options.listen is not None):
-        parser.error("which client? say: dragoman check client -- COMMAND OF THE CLIENT, or --listen")
+def _client(options: argparse.Namespace) -> int:
+    if (options.command is None) == (options.listen is None):
+        raise UsageError("which client? say: dragoman check client -- COMMAND OF THE CLIENT, or --listen")
     from dragoman.cli.check_client import check
 
-    name = options.name or shlex.join(options.command) or "client"
-    return deliver(options, name, run(check(options)))
+    command = [] if options.command is None else _from_here(choose_command(options.command))
+    name = options.name or shlex.join(command) or "client"
+    return deliver(options, name, run(check(command, options)))
 
 
-def _trace(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    if options.command:
-        parser.error("trace takes a file, and no command")
+def _trace(options: argparse.Namespace) -> int:
     from dragoman.check.trace import check_trace
 
     roles = ("agent", "client") if options.role == "both" else (options.role,)
     return deliver(options, options.name or options.file, check_trace(options.file, roles))
 
 
-def _matrix(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    if options.command:
-        parser.error("matrix takes reports, and no command")
+def _matrix(options: argparse.Namespace) -> int:
     return deliver_matrix(options)
 
 
 def _has_watcher(options: argparse.Namespace) -> bool:
-    return options.format == "terminal" and options.output is None and sys.stderr.isatty()
+    return options.format == "text" and options.output is None and sys.stderr.isatty()
 
 
 def _show_progress(scene: str) -> None:
     print(f"\r\x1b[K{scene[:70]}", end="\r", file=sys.stderr, flush=True)
 
 
-_ACTIONS: dict[str, Callable[[argparse.ArgumentParser, argparse.Namespace], int]] = {
+_ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
     "agent": _agent,
     "client": _client,
     "trace": _trace,

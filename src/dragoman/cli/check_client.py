@@ -17,10 +17,10 @@ class NoPlace(DragomanError):
     """Nobody can be waited for at this port."""
 
 
-async def check(options: argparse.Namespace) -> CheckReport:
+async def check(command: list[str], options: argparse.Namespace) -> CheckReport:
     """Judge a client. Raises StartError, NeverStarted, NoPlace."""
     if options.listen is None:
-        return await check_client(ClientOptions(command=tuple(options.command), timeout_s=options.timeout))
+        return await check_client(ClientOptions(command=tuple(command), timeout_s=options.timeout))
     with tempfile.TemporaryDirectory(prefix="dragoman-check-") as directory:
         try:
             return await _wait(Path(directory), options.listen)

@@ -59,7 +59,7 @@ def _known(options: argparse.Namespace, report: CheckReport) -> frozenset[str]:
 
 
 def _render(subject: NamedReport, options: argparse.Namespace) -> str:
-    if options.format != "terminal":
+    if options.format != "text":
         return render(subject, options.format)
     is_terminal = options.output is None and sys.stdout.isatty()
     return terminal.render(

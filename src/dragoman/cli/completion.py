@@ -1,113 +1,99 @@
-"""`dragoman completion`: a script that lets a shell complete our commands and their options.
+"""`dragoman completion`: a script that lets a shell complete our commands, their actions and their options.
 
-What there is to complete is read from what each command's parser says for `--help`, once, when the script is printed:
-a shell that asked us at every Tab would wait for Python every time.
+It is made from the parsers, once, when the script is printed: a shell that asked us at every Tab would wait for Python
+every time.
 """
 
 import argparse
-import io
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import redirect_stdout, suppress
-from importlib import import_module
 from typing import Literal
 
 import msgspec
 
 from dragoman.cli import COMMANDS
+from dragoman.cli.commands import build_parser
+from dragoman.cli.parser import CommandParser
 
-SUBCOMMANDS = {"check": ("agent", "client", "trace", "matrix"), "mcp": ("add", "remove")}
-"""Words after a command that have options, and a help, of their own."""
-
-WIDE = "1000"
-"""Columns: wide enough that no line of help is wrapped."""
-
-_OPTION = re.compile(r"^  (?:-\w(?: \S+)?, )?(--[a-z][a-z-]*)(?: (\{[^}]*\}|\S+))?(?:  +(.*))?$")
-
-Argument = Literal["none", "any", "file", "directory"]
+ArgumentKind = Literal["none", "any", "file", "directory"]
 
 
-class Option(msgspec.Struct, frozen=True):
-    """An option of a command."""
+class OptionCompletion(msgspec.Struct, frozen=True):
+    """An option, and what may stand behind it."""
 
     name: str
-    argument: Argument
+    argument: ArgumentKind
     choices: tuple[str, ...] = ()
     help: str = ""
 
 
-class Command(msgspec.Struct, frozen=True):
-    """A command: its options, and the words that may come first."""
+class CommandCompletion(msgspec.Struct, frozen=True):
+    """A command or an action of one: its options, and the words that may come first."""
 
     name: str
-    help: str
-    options: tuple[Option, ...]
-    words: tuple[str, ...] = ()
+    """`mcp`, or `mcp add`."""
+    options: tuple[OptionCompletion, ...]
+    words: Mapping[str, str] = {}
+    actions: tuple["CommandCompletion", ...] = ()
 
 
-def main(argv: Sequence[str]) -> int:
+def main(options: argparse.Namespace) -> int:
     """Print the script."""
-    shell: str = _parser().parse_args(argv).shell
-    print(_SHELLS[shell](read_commands()), end="")
+    print(_SCRIPTS[options.shell](list_completions()), end="")
     return 0
 
 
-def read_commands() -> list[Command]:
-    """Ask each command what it takes."""
-    return [Command(name, text, tuple(_options(name)), tuple(_words(name))) for name, text in COMMANDS.items()]
+def list_completions() -> list[CommandCompletion]:
+    """Return what can be completed, from the parser of each command."""
+    return [_read_parser(build_parser(name)) for name in COMMANDS]
 
 
-def _options(name: str) -> Iterator[Option]:
-    seen: set[str] = set()
-    for page in [[], *([word] for word in SUBCOMMANDS.get(name, ()))]:
-        for line in _help(name, page).splitlines():
-            found = _OPTION.match(line)
-            if found and found[1] not in seen:
-                seen.add(found[1])
-                yield _option(found[1], found[2] or "", found[3] or "")
+def _read_parser(parser: CommandParser) -> CommandCompletion:
+    return CommandCompletion(
+        parser.name,
+        tuple(_read_option(name, action) for action in parser.options() for name in _long_names(action)),
+        parser.words,
+        tuple(map(_read_parser, parser.actions.values())),
+    )
 
 
-def _option(name: str, metavar: str, text: str) -> Option:
-    if metavar.startswith("{"):
-        return Option(name, "any", tuple(metavar.strip("{}").split(",")), text)
-    kinds: dict[str, Argument] = {"": "none", "FILE": "file", "DIR": "directory"}
-    return Option(name, kinds.get(metavar, "any"), (), text)
+def _long_names(action: argparse.Action) -> list[str]:
+    return [name for name in action.option_strings if name.startswith("--")]
 
 
-def _words(name: str) -> Sequence[str]:
-    if name == "sessions":
-        from dragoman.cli.sessions import ACTIONS
-
-        return tuple(ACTIONS)
-    return tuple(_SHELLS) if name == "completion" else SUBCOMMANDS.get(name, ())
+def _read_option(name: str, action: argparse.Action) -> OptionCompletion:
+    kinds: dict[object, ArgumentKind] = {"FILE": "file", "DIR": "directory"}
+    kind = "none" if action.nargs == 0 else kinds.get(action.metavar, "any")
+    return OptionCompletion(name, kind, tuple(map(str, action.choices or ())), action.help or "")
 
 
-def _help(name: str, words: Sequence[str]) -> str:
-    command: Callable[[Sequence[str]], int] = import_module(f"dragoman.cli.{name}").main
-    columns = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = WIDE
-    try:
-        with redirect_stdout(io.StringIO()) as said, suppress(SystemExit):
-            command([*words, "--help"])
-    finally:
-        if columns is None:
-            del os.environ["COLUMNS"]
-        else:
-            os.environ["COLUMNS"] = columns
-    return said.getvalue()
+def _with_actions(commands: Sequence[CommandCompletion]) -> Iterator[CommandCompletion]:
+    for command in commands:
+        yield command
+        yield from command.actions
 
 
-def _bash(commands: Sequence[Command]) -> str:
-    cases = "\n".join(_bash_case(command) for command in commands)
-    values = "\n".join(line for command in commands for line in _bash_values(command))
+def _bash(commands: Sequence[CommandCompletion]) -> str:
+    everything = list(_with_actions(commands))
+    cases = "\n".join(map(_bash_case, everything))
+    values = "\n".join(line for command in everything for line in _bash_values(command))
+    actions = "|".join(f'"{action.name}"' for command in commands for action in command.actions)
     return f"""# dragoman completion bash >> ~/.bashrc
 _dragoman() {{
     local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" command="${{COMP_WORDS[1]}}"
+    local first=2 i
     COMPREPLY=()
     if [[ $COMP_CWORD -eq 1 ]]; then
         COMPREPLY=($(compgen -W "{" ".join(command.name for command in commands)} --help --version" -- "$word"))
         return
+    fi
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        [[ ${{COMP_WORDS[i]}} == -- ]] && return
+    done
+    if [[ $COMP_CWORD -gt 2 ]]; then
+        case "$command ${{COMP_WORDS[2]}}" in
+            {actions}) command="$command ${{COMP_WORDS[2]}}"; first=3 ;;
+        esac
     fi
     case "$command $before" in
 {values}
@@ -116,7 +102,7 @@ _dragoman() {{
     case "$command" in
 {cases}
     esac
-    if [[ $COMP_CWORD -eq 2 && $word != -* ]]; then
+    if [[ $COMP_CWORD -eq $first && $word != -* ]]; then
         COMPREPLY=($(compgen -W "$words" -- "$word"))
     else
         COMPREPLY=($(compgen -W "$options" -- "$word"))
@@ -126,12 +112,12 @@ complete -o default -F _dragoman dragoman
 """
 
 
-def _bash_case(command: Command) -> str:
+def _bash_case(command: CommandCompletion) -> str:
     options = " ".join(option.name for option in command.options)
-    return f'        {command.name}) options="{options}"; words="{" ".join(command.words)}" ;;'
+    return f'        "{command.name}") options="{options}"; words="{" ".join(command.words)}" ;;'
 
 
-def _bash_values(command: Command) -> Iterator[str]:
+def _bash_values(command: CommandCompletion) -> Iterator[str]:
     for option in command.options:
         if option.argument != "none":
             files = "-d" if option.argument == "directory" else "-f"
@@ -140,9 +126,9 @@ def _bash_values(command: Command) -> Iterator[str]:
             yield f'{pattern} COMPREPLY=($(compgen {source} -- "$word")); return ;;'
 
 
-def _zsh(commands: Sequence[Command]) -> str:
-    names = "\n".join(f"        {_quote(f'{command.name}:{command.help}')}" for command in commands)
-    cases = "\n".join(_zsh_case(command) for command in commands)
+def _zsh(commands: Sequence[CommandCompletion]) -> str:
+    names = "\n".join(f"        {_quote(f'{name}:{text}')}" for name, text in COMMANDS.items())
+    cases = "\n".join(line for command in commands for line in _zsh_case(command))
     return f"""#compdef dragoman
 # dragoman completion zsh > "${{fpath[1]}}/_dragoman"
 _dragoman() {{
@@ -157,6 +143,15 @@ _dragoman() {{
     local command="$words[2]"
     shift words
     (( CURRENT-- ))
+    if (( CURRENT > 2 )); then
+        case "$command $words[2]" in
+            {"|".join(f'"{action.name}"' for command in commands for action in command.actions)})
+                command="$command $words[2]"
+                shift words
+                (( CURRENT-- ))
+                ;;
+        esac
+    fi
     case "$command" in
 {cases}
     esac
@@ -169,33 +164,51 @@ fi
 """
 
 
-def _zsh_case(command: Command) -> str:
+def _zsh_case(command: CommandCompletion) -> Iterator[str]:
     specs = [_quote(_zsh_spec(option)) for option in command.options]
     if command.words:
         specs.append(_quote(f"1:word:({' '.join(command.words)})"))
-    return f"        {command.name}) _arguments {' '.join([*specs, _quote('*:file:_files')])} ;;"
+    yield f"        {_quote(command.name)}) _arguments {' '.join([*specs, _quote('*:file:_files')])} ;;"
+    for action in command.actions:
+        yield from _zsh_case(action)
 
 
-def _zsh_spec(option: Option) -> str:
+def _zsh_spec(option: OptionCompletion) -> str:
     text = re.sub(r"([\[\]:\\])", r"\\\1", option.help)
     takes = {"none": "", "any": ":value: ", "file": ":file:_files", "directory": ":directory:_files -/"}
     value = f":value:({' '.join(option.choices)})" if option.choices else takes[option.argument]
     return f"*{option.name}[{text}]{value}"
 
 
-def _fish(commands: Sequence[Command]) -> str:
-    lines = ["# dragoman completion fish > ~/.config/fish/completions/dragoman.fish"]
-    first = "__fish_use_subcommand"
-    lines += [f"complete -c dragoman -f -n {first} -a {name} -d {_quote(text)}" for name, text in COMMANDS.items()]
-    for command in commands:
-        when = f"-n '__fish_seen_subcommand_from {command.name}'"
-        if command.words:
-            lines.append(f"complete -c dragoman -f {when} -a {_quote(' '.join(command.words))}")
-        for option in command.options:
-            takes = {"none": "", "any": " -x", "file": " -r", "directory": " -x -a '(__fish_complete_directories)'"}
-            value = f" -x -a {_quote(' '.join(option.choices))}" if option.choices else takes[option.argument]
-            lines.append(f"complete -c dragoman {when} -l {option.name[2:]}{value} -d {_quote(option.help)}")
+def _fish(commands: Sequence[CommandCompletion]) -> str:
+    lines = [
+        "# dragoman completion fish > ~/.config/fish/completions/dragoman.fish",
+        "function __dragoman_at",
+        "    set -l given (commandline -opc)",
+        "    set -e given[1]",
+        '    test "$given[1..(count $argv)]" = "$argv"',
+        "end",
+        "function __dragoman_next",
+        "    __dragoman_at $argv; and test (count (commandline -opc)) -eq (math (count $argv) + 1)",
+        "end",
+    ]
+    lines += [
+        f"complete -c dragoman -f -n __dragoman_next -a {name} -d {_quote(text)}" for name, text in COMMANDS.items()
+    ]
+    for command in _with_actions(commands):
+        lines += _fish_lines(command)
     return "\n".join(lines) + "\n"
+
+
+def _fish_lines(command: CommandCompletion) -> Iterator[str]:
+    for word, text in command.words.items():
+        yield f"complete -c dragoman -f -n '__dragoman_next {command.name}' -a {word} -d {_quote(text)}"
+    not_below = "".join(f"; and not __dragoman_at {action.name}" for action in command.actions)
+    when = f"-n '__dragoman_at {command.name}{not_below}'"
+    takes = {"none": "", "any": " -x", "file": " -r", "directory": " -x -a '(__fish_complete_directories)'"}
+    for option in command.options:
+        value = f" -x -a {_quote(' '.join(option.choices))}" if option.choices else takes[option.argument]
+        yield f"complete -c dragoman {when} -l {option.name[2:]}{value} -d {_quote(option.help)}"
 
 
 def _quote(text: str) -> str:
@@ -203,15 +216,4 @@ def _quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-_SHELLS: Mapping[str, Callable[[Sequence[Command]], str]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="dragoman completion",
-        description="Print a script that lets a shell complete dragoman's commands and their options.",
-        epilog="bash: dragoman completion bash >> ~/.bashrc. zsh: dragoman completion zsh > _dragoman, in a directory "
-        "of $fpath. fish: dragoman completion fish > ~/.config/fish/completions/dragoman.fish.",
-    )
-    parser.add_argument("shell", choices=list(_SHELLS), help="for which shell")
-    return parser
+_SCRIPTS: Mapping[str, Callable[[Sequence[CommandCompletion]], str]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}

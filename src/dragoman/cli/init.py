@@ -4,29 +4,28 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
 import msgspec
 
 from dragoman.agent.profile.lookup import FILE_NAME
-from dragoman.cli.editors import EDITORS, agent_command, snippets
+from dragoman.cli.editors import agent_command, snippets
 from dragoman.cli.home import BadHome, home
 from dragoman.cli.output import complain
 from dragoman.files.private_file import next_step
 
 
-def main(argv: Sequence[str]) -> int:
+def main(options: argparse.Namespace) -> int:
     """Do one or the other; 1 when the file is there already or cannot be written."""
-    options = _parser().parse_args(argv)
+    as_json = options.format == "json"
     if options.editor:
-        return _show(options.editor, as_json=options.json)
+        return _show(options.editor, as_json=as_json)
     try:
         directory = home() if options.home else Path.cwd()
     except BadHome as error:
         return _fail(str(error))
-    return _write(directory / FILE_NAME, as_json=options.json)
+    return _write(directory / FILE_NAME, as_json=as_json)
 
 
 def _write(path: Path, *, as_json: bool) -> int:
@@ -70,17 +69,3 @@ def _show(editor: str, *, as_json: bool) -> int:
 def _fail(problem: str) -> int:
     complain("init", problem)
     return 1
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="dragoman init",
-        description=f"Write a commented {FILE_NAME} in this directory. With --editor, write nothing: print what makes "
-        "that editor start dragoman, and where it goes.",
-        epilog=f"A {FILE_NAME} in a project counts for sessions there; the one in $DRAGOMAN_HOME for all others.",
-    )
-    place = parser.add_mutually_exclusive_group()
-    place.add_argument("--home", action="store_true", help="write it to $DRAGOMAN_HOME (~/.dragoman) instead")
-    place.add_argument("--editor", choices=EDITORS, help="print the snippet for this editor")
-    parser.add_argument("--json", action="store_true", help="print the result for a program to read")
-    return parser

@@ -4,7 +4,6 @@ import argparse
 import getpass
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from dragoman.agent.auth import configured_model
@@ -13,6 +12,7 @@ from dragoman.agent.models.provider_names import PROVIDERS, Provider, leads_else
 from dragoman.agent.profile import ProfileError
 from dragoman.agent.profile.lookup import find_explicit
 from dragoman.cli.home import home
+from dragoman.cli.options import closest
 from dragoman.cli.output import complain
 from dragoman.errors import DragomanError
 
@@ -24,11 +24,15 @@ class NoProvider(DragomanError):
     """Nobody said whose key it is, or the provider has none to keep."""
 
 
-def main(argv: Sequence[str]) -> int:
+def main(options: argparse.Namespace) -> int:
     """Ask for the key and keep it; 1 when that cannot be done, 2 when it is not clear whose key."""
-    options = login_parser("login", "Ask for the key of a provider and keep it").parse_args(argv)
+    return log_in(options.provider, model=options.model, agent_file=options.agent)
+
+
+def log_in(given: str | None, *, model: str | None = None, agent_file: str | None = None) -> int:
+    """Ask for the key of a provider and keep it; returns the exit code."""
     try:
-        name = choose_provider(options)
+        name = choose_provider(given, model, agent_file)
         provider, store = PROVIDERS[name], KeyStore(home())
         store.keep(name, _ask(provider))
     except (NoProvider, ProfileError) as problem:
@@ -43,44 +47,27 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def choose_provider(options: argparse.Namespace) -> str:
+def choose_provider(given: str | None, model: str | None, agent_file: str | None) -> str:
     """Return whose key it is: the one that was named, else the configured model's.
 
     Raises NoProvider, and ProfileError for an agent file that was named.
     """
-    kind = options.provider
+    kind = given
     if kind is None:
-        if options.agent is not None:
-            find_explicit(Path(options.agent))
-        model = configured_model(
-            str(home()),
-            model=options.model,
-            agent_file=options.agent,
-            default_model=os.environ.get("DRAGOMAN_MODEL"),
-        )
-        kind = model.asks_login.partition(":")[0] if model.asks_login else None
+        if agent_file is not None:
+            find_explicit(Path(agent_file))
+        default = os.environ.get("DRAGOMAN_MODEL")
+        found = configured_model(str(home()), model=model, agent_file=agent_file, default_model=default)
+        kind = found.asks_login.partition(":")[0] if found.asks_login else None
     if kind is None:
         raise NoProvider(f"no configured model tells whose key it is; name one of {_providers()}")
     if kind not in PROVIDERS:
-        raise NoProvider(f"there is no provider {kind!r} that takes a key; expected one of {_providers()}")
+        near = closest(kind, PROVIDERS)
+        step = f"did you mean {near}?" if near else f"expected one of {_providers()}"
+        raise NoProvider(f"there is no provider {kind!r} that takes a key; {step}")
     if not PROVIDERS[kind].needs_key:
         raise NoProvider(f"{PROVIDERS[kind].title} needs no key here; expected one of {_providers()}")
     return login_name(kind)
-
-
-def login_parser(command: str, what: str) -> argparse.ArgumentParser:
-    """Return the command line that `login` and `logout` have in common."""
-    parser = argparse.ArgumentParser(
-        prog=f"dragoman {command}",
-        description=f"{what}, in $DRAGOMAN_HOME (~/.dragoman). A key in the environment counts before a kept one.",
-        epilog=f"Providers: {_providers()}.",
-    )
-    parser.add_argument(
-        "provider", metavar="PROVIDER", nargs="?", help="such as anthropic (default: that of the configured model)"
-    )
-    parser.add_argument("--model", metavar="NAME", help="take the provider of this model")
-    parser.add_argument("--agent", metavar="FILE", help="take the provider of this agent file's model")
-    return parser
 
 
 def fail(command: str, problem: DragomanError, code: int) -> int:

@@ -1,21 +1,20 @@
 """`dragoman logout`: forget the key of a provider."""
 
+import argparse
 import os
-from collections.abc import Sequence
 
 from dragoman.agent.keys import KeyStore
 from dragoman.agent.models.provider_names import PROVIDERS
 from dragoman.agent.profile import ProfileError
 from dragoman.cli.home import home
-from dragoman.cli.login import NoProvider, choose_provider, fail, login_parser
+from dragoman.cli.login import NoProvider, choose_provider, fail
 from dragoman.errors import DragomanError
 
 
-def main(argv: Sequence[str]) -> int:
+def main(options: argparse.Namespace) -> int:
     """Forget the key; 1 when that cannot be done, 2 when it is not clear whose key."""
-    options = login_parser("logout", "Forget the key of a provider").parse_args(argv)
     try:
-        name = choose_provider(options)
+        name = choose_provider(options.provider, options.model, options.agent)
         was_there = KeyStore(home()).remove(name)
     except (NoProvider, ProfileError) as problem:
         return fail("logout", problem, 2)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from dragoman.cli.agent_choice import choose_directory
 from dragoman.cli.home import home
 from dragoman.cli.loop import Stopped, run
 from dragoman.cli.output import complain, print_json, start_log
@@ -27,22 +28,17 @@ if TYPE_CHECKING:
 SOME_FAILED = 1
 BAD_INPUT = 2
 
-MAX_TIMEOUT_S = 86_400.0
-
-EDITS = ("add", "remove")
-
 
 class BadInput(DragomanError):
     """A directory or a file that was named cannot be used."""
 
 
-def main(argv: Sequence[str]) -> int:
+def main(options: argparse.Namespace) -> int:
     """Show, add or remove; 1 when some server failed, 2 for bad input."""
-    if argv and argv[0] in EDITS:
+    if options.action:
         from dragoman.cli import mcp_edit
 
-        return mcp_edit.main(argv[0], argv[1:])
-    options = _parser().parse_args(argv)
+        return mcp_edit.main(options)
     start_log("ERROR")
     try:
         report = run(_look(options))
@@ -51,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
         return BAD_INPUT
     except Stopped as stopped:
         return 128 + stopped.signal_number
-    _print(report, as_json=options.json)
+    _print(report, as_json=options.format == "json")
     return 0 if report.is_good else SOME_FAILED
 
 
@@ -59,7 +55,7 @@ async def _look(options: argparse.Namespace) -> "Report":
     """Connect as a session would; raises BadInput, and ProfileError about the person's own agent file."""
     from dragoman.agent.setup import AgentSetup
 
-    cwd = _directory(options.cwd)
+    cwd = str(choose_directory(options.cwd))
     setup = AgentSetup(home(), agent_file=Path(options.agent) if options.agent else None)
     try:
         choice = setup.choose_profile(cwd)
@@ -131,20 +127,22 @@ def _notices(choice: "ProfileChoice") -> list[str]:
     return [f"{choice.notice} {agree}\n{changes}"]
 
 
-def _directory(given: str | None) -> str:
-    path = Path(given or ".").absolute()
-    if not path.is_dir():
-        raise BadInput(f"{path} is no directory; --cwd takes the directory that a session would work in")
-    return str(path)
-
-
-def _read_foreign(given: str | None, cwd: str) -> "ServersFile":
+def _read_foreign(files: Sequence[str], cwd: str) -> "ServersFile":
     """Read the servers that a client would bring; raises BadInput."""
-    from dragoman.agent.profile.sources import read_bytes
-    from dragoman.mcp.files import ServersFile, read_servers
+    from dragoman.mcp.files import ServersFile
 
-    if given is None:
-        return ServersFile()
+    readings = [_read_file(name, cwd) for name in files]
+    return ServersFile(
+        tuple(server for reading in readings for server in reading.servers),
+        tuple(problem for reading in readings for problem in reading.problems),
+        tuple(note for reading in readings for note in reading.notes),
+    )
+
+
+def _read_file(given: str, cwd: str) -> "ServersFile":
+    from dragoman.agent.profile.sources import read_bytes
+    from dragoman.mcp.files import read_servers
+
     try:
         text = read_bytes(Path(given)).decode("utf-8-sig")
     except OSError as error:
@@ -192,40 +190,3 @@ class _Progress:
 
     def _write(self, line: str) -> None:
         print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="dragoman mcp",
-        usage="%(prog)s [-h] [--cwd DIR] [--agent FILE] [--mcp FILE] [--timeout SECONDS] [--json]\n"
-        "       %(prog)s add NAME [OPTIONS] (URL | -- COMMAND ARGS...)\n"
-        "       %(prog)s remove NAME [OPTIONS]",
-        description="Connect to the MCP servers that a session would get, and show them with their tools, or why "
-        "they failed. `add` and `remove` edit the agent file; each has a --help of its own.",
-        epilog="Exit codes: 0 all are ready, 1 some failed, 2 bad input.",
-    )
-    parser.add_argument("--cwd", metavar="DIR", help="the directory of the session (default: this one)")
-    parser.add_argument(
-        "--agent",
-        metavar="FILE",
-        help="the agent file (default: dragoman.yaml in the session's directory, else in $DRAGOMAN_HOME)",
-    )
-    parser.add_argument(
-        "--mcp", metavar="FILE", help="servers that a client would bring: a .mcp.json, or settings of Zed or VS Code"
-    )
-    parser.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, help="wait no longer than this (default: as a server may take)"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result for a program to read")
-    return parser
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds <= MAX_TIMEOUT_S:
-        raise ValueError(text)
-    return seconds
-
-
-_seconds.__name__ = "number of seconds"
-"""What argparse calls it in an error."""

@@ -1,37 +1,35 @@
 """`dragoman mcp add` and `dragoman mcp remove`: the servers of an agent file."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from dragoman.agent.profile import FILE_NAME, EditRefused, ImpossibleEdit, Include, ProfileError
+from dragoman.agent.profile import FILE_NAME, EditRefused, ImpossibleEdit, ProfileError
 from dragoman.agent.profile.editing import add_server, remove_server
 from dragoman.agent.profile.lookup import TSAGENT_FILE_NAMES
 from dragoman.agent.profile.secret import PREFIX
 from dragoman.cli.home import home
+from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain
 
 REFUSED = 1
 BAD_INPUT = 2
 
 
-def main(verb: str, argv: Sequence[str]) -> int:
+def main(options: argparse.Namespace) -> int:
     """Add or remove; 1 when the file cannot be changed, 2 when it or the command line is wrong."""
     try:
-        return _add(argv) if verb == "add" else _remove(argv)
+        return _add(options) if options.action == "add" else _remove(options)
     except (ImpossibleEdit, ProfileError) as problem:
-        return _fail(verb, problem, BAD_INPUT)
+        return _fail(options.action, problem, BAD_INPUT)
     except EditRefused as problem:
-        return _fail(verb, problem, REFUSED)
+        return _fail(options.action, problem, REFUSED)
 
 
-def _add(argv: Sequence[str]) -> int:
-    own, command = _split(argv)
-    parser = _add_parser()
-    options = parser.parse_intermixed_args(own)
+def _add(options: argparse.Namespace) -> int:
     path = _agent_file(options.agent)
-    entry = _entry(parser, options, command, path)
+    entry = _entry(options, path)
     if path.parent == home():
         _make_home(path)
     add_server(path, options.name, entry)
@@ -40,37 +38,30 @@ def _add(argv: Sequence[str]) -> int:
     return 0
 
 
-def _remove(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="dragoman mcp remove", description="Remove an MCP server from the agent file; all else stays as it is."
-    )
-    parser.add_argument("name", metavar="NAME", help="the server's name")
-    _add_agent(parser)
-    options = parser.parse_intermixed_args(argv)
+def _remove(options: argparse.Namespace) -> int:
     path = _agent_file(options.agent)
     remove_server(path, options.name)
     print(f"Removed {options.name} from {path}.{_ask_again(path)}")
     return 0
 
 
-def _entry(
-    parser: argparse.ArgumentParser, options: argparse.Namespace, command: Sequence[str] | None, path: Path
-) -> dict[str, Any]:
-    """Return the server as the file is to have it; a wrong command line ends the program."""
+def _entry(options: argparse.Namespace, path: Path) -> dict[str, Any]:
+    """Return the server as the file is to have it; raises UsageError."""
+    command: list[str] | None = options.command
     entry: dict[str, Any] = {}
     if command is not None and options.url is None:
         if not command:
-            parser.error("there is no command after --")
+            raise UsageError("there is no command after --; name the program of the server")
         if options.header or options.sse:
-            parser.error("--header and --sse go with a URL; a command takes its secrets from --env")
+            raise UsageError("--header and --sse go with a URL; a command takes its secrets from --env")
         entry = {"command": _place(command[0], path), "args": command[1:], "env": dict(options.env)}
     elif options.url is not None and command is None:
         if options.env:
-            parser.error("--env goes with a command; a server at a URL takes its secrets from --header")
+            raise UsageError("--env goes with a command; a server at a URL takes its secrets from --header")
         kind = "sse" if options.sse else None
         entry = {"type": kind, "url": options.url, "headers": dict(options.header)}
     else:
-        parser.error("expected either a URL or -- and a command")
+        raise UsageError("expected either a URL or -- and a command")
     entry["include"] = options.include
     return {key: value for key, value in entry.items() if value}
 
@@ -130,48 +121,3 @@ def _say(text: str) -> None:
 def _fail(verb: str, problem: Exception, code: int) -> int:
     complain(f"mcp {verb}", problem)
     return code
-
-
-def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str] | None]:
-    """Cut a command line at its first `--`."""
-    if "--" not in argv:
-        return argv, None
-    cut = argv.index("--")
-    return argv[:cut], argv[cut + 1 :]
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise argparse.ArgumentTypeError("expected NAME=VALUE")
-    return name, value
-
-
-def _add_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="dragoman mcp add",
-        usage="%(prog)s [-h] NAME [--env NAME=VALUE]... [--include MODE] [--agent FILE] -- COMMAND ARGS...\n"
-        "       %(prog)s [-h] NAME [--header NAME=VALUE]... [--sse] [--include MODE] [--agent FILE] URL",
-        description="Add an MCP server to the agent file; comments, order and all else in it stay as they are.",
-        epilog=f"A VALUE may be {PREFIX}VARIABLE: then it is looked up when it is used, and stands in no file.",
-    )
-    parser.add_argument("name", metavar="NAME", help="what people and models call it")
-    parser.add_argument("url", metavar="URL", nargs="?", help="the address of a server that runs already")
-    repeated: dict[str, Any] = {"metavar": "NAME=VALUE", "action": "append", "type": _pair, "default": []}
-    parser.add_argument("--env", help="an environment variable for the command", **repeated)
-    parser.add_argument("--header", help="an HTTP header for every request to the URL", **repeated)
-    parser.add_argument("--sse", action="store_true", help="the URL speaks the older of the two HTTP transports")
-    parser.add_argument(
-        "--include",
-        metavar="MODE",
-        choices=get_args(Include),
-        help="when its tools are put before the model: always (default), manual (by /include) or agent (by search)",
-    )
-    _add_agent(parser)
-    return parser
-
-
-def _add_agent(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--agent", metavar="FILE", help=f"the file to edit (default: ./{FILE_NAME} if it is there, else the home's)"
-    )

@@ -4,24 +4,21 @@ import argparse
 import asyncio
 import os
 import signal
-from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import msgspec
 
-from dragoman.cli.agent_checks import check_own_agent
-from dragoman.cli.agent_url import Elsewhere, read_url
-from dragoman.cli.command import split_command
+from dragoman.cli.agent_choice import ChosenAgent, check_own_agent, choose_agent, choose_directory
 from dragoman.cli.exit_code import FAILED, USAGE, exit_code_of
 from dragoman.cli.explanation import Log, code_of, explain
 from dragoman.cli.last_session import find_last_session
 from dragoman.cli.loop import Stopped, run
+from dragoman.cli.options import UsageError
 from dragoman.cli.output import start_log
-from dragoman.cli.run_options import make_parser
 from dragoman.cli.run_output import OUTPUTS, NdjsonOutput, Output
-from dragoman.cli.run_policy import BadPolicy, make_policy
-from dragoman.cli.run_prompt import Attachment, BadPrompt, read_files, read_prompt
+from dragoman.cli.run_policy import make_policy
+from dragoman.cli.run_prompt import Attachment, read_files, read_prompt
 from dragoman.cli.run_question import Person, has_person
 from dragoman.cli.run_record import TIMEOUT, Record
 from dragoman.cli.run_screen import Screen
@@ -31,64 +28,50 @@ from dragoman.client.turn import CANCEL_TIMEOUT_S, Turn
 from dragoman.errors import DragomanError
 
 KILLED = 128 + signal.SIGINT
-READER_GONE = 128 + signal.SIGPIPE
 
 
 class Job(msgspec.Struct, frozen=True):
     """What is to be done."""
 
-    command: list[str]
-    elsewhere: Elsewhere | None
-    is_own: bool
+    agent: ChosenAgent
     model: str | None
-    agent_file: Path | None
+    agent_file: str | None
+    cwd: Path
     prompt: str
     files: list[Attachment]
     policy: Policy
     servers: list[Path]
     session_id: str | None
-    goes_on: bool
+    is_continued: bool
     timeout_s: float | None
 
 
-def main(argv: Sequence[str]) -> int:
+def main(options: argparse.Namespace) -> int:
     """Run one prompt and return the exit code that tells how it went."""
-    own, command = split_command(argv)
-    parser = make_parser()
-    options = parser.parse_args(own)
-    if not command:
-        parser.error("there is no command after --; name an agent, or leave -- out to use dragoman's own")
-    elsewhere = read_url(options, parser, has_command="--" in argv)
-    is_own = elsewhere is None and "--" not in argv
-    if not is_own and (options.model or options.agent):
-        parser.error("--model and --agent are for dragoman's own agent; give another one its options after its command")
+    agent = choose_agent(options)
+    if not agent.is_own and (options.model or options.agent):
+        raise UsageError(
+            "--model and --agent are for dragoman's own agent; give another one its options after its command"
+        )
     start_log("ERROR")
     screen = Screen()
-    try:
-        job = _make_job(options, command if elsewhere is None else elsewhere, screen, is_own=is_own)
-    except (BadPolicy, BadPrompt) as error:
-        parser.error(str(error))
+    job = _make_job(options, agent, screen)
     return _carry_out(job, OUTPUTS[options.format](screen), screen)
 
 
-def _make_job(options: argparse.Namespace, agent: list[str] | Elsewhere, screen: Screen, *, is_own: bool) -> Job:
+def _make_job(options: argparse.Namespace, agent: ChosenAgent, screen: Screen) -> Job:
     person = Person(screen).ask if has_person() else None
-    command = [] if isinstance(agent, Elsewhere) else agent
-    for flag, value in (("--model", options.model), ("--agent", options.agent)):
-        if value:
-            command = [*command, flag, value]
     return Job(
-        command=command,
-        elsewhere=agent if isinstance(agent, Elsewhere) else None,
-        is_own=is_own,
+        agent=agent,
         model=options.model,
-        agent_file=Path(options.agent) if options.agent else None,
-        policy=make_policy(options.policy, person, is_own=is_own),
+        agent_file=options.agent,
+        cwd=choose_directory(options.cwd),
+        policy=make_policy(options.policy, person, is_own=agent.is_own),
         files=read_files(options.file),
         prompt=read_prompt(options.prompt),
         servers=[Path(name).absolute() for name in options.mcp],
         session_id=options.session,
-        goes_on=options.goes_on,
+        is_continued=options.is_continued,
         timeout_s=options.timeout,
     )
 
@@ -101,14 +84,12 @@ def _carry_out(job: Job, output: Output, screen: Screen) -> int:
     except Stopped as stopped:
         screen.end_line()
         return 128 + stopped.signal_number
-    except BrokenPipeError:
-        return READER_GONE
     return code
 
 
 def _end(work: "_Run", job: Job) -> int:
     record = work.record
-    if job.is_own:
+    if job.agent.is_own:
         try:
             check_own_agent(job.model, job.agent_file)
         except DragomanError as error:
@@ -119,10 +100,10 @@ def _end(work: "_Run", job: Job) -> int:
     except DragomanError as error:
         if not work.is_late:
             record.error = explain(
-                error, is_own=job.is_own, stderr=work.log.tail, answer=record.text, timeout_option="--timeout"
+                error, is_own=job.agent.is_own, stderr=work.log.tail, answer=record.text, timeout_option="--timeout"
             )
             record.error_code = code_of(error)
-            return exit_code_of(error, is_own=job.is_own)
+            return exit_code_of(error, is_own=job.agent.is_own)
     except TimeoutError:
         if not work.is_late:
             raise
@@ -168,9 +149,10 @@ class _Run:
         job = self._job
         watch = self._output if isinstance(self._output, NdjsonOutput) else None
         timeout_s = job.timeout_s or START_TIMEOUT_S
-        if job.elsewhere is not None:
-            return job.elsewhere.connect(policy=job.policy, watch=watch, start_timeout_s=timeout_s)
-        return connect(job.command, policy=job.policy, on_stderr=self.log.add, start_timeout_s=timeout_s, watch=watch)
+        agent = job.agent
+        if agent.address is not None:
+            return agent.address.connect(policy=job.policy, watch=watch, start_timeout_s=timeout_s)
+        return connect(agent.command, policy=job.policy, on_stderr=self.log.add, start_timeout_s=timeout_s, watch=watch)
 
     async def _read(self, turn: Turn) -> None:
         async with turn:
@@ -204,7 +186,7 @@ class _Run:
 
 async def _open(agent: RemoteAgent, job: Job) -> Session:
     """Open the session that is asked for; without a replay where the agent can."""
-    session_id = await find_last_session(agent, Path.cwd()) if job.goes_on else job.session_id
+    session_id = await find_last_session(agent, job.cwd) if job.is_continued else job.session_id
     if session_id is None:
-        return await agent.new_session(mcp_servers=job.servers)
-    return await agent.reopen_session(session_id, mcp_servers=job.servers)
+        return await agent.new_session(job.cwd, mcp_servers=job.servers)
+    return await agent.reopen_session(session_id, job.cwd, mcp_servers=job.servers)

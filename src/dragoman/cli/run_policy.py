@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
+from dragoman.cli.options import UsageError
 from dragoman.client import BadRule, Decision, Policy, Question, allow_all, allow_reads, ask, deny_all, rules
 from dragoman.client.policy import Callback, parse_rule
 from dragoman.protocol.permission_options import USE_AGENT_FILE
@@ -12,14 +13,10 @@ NAMES = ("deny", "reads", "all", "ask")
 HINT = "--policy all allows it"
 
 
-class BadPolicy(Exception):
-    """What was given as `--policy` cannot be used; the message says why."""
-
-
 def make_policy(given: Sequence[str], person: Callback | None, *, is_own: bool = False) -> Policy:
     """Return the policy that the command line asks for; `person` is whom to ask, if anybody is there.
 
-    `is_own` is for dragoman's own agent, whose agent file can be named on the command line. Raises BadPolicy.
+    `is_own` is for dragoman's own agent, whose agent file can be named on the command line. Raises UsageError.
     """
     policy = _parse(given, person)
     return _AgentFileNamed(policy) if is_own else policy
@@ -43,7 +40,7 @@ def _named(name: str, person: Callback | None) -> Policy:
         case "ask" if person is not None:
             return ask(person)
         case "ask":
-            raise BadPolicy("--policy ask needs a terminal: stdin and stderr have to be one")
+            raise UsageError("--policy ask needs a terminal: stdin and stderr have to be one")
         case _:
             return _Explained(deny_all(), f"--policy deny allows nothing; {HINT}")
 
@@ -51,14 +48,14 @@ def _named(name: str, person: Callback | None) -> Policy:
 def _ruled(words: Sequence[str], person: Callback | None) -> Policy:
     for word in words:
         if word in NAMES:
-            raise BadPolicy(f"--policy {word} stands alone; beside others, write rules such as allow:read or deny:any")
+            raise UsageError(f"--policy {word} stands alone; beside others, write rules such as allow:read or deny:any")
     try:
         parsed = [parse_rule(word) for word in words]
     except BadRule as error:
-        raise BadPolicy(f"{error}; or it is one of {', '.join(NAMES)}") from None
+        raise UsageError(f"{error}; or it is one of {', '.join(NAMES)}") from None
     asking = [word for word, rule in zip(words, parsed, strict=True) if rule.verdict == "ask"]
     if asking and person is None:
-        raise BadPolicy(f"the rule {asking[0]!r} asks, and that needs a terminal: stdin and stderr have to be one")
+        raise UsageError(f"the rule {asking[0]!r} asks, and that needs a terminal: stdin and stderr have to be one")
     return rules(parsed, ask=person, otherwise="ask" if person else "deny")
 
 

@@ -8,14 +8,11 @@ from pathlib import Path
 
 import msgspec
 
+from dragoman.cli.options import UsageError
 from dragoman.protocol import v1
 
 MAX_EMBEDDED_BYTES = 1024 * 1024
 """Longer files are named and not sent: an agent reads the part of them that it needs."""
-
-
-class BadPrompt(Exception):
-    """There is nothing to say, or a file that cannot be read; the message says which."""
 
 
 class Attachment(msgspec.Struct, frozen=True):
@@ -37,15 +34,15 @@ class Attachment(msgspec.Struct, frozen=True):
 
 
 def read_prompt(given: str) -> str:
-    """Return the prompt, which `-` has on stdin. Raises BadPrompt."""
+    """Return the prompt, which `-` has on stdin. Raises UsageError."""
     text = sys.stdin.read() if given == "-" else given
     if not text.strip():
-        raise BadPrompt("stdin had no prompt" if given == "-" else "the prompt is empty")
+        raise UsageError("stdin had no prompt" if given == "-" else "the prompt is empty")
     return text
 
 
 def read_files(names: Sequence[str]) -> list[Attachment]:
-    """Return the files as far as they may be sent. Raises BadPrompt."""
+    """Return the files as far as they may be sent. Raises UsageError."""
     return [_read_file(Path(name).expanduser().absolute()) for name in names]
 
 
@@ -55,7 +52,7 @@ def _read_file(path: Path) -> Attachment:
             return Attachment(path)
         return Attachment(path, path.read_bytes())
     except OSError as error:
-        raise BadPrompt(f"the file {path} cannot be read: {error.strerror}") from None
+        raise UsageError(f"the file {path} cannot be read: {error.strerror}") from None
 
 
 def _text(data: bytes) -> str | None:

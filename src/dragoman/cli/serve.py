@@ -12,11 +12,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dragoman.cli.command import split_command
+from dragoman.cli.agent_choice import (
+    OWN_COMMAND,
+    check_commands,
+    check_own_agent,
+    choose_command,
+    choose_directory,
+    own_arguments,
+)
 from dragoman.cli.home import home
 from dragoman.cli.loop import Stopped, run
+from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain, start_log
-from dragoman.cli.serve_options import make_parser
 from dragoman.errors import DragomanError
 from dragoman.files.private_file import next_step
 
@@ -43,19 +50,14 @@ class Plan(msgspec.Struct, frozen=True):
     json: bool
 
 
-def main(argv: Sequence[str]) -> int:
+def main(options: argparse.Namespace) -> int:
     """Serve until told to stop; 0 then, 1 when it cannot be done, 2 for a command line that makes no sense."""
-    own, command = split_command(argv)
-    parser = make_parser()
-    options = parser.parse_args(own)
-    if not command:
-        parser.error("there is no command after --; name an agent, or leave -- out to use dragoman's own")
-    _check(parser, options, is_own="--" not in argv)
+    _check(options)
     _start_log()
     try:
-        plan = _make_plan(options, command, argv)
+        plan = _make_plan(options)
     except DragomanError as error:
-        parser.error(str(error))
+        raise UsageError(str(error)) from None
     try:
         run(_serve(plan))
     except DragomanError as error:
@@ -63,8 +65,8 @@ def main(argv: Sequence[str]) -> int:
         return 1
     except Stopped:
         return 0  # stopped while it started
-    except BrokenPipeError:
-        return 128 + signal.SIGPIPE
+    except BrokenPipeError:  # of stdout, as for every command
+        raise
     except OSError as error:
         where = error.filename or home()
         step = next_step(error, "see that this user may write there, or have DRAGOMAN_HOME name another directory")
@@ -73,17 +75,18 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _check(parser: argparse.ArgumentParser, options: argparse.Namespace, *, is_own: bool) -> None:
+def _check(options: argparse.Namespace) -> None:
+    is_own = options.command is None
     if options.agents and not is_own:
-        parser.error("--agents names the agents; leave it out, or leave out -- CMD")
+        raise UsageError("--agents names the agents; leave it out, or leave out -- CMD")
     if options.agents and options.name:
-        parser.error("--name is for one agent; those of --agents have their names in that file")
+        raise UsageError("--name is for one agent; those of --agents have their names in that file")
     if (options.model or options.agent) and (options.agents or not is_own):
-        parser.error("--model and --agent are for dragoman's own agent; give another one its options after its command")
+        raise UsageError(
+            "--model and --agent are for dragoman's own agent; give another one its options after its command"
+        )
     if bool(options.tls_cert) != bool(options.tls_key):
-        parser.error("--tls-cert and --tls-key go together; one of them is missing")
-    if not Path(options.cwd).is_dir():
-        parser.error(f"--cwd: {Path(options.cwd).absolute()} is no directory")
+        raise UsageError("--tls-cert and --tls-key go together; one of them is missing")
 
 
 def _start_log() -> None:
@@ -93,11 +96,10 @@ def _start_log() -> None:
     logging.getLogger("dragoman").setLevel(level)
 
 
-def _make_plan(options: argparse.Namespace, command: list[str], argv: Sequence[str]) -> Plan:
+def _make_plan(options: argparse.Namespace) -> Plan:
     from dragoman.bridge import Settings
     from dragoman.bridge.front.server import Tls
     from dragoman.bridge.guard import make_policy, new_token
-    from dragoman.cli.agent_checks import check_commands, check_own_agent
     from dragoman.cli.serve_address import check_exposure, check_tls, resolve
 
     address = resolve(options.host, options.port)
@@ -112,36 +114,34 @@ def _make_plan(options: argparse.Namespace, command: list[str], argv: Sequence[s
         "idle_stop_s": options.idle_stop,
         "open_timeout_s": options.open_timeout,
     }
-    agents = _agents(options, command, argv)
+    agents = _agents(options)
     check_commands(agents)
-    if not options.agents and "--" not in argv:
-        check_own_agent(options.model, Path(options.agent) if options.agent else None)
+    if not options.agents and options.command is None:
+        check_own_agent(options.model, options.agent)
     settings = Settings(
         agents=agents,
         home=home(),
-        cwd=str(Path(options.cwd).resolve()),
+        cwd=str(choose_directory(options.cwd).resolve()),
         **{name: value for name, value in times.items() if value is not None},
     )
-    return Plan(settings, address, tls, json=options.json, **lists)
+    return Plan(settings, address, tls, json=options.format == "json", **lists)
 
 
-def _agents(options: argparse.Namespace, command: list[str], argv: Sequence[str]) -> "tuple[AgentSpec, ...]":
+def _agents(options: argparse.Namespace) -> "tuple[AgentSpec, ...]":
     from dragoman.bridge import AgentSpec, read_agents_file
 
     if options.agents:
         return read_agents_file(Path(options.agents).absolute())
-    given = {"--model": options.model, "--agent": options.agent and str(Path(options.agent).absolute())}
-    words = [word for name, value in given.items() if value for word in (name, value)]
-    return (AgentSpec(_name(options.name, argv), (*command, *words)),)
+    own = (*OWN_COMMAND, *own_arguments(options))
+    command = own if options.command is None else tuple(choose_command(options.command))
+    return (AgentSpec(options.name or _name(options.command), command),)
 
 
-def _name(given: str | None, argv: Sequence[str]) -> str:
-    """Return the agent's name: the one that was given, or the first word of its command in small letters."""
-    if given:
-        return given
-    if "--" not in argv:
+def _name(command: Sequence[str] | None) -> str:
+    """Return the agent's name: the first word of its command, as it was given, in small letters."""
+    if command is None:
         return OWN_NAME
-    word = Path(argv[list(argv).index("--") + 1]).stem.lower()
+    word = Path(command[0]).stem.lower()
     return _NO_NAME.sub("-", word).strip("-.") or "agent"
 
 

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from dragoman.cli import serve
+from dragoman.cli import main
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def refused(tmp_path, monkeypatch, capsys, caplog):
 
     def start(*arguments):
         with pytest.raises(SystemExit) as ended:
-            serve.main(["--port", "0", *arguments])
+            main(["serve", "--port", "0", *arguments])
         assert ended.value.code == 2
         assert not (tmp_path / "home").exists()
         return capsys.readouterr().err

@@ -319,7 +319,7 @@ class TapRecorder:
     def _verdict(self, judging: JudgeQueue) -> list[str]:
         lines: list[str] = []
         if judging.missed:
-            again = "`dragoman check trace` on the recording does" if self._recording else "record with --out"
+            again = "`dragoman check trace` on the recording does" if self._recording else "record with --output"
             lines.append(f"{judging.missed:,} messages were not judged here, because they came too fast; {again}")
         nothing = "no breach was seen in the part that was judged" if judging.stopped else "no breach was seen"
         return [*lines, *(self._findings.summary() or [nothing])]

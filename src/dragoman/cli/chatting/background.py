@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from queue import SimpleQueue
 from typing import Any, NamedTuple, Self, TypeVar
 
-from dragoman.cli.agent_url import Elsewhere
+from dragoman.cli.agent_choice import ChosenAgent
 from dragoman.client import (
     Decision,
     Elicit,
@@ -63,12 +63,12 @@ Item = Happened | Asks | Ended | Interrupted
 class Background:
     """A connection to an agent, in a thread."""
 
-    def __init__(self, agent: Sequence[str] | Elsewhere, *, is_own: bool, has_person: bool) -> None:
+    def __init__(self, agent: ChosenAgent, *, has_person: bool) -> None:
         self.inbox: SimpleQueue[Item] = SimpleQueue()
         """Its `put` may be called from a signal handler."""
-        self.is_own = is_own
+        self.is_own = agent.is_own
         """Whether it is dragoman's own agent."""
-        self._where = agent
+        self._chosen = agent
         self._has_person = has_person
         self._opened: Future[RemoteAgent] = Future()
         self._is_up = threading.Event()
@@ -127,7 +127,7 @@ class Background:
         policy = ask(self._ask_person) if self._has_person else None
         elicit = self._inquire if self._has_person else None
         try:
-            async with _connect(self._where, policy, elicit) as agent:
+            async with _connect(self._chosen, policy, elicit) as agent:
                 self._opened.set_result(agent)
                 await self._left.wait()
                 for task in tuple(self._turns):
@@ -193,8 +193,8 @@ def _soon(loop: asyncio.AbstractEventLoop, work: Callable[[], object]) -> None:
 
 
 def _connect(
-    where: Sequence[str] | Elsewhere, policy: Policy | None, elicit: Elicit | None
+    agent: ChosenAgent, policy: Policy | None, elicit: Elicit | None
 ) -> AbstractAsyncContextManager[RemoteAgent]:
-    if isinstance(where, Elsewhere):
-        return where.connect(policy=policy, elicit=elicit)
-    return connect(list(where), policy=policy, elicit=elicit)
+    if agent.address is not None:
+        return agent.address.connect(policy=policy, elicit=elicit)
+    return connect(agent.command, policy=policy, elicit=elicit)

@@ -1,5 +1,6 @@
 """Opening sessions: new ones, and those that there were before."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from dragoman.cli.chatting.background import Background
@@ -14,10 +15,10 @@ MAX_LISTED = 20
 class Openings:
     """Opens sessions in one directory, with the same MCP servers for each."""
 
-    def __init__(self, background: Background, cwd: Path, mcp: Path | None) -> None:
+    def __init__(self, background: Background, cwd: Path, mcp: Sequence[Path]) -> None:
         self._background = background
         self.cwd = cwd
-        self._servers: McpServers = [mcp] if mcp else []
+        self._servers: McpServers = list(mcp)
 
     def new(self) -> Session:
         """Open a new one."""

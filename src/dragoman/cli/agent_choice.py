@@ -1,0 +1,209 @@
+"""The agent that a command talks to: `-- CMD ARGS…`, the name of one, `--url URL`, or dragoman's own."""
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from dragoman.cli.home import home
+from dragoman.cli.options import TOKEN_VARIABLE, UsageError, closest
+from dragoman.errors import DragomanError
+from dragoman.text import one_line
+
+if TYPE_CHECKING:
+    from dragoman.bridge import AgentSpec
+    from dragoman.client import Elicit, Policy, RemoteAgent
+    from dragoman.client.greeting import Watch
+
+OWN_COMMAND = (sys.executable, "-m", "dragoman", "agent")
+
+MAX_TOKEN_BYTES = 4096
+"""A file that is longer is no token."""
+
+
+class AgentAddress:
+    """Where an agent runs already, and the token for it."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        from dragoman.protocol.address import Address
+
+        self.shown = Address.parse(url, token=token).shown
+        self.url = url
+        self.token = token
+
+    def connect(
+        self,
+        *,
+        policy: "Policy | None",
+        elicit: "Elicit | None" = None,
+        watch: "Watch | None" = None,
+        start_timeout_s: float | None = None,
+    ) -> "AbstractAsyncContextManager[RemoteAgent]":
+        """Connect to it."""
+        from dragoman.client import connect_url
+        from dragoman.client.introduction import START_TIMEOUT_S
+
+        return connect_url(
+            self.url,
+            token=self.token,
+            policy=policy,
+            elicit=elicit,
+            watch=watch,
+            start_timeout_s=start_timeout_s or START_TIMEOUT_S,
+        )
+
+
+class ChosenAgent(msgspec.Struct, frozen=True):
+    """An agent that is to be started, or one that runs already."""
+
+    command: list[str]
+    """Empty for one that runs already."""
+    address: AgentAddress | None = None
+    is_own: bool = False
+    """Whether it is dragoman's own, started for this command."""
+
+
+class NoCommand(DragomanError):
+    """An agent cannot be started; says why, and what to do."""
+
+
+def choose_agent(options: argparse.Namespace) -> ChosenAgent:
+    """Return the agent that the command line names, with the options of our own agent; raises UsageError."""
+    command: list[str] | None = options.command
+    address = choose_address(options)
+    if address is not None:
+        return ChosenAgent([], address)
+    if command is None:
+        return ChosenAgent([*OWN_COMMAND, *own_arguments(options)], is_own=True)
+    return ChosenAgent(choose_command(command))
+
+
+def choose_command(words: Sequence[str]) -> list[str]:
+    """Return the command of an agent.
+
+    A single word that is no command may be the name of an agent, or a whole command in quotes. The environment of the
+    agent's entry goes into ours, which the agent inherits. Raises UsageError when the agent is known and cannot be
+    started, the quoted command cannot be split, or the word is almost the name of an agent.
+    """
+    if not "".join(words[:1]):
+        raise UsageError("there is no command after --; name an agent, or leave -- out to use dragoman's own")
+    if len(words) > 1 or shutil.which(words[0]) is not None:
+        return list(words)
+    return _find_by_name(words[0])
+
+
+def choose_address(options: argparse.Namespace) -> AgentAddress | None:
+    """Return where the agent runs already, if `--url` says so; raises UsageError."""
+    if options.url is None:
+        if options.token_file is not None:
+            raise UsageError("--token-file is for --url; leave it out, or say where the agent is")
+        return None
+    if options.command is not None:
+        raise UsageError("--url is an agent that runs already, and -- CMD one to be started; leave one of them out")
+    from dragoman.protocol.address import BadAddress
+
+    token = os.environ.get(TOKEN_VARIABLE) or None
+    if options.token_file is not None:
+        token = _read_token(Path(options.token_file))
+    try:
+        return AgentAddress(options.url, token)
+    except BadAddress as error:
+        raise UsageError(str(error)) from None
+
+
+def own_arguments(options: argparse.Namespace) -> list[str]:
+    """Return the options of our own agent, for its command."""
+    model, agent_file = getattr(options, "model", None), getattr(options, "agent", None)
+    given = {"--model": model, "--agent": agent_file and str(Path(agent_file).absolute())}
+    return [word for name, value in given.items() if value for word in (name, value)]
+
+
+def choose_directory(given: str) -> Path:
+    """Return the directory that `--cwd` names; raises UsageError."""
+    path = Path(given).absolute()
+    if not path.is_dir():
+        raise UsageError(f"--cwd: {path} is no directory; expected the directory that a session is to work in")
+    return path
+
+
+def check_own_agent(model: str | None, agent_file: str | None) -> None:
+    """See that our own agent could begin a session with these options; raises DragomanError.
+
+    That is: UnknownModel, ScriptError, ModelFailure, ProfileError and MissingVariable.
+    """
+    named = [name for name in (model, os.environ.get("DRAGOMAN_MODEL")) if name]
+    if not named and agent_file is None:
+        return
+    from dragoman.agent.models import find_model
+
+    for name in named:
+        find_model(name)
+    if agent_file is not None:
+        from dragoman.agent.profile.lookup import find_explicit
+
+        settings = find_explicit(Path(agent_file)).profile.model
+        if settings is not None and model is None:
+            find_model(settings.name, settings)
+
+
+def check_commands(specs: "Iterable[AgentSpec]") -> None:
+    """See that each agent has a command that could be started; raises NoCommand."""
+    for spec in specs:
+        if spec.cwd is not None and not Path(spec.cwd).is_dir():
+            raise NoCommand(f"agent {spec.name}: its cwd {spec.cwd} is no directory; make it, or name another")
+        problem = _explain_command(spec)
+        if problem is not None:
+            raise NoCommand(f"agent {spec.name}: {problem}")
+
+
+def _find_by_name(name: str) -> list[str]:
+    from dragoman.cli.agent_names import known_agents
+    from dragoman.client.launch import split_words
+
+    try:
+        known = known_agents(home())
+        agent = known.get(name)
+        if agent is not None:
+            os.environ.update(agent.env)
+            return agent.require_command()
+        words = list(split_words(name))
+    except DragomanError as error:
+        raise UsageError(str(error)) from None
+    near = closest(name, known) if len(words) == 1 else None
+    if near is not None:
+        raise UsageError(f"there is no command and no agent {name!r}; did you mean {one_line(near)}?")
+    return words
+
+
+def _read_token(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_TOKEN_BYTES + 1)
+    except OSError as error:
+        problem = f"the token file {path} cannot be read: {error.strerror}"
+        raise UsageError(f"{problem}; `dragoman serve` prints where its token is") from None
+    token = text.decode(errors="replace").strip()
+    if len(text) > MAX_TOKEN_BYTES or not token or not (token.isascii() and token.isprintable()):
+        raise UsageError(f"the file {path} has no token in it; expected one line of ASCII characters")
+    return token
+
+
+def _explain_command(spec: "AgentSpec") -> str | None:
+    """Return why the command of an agent cannot be started, or None."""
+    command = spec.command[0]
+    if not os.path.dirname(command):  # noqa: PTH120 -- a bare command is no path
+        if shutil.which(command, path=spec.env.get("PATH")) is not None:
+            return None
+        return f"there is no command {command}; give its full path, or install it and see that it is on PATH"
+    path = Path(spec.cwd or ".") / command
+    if not path.is_file():
+        return f"there is no command {path}; see that its path is right"
+    if not os.access(path, os.X_OK):
+        return f"{path} may not be executed; make it executable with chmod +x, or name the program that runs it"
+    return None
