@@ -80,3 +80,31 @@ def test_approvals_that_are_slow_to_read_hold_no_other_session(gate, tmp_path, m
             assert agent.answer()["sessionId"]
         while agent.read().get("method") != "session/request_permission":
             pass
+
+
+def test_a_model_that_is_slow_to_read_holds_no_other_session(gate, tmp_path, monkeypatch):
+    file = tmp_path / "slow.yaml"
+    file.write_text("- - text: hello\n")
+    with agent_with_slow(file, gate, tmp_path, monkeypatch) as agent:
+        agent.send("session/new", cwd=str(tmp_path / "other"), mcpServers=[])
+        session_id = agent.answer()["sessionId"]
+        agent.send("session/prompt", sessionId=session_id, prompt=[{"type": "text", "text": f"/model script:{file}"}])
+        with held(gate):
+            agent.send("session/new", cwd=str(tmp_path / "other"), mcpServers=[])
+            assert agent.answer()["sessionId"]
+
+
+def test_the_model_of_a_loaded_session_that_is_slow_to_read_holds_no_other_session(gate, tmp_path, monkeypatch):
+    file, cwd = tmp_path / "slow.yaml", str(tmp_path / "other")
+    file.write_text("- - text: hello\n")
+    with agent_with_slow(file.with_name("nothing.yaml"), gate, tmp_path, monkeypatch) as agent:
+        agent.send("session/new", cwd=cwd, mcpServers=[])
+        session_id = agent.answer()["sessionId"]
+        agent.send("session/prompt", sessionId=session_id, prompt=[{"type": "text", "text": f"/model script:{file}"}])
+        agent.answer()
+    (tmp_path / "other").rmdir()
+    with agent_with_slow(file, gate, tmp_path, monkeypatch) as agent:
+        agent.send("session/load", sessionId=session_id, cwd=cwd, mcpServers=[])
+        with held(gate):
+            agent.send("session/new", cwd=cwd, mcpServers=[])
+            assert agent.answer()["sessionId"]

@@ -1,6 +1,8 @@
 """The libraries beneath log addresses and headers: of what they do for us nothing, of the rest what they always log."""
 
 import logging
+import subprocess
+import sys
 
 import httpx2
 import pytest
@@ -19,3 +21,23 @@ async def test_what_a_library_does_for_us_is_not_logged_and_what_it_does_for_oth
         async with httpx2.AsyncClient() as client:
             await client.get(f"{address}/of-somebody-else")
         assert "of-somebody-else" in caplog.text
+
+
+def test_importing_the_transports_changes_no_logger():
+    code = """
+import logging, importlib
+import mcp.client.streamable_http, httpx2
+def state():
+    loggers = [logging.root, *logging.root.manager.loggerDict.values()]
+    real = [each for each in loggers if isinstance(each, logging.Logger)]
+    return {each.name: (each.level, each.disabled, each.propagate, each.handlers[:], each.filters[:]) for each in real}
+before = state()
+for name in ("streamable_http", "sse", "server"):
+    importlib.import_module(f"dragoman.mcp.{name}")
+after = state()
+changed = [name for name, was in before.items() if after[name] != was]
+made = [name for name, now in after.items() if name not in before and now != (0, False, True, [], [])]
+print(changed + made)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "[]\n"

@@ -52,7 +52,7 @@ async def restore(session: Session, log: Log, send: Replay | None) -> None:
                 unfinished_since = record.seq if event.event == "start" else 0
                 session.spent = event.usage or session.spent
             else:
-                _take(session, record)
+                await _take(session, record)
     session.updates.use(log)
     if log.damage is not None:
         session.notices.append(f"dragoman: {log.damage}")
@@ -62,12 +62,12 @@ async def restore(session: Session, log: Log, send: Replay | None) -> None:
         await _close_turn(session, log, unfinished_since, send)
 
 
-def _take(session: Session, record: Record) -> None:
+async def _take(session: Session, record: Record) -> None:
     match record.kind:
         case "model":
             session.learn(_decode_message(record.data))
         case "config":
-            session.restore_settings(_decode_settings(record.data))
+            await session.restore_settings(_decode_settings(record.data))
         case "title":
             session.title = _decode_title(record.data)
         case _:

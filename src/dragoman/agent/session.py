@@ -277,11 +277,11 @@ class Session:
         self.servers.use_agents(found.profile.servers)
         self._show_settings()
 
-    def restore_settings(self, settings: SessionSettings) -> None:
+    async def restore_settings(self, settings: SessionSettings) -> None:
         """Set what was set before, as far as it may still be."""
         if settings.model is not None:
             try:
-                self.use_model(self._setup.find(settings.model))
+                self.use_model(await asyncio.to_thread(self._setup.find, settings.model))
             except DragomanError as error:
                 self.notices.append(f"{settings.model} cannot be used any more, so this is {self.model.name}: {error}")
                 settings.model = None
@@ -296,9 +296,12 @@ class Session:
         self.record_settings()
 
     async def set_option(self, option: str, value: str | bool) -> None:
-        """Set something that was checked, log it, and tell the client in both ways, whichever of them it used."""
+        """Set a checked value, log it, and tell the client as mode and as option, whichever of them it used.
+
+        Raises UnknownModel and ModelFailure.
+        """
         if option == MODEL:
-            self.use_model(self._setup.find(str(value)))
+            self.use_model(await asyncio.to_thread(self._setup.find, str(value)))
         setattr(self.settings, option, value)
         self._show_settings()
         await self.updates.flow()
@@ -318,10 +321,6 @@ class Session:
         self.conversation: ModelConversation = model.start()
         self.settings.thought_level = None
         self.choices.thought_levels = model.thought_levels
-
-    def find_model(self, name: str) -> Model:
-        """Return a model by its name; raises UnknownModel and ModelFailure."""
-        return self._setup.find(name)
 
     def record_settings(self) -> None:
         """Log what is set."""

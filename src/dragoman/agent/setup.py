@@ -84,7 +84,10 @@ class AgentSetup:
         return model
 
     def find(self, name: str) -> Model:
-        """Return a model by its name; raises UnknownModel and ModelFailure."""
+        """Return a model by its name; may read files, so not for the event loop.
+
+        Raises UnknownModel and ModelFailure.
+        """
         if name not in self._found:
             self._found[name] = give_keys(self._take(name, None), self._keys)
         return self._found[name]

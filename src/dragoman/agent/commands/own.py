@@ -28,7 +28,6 @@ async def _model(session: Session, words: str) -> str:
     if not words:
         offered = ", ".join(session.choices.models)
         return f"This is {session.model.name}. Offered are {offered}; `/model NAME` takes any other, too."
-    session.find_model(words)
     await session.set_option(MODEL, words)
     return f"The model is now {words}."
 
