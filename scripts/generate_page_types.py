@@ -89,8 +89,8 @@ def is_extension(variant: Node) -> bool:
 
 def own_type(node: dict[str, Any]) -> str:
     """Return what a schema says by `type`, `properties` and `items`."""
-    named = node.get("type")
-    types: list[str] = named if isinstance(named, list) else [named] if named else []
+    named: list[str] | str = node.get("type", [])
+    types = [named] if isinstance(named, str) else named
     return grouped(dict.fromkeys(one_type(each, node) for each in types)) if types else "any"
 
 

@@ -12,6 +12,9 @@ declare namespace page {
   /** Children of an element; those that are null, undefined or false are left out. */
   type Child = Node | string | number | null | undefined | false | Child[];
 
+  /** Attributes and listeners of an element; see dom.js. */
+  type Attributes = { [listener: `on${string}`]: ((event: any) => unknown) | undefined; [name: string]: any };
+
   /** See connection.js. */
   type ConnectionState = {
     phase: "idle" | "connecting" | "open" | "waiting" | "reconnecting" | "refused";

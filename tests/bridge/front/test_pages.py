@@ -1,8 +1,10 @@
 """The page's files, the way in and out, and where the application can be put."""
 
 import asyncio
+import re
 import socket
 from contextlib import asynccontextmanager
+from urllib.parse import urljoin
 
 import httpx2
 import pytest
@@ -14,7 +16,7 @@ from websockets.exceptions import InvalidStatus
 
 from dragoman.bridge import Bridge
 from dragoman.bridge.front.app import Application
-from dragoman.bridge.front.static import StaticFiles
+from dragoman.bridge.front.static import WEB, StaticFiles
 from tests.bridge.front.serving import TOKEN, make_guard, make_settings
 
 
@@ -35,6 +37,22 @@ async def test_the_page_is_there_for_anybody_and_its_files_with_it(http):
     assert again.status_code == 304
     assert again.content == b""
     assert (await http.head("/")).content == b""
+
+
+async def test_every_file_of_the_page_is_asked_for_from_its_first_one(http):
+    """A module that nothing imports, or an import of a file that is not served, is a mistake."""
+    asked, waiting = set(), ["/"]
+    while waiting:
+        address = waiting.pop()
+        answer = await http.get(address)
+        assert answer.status_code == 200, address
+        for found in re.findall(r'(?:from|import\(|href=|src=)\s*"(\.[^"]+)"', answer.text):
+            named = urljoin(address, found)
+            if named not in asked:
+                asked.add(named)
+                waiting.append(named)
+    there = {f"/static/{file.relative_to(WEB).as_posix()}" for file in WEB.rglob("*.*") if file.name != "index.html"}
+    assert asked == there
 
 
 @pytest.mark.parametrize(

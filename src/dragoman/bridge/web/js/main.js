@@ -66,14 +66,18 @@ function start(config) {
   narrate(app);
   mountViews(app);
   const sidebar = mountSessions(app);
-  const newSession = () => sidebar.then((list) => (list?.newSession ? list.newSession() : app.leaveSession()));
+  const newSession = async () => {
+    const list = await sidebar;
+    if (list) await list.newSession();
+    else app.leaveSession();
+  };
   listenForKeys(app, { focusSidebar: drawer.focus, newSession });
   app.state.addEventListener(
     "connection",
     () => app.state.connection.phase === "refused" && showLogin(body, "The bridge no longer knows this browser."),
   );
   app.start();
-  globalThis.dragoman = app;
+  Object.assign(globalThis, { dragoman: app });
 }
 
 /** @param {App} app */
@@ -125,7 +129,7 @@ function mountDrawer(app) {
   const root = document.documentElement;
   const sidebar = part("sidebar");
   const narrow = matchMedia("(max-width: 52rem)");
-  const set = (open) => {
+  const set = (/** @type {boolean} */ open) => {
     root.classList.toggle("drawer-open", open);
     sidebar.inert = narrow.matches && !open;
     part("main").inert = narrow.matches && open;

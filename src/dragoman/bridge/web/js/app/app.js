@@ -177,11 +177,16 @@ export class App {
     return (open ? [open, ...others] : others).map((one) => one.transcript);
   }
 
+  /** @param {string} id */
   #cwdOf(id) {
     return this.state.sessions.get(id)?.cwd ?? this.config.cwd;
   }
 
-  /** What was shown is kept, so that coming back costs only what was missed. */
+  /**
+   * What was shown is kept, so that coming back costs only what was missed.
+   *
+   * @param {page.Session} session
+   */
   #remember(session) {
     this.#known.set(session.id, session);
     for (const [id, old] of this.#known) {
@@ -259,7 +264,11 @@ export class App {
     this.#known.get(params.sessionId)?.told(params);
   }
 
-  /** Somebody deleted it, perhaps in another window. */
+  /**
+   * Somebody deleted it, perhaps in another window.
+   *
+   * @param {string} id
+   */
   #forgetSession(id) {
     this.state.forgetSession(id);
     this.#known.delete(id);

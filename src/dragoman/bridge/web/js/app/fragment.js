@@ -12,6 +12,7 @@ export function writePlace({ agent, session }) {
   history.replaceState(null, "", `#${fragment}`);
 }
 
+/** @param {any} part */
 function decode(part) {
   try {
     return decodeURIComponent(part);

@@ -1,6 +1,6 @@
 /** The keys of the page, and the dialog that lists them. */
 
-import { el } from "../page/dom.js";
+import { closestTo, el } from "../page/dom.js";
 
 const KEYS = [
   ["?", "Show these keys"],
@@ -57,6 +57,7 @@ export function listenForKeys(app, { focusSidebar, newSession }) {
   });
 
   // By the key's place: with Alt many layouts give another letter.
+  /** @param {KeyboardEvent} event */
   const withAlt = ({ code }) =>
     ({
       KeyN: newSession,
@@ -64,11 +65,12 @@ export function listenForKeys(app, { focusSidebar, newSession }) {
       KeyI: () => app.show(app.state.view === "inspector" ? "conversation" : "inspector"),
     })[code];
 
+  /** @param {KeyboardEvent} event */
   const plain = (event) => {
     if (event.ctrlKey || event.metaKey) return null;
     const { session } = app.state;
     if (event.key === "Escape" && session?.running && !app.readOnly) return () => session.cancel();
-    if (event.target.closest?.("input, textarea, select, [contenteditable]")) return null;
+    if (closestTo(event, "input, textarea, select, [contenteditable]")) return null;
     return { "?": showKeys, "/": () => app.focusComposer() }[event.key] ?? null;
   };
 }

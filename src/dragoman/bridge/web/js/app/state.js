@@ -47,6 +47,7 @@ export class AppState extends EventTarget {
   setSession(session) {
     this.session = session;
     const kept = this.#questions;
+    /** @param {{ params: any }} question */
     const isHere = ({ params }) => session !== null && params.sessionId === session.id;
     this.#questions = kept.filter((one) => !isHere(one));
     for (const { method, params, answer } of kept.filter(isHere)) session?.receiveQuestion(method, params, answer);
@@ -101,7 +102,7 @@ export class AppState extends EventTarget {
     const kept = [];
     this.#early = kept;
     return {
-      take: (id) => kept.filter((params) => params.sessionId === id),
+      take: (/** @type {string} */ id) => kept.filter((params) => params.sessionId === id),
       stop: () => {
         if (this.#early === kept) this.#early = null;
       },
@@ -113,6 +114,11 @@ export class AppState extends EventTarget {
     if (this.#early && this.#early.length < MOST_EARLY) this.#early.push(params);
   }
 
+  /**
+   * @param {string} method
+   * @param {any} params
+   * @param {page.Answer} answer
+   */
   keepQuestion(method, params, answer) {
     this.#questions.push({ method, params, answer });
   }
@@ -122,6 +128,7 @@ export class AppState extends EventTarget {
     this.#questions = this.#questions.filter((question) => question.answer.id !== requestId);
   }
 
+  /** @param {string} name */
   #fire(name) {
     this.dispatchEvent(new Event(name));
   }

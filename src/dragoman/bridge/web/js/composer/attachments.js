@@ -136,6 +136,7 @@ export class Attachments {
   }
 }
 
+/** @param {acp.ImageContent} image */
 function thumbnail({ mimeType, data }) {
   return el("img", { class: "thumbnail", alt: "", src: `data:${mimeType};base64,${data}` });
 }
@@ -156,12 +157,14 @@ function textFile(file, text, embedded) {
   return { name, drawing: "file", bytes: text.length, block };
 }
 
+/** @param {string} text */
 function fenced(text) {
   const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map((match) => match[0].length));
   const fence = "`".repeat(longest + 1);
   return `${fence}\n${text}\n${fence}`;
 }
 
+/** @param {ArrayBuffer} buffer */
 function decodeText(buffer) {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(buffer);
@@ -171,6 +174,7 @@ function decodeText(buffer) {
   }
 }
 
+/** @param {File} file */
 function toBase64(file) {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();

@@ -46,7 +46,11 @@ export class Completion {
     return !this.element.hidden;
   }
 
-  /** Take a key; returns whether it meant something. */
+  /**
+   * Take a key; returns whether it meant something.
+   *
+   * @param {KeyboardEvent} event
+   */
   key(event) {
     if (!this.isOpen) return false;
     if (this.#choices.length === 0 && event.key !== "Escape") return false;
@@ -72,6 +76,7 @@ export class Completion {
     else this.close();
   }
 
+  /** @param {string} typed */
   #commands(typed) {
     const { session } = this.#app.state;
     const wanted = typed.toLowerCase();
@@ -93,6 +98,7 @@ export class Completion {
     };
   }
 
+  /** @param {string} typed */
   #files(typed) {
     const cwd = this.#app.state.session?.cwd ?? this.#app.config.cwd ?? "";
     const known = knownPaths(this.#app.transcriptsIn(cwd), cwd);
@@ -108,6 +114,11 @@ export class Completion {
     return { choices, hint };
   }
 
+  /**
+   * @param {{ choices: page.Choice[], hint: string }} offered
+   * @param {number} start
+   * @param {number} end
+   */
   #offer({ choices, hint }, start, end) {
     this.#choices = choices.slice(0, MOST);
     this.#range = [start, end];
@@ -130,6 +141,7 @@ export class Completion {
    * @param {number} n
    */
   #row(choice, n) {
+    /** @param {Event} event */
     const take = (event) => {
       event.preventDefault();
       this.#take(choice);
@@ -143,6 +155,7 @@ export class Completion {
     );
   }
 
+  /** @param {number} n */
   #mark(n) {
     this.#at = n;
     [...this.#list.children].forEach((row, m) => row.setAttribute("aria-selected", String(m === n)));

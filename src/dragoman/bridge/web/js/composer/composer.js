@@ -85,6 +85,7 @@ export class Composer {
     this.#field.focus({ preventScroll: true });
   }
 
+  /** @param {HTMLElement} box */
   #listen(box) {
     this.#field.addEventListener("input", () => this.#edited());
     this.#field.addEventListener("keydown", (event) => this.#key(event));
@@ -106,6 +107,7 @@ export class Composer {
     this.#draw();
   }
 
+  /** @param {string} id */
   #moveTo(id) {
     const from = this.#sessionId;
     this.#sessionId = id;
@@ -127,7 +129,7 @@ export class Composer {
     const running = Boolean(session?.running);
     const why = this.#blocked();
     this.#field.disabled = this.#app.readOnly || session?.facts.state === "gone" || session?.phase === "failed";
-    this.#field.placeholder = this.#field.disabled ? why : "Message…";
+    this.#field.placeholder = this.#field.disabled && why ? why : "Message…";
     this.#attach.disabled = this.#field.disabled;
     this.#send.hidden = running;
     this.#stop.hidden = !running || this.#app.readOnly;
@@ -160,6 +162,7 @@ export class Composer {
     this.#draw();
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
     if (event.isComposing) return;
     if (this.#completion.key(event)) return event.preventDefault();
@@ -169,7 +172,11 @@ export class Composer {
     } else if (event.key === "ArrowUp" && this.#field.value === "") this.#recall(event);
   }
 
-  /** The last message again, to say it better. */
+  /**
+   * The last message again, to say it better.
+   *
+   * @param {KeyboardEvent} event
+   */
   #recall(event) {
     const text = lastText(this.#app.state.session?.transcript, "user");
     if (!text) return;
@@ -177,6 +184,7 @@ export class Composer {
     this.#write(text);
   }
 
+  /** @param {string} text */
   #write(text) {
     this.#field.value = text;
     this.#field.setSelectionRange(text.length, text.length);
@@ -189,7 +197,8 @@ export class Composer {
     if (text.trim() === "" && this.#attachments.isEmpty) return;
     if (why !== null) return this.#app.toast(why, "hint");
     const kept = this.#attachments.snapshot();
-    const blocks = [...(text.trim() ? [{ type: "text", text }] : []), ...this.#attachments.take()];
+    const blocks = this.#attachments.take();
+    if (text.trim()) blocks.unshift({ type: "text", text });
     this.#write("");
     let id = this.#app.state.session?.id ?? "";
     try {
@@ -214,7 +223,13 @@ export class Composer {
     return session;
   }
 
-  /** Put a message back where it was written, unless another one is there by now. */
+  /**
+   * Put a message back where it was written, unless another one is there by now.
+   *
+   * @param {string} text
+   * @param {page.Attachment[]} attachments
+   * @param {string} id
+   */
   #giveBack(text, attachments, id) {
     if (id !== this.#sessionId) {
       if (sessionStorage.getItem(DRAFT + id)) return;
@@ -226,11 +241,13 @@ export class Composer {
     }
   }
 
+  /** @param {string} path */
   #mention(path) {
     const cwd = this.#app.state.session?.cwd ?? this.#app.config.cwd;
     this.#attachments.addMention(path, cwd);
   }
 
+  /** @param {ClipboardEvent} event */
   #paste(event) {
     const files = [...(event.clipboardData?.files ?? [])];
     if (files.length === 0) return;
@@ -238,12 +255,14 @@ export class Composer {
     this.#attachments.addFiles(files);
   }
 
+  /** @param {DragEvent} event */
   #drag(event) {
     if (!event.dataTransfer?.types.includes("Files") || this.#field.disabled) return;
     event.preventDefault();
     this.element.classList.add("dropping");
   }
 
+  /** @param {DragEvent} event */
   #drop(event) {
     this.element.classList.remove("dropping");
     const files = [...(event.dataTransfer?.files ?? [])];

@@ -1,6 +1,6 @@
 /** The pickers for what the agent lets a person choose: mode, model and others, as selects and switches. */
 
-import { el, fill } from "../page/dom.js";
+import { el, fill, find } from "../page/dom.js";
 import { explain } from "../connection/failure.js";
 
 export class Options {
@@ -36,13 +36,21 @@ export class Options {
       this.#root,
       options.map((option) => this.#control(option, isOff)),
     );
-    if (focused) this.#root.querySelector(`[data-option="${CSS.escape(focused)}"]`)?.focus();
+    if (focused) find(this.#root, `[data-option="${CSS.escape(focused)}"]`)?.focus();
   }
 
+  /**
+   * @param {page.Option} option
+   * @param {boolean} isOff
+   */
   #control(option, isOff) {
     return option.type === "boolean" ? this.#switch(option, isOff) : this.#select(option, isOff);
   }
 
+  /**
+   * @param {Extract<page.Option, { type: "boolean" }>} option
+   * @param {boolean} isOff
+   */
   #switch(option, isOff) {
     const box = el("input", { type: "checkbox", role: "switch", disabled: isOff, dataset: { option: option.id } });
     box.checked = option.currentValue === true;
@@ -50,6 +58,10 @@ export class Options {
     return el("label", { class: "switch option", title: option.description }, box, el("span", {}, option.name));
   }
 
+  /**
+   * @param {Extract<page.Option, { type: "select" }>} option
+   * @param {boolean} isOff
+   */
   #select(option, isOff) {
     const only = choicesOf(option).length < 2;
     const select = el(
@@ -62,7 +74,7 @@ export class Options {
         dataset: { option: option.id },
       },
       option.options.map((one) =>
-        one.options ? el("optgroup", { label: one.name }, one.options.map(choice)) : choice(one),
+        "options" in one ? el("optgroup", { label: one.name }, one.options.map(choice)) : choice(one),
       ),
     );
     select.value = option.currentValue;
@@ -70,6 +82,10 @@ export class Options {
     return el("span", { class: "option" }, select);
   }
 
+  /**
+   * @param {page.Option} option
+   * @param {any} value
+   */
   async #set(option, value) {
     const { session } = this.#app.state;
     if (!session) return;
@@ -98,14 +114,20 @@ function optionsOf({ transcript }) {
   return [{ id: "mode", name: "Mode", type: "select", isMode: true, currentValue: modes.currentModeId, options }];
 }
 
+/** @param {acp.SessionConfigSelectOption} option */
 function choice({ value, name, description }) {
   return el("option", { value, title: description }, name);
 }
 
+/**
+ * @param {Extract<page.Option, { type: "select" }>} option
+ * @returns {acp.SessionConfigSelectOption[]}
+ */
 function choicesOf(option) {
-  return option.options.flatMap((one) => one.options ?? [one]);
+  return option.options.flatMap((one) => ("options" in one ? one.options : [one]));
 }
 
+/** @param {Extract<page.Option, { type: "select" }>} option */
 function titleOf(option) {
   const current = choicesOf(option).find((one) => one.value === option.currentValue);
   return [option.name, option.description, current?.description].filter(Boolean).join("\n");

@@ -35,7 +35,11 @@ export function knownPaths(transcripts, cwd) {
   return [...paths];
 }
 
-/** The directories that paths lie in, each with a slash at its end. */
+/**
+ * The directories that paths lie in, each with a slash at its end.
+ *
+ * @param {string[]} paths
+ */
 export function directoriesOf(paths) {
   const directories = new Set();
   for (const path of paths) {
@@ -44,7 +48,12 @@ export function directoriesOf(paths) {
   return [...directories];
 }
 
-/** Those that fit what was typed, best first: by their name, then by any part of the path. */
+/**
+ * Those that fit what was typed, best first: by their name, then by any part of the path.
+ *
+ * @param {string[]} paths
+ * @param {string} typed
+ */
 export function fittingPaths(paths, typed) {
   const wanted = typed.toLowerCase();
   const ranked = paths.map((path) => ({ path, rank: rankOf(path.toLowerCase(), wanted) }));
@@ -54,6 +63,10 @@ export function fittingPaths(paths, typed) {
     .map(({ path }) => path);
 }
 
+/**
+ * @param {string} path
+ * @param {string} wanted
+ */
 function rankOf(path, wanted) {
   const name = path.slice(path.lastIndexOf("/", path.length - 2) + 1);
   if (name.startsWith(wanted) || path.startsWith(wanted)) return 0;
@@ -87,12 +100,18 @@ function ofCall({ call, terminals }) {
   );
 }
 
+/**
+ * @param {any} block
+ * @param {(text: string) => string[]} inText
+ * @returns {string[]}
+ */
 function ofBlock(block, inText) {
   if (block.type === "resource_link") return ofAddress(block.uri);
   if (block.type === "resource") return ofAddress(block.resource?.uri);
   return block.type === "text" ? inText(block.text ?? "") : [];
 }
 
+/** @param {string} uri */
 function ofAddress(uri) {
   if (!String(uri).startsWith("file:///")) return [];
   try {
@@ -102,6 +121,10 @@ function ofAddress(uri) {
   }
 }
 
+/**
+ * @param {any} rawInput
+ * @returns {string[]}
+ */
 function ofArguments(rawInput) {
   if (rawInput === null || typeof rawInput !== "object") return [];
   return Object.entries(rawInput)
@@ -110,10 +133,12 @@ function ofArguments(rawInput) {
     .filter((value) => typeof value === "string" && value.length < MOST_ARGUMENT_CHARS && !/[\n*?]/.test(value));
 }
 
+/** @param {string} text */
 function inOutput(text) {
   return [...text.slice(0, MOST_TEXT_CHARS).matchAll(IN_TEXT)].map((match) => match[1]);
 }
 
+/** @param {string} text */
 function inProse(text) {
   return [...text.slice(0, MOST_TEXT_CHARS).matchAll(CODE)].flatMap((match) => inOutput(match[1]));
 }

@@ -51,10 +51,12 @@ function words({ used, size, cost }) {
   return cost ? `${share} · ${money(cost)}` : share;
 }
 
+/** @param {number} count */
 function short(count) {
   return new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 }).format(count ?? 0);
 }
 
+/** @param {acp.Cost} cost */
 function money({ amount, currency }) {
   try {
     return new Intl.NumberFormat(undefined, { style: "currency", currency, maximumFractionDigits: 4 }).format(amount);

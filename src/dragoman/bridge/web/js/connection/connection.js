@@ -127,6 +127,7 @@ export class Connection extends EventTarget {
     };
   }
 
+  /** @param {WebSocket} socket */
   async #initialize(socket) {
     try {
       await this.greet((method, params) => this.#send(method, params));
@@ -141,6 +142,7 @@ export class Connection extends EventTarget {
     this.#move({ phase: "open", again: this.#tries > 1 });
   }
 
+  /** @param {string} reason */
   async #broken(reason) {
     this.#drop("The connection to the bridge broke before the answer came.");
     const allowed = await this.allowed();
@@ -149,7 +151,12 @@ export class Connection extends EventTarget {
     else this.#retryLater(reason || "The bridge cannot be reached.");
   }
 
-  /** `refused` when the bridge is there and its agent is not, which wrote `stderr`. */
+  /**
+   * `refused` when the bridge is there and its agent is not, which wrote `stderr`.
+   *
+   * @param {string} reason
+   * @param {{ refused?: boolean, stderr?: string }} agent
+   */
   #retryLater(reason, { refused = false, stderr = "" } = {}) {
     // Spread out, so that many pages do not come back in the same instant.
     const delayMs = this.#retryMs * (0.75 + Math.random() / 2);
@@ -159,6 +166,7 @@ export class Connection extends EventTarget {
     this.#move({ phase: "waiting", reason, refused, stderr, retryAt: Date.now() + delayMs });
   }
 
+  /** @param {string} words */
   #drop(words) {
     const socket = this.#socket;
     this.#socket = null;
@@ -187,10 +195,12 @@ export class Connection extends EventTarget {
     });
   }
 
+  /** @param {any} message */
   #write(message) {
     if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
   }
 
+  /** @param {string} text */
   #receive(text) {
     let message;
     try {
@@ -204,6 +214,7 @@ export class Connection extends EventTarget {
     else this.#ask(message);
   }
 
+  /** @param {{ id: number, result?: any, error?: acp.Error }} response */
   #settle({ id, result, error }) {
     const waiting = this.#waiting.get(id);
     if (!waiting) return;
@@ -212,11 +223,14 @@ export class Connection extends EventTarget {
     else waiting.resolve(result);
   }
 
+  /** @param {{ method: string, params?: any }} notification */
   #tell({ method, params }) {
     for (const fn of this.#listeners.get(method) ?? []) fn(params ?? {});
   }
 
+  /** @param {{ id: acp.RequestId, method: string, params?: any }} request */
   #ask({ id, method, params }) {
+    /** @type {page.Answer} */
     const answer = {
       id,
       result: (result) => this.#write({ jsonrpc: "2.0", id, result }),

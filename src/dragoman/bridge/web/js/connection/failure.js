@@ -35,7 +35,12 @@ export function explain(error) {
   return phrase && !empty && words.split(/\s+/).length < LEAST_SENTENCE ? `${phrase}: ${words}` : words;
 }
 
-/** A message may be cut short, or have fewer lines than the details. */
+/**
+ * A message may be cut short, or have fewer lines than the details.
+ *
+ * @param {string} message
+ * @param {string} details
+ */
 function join(message, details) {
   const flat = message.replace(/\s+/g, " ");
   const all = details.replace(/\s+/g, " ");
@@ -43,6 +48,10 @@ function join(message, details) {
   return all.includes(flat.replace(/…$/, "")) ? details : `${message}: ${details}`;
 }
 
+/**
+ * @param {any} data
+ * @returns {string}
+ */
 function detailsOf(data) {
   if (typeof data === "string") return data.trim();
   const details = data?.problem ?? data?.details ?? data?.message ?? data?.reason ?? data?.error;

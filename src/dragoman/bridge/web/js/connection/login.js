@@ -2,6 +2,10 @@
 
 import { el, icon } from "../page/dom.js";
 
+/**
+ * @param {HTMLElement} root
+ * @param {string} [reason]
+ */
 export function showLogin(root, reason) {
   const field = el("input", {
     class: "input",
@@ -13,6 +17,7 @@ export function showLogin(root, reason) {
   });
   const error = el("p", { class: "field-error", role: "alert", hidden: true });
   const button = el("button", { type: "submit", class: "button button-primary" }, "Go in");
+  /** @param {Event} event */
   const submit = async (event) => {
     event.preventDefault();
     button.disabled = true;
@@ -51,6 +56,7 @@ export function showLogin(root, reason) {
   field.focus();
 }
 
+/** @param {string} text */
 async function logIn(text) {
   const code = codeOf(text);
   const body = JSON.stringify(code === null ? { token: text } : { code });
@@ -64,7 +70,11 @@ async function logIn(text) {
   }
 }
 
-/** The one-time code of a link, or null when the text is no link. */
+/**
+ * The one-time code of a link, or null when the text is no link.
+ *
+ * @param {string} text
+ */
 function codeOf(text) {
   try {
     return new URL(text).searchParams.get("code");

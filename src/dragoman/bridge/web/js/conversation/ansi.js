@@ -8,15 +8,29 @@
 const SEQUENCE =
   /\x1b\[([0-?]*)([ -/]*)([@-~])|\x1b\[[0-?]*[ -/]*$|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-Z\\^-~]?|[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 
+/**
+ * @typedef {{ fg: number | null, bg: number | null, flags: string }} Style colours by their number, flags by name
+ * @typedef {{ text: string, classes: string }} Piece
+ */
+
+/** @type {Readonly<Style>} */
 export const PLAIN = Object.freeze({ fg: null, bg: null, flags: "" });
 
+/** @type {Record<number, string>} */
 const FLAGS = { 1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "inverse", 9: "strike" };
+/** @type {Record<number, string[]>} */
 const FLAGS_OFF = { 22: ["bold", "dim"], 23: ["italic"], 24: ["underline"], 27: ["inverse"], 29: ["strike"] };
 
+/**
+ * @param {string} text
+ * @param {Style} style
+ * @returns {{ pieces: Piece[], style: Style }}
+ */
 export function parseAnsi(text, style = PLAIN) {
+  /** @type {Piece[]} */
   const pieces = [];
   let done = 0;
-  const push = (end) => {
+  const push = (/** @type {number} */ end) => {
     if (end > done) addPiece(pieces, text.slice(done, end), classesOf(style));
   };
   for (const match of text.matchAll(SEQUENCE)) {
@@ -28,25 +42,36 @@ export function parseAnsi(text, style = PLAIN) {
   return { pieces, style };
 }
 
-/** What is left of a line after its carriage returns: the last thing written over it. */
+/**
+ * What is left of a line after its carriage returns: the last thing written over it.
+ *
+ * @param {string} line
+ */
 export function collapseReturns(line) {
   const bare = line.endsWith("\r") ? line.slice(0, -1) : line;
   const at = bare.lastIndexOf("\r");
   return at < 0 ? bare : bare.slice(at + 1);
 }
 
+/** @param {string} text */
 export function stripAnsi(text) {
   return parseAnsi(text)
     .pieces.map((piece) => piece.text)
     .join("");
 }
 
+/**
+ * @param {Piece[]} pieces
+ * @param {string} text
+ * @param {string} classes
+ */
 function addPiece(pieces, text, classes) {
   const last = pieces.at(-1);
   if (last && last.classes === classes) last.text += text;
   else pieces.push({ text, classes });
 }
 
+/** @param {Style} style */
 function classesOf({ fg, bg, flags }) {
   const names = flags
     .split(" ")
@@ -57,6 +82,11 @@ function classesOf({ fg, bg, flags }) {
   return names.join(" ");
 }
 
+/**
+ * @param {Style} style
+ * @param {string} written
+ * @returns {Style}
+ */
 function applyCodes(style, written) {
   const codes = written === "" ? [0] : written.split(/[;:]/).map(Number);
   let next = style;
@@ -71,6 +101,11 @@ function applyCodes(style, written) {
   return next;
 }
 
+/**
+ * @param {Style} style
+ * @param {number} code
+ * @returns {Style}
+ */
 function applyCode(style, code) {
   if (code === 0) return PLAIN;
   if (FLAGS[code]) return withFlags(style, [...flagsOf(style), FLAGS[code]]);
@@ -88,10 +123,16 @@ function applyCode(style, code) {
   return style;
 }
 
+/** @param {Style} style */
 function flagsOf(style) {
   return style.flags.split(" ").filter(Boolean);
 }
 
+/**
+ * @param {Style} style
+ * @param {string[]} flags
+ * @returns {Style}
+ */
 function withFlags(style, flags) {
   return { ...style, flags: [...new Set(flags)].sort().join(" ") };
 }
@@ -108,14 +149,24 @@ function extended(codes) {
   return [null, 1];
 }
 
+/**
+ * @param {number} n
+ * @returns {[number, number, number]}
+ */
 function indexed(n) {
   if (n < 16) return SIXTEEN[Math.max(0, n)] ?? SIXTEEN[0];
-  if (n >= 232) return Array(3).fill(8 + (n - 232) * 10);
-  const level = (step) => (step === 0 ? 0 : 55 + step * 40);
+  if (n >= 232) return [grey(n), grey(n), grey(n)];
+  const level = (/** @type {number} */ step) => (step === 0 ? 0 : 55 + step * 40);
   const place = n - 16;
   return [level(Math.floor(place / 36)), level(Math.floor(place / 6) % 6), level(place % 6)];
 }
 
+/** @param {number} n one of the 24 greys after the colours */
+function grey(n) {
+  return 8 + (n - 232) * 10;
+}
+
+/** @type {Array<[number, number, number]>} */
 const SIXTEEN = [
   [0, 0, 0],
   [187, 0, 0],
@@ -135,6 +186,11 @@ const SIXTEEN = [
   [255, 255, 255],
 ];
 
+/**
+ * @param {number} r
+ * @param {number} g
+ * @param {number} b
+ */
 function toSixteen(r, g, b) {
   let best = 0;
   let least = Infinity;

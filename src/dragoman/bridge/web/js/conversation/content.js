@@ -72,6 +72,10 @@ function embedded({ uri, text, mimeType, blob }) {
   return details;
 }
 
+/**
+ * @param {string} drawing
+ * @param {string} words
+ */
 function chip(drawing, words) {
   return el("span", { class: "attachment" }, icon(drawing), el("span", {}, words));
 }

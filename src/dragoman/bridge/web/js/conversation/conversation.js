@@ -32,7 +32,7 @@ export class Conversation {
   #tail = el("div", { class: "tail" });
   #stage = el("div", { class: "stage" });
   #unlisten = () => {};
-  #job = (deadline) => this.#work(deadline);
+  #job = (/** @type {number} */ deadline) => this.#work(deadline);
 
   /**
    * @param {HTMLElement} root
@@ -92,7 +92,11 @@ export class Conversation {
     else onFrame(this.#job);
   }
 
-  /** Bring the document up to what is known, until the time is up. */
+  /**
+   * Bring the document up to what is known, until the time is up.
+   *
+   * @param {number} deadline
+   */
   #work(deadline) {
     const items = this.#items();
     for (const item of this.#session?.takeChanged() ?? []) this.#changed.add(item);

@@ -32,6 +32,10 @@ export function splitLines(text) {
   return lines;
 }
 
+/**
+ * @param {string[]} before
+ * @param {string[]} after
+ */
 function commonHead(before, after) {
   const most = Math.min(before.length, after.length);
   let n = 0;
@@ -39,6 +43,11 @@ function commonHead(before, after) {
   return n;
 }
 
+/**
+ * @param {string[]} before
+ * @param {string[]} after
+ * @param {number} head
+ */
 function commonTail(before, after, head) {
   const most = Math.min(before.length, after.length) - head;
   let n = 0;
@@ -46,6 +55,10 @@ function commonTail(before, after, head) {
   return n;
 }
 
+/**
+ * @param {number} count
+ * @returns {Array<page.Row["kind"]>}
+ */
 function same(count) {
   return Array(count).fill("same");
 }
@@ -78,11 +91,23 @@ function editScript(before, after) {
   return everything();
 }
 
+/**
+ * @param {Map<number, number>} reach
+ * @param {number} k
+ * @param {number} edits
+ */
 function goesDown(reach, k, edits) {
   return k === -edits || (k !== edits && (reach.get(k - 1) ?? -1) < (reach.get(k + 1) ?? -1));
 }
 
+/**
+ * @param {Array<Map<number, number>>} trace
+ * @param {number} oldLength
+ * @param {number} newLength
+ * @returns {Array<page.Row["kind"]>}
+ */
 function wayBack(trace, oldLength, newLength) {
+  /** @type {Array<page.Row["kind"]>} */
   const steps = [];
   let x = oldLength;
   let y = newLength;
@@ -127,7 +152,7 @@ function numbered(steps, before, after) {
 
 /** @param {page.Row[]} rows */
 export function countChanges(rows) {
-  const count = (kind) => rows.filter((row) => row.kind === kind).length;
+  const count = (/** @type {page.Row["kind"]} */ kind) => rows.filter((row) => row.kind === kind).length;
   return { added: count("add"), removed: count("del") };
 }
 
@@ -142,11 +167,12 @@ export function toHunks(rows, context = 3) {
   rows.forEach((row, n) => {
     if (row.kind !== "same") keep.fill(1, Math.max(0, n - context), n + context + 1);
   });
+  /** @type {Array<{ skipped: number, rows: page.Row[] }>} */
   const hunks = [];
   let skipped = 0;
   rows.forEach((row, n) => {
     if (!keep[n]) skipped += 1;
-    else if (n > 0 && keep[n - 1]) hunks.at(-1).rows.push(row);
+    else if (n > 0 && keep[n - 1]) hunks.at(-1)?.rows.push(row);
     else {
       hunks.push({ skipped, rows: [row] });
       skipped = 0;
@@ -162,7 +188,9 @@ export function toHunks(rows, context = 3) {
  */
 export function toPairs(rows) {
   const pairs = [];
+  /** @type {page.Row[]} */
   let dels = [];
+  /** @type {page.Row[]} */
   let adds = [];
   const flush = () => {
     for (let n = 0; n < Math.max(dels.length, adds.length); n += 1)
@@ -184,7 +212,12 @@ export function toPairs(rows) {
   return pairs;
 }
 
-/** Where two lines differ, as [start, oldEnd, newEnd]; null when hardly anything is the same. */
+/**
+ * Where two lines differ, as [start, oldEnd, newEnd]; null when hardly anything is the same.
+ *
+ * @param {string} oldLine
+ * @param {string} newLine
+ */
 export function changedPart(oldLine, newLine) {
   const most = Math.min(oldLine.length, newLine.length);
   let start = 0;

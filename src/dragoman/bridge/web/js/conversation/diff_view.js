@@ -74,15 +74,22 @@ function isSplit() {
   return !narrow.matches && localStorage.getItem(KEY) === "split";
 }
 
+/**
+ * @param {string} oldText
+ * @param {string} newText
+ * @returns {page.Row[]}
+ */
 function rowsOf(oldText, newText) {
   if (oldText.length + newText.length <= MOST_CHARS) return diffLines(oldText, newText);
   return splitLines(newText.slice(0, MOST_CHARS)).map((text, n) => ({ kind: "add", old: null, new: n + 1, text }));
 }
 
+/** @param {number} count */
 function gap(count) {
   return el("div", { class: "diff-gap" }, count === 1 ? "1 unchanged line" : `${count} unchanged lines`);
 }
 
+/** @param {page.Row[]} rows */
 function unifiedRows(rows) {
   const changes = new Map();
   for (const pair of toPairs(rows)) {
@@ -106,6 +113,7 @@ function unifiedRows(rows) {
   });
 }
 
+/** @param {page.Row[]} rows */
 function splitRows(rows) {
   return toPairs(rows).map((pair) => {
     const part = pair.old && pair.new && pair.old !== pair.new ? changedPart(pair.old.text, pair.new.text) : null;
@@ -118,6 +126,11 @@ function splitRows(rows) {
   });
 }
 
+/**
+ * @param {page.Row | null} row
+ * @param {number | null | undefined} number
+ * @param {number[] | null} part
+ */
 function side(row, number, part) {
   if (!row) return el("div", { class: "diff-line diff-none" });
   return el(
@@ -128,6 +141,10 @@ function side(row, number, part) {
   );
 }
 
+/**
+ * @param {page.Row} row
+ * @param {number[] | null | undefined} part
+ */
 function textCell(row, part) {
   const line = row.text.endsWith("\r") ? row.text.slice(0, -1) : row.text;
   if (!part || part[1] <= part[0]) return el("span", { class: "diff-text" }, shown(line) || " ");
@@ -141,7 +158,11 @@ function textCell(row, part) {
   );
 }
 
-/** Code that runs backwards, or hides, must not look like other code. */
+/**
+ * Code that runs backwards, or hides, must not look like other code.
+ *
+ * @param {string} code
+ */
 function shown(code) {
   return visible(code, { lines: true });
 }

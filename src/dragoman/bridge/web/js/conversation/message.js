@@ -88,10 +88,12 @@ class PlainText {
   #grown;
   #shown = 0;
 
+  /** @param {HTMLElement} element */
   constructor(element) {
     this.#grown = new GrowingText(element);
   }
 
+  /** @param {string} text */
   update(text) {
     if (text.length > this.#shown) this.#grown.append(text.slice(this.#shown));
     this.#shown = text.length;

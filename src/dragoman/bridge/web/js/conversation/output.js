@@ -31,6 +31,7 @@ export class Output {
     this.element = el("div", attributes, el("div", {}, this.#cut, pre));
   }
 
+  /** @param {string} text */
   update(text) {
     if (text === this.#text) return;
     if (!text.startsWith(this.#text.slice(0, this.#written))) this.#restart(0);
@@ -41,17 +42,20 @@ export class Output {
     if (!this.#isLong) this.#measure(text);
   }
 
+  /** @param {string} text */
   #measure(text) {
     this.#isLong = text.length > LONG_CHARS || text.split("\n").length > LONG_LINES;
     if (this.#isLong) this.element.classList.add("output-long");
   }
 
+  /** @param {number} written */
   #restart(written) {
     this.#written = written;
     this.#style = PLAIN;
     this.#body.replaceChildren();
   }
 
+  /** @param {string} text */
   #skip(text) {
     const start = text.indexOf("\n", text.length - KEPT_CHARS) + 1;
     this.#restart(start);
@@ -59,6 +63,7 @@ export class Output {
     this.#cut.textContent = `The first ${start.toLocaleString()} characters are not shown.`;
   }
 
+  /** @param {string} text */
   #writeLines(text) {
     const end = text.lastIndexOf("\n") + 1;
     if (end <= this.#written) return;
@@ -70,12 +75,14 @@ export class Output {
     this.#written = end;
   }
 
+  /** @param {string} text */
   #writeTail(text) {
     const { pieces } = parseAnsi(collapseReturns(text.slice(this.#written)), this.#style);
     this.#tail.replaceChildren(...toNodes(pieces));
   }
 }
 
+/** @param {Array<{ text: string, classes: string }>} pieces */
 function toNodes(pieces) {
   return pieces.map(({ text, classes }) =>
     classes ? el("span", { class: classes }, text) : document.createTextNode(text),

@@ -13,6 +13,10 @@ export class Scroller {
   #words = el("span", {}, TO_END);
   #last = 0;
 
+  /**
+   * @param {HTMLElement} box
+   * @param {HTMLElement} content
+   */
   constructor(box, content) {
     this.#box = box;
     const shape = { type: "button", class: "button newest", hidden: true, onclick: () => this.follow() };
@@ -40,7 +44,11 @@ export class Scroller {
     this.#toEnd();
   }
 
-  /** Change what stands above without moving what is looked at. */
+  /**
+   * Change what stands above without moving what is looked at.
+   *
+   * @param {() => void} change
+   */
   keepPlace(change) {
     const fromEnd = this.#box.scrollHeight - this.#box.scrollTop;
     change();
@@ -62,6 +70,7 @@ export class Scroller {
     this.#last = scrollTop;
   }
 
+  /** @param {boolean} following */
   #setFollowing(following) {
     this.following = following;
     this.#newest.hidden = following;

@@ -4,6 +4,9 @@ import { el, fill, icon } from "../page/dom.js";
 import { explain, sentence } from "../connection/failure.js";
 import { oneLine, visible } from "../text/visible.js";
 
+/** @typedef {{ key: string, make: () => HTMLElement }} Face what is drawn anew when its key is another */
+
+/** @type {Record<string, string>} */
 const STOPS = {
   max_tokens: "The answer was cut: it reached the most the model may write.",
   max_turn_requests: "The agent stopped: it reached the most steps of a turn.",
@@ -26,7 +29,12 @@ export function drawStage(stage, tail, app) {
   change(tail, session?.phase === "ready" ? end(app, session) : null);
 }
 
-/** Leave what is there alone when it says the same: nothing flickers and nothing is read twice. */
+/**
+ * Leave what is there alone when it says the same: nothing flickers and nothing is read twice.
+ *
+ * @param {HTMLElement} element
+ * @param {Face | null} wanted
+ */
 function change(element, wanted) {
   if (element.dataset.key === (wanted?.key ?? "")) return;
   element.dataset.key = wanted?.key ?? "";
@@ -57,6 +65,7 @@ function faceOfApp(app, connection, agent) {
   return { key: `welcome ${app.config.cwd} ${app.readOnly}`, make: () => welcome(app, app.config.cwd) };
 }
 
+/** @param {string} words */
 function waiting(words) {
   return {
     key: words,
@@ -155,10 +164,11 @@ function end(app, session) {
   }
   const { failure } = session;
   if (failure) return { key: `error ${JSON.stringify(failure)}`, make: () => failureNote(failure, { role: "alert" }) };
-  const words = STOPS[facts.stopReason];
+  const words = STOPS[facts.stopReason ?? ""];
   return words ? { key: words, make: () => note(facts.stopReason === "cancelled" ? "stop" : "warning", words) } : null;
 }
 
+/** @param {page.App} app */
 function waitingForYou({ readOnly }) {
   return el(
     "div",
@@ -168,10 +178,16 @@ function waitingForYou({ readOnly }) {
   );
 }
 
+/** @param {string} words */
 function working(words) {
   return el("div", { class: "working" }, el("span", { class: "dot dot-busy" }), words);
 }
 
+/**
+ * @param {string} drawing
+ * @param {string} words
+ * @param {string} kind
+ */
 function note(drawing, words, kind = "") {
   return el("div", { class: `note ${kind}`.trim() }, icon(drawing), el("span", {}, words));
 }

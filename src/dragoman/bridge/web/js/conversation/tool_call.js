@@ -6,6 +6,7 @@ import { whenNear } from "../page/scheduling.js";
 import { oneLine, visible } from "../text/visible.js";
 import { ToolContent } from "./tool_content.js";
 
+/** @type {Record<string, string>} */
 const KINDS = {
   read: "read",
   edit: "edit",
@@ -18,6 +19,7 @@ const KINDS = {
   switch_mode: "mode",
   other: "other",
 };
+/** @type {Record<string, string>} */
 const STATES = { pending: "Waiting", in_progress: "Running", completed: "Done", failed: "Failed" };
 const MOST_RAW_CHARS = 100_000;
 
@@ -73,7 +75,7 @@ export class ToolCallView {
     if (this.#seen === this.#item.version) return;
     this.#seen = this.#item.version;
     const { call } = this.#item;
-    const status = STATES[call.status] ? call.status : "pending";
+    const status = call.status && STATES[call.status] ? call.status : "pending";
     this.element.dataset.status = status;
     this.element.dataset.kind = call.kind ?? "other";
     if (this.#state.dataset.status !== status) this.#drawState(status);
@@ -84,8 +86,10 @@ export class ToolCallView {
     this.#drawBody();
   }
 
+  /** @param {string} status */
   #drawState(status) {
     this.#state.dataset.status = status;
+    /** @type {Record<string, Element>} */
     const sign = {
       pending: icon("clock"),
       in_progress: el("span", { class: "spinner" }),
@@ -95,6 +99,7 @@ export class ToolCallView {
     fill(this.#state, sign[status], el("span", { class: "visually-hidden" }, `${STATES[status]}: `));
   }
 
+  /** @param {string} kind */
   #drawKind(kind) {
     this.#kind.dataset.kind = kind;
     this.#kind.title = kind;
@@ -152,6 +157,10 @@ export class ToolCallView {
   }
 }
 
+/**
+ * @param {string} name
+ * @param {any} value
+ */
 function rawPart(name, value) {
   if (value === undefined) return null;
   const text = JSON.stringify(value, null, 2) ?? "";

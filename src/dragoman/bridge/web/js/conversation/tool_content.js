@@ -26,10 +26,15 @@ export class ToolContent {
   #cwd;
   #shown;
 
-  /** With `exact`, what cannot be seen in a text is written out, because a person agrees to what is there. */
+  /**
+   * With `exact`, what cannot be seen in a text is written out, because a person agrees to what is there.
+   *
+   * @param {string} cwd
+   * @param {{ exact?: boolean }} options
+   */
   constructor(cwd, { exact = false } = {}) {
     this.#cwd = cwd;
-    this.#shown = exact ? (text) => visible(text, { lines: true }) : (text) => text;
+    this.#shown = (/** @type {string} */ text) => (exact ? visible(text, { lines: true }) : text);
     this.element = el("div", { class: "tool-content" });
   }
 
@@ -76,6 +81,7 @@ export class ToolContent {
   }
 }
 
+/** @param {string} text */
 function prose(text) {
   const element = el("div", {});
   const shown = new MarkdownText(element);
@@ -121,7 +127,11 @@ function partOf(part, n, call, terminals) {
   return { kind: "output", key: `output ${n}`, text: code ?? text, fromEnd: call.kind === "execute" };
 }
 
-/** The inside of a text that is one fenced block and nothing else, or null. */
+/**
+ * The inside of a text that is one fenced block and nothing else, or null.
+ *
+ * @param {string} text
+ */
 export function unfenced(text) {
   const open = FENCE.exec(text);
   if (!open) return null;

@@ -43,6 +43,7 @@ export class MessageDetail {
     if (hadFocus) find(this.element, ".wire-json")?.focus({ preventScroll: true });
   }
 
+  /** @param {page.WireEntry} entry */
   #facts(entry) {
     const facts = [
       ["Kind", entry.failed && entry.kind === "response" ? "response, an error" : entry.kind],
@@ -59,11 +60,13 @@ export class MessageDetail {
     return list;
   }
 
+  /** @param {page.WireEntry} entry */
   #partner(entry) {
     const words = entry.kind === "response" ? "Show the request" : "Show the response";
     return el("button", { type: "button", class: "wire-partner", onclick: () => this.choose(entry.partner) }, words);
   }
 
+  /** @param {page.WireEntry} entry */
   async #copy(entry) {
     try {
       await navigator.clipboard.writeText(laidOut(entry.line));
@@ -78,7 +81,11 @@ const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|\b(
 // More would freeze the page for longer than anybody looks at it.
 const MOST_COLOURED = 200_000;
 
-/** JSON in colours, laid out, as elements; a text that is not JSON as it is. */
+/**
+ * JSON in colours, laid out, as elements; a text that is not JSON as it is.
+ *
+ * @param {string} line
+ */
 function prettyJson(line) {
   const code = el("code", { class: "json" });
   const text = laidOut(line);
@@ -98,6 +105,7 @@ function prettyJson(line) {
   return code;
 }
 
+/** @param {string} line */
 function laidOut(line) {
   try {
     return JSON.stringify(JSON.parse(line), null, 2);

@@ -1,6 +1,6 @@
 /** The sequence, drawn: the bridge on the left, the agent on the right, time downwards. Only what is in sight exists. */
 
-import { el } from "../page/dom.js";
+import { closestTo, el } from "../page/dom.js";
 import { sentence } from "./format.js";
 import { ROW, drawBar, drawLifelines, drawMessage, lanes, shape } from "./sequence.js";
 import { RowWindow } from "./window.js";
@@ -49,6 +49,10 @@ export class SequenceDiagram {
     this.scroller.setAttribute("aria-label", entry ? `Sequence of messages. Chosen: ${sentence(entry)}` : "Sequence of messages");
   }
 
+  /**
+   * @param {number} first
+   * @param {number} last
+   */
   #draw(first, last) {
     const width = this.scroller.clientWidth;
     if (width === 0) return;
@@ -67,6 +71,11 @@ export class SequenceDiagram {
     this.#drawHeads(places);
   }
 
+  /**
+   * @param {number} first
+   * @param {number} last
+   * @param {{ left: number, right: number }} places
+   */
   #bars(first, last, places) {
     const bars = [];
     for (const entry of openAround(this.log.shown, first, last)) {
@@ -78,6 +87,7 @@ export class SequenceDiagram {
     return bars;
   }
 
+  /** @param {{ left: number, right: number }} places */
   #drawHeads({ left, right }) {
     const [bridge, agent] = this.names();
     this.head.replaceChildren(
@@ -86,16 +96,22 @@ export class SequenceDiagram {
     );
   }
 
+  /** @param {MouseEvent} event */
   #click(event) {
-    const message = event.target.closest?.(".seq-message");
-    const index = message && this.#index.get(Number(message.dataset.n));
-    if (index !== undefined && index !== null) this.choose(this.log.shown[index]);
+    const message = closestTo(event, ".seq-message");
+    const index = message ? this.#index.get(Number(message.getAttribute("data-n"))) : undefined;
+    if (index !== undefined) this.choose(this.log.shown[index]);
   }
 }
 
 // A turn's request can stand thousands of rows above what is in sight: so far back is looked for one.
 const LOOK_BACK = 2_000;
 
+/**
+ * @param {page.WireEntry[]} shown
+ * @param {number} first
+ * @param {number} last
+ */
 function* openAround(shown, first, last) {
   for (let index = Math.max(0, first - LOOK_BACK); index < last; index += 1) {
     const entry = shown[index];

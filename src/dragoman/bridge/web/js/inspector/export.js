@@ -59,7 +59,13 @@ export function toSvg(entries, names) {
   return new XMLSerializer().serializeToString(svg);
 }
 
-/** Give a text to the browser as a file to keep. */
+/**
+ * Give a text to the browser as a file to keep.
+ *
+ * @param {string} name
+ * @param {string} type
+ * @param {string} text
+ */
 export function download(name, type, text) {
   const address = URL.createObjectURL(new Blob([text], { type }));
   const link = document.createElement("a");
@@ -72,7 +78,7 @@ export function download(name, type, text) {
 
 function style() {
   const colours = getComputedStyle(document.documentElement);
-  const of = (name) => colours.getPropertyValue(name).trim();
+  const of = (/** @type {string} */ name) => colours.getPropertyValue(name).trim();
   return `
     text { font: 11px ui-monospace, monospace; fill: ${of("--text")}; }
     .seq-name { font: 600 13px system-ui, sans-serif; }

@@ -1,18 +1,21 @@
 /** Numbers and times of the wire as people read them. */
 
+/** @param {number} ms */
 export function clock(ms) {
   const date = new Date(ms);
-  const two = (number) => String(number).padStart(2, "0");
+  const two = (/** @type {number} */ number) => String(number).padStart(2, "0");
   const millis = String(date.getMilliseconds()).padStart(3, "0");
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${millis}`;
 }
 
+/** @param {number} size */
 export function bytes(size) {
   if (size < 1000) return `${size} B`;
   if (size < 1_000_000) return `${(size / 1000).toFixed(size < 10_000 ? 1 : 0)} kB`;
   return `${(size / 1_000_000).toFixed(1)} MB`;
 }
 
+/** @param {number | null | undefined} ms */
 export function duration(ms) {
   if (ms === undefined || ms === null) return "";
   if (ms < 10) return `${ms.toFixed(1)} ms`;

@@ -29,7 +29,7 @@ class Inspector {
   constructor(app, root) {
     this.app = app;
     this.log = new WireLog();
-    const choose = (entry) => this.#choose(entry);
+    const choose = (/** @type {page.WireEntry | null} */ entry) => this.#choose(entry);
     const names = () => ["Bridge", this.#agentName()];
     this.list = new MessageList(this.log, choose);
     this.diagram = new SequenceDiagram(this.log, choose, names);
@@ -65,6 +65,7 @@ class Inspector {
     }
   }
 
+  /** @param {string} view */
   #setView(view) {
     this.view = view;
     this.toolbar.showView(view);
@@ -88,6 +89,7 @@ class Inspector {
     return "Nothing has passed between the bridge and the agent yet. Say something in a session and look again.";
   }
 
+  /** @param {page.WireEntry | null} entry */
   #choose(entry) {
     this.detail.show(entry);
     this.list.select(entry);
@@ -100,6 +102,7 @@ class Inspector {
     (this.view === "list" ? this.list.element : this.diagram.scroller).focus();
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
     if (event.key !== "Escape" || this.detail.element.hidden) return;
     event.preventDefault();
@@ -113,6 +116,7 @@ class Inspector {
   }
 }
 
+/** @param {string} ending */
 function fileName(ending) {
   return `wire-${new Date().toISOString().replaceAll(/[:.]/g, "-")}.${ending}`;
 }

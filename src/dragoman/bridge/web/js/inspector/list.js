@@ -1,6 +1,6 @@
 /** The messages as rows; arrows, Page Up and Down, Home and End choose one. */
 
-import { el, fill } from "../page/dom.js";
+import { closestTo, el, fill } from "../page/dom.js";
 import { DIRECTIONS, arrow, bytes, clock, duration, label } from "./format.js";
 import { RowWindow } from "./window.js";
 
@@ -46,6 +46,10 @@ export class MessageList {
     else this.#window.refresh();
   }
 
+  /**
+   * @param {number} first
+   * @param {number} last
+   */
   #draw(first, last) {
     const rows = new Map();
     for (let index = first; index < last; index += 1) {
@@ -66,14 +70,17 @@ export class MessageList {
     else this.element.removeAttribute("aria-activedescendant");
   }
 
+  /** @param {MouseEvent} event */
   #click(event) {
-    const row = event.target.closest(".wire-row");
-    const entry = row && this.log.shown.find(({ n }) => n === Number(row.dataset.n));
+    const row = closestTo(event, ".wire-row");
+    const entry = row && this.log.shown.find(({ n }) => n === Number(row.getAttribute("data-n")));
     if (entry) this.choose(entry);
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
     const { shown } = this.log;
+    /** @type {Record<string, number>} */
     const steps = {
       ArrowDown: 1, ArrowUp: -1, PageDown: this.#window.pageRows, PageUp: -this.#window.pageRows,
       Home: -shown.length, End: shown.length,

@@ -43,6 +43,7 @@ export class WireLog extends EventTarget {
     this.#schedule();
   }
 
+  /** @param {Filter} filter */
   setFilter(filter) {
     this.filter = filter;
     this.#test = makeTest(filter);
@@ -50,6 +51,7 @@ export class WireLog extends EventTarget {
     this.#schedule();
   }
 
+  /** @param {boolean} paused */
   setPaused(paused) {
     this.paused = paused;
     if (!paused) this.#append(this.#held.splice(0));
@@ -70,7 +72,7 @@ export class WireLog extends EventTarget {
   }
 
   sessions() {
-    return [...new Set(this.entries.map((entry) => entry.sessionId).filter(Boolean))];
+    return [...new Set(this.entries.flatMap(({ sessionId }) => (sessionId ? [sessionId] : [])))];
   }
 
   /** @param {bridge.WireEntry[]} entries */
@@ -127,10 +129,15 @@ export class WireLog extends EventTarget {
   }
 }
 
+/**
+ * @param {string} direction
+ * @param {acp.RequestId | undefined} id
+ */
 function key(direction, id) {
   return `${direction} ${JSON.stringify(id)}`;
 }
 
+/** @param {string} line */
 function isError(line) {
   if (!line.includes('"error"')) return false;
   try {
@@ -141,12 +148,17 @@ function isError(line) {
   }
 }
 
+/**
+ * @typedef {{ text: string, method: string, direction: string, session: string, errorsOnly: boolean }} Filter
+ */
+
+/** @type {Readonly<Filter>} */
 export const NO_FILTER = Object.freeze({ text: "", method: "", direction: "", session: "", errorsOnly: false });
 
 /**
  * The test for a filter, or null when everything passes.
  *
- * @param {typeof NO_FILTER} filter
+ * @param {Filter} filter
  * @returns {((entry: page.WireEntry) => boolean) | null}
  */
 export function makeTest({ text, method, direction, session, errorsOnly }) {

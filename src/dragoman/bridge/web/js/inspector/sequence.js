@@ -12,7 +12,11 @@ const BAR = 7;
 const HEAD = 7;
 const CHAR_WIDTH = 6.6;
 
-/** Where the two lines of life stand in a drawing of this width. */
+/**
+ * Where the two lines of life stand in a drawing of this width.
+ *
+ * @param {number} width
+ */
 export function lanes(width) {
   const left = TIME_WIDTH + 30;
   return { left, right: Math.max(left + 180, width - 64) };
@@ -60,10 +64,15 @@ export function drawBar(request, first, last, { left, right }) {
   return shape("rect", { class: "seq-bar", x: x - BAR / 2 - 1, y: top, width: BAR + 2, height, rx: 2 });
 }
 
+/**
+ * @param {number} height
+ * @param {{ left: number, right: number }} places
+ */
 export function drawLifelines(height, { left, right }) {
   return [left, right].map((x) => shape("line", { class: "seq-life", x1: x, y1: 0, x2: x, y2: height }));
 }
 
+/** @param {page.WireEntry} entry */
 function words(entry) {
   const took = duration(entry.latencyMs);
   const name = label(entry);
@@ -71,10 +80,20 @@ function words(entry) {
   return name;
 }
 
+/**
+ * @param {string} text
+ * @param {number} most
+ */
 function shortened(text, most) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
+/**
+ * @param {number} x
+ * @param {number} y
+ * @param {number} sign
+ * @param {string} kind
+ */
 function arrowHead(x, y, sign, kind) {
   const back = x - sign * HEAD;
   const points = `M${back} ${y - 4}L${x} ${y}L${back} ${y + 4}`;
@@ -83,7 +102,13 @@ function arrowHead(x, y, sign, kind) {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An SVG element, made by calls: nothing that came over the wire is ever read as markup. */
+/**
+ * An SVG element, made by calls: nothing that came over the wire is ever read as markup.
+ *
+ * @param {string} tag
+ * @param {Record<string, any>} attributes
+ * @param {Array<Node | string>} children
+ */
 export function shape(tag, attributes = {}, ...children) {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) {

@@ -49,18 +49,27 @@ export class Toolbar {
     this.count.textContent = `${shown.length.toLocaleString()}${of} messages${more}`;
   }
 
+  /** @param {string} view */
   showView(view) {
     for (const button of this.views) button.setAttribute("aria-pressed", String(button.dataset.view === view));
   }
 
+  /**
+   * @param {string} name
+   * @param {string[][]} options
+   */
   #select(name, options = []) {
     const select = el("select", { class: "input wire-select", "aria-label": name, onchange: () => this.#filter() });
     if (options.length > 0) setOptions(select, options);
     return select;
   }
 
+  /**
+   * @param {string} view
+   * @param {{ setView: (view: string) => void }} actions
+   */
   #viewButton(view, actions) {
-    const words = { list: "List", diagram: "Diagram" }[view];
+    const words = view === "list" ? "List" : "Diagram";
     return el("button", { type: "button", class: "wire-view", dataset: { view }, onclick: () => actions.setView(view) }, words);
   }
 
@@ -81,16 +90,27 @@ export class Toolbar {
     fill(this.pause, icon(paused ? "play" : "pause"));
   }
 
+  /** @param {string} id */
   #sessionName(id) {
     return this.app.state.sessions.get(id)?.title || `Session ${id.slice(0, 8)}`;
   }
 }
 
+/**
+ * @param {string} words
+ * @param {string} label
+ * @param {() => void} onclick
+ */
 function exportButton(words, label, onclick) {
   return el("button", { type: "button", class: "button wire-export", "aria-label": label, title: label, onclick }, icon("download"), words);
 }
 
-/** Only touched when they differ: an open list would close under the person's hand. */
+/**
+ * Only touched when they differ: an open list would close under the person's hand.
+ *
+ * @param {HTMLSelectElement} select
+ * @param {string[][]} options
+ */
 function setOptions(select, options) {
   const wanted = JSON.stringify(options);
   if (select.dataset.options === wanted) return;

@@ -27,6 +27,7 @@ export class RowWindow {
     new ResizeObserver(() => this.#schedule()).observe(scroller);
   }
 
+  /** @param {number} count */
   setCount(count) {
     this.#count = count;
     this.canvas.style.height = `${count * this.rowHeight}px`;
@@ -38,6 +39,7 @@ export class RowWindow {
     this.#schedule();
   }
 
+  /** @param {number} index */
   reveal(index) {
     const top = index * this.rowHeight;
     const { scrollTop, clientHeight } = this.scroller;

@@ -12,7 +12,7 @@ const SVG = "http://www.w3.org/2000/svg";
 /**
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
- * @param {Record<string, any>} attributes
+ * @param {page.Attributes} attributes
  * @param {page.Child[]} children
  * @returns {HTMLElementTagNameMap[Tag]}
  */
@@ -35,6 +35,11 @@ function present(children) {
   });
 }
 
+/**
+ * @param {HTMLElement} element
+ * @param {string} name
+ * @param {any} value
+ */
 function setAttribute(element, name, value) {
   if (value === null || value === undefined || value === false) return;
   if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
@@ -43,6 +48,7 @@ function setAttribute(element, name, value) {
 }
 
 // Strokes on a 24 by 24 grid, drawn by us.
+/** @type {Record<string, string>} */
 const ICONS = {
   menu: "M4 7h16M4 12h16M4 17h16",
   plus: "M12 5v14M5 12h14",
@@ -145,4 +151,14 @@ export function fill(element, ...children) {
  */
 export function find(root, selector) {
   return root.querySelector(selector);
+}
+
+/**
+ * The element that fits, at or above the one where an event happened.
+ *
+ * @param {Event} event
+ * @param {string} selector
+ */
+export function closestTo({ target }, selector) {
+  return target instanceof Element ? target.closest(selector) : null;
 }

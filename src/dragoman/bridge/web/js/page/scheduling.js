@@ -67,6 +67,7 @@ export function whenNear(element, fn) {
   observer.observe(element);
 }
 
+/** @param {Element} element */
 export function cancelNear(element) {
   waiting.delete(element);
   observer.unobserve(element);

@@ -13,6 +13,7 @@ export class Toasts {
   #polite = el("div", { class: "visually-hidden", role: "status", "aria-live": "polite" });
   #alert = el("div", { class: "visually-hidden", role: "alert" });
 
+  /** @param {HTMLElement} root */
   constructor(root) {
     root.append(this.#list, this.#polite, this.#alert);
   }
@@ -35,6 +36,7 @@ export class Toasts {
     setTimeout(() => note.remove(), kind === "error" ? ERROR_MS : INFO_MS);
   }
 
+  /** @param {string} words */
   announce(words) {
     this.#polite.textContent = words;
   }

@@ -4,6 +4,9 @@ import { el, fill, icon } from "../page/dom.js";
 import { SchemaForm } from "./form.js";
 import { oneLine, visible } from "../text/visible.js";
 
+/** @type {Record<string, string>} */
+const DONE = { accept: "answered", decline: "declined", cancel: "dismissed" };
+
 export class ElicitationCard {
   /** @type {page.ElicitationQuestion} */
   #question;
@@ -44,6 +47,7 @@ export class ElicitationCard {
     else this.element.focus({ preventScroll: true });
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     if (event.key !== "Escape") return false;
     this.#answer("cancel");
@@ -53,7 +57,8 @@ export class ElicitationCard {
   /** @param {page.Settled} settled */
   settle({ by, result }) {
     this.isSettled = true;
-    const done = { accept: "answered", decline: "declined", cancel: "dismissed" }[result?.action] ?? "settled";
+    const done = DONE[result?.action] ?? "settled";
+    /** @type {Partial<Record<page.Settled["by"], string>>} */
     const words = {
       viewer: `This was ${done} in another window`,
       timeout: "Nobody answered in time, so it was declined",
@@ -131,12 +136,17 @@ export class ElicitationCard {
     fill(this.#actions, first, decline, cancel);
   }
 
+  /** @param {Event} event */
   #submit(event) {
     event.preventDefault();
     const content = this.#form?.read() ?? null;
     if (content !== null) this.#answer("accept", content);
   }
 
+  /**
+   * @param {"accept" | "decline" | "cancel"} action
+   * @param {Record<string, acp.ElicitationContentValue>} [content]
+   */
   #answer(action, content) {
     this.#question.answer(content === undefined ? { action } : { action, content });
   }

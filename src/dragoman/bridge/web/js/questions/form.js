@@ -4,6 +4,7 @@ import { el, find } from "../page/dom.js";
 
 let nextId = 1;
 
+/** @type {Record<string, { type: string, fits: (text: string) => boolean, words: string }>} */
 const FORMATS = {
   email: { type: "email", fits: (text) => /^[^\s@]+@[^\s@]+$/.test(text), words: "an e-mail address" },
   uri: { type: "url", fits: (text) => URL.canParse(text), words: "an address such as https://example.org" },
@@ -16,6 +17,13 @@ const FORMATS = {
  *
  * @typedef {{ name: string, element: HTMLElement, control: HTMLElement, value: () => any,
  *   problem: (value: any) => string | null, say: (problem: string | null) => void }} Field
+ */
+
+/**
+ * What a person fills in for one property; `focusable` is the first of several.
+ *
+ * @typedef {{ control: HTMLElement, element: HTMLElement, focusable?: HTMLElement, isGroup?: boolean, isSwitch?: boolean,
+ *   value: () => any, problem: (value: any) => string | null }} Control
  */
 
 export class SchemaForm {
@@ -72,12 +80,12 @@ function makeField(name, property, required) {
   made.control.setAttribute("aria-describedby", [hint && `${id}-hint`, `${id}-error`].filter(Boolean).join(" "));
   if (required) made.control.setAttribute("aria-required", "true");
   const words = [property.title || name, required ? null : el("span", { class: "optional" }, " optional")];
-  const say = (problem) => {
+  const say = (/** @type {string | null} */ problem) => {
     error.hidden = !problem;
     error.textContent = problem ?? "";
     made.control.setAttribute("aria-invalid", String(Boolean(problem)));
   };
-  const problem = (value) => (value === undefined ? (required ? "This is needed." : null) : made.problem(value));
+  const problem = (/** @type {any} */ value) => (value === undefined ? (required ? "This is needed." : null) : made.problem(value));
   const element = made.isGroup
     ? el("fieldset", { class: "field" }, el("legend", { class: "field-label" }, words), hint, made.element, error)
     : made.isSwitch
@@ -92,6 +100,10 @@ function makeField(name, property, required) {
   return { name, element, control: made.focusable ?? made.control, value: made.value, problem, say };
 }
 
+/**
+ * @param {any} property
+ * @returns {Control}
+ */
 function controlFor(property) {
   if (property.type === "boolean") return switchControl(property);
   if (property.type === "number" || property.type === "integer") return numberControl(property);
@@ -100,7 +112,12 @@ function controlFor(property) {
   return choices ? choiceControl(property, choices) : textControl(property);
 }
 
-/** [{value, title, description}] of an enum in any of its spellings, or null. */
+/**
+ * [{value, title, description}] of an enum in any of its spellings, or null.
+ *
+ * @param {any} property
+ * @returns {Array<{ value: string, title: string, description?: string | null }> | null}
+ */
 function choicesOf({ enum: values, enumNames, oneOf, anyOf }) {
   const titled = oneOf ?? anyOf;
   if (Array.isArray(titled))
@@ -109,6 +126,7 @@ function choicesOf({ enum: values, enumNames, oneOf, anyOf }) {
   return null;
 }
 
+/** @param {any} property */
 function textControl(property) {
   const format = FORMATS[property.format];
   const isLong = !format && (property.maxLength ?? 0) > 200;
@@ -120,9 +138,14 @@ function textControl(property) {
     if (control.value === "") return undefined;
     return property.format === "date-time" ? new Date(control.value).toISOString() : control.value;
   };
-  return { control, element: control, value, problem: (text) => textProblem(text, property, format) };
+  return { control, element: control, value, problem: (/** @type {string} */ text) => textProblem(text, property, format) };
 }
 
+/**
+ * @param {string} text
+ * @param {acp.StringPropertySchema} property
+ * @param {(typeof FORMATS)[string] | undefined} format
+ */
 function textProblem(text, { minLength, maxLength, pattern }, format) {
   const length = [...text].length;
   if (minLength && length < minLength) return `At least ${minLength} characters are needed.`;
@@ -132,6 +155,10 @@ function textProblem(text, { minLength, maxLength, pattern }, format) {
   return null;
 }
 
+/**
+ * @param {string} text
+ * @param {string} pattern
+ */
 function fitsPattern(text, pattern) {
   try {
     return new RegExp(pattern, "u").test(text);
@@ -140,6 +167,7 @@ function fitsPattern(text, pattern) {
   }
 }
 
+/** @param {any} property */
 function numberControl(property) {
   const whole = property.type === "integer";
   const control = el("input", {
@@ -151,9 +179,14 @@ function numberControl(property) {
   });
   control.value = property.default ?? "";
   const value = () => (control.value === "" && !control.validity.badInput ? undefined : control.valueAsNumber);
-  return { control, element: control, value, problem: (number) => numberProblem(number, property, whole) };
+  return { control, element: control, value, problem: (/** @type {number} */ number) => numberProblem(number, property, whole) };
 }
 
+/**
+ * @param {number} number
+ * @param {acp.NumberPropertySchema} property
+ * @param {boolean} whole
+ */
 function numberProblem(number, { minimum, maximum }, whole) {
   if (Number.isNaN(number)) return "This should be a number.";
   if (whole && !Number.isInteger(number)) return "This should be a whole number.";
@@ -162,12 +195,17 @@ function numberProblem(number, { minimum, maximum }, whole) {
   return null;
 }
 
+/** @param {any} property */
 function switchControl(property) {
   const control = el("input", { type: "checkbox", role: "switch" });
   control.checked = property.default === true;
   return { control, element: control, isSwitch: true, value: () => control.checked, problem: () => null };
 }
 
+/**
+ * @param {any} property
+ * @param {Array<{ value: string, title: string, description?: string | null }>} choices
+ */
 function choiceControl(property, choices) {
   const none = el("option", { value: "" }, "Choose…");
   const options = choices.map(({ title, description }, n) =>
@@ -180,6 +218,7 @@ function choiceControl(property, choices) {
   return { control, element: control, value, problem: () => null };
 }
 
+/** @param {any} property */
 function manyControl(property) {
   const choices = choicesOf(property.items ?? {}) ?? [];
   const chosen = new Set(property.default ?? []);
@@ -203,11 +242,15 @@ function manyControl(property) {
     focusable: boxes[0] ?? control,
     isGroup: true,
     value,
-    problem: (values) => countProblem(values, property),
+    problem: (/** @type {string[]} */ values) => countProblem(values.length, property),
   };
 }
 
-function countProblem({ length }, { minItems, maxItems }) {
+/**
+ * @param {number} length
+ * @param {acp.MultiSelectPropertySchema} property
+ */
+function countProblem(length, { minItems, maxItems }) {
   if (minItems && length < minItems) return `Choose at least ${minItems}.`;
   if (maxItems && length > maxItems) return `Choose at most ${maxItems}.`;
   return null;

@@ -1,7 +1,7 @@
 /** The question whether a tool call may run: with the whole command or change, and a key for each answer. */
 
 import { relativePath } from "../conversation/content.js";
-import { el, fill, icon } from "../page/dom.js";
+import { closestTo, el, fill, icon } from "../page/dom.js";
 import { oneLine, visible } from "../text/visible.js";
 import { ToolContent } from "../conversation/tool_content.js";
 
@@ -11,7 +11,10 @@ const REMEMBER = "dragoman/remember";
 // A key that was meant for something else must not answer a question that has just appeared.
 const ARMED_AFTER_MS = 400;
 
+/** @type {Record<string, string>} */
 const STYLES = { allow_once: "button-primary", allow_always: "" };
+
+/** @typedef {Extract<acp.RequestPermissionOutcome, { outcome: "selected" }>} Outcome */
 
 export class PermissionCard {
   /** @type {page.PermissionQuestion} */
@@ -51,13 +54,17 @@ export class PermissionCard {
     button.focus({ preventScroll: true });
   }
 
-  /** Take a key; returns whether it meant something. */
+  /**
+   * Take a key; returns whether it meant something.
+   *
+   * @param {KeyboardEvent} event
+   */
   key(event) {
-    if (event.target.matches?.("input, textarea, select")) return false;
+    if (closestTo(event, "input, textarea, select")) return false;
     const number = Number(event.key);
     if (number >= 1 && number <= this.#buttons.length) return this.#press(this.#buttons[number - 1]);
     if (event.key === "Escape") return this.#press(this.#of("reject_once") ?? this.#of("reject_always"));
-    if (event.key === "Enter" && !event.target.closest?.("button, summary, a"))
+    if (event.key === "Enter" && !closestTo(event, "button, summary, a"))
       return this.#press(this.#of("allow_once"));
     return false;
   }
@@ -66,6 +73,7 @@ export class PermissionCard {
   settle({ by, result }) {
     this.isSettled = true;
     const name = this.#nameOf(result);
+    /** @type {Partial<Record<page.Settled["by"], string>>} */
     const words = {
       viewer: name ? `Answered in another window: ${name}` : "Answered in another window",
       timeout: name ? `Nobody answered in time: ${name}` : "Nobody answered in time",
@@ -78,6 +86,10 @@ export class PermissionCard {
     return told;
   }
 
+  /**
+   * @param {acp.PermissionOption[]} options
+   * @param {boolean} readOnly
+   */
   #options(options, readOnly) {
     if (readOnly) return el("p", { class: "field-hint" }, "Waiting for somebody who may answer.");
     this.#buttons = options.flatMap(choicesOf).map(({ option, name, outcome }, n) => {
@@ -87,17 +99,22 @@ export class PermissionCard {
         class: `button ${STYLES[option.kind] ?? "button-danger"}`,
         dataset: { option: option.optionId, kind: option.kind ?? "" },
       };
-      const answer = (event) => this.#choose(outcome, event);
+      const answer = (/** @type {MouseEvent} */ event) => this.#choose(outcome, event);
       return el("button", { ...shape, onclick: answer }, el("span", {}, oneLine(name)), key);
     });
     return this.#buttons;
   }
 
-  /** The first button of a kind, wherever it stands. */
+  /**
+   * The first button of a kind, wherever it stands.
+   *
+   * @param {acp.PermissionOptionKind} kind
+   */
   #of(kind) {
     return this.#buttons.find((button) => button.dataset.kind === kind);
   }
 
+  /** @param {HTMLButtonElement | undefined} button */
   #press(button) {
     if (!button) return false;
     button.focus({ preventScroll: true });
@@ -105,12 +122,17 @@ export class PermissionCard {
     return true;
   }
 
+  /**
+   * @param {acp.RequestPermissionOutcome} outcome
+   * @param {MouseEvent} event
+   */
   #choose(outcome, event) {
     const byKey = event.detail === 0;
     if (byKey && !this.element.classList.contains("armed")) return;
     this.#question.answer({ outcome });
   }
 
+  /** @param {any} result */
   #nameOf(result) {
     const { optionId, _meta } = result?.outcome ?? {};
     const all = (this.#question.params.options ?? []).flatMap(choicesOf);
@@ -124,8 +146,10 @@ export class PermissionCard {
  * The ways to choose an option: one, or one for each scope that it offers.
  *
  * @param {acp.PermissionOption} option
+ * @returns {Array<{ option: acp.PermissionOption, name: string, outcome: Outcome }>}
  */
 function choicesOf(option) {
+  /** @type {Outcome} */
   const outcome = { outcome: "selected", optionId: option.optionId };
   const offered = option._meta?.[REMEMBER];
   const scopes = (Array.isArray(offered) ? offered : []).filter((each) => typeof each?.name === "string");
@@ -133,6 +157,7 @@ function choicesOf(option) {
   return scopes.map(({ scope, name }) => ({ option, name, outcome: { ...outcome, _meta: { [REMEMBER]: scope } } }));
 }
 
+/** @param {Record<string, any>} fields */
 function present(fields) {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
 }
@@ -182,7 +207,11 @@ function saysCommand({ content }, command) {
   return texts.some((text) => text.includes(command) || text.includes(shown(command)));
 }
 
-/** What a person agrees to has to be seen: each line as it is, and in it what cannot be seen written out. */
+/**
+ * What a person agrees to has to be seen: each line as it is, and in it what cannot be seen written out.
+ *
+ * @param {string} text
+ */
 function shown(text) {
   return visible(text, { lines: true });
 }

@@ -1,5 +1,6 @@
 /** The questions of the agent, above the composer: the oldest first, each a card. */
 
+import { closestTo } from "../page/dom.js";
 import { ElicitationCard } from "./elicitation.js";
 import { PermissionCard } from "./permission.js";
 
@@ -109,6 +110,7 @@ export class Questions {
     setTimeout(leave, SETTLED_MS);
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const card = this.#cardOf(event.target);
@@ -118,17 +120,22 @@ export class Questions {
     else if (card && isLetter(event)) this.#app.focusComposer();
   }
 
-  /** The card that keys are for: the one with the focus, or the oldest when the focus is nowhere in particular. */
+  /**
+   * The card that keys are for: the one with the focus, or the oldest when the focus is nowhere in particular.
+   *
+   * @param {EventTarget | null} target
+   */
   #cardOf(target) {
     const open = [...this.#cards.values()].filter((card) => !card.isSettled);
-    const own = open.find((card) => card.element.contains(target));
+    const own = open.find((card) => target instanceof Node && card.element.contains(target));
     if (own || target !== document.body) return own;
     return open[0];
   }
 }
 
-function isLetter({ key, target }) {
-  return /^\p{L}$/u.test(key) && !target.matches?.("input, textarea, select");
+/** @param {KeyboardEvent} event */
+function isLetter(event) {
+  return /^\p{L}$/u.test(event.key) && !closestTo(event, "input, textarea, select");
 }
 
 function isWriting() {

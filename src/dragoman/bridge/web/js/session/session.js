@@ -102,6 +102,7 @@ export class Session extends EventTarget {
     this.#setQuestions([]);
     const after = this.#cursor;
     if (after === null) this.#clear("loading");
+    /** @type {acp.LoadSessionRequest} */
     const params = { sessionId: this.id, cwd: this.cwd, mcpServers: [] };
     if (after !== null) params._meta = { dragoman: { after } };
     try {
@@ -135,7 +136,11 @@ export class Session extends EventTarget {
     }
   }
 
-  /** The next message leaves it behind; news of it may come before the message that failed, which does not. */
+  /**
+   * The next message leaves it behind; news of it may come before the message that failed, which does not.
+   *
+   * @param {number} time
+   */
   #keepFailure(time) {
     for (let next = this.#failures[0]; next && next.at < time; next = this.#failures[0]) {
       const { error } = next;
@@ -296,6 +301,7 @@ export class Session extends EventTarget {
    * @param {string | boolean} value
    */
   async setOption(option, value) {
+    /** @type {bridge.Requests["session/set_config_option"]["params"]} */
     const params = { sessionId: this.id, configId: option.id, value };
     if (option.type === "boolean") params.type = "boolean";
     const { configOptions } = await this.#app.connection.request("session/set_config_option", params);
@@ -331,12 +337,17 @@ export class Session extends EventTarget {
     this.#fire("facts");
   }
 
+  /** @param {string} name */
   #fire(name) {
     this.dispatchEvent(new Event(name));
     if (name === "facts" && this.#app.state.session === this) this.#app.state.touchSession();
   }
 }
 
+/**
+ * @param {unknown} one
+ * @param {unknown} other
+ */
 function same(one, other) {
   return JSON.stringify(one) === JSON.stringify(other);
 }

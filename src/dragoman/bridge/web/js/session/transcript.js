@@ -148,9 +148,8 @@ export class Transcript {
   #tool(update, time) {
     const { sessionUpdate, toolCallId, _meta, ...fields } = update;
     const item = this.tools.get(toolCallId) ?? this.#addTool(toolCallId, time);
-    for (const [name, value] of Object.entries(fields)) {
-      if (value !== null && value !== undefined) item.call[name] = value;
-    }
+    const told = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined);
+    Object.assign(item.call, Object.fromEntries(told));
     if (_meta) addTerminal(item, _meta);
     item.version += 1;
     return item;
@@ -181,16 +180,19 @@ export class Transcript {
     return item;
   }
 
+  /** @param {string} id */
   #mode(id) {
     if (this.modes) this.modes = { ...this.modes, currentModeId: id };
     return "options";
   }
 
+  /** @param {acp.SessionInfoUpdate} update */
   #info(update) {
     if (update.title !== undefined) this.title = update.title;
     return this.#servers(update._meta) ? "servers" : "title";
   }
 
+  /** @param {Record<string, any> | null | undefined} meta */
   #servers(meta) {
     const servers = meta?.["dragoman/mcp"];
     if (!Array.isArray(servers)) return false;

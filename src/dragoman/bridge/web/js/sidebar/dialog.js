@@ -6,16 +6,21 @@ import { el } from "../page/dom.js";
 /**
  * Show a form as a dialog. `submit()` may throw a Failure or an Error with words for the person: they are shown and
  * the dialog stays. Resolves to what `submit` returned, or to null when the person left.
+ *
+ * @template Result
+ * @param {{ title: string, body: page.Child, action: string, danger?: boolean, submit: () => Promise<Result> | Result }} asked
+ * @returns {Promise<Result | null>}
  */
 export function ask({ title, body, action, danger = false, submit }) {
   return new Promise((resolve) => {
     const problem = el("p", { class: "field-error dialog-problem", role: "alert" });
     const confirm = el("button", { type: "submit", class: `button ${danger ? "button-danger" : "button-primary"}` }, action);
-    const cancel = el("button", { type: "button", class: "button", onclick: () => dialog.close() }, "Cancel");
+    const cancel = el("button", { type: "button", class: "button" }, "Cancel");
     const form = el("form", { class: "dialog-form", novalidate: true }, ...[body].flat(), problem,
       el("div", { class: "dialog-actions" }, cancel, confirm));
     const heading = el("h2", { class: "dialog-title", id: "dialog-title" }, title);
     const dialog = el("dialog", { "aria-labelledby": "dialog-title" }, heading, form);
+    cancel.addEventListener("click", () => dialog.close());
     /** @type {{ value: any } | null} */
     let answer = null;
     form.addEventListener("submit", async (event) => {

@@ -32,6 +32,7 @@ function fits({ title, cwd, sessionId }, words) {
   return words.every((word) => text.includes(word));
 }
 
+/** @param {string} path */
 export function lastName(path) {
   return path.replace(/[/\\]+$/, "").split(/[/\\]/).pop() || path || "Elsewhere";
 }
@@ -40,11 +41,16 @@ export function lastName(path) {
 
 const DAY_MS = 86_400_000;
 
+/** @param {string | number | null | undefined} moment */
 export function millis(moment) {
   const ms = typeof moment === "number" ? moment : Date.parse(moment ?? "");
   return Number.isNaN(ms) ? 0 : ms;
 }
 
+/**
+ * @param {number} ms
+ * @param {number} now
+ */
 export function ago(ms, now = Date.now()) {
   const minutes = Math.floor((now - ms) / 60_000);
   if (ms === 0) return "";
@@ -57,6 +63,10 @@ export function ago(ms, now = Date.now()) {
   return date.toLocaleDateString(undefined, { day: "numeric", month: "short", year: sameYear ? undefined : "numeric" });
 }
 
+/**
+ * @param {number} ms
+ * @param {number} now
+ */
 export function dayName(ms, now = Date.now()) {
   const midnight = new Date(now).setHours(0, 0, 0, 0);
   if (ms >= midnight) return "Today";

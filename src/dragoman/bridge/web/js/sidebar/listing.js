@@ -37,6 +37,7 @@ export class Listing {
     }
   }
 
+  /** @param {acp.SessionInfo} facts */
   #note(facts) {
     const known = this.app.state.sessions.get(facts.sessionId);
     if (!known) this.app.state.noteSession({ ...facts, state: "asleep", pending: 0, viewers: 0 });

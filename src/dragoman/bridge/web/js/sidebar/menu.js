@@ -2,7 +2,17 @@
 
 import { el, find, icon } from "../page/dom.js";
 
-/** Open a menu of [{icon, words, danger, run}] below `anchor`. */
+/**
+ * @typedef {{ icon: string, words: string, danger?: boolean, run: () => void }} MenuItem
+ */
+
+/**
+ * Open a menu below `anchor`.
+ *
+ * @param {HTMLElement} anchor
+ * @param {MenuItem[]} items
+ * @param {string} label
+ */
 export function openMenu(anchor, items, label) {
   const menu = el("div", { class: "popup-menu", role: "menu", "aria-label": label, popover: "auto" });
   for (const item of items) menu.append(menuItem(menu, item));
@@ -20,6 +30,10 @@ export function openMenu(anchor, items, label) {
   find(menu, "button")?.focus();
 }
 
+/**
+ * @param {HTMLElement} menu
+ * @param {MenuItem} item
+ */
 function menuItem(menu, { icon: name, words, danger, run }) {
   const take = () => {
     menu.hidePopover();
@@ -29,9 +43,13 @@ function menuItem(menu, { icon: name, words, danger, run }) {
     icon(name), words);
 }
 
+/**
+ * @param {KeyboardEvent} event
+ * @param {HTMLElement} menu
+ */
 function move(event, menu) {
-  const items = [...menu.children];
-  const at = items.indexOf(document.activeElement);
+  const items = [.../** @type {NodeListOf<HTMLElement>} */ (menu.querySelectorAll("button"))];
+  const at = items.findIndex((item) => item === document.activeElement);
   const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key];
   if (event.key === "Tab") menu.hidePopover();
   if (next === undefined) return;
@@ -40,6 +58,10 @@ function move(event, menu) {
   items[(next + items.length) % items.length].focus();
 }
 
+/**
+ * @param {HTMLElement} menu
+ * @param {HTMLElement} anchor
+ */
 function place(menu, anchor) {
   const at = anchor.getBoundingClientRect();
   const { width, height } = menu.getBoundingClientRect();

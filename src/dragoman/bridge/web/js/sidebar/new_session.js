@@ -31,6 +31,10 @@ export async function askForNewSession(app) {
   return made;
 }
 
+/**
+ * @param {page.App} app
+ * @param {{ directory: HTMLInputElement, servers: ServerList, agent: HTMLSelectElement | null }} given
+ */
 async function start(app, { directory, servers, agent }) {
   const cwd = directory.value.trim();
   directory.removeAttribute("aria-invalid");

@@ -1,12 +1,17 @@
 /** One MCP server, written in by hand. Values of variables and headers are secrets until they are asked to show. */
 
-import { el, icon, iconButton } from "../page/dom.js";
+import { closestTo, el, icon, iconButton } from "../page/dom.js";
 import { field } from "./dialog.js";
 
+/** @type {Record<string, string>} */
 const KINDS = { stdio: "A program on the agent's machine", http: "An address (HTTP)", sse: "An address (SSE)" };
 
 export class ServerForm {
-  /** `kinds`: those of stdio, http and sse that the agent takes; `done(server)` and `leave()` end it. */
+  /**
+   * `kinds`: those of stdio, http and sse that the agent takes; `done(server)` and `leave()` end it.
+   *
+   * @param {{ kinds: string[], server: any, done: (server: acp.McpServer) => void, leave: () => void }} given
+   */
   constructor({ kinds, server, done, leave }) {
     this.done = done;
     this.kind = el("select", { class: "input", onchange: () => this.#showKind() },
@@ -38,8 +43,9 @@ export class ServerForm {
     this.remote.hidden = this.kind.value === "stdio";
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
-    if (event.key !== "Enter" || event.target.localName !== "input") return;
+    if (event.key !== "Enter" || !closestTo(event, "input")) return;
     event.preventDefault();
     this.#finish();
   }
@@ -61,10 +67,12 @@ export class ServerForm {
     }
   }
 
+  /** @returns {acp.McpServer} */
   #server() {
     const name = this.name.value.trim();
     if (this.kind.value !== "stdio") {
-      return { type: this.kind.value, name, url: this.url.value.trim(), headers: this.headers.value() };
+      const type = this.kind.value === "sse" ? "sse" : "http";
+      return { type, name, url: this.url.value.trim(), headers: this.headers.value() };
     }
     const args = this.args.value.split("\n").filter((line) => line !== "");
     return { name, command: this.command.value.trim(), args, env: this.env.value() };
@@ -73,8 +81,13 @@ export class ServerForm {
 
 /** Names and values; the values are hidden. */
 class Pairs {
+  /** @type {Array<{ name: HTMLInputElement, value: HTMLInputElement, element: HTMLElement }>} */
   #rows = [];
 
+  /**
+   * @param {string} noun
+   * @param {Array<{ name: string, value: string }> | undefined} given
+   */
   constructor(noun, given = []) {
     this.noun = noun;
     this.list = el("div", { class: "pairs" });
@@ -96,14 +109,15 @@ class Pairs {
     name.setAttribute("aria-label", `${this.noun} name`);
     value.setAttribute("aria-label", `${this.noun} value`);
     value.autocomplete = "off";
-    const row = { name, value };
-    row.element = el("div", { class: "pair" }, name, value, iconButton("close", `Remove the ${this.noun.toLowerCase()}`, () => this.#remove(row)));
+    const remove = iconButton("close", `Remove the ${this.noun.toLowerCase()}`, () => this.#remove(row));
+    const row = { name, value, element: el("div", { class: "pair" }, name, value, remove) };
     this.#rows.push(row);
     this.list.append(row.element);
     this.#showOrHide();
     return name;
   }
 
+  /** @param {{ element: HTMLElement }} row */
   #remove(row) {
     row.element.remove();
     this.#rows = this.#rows.filter((one) => one !== row);
@@ -122,10 +136,15 @@ class Pairs {
   }
 }
 
+/** @param {acp.McpServer} server */
 export function kindOf(server) {
-  return server.type ?? "stdio";
+  return "type" in server ? server.type : "stdio";
 }
 
+/**
+ * @param {string | undefined} value
+ * @param {string} placeholder
+ */
 function input(value, placeholder) {
   const made = el("input", { class: "input", placeholder, spellcheck: "false", autocapitalize: "off", autocomplete: "off" });
   made.value = value ?? "";

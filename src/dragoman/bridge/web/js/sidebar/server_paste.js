@@ -8,6 +8,7 @@
 import { explain } from "../connection/failure.js";
 
 const WRAPPERS = ["mcpServers", "servers", "context_servers", "mcp_servers"];
+/** @type {Record<string, "http" | "sse">} */
 const REMOTE = { http: "http", "streamable-http": "http", streamableHttp: "http", streamable_http: "http", sse: "sse" };
 
 /**
@@ -23,6 +24,7 @@ export function parseServers(text) {
   return servers;
 }
 
+/** @param {string} text */
 function parse(text) {
   try {
     return JSON.parse(text);
@@ -31,6 +33,7 @@ function parse(text) {
   }
 }
 
+/** @param {any} value */
 function unwrap(value) {
   if (!isObject(value)) throw new Error('Expected an object such as {"mcpServers": {"name": {"command": "…"}}}.');
   const inner = WRAPPERS.map((name) => value[name] ?? value.mcp?.[name]).find(isObject) ?? value;
@@ -38,6 +41,11 @@ function unwrap(value) {
   return inner;
 }
 
+/**
+ * @param {string} name
+ * @param {any} given
+ * @returns {acp.McpServer}
+ */
 function toServer(name, given) {
   if (!isObject(given)) throw new Error(`“${name}” is no server: expected an object with "command" or "url".`);
   const command = isObject(given.command) ? given.command.path : given.command;
@@ -53,18 +61,30 @@ function toServer(name, given) {
   throw new Error(`“${name}” has neither a "command" nor a "url".`);
 }
 
+/**
+ * @param {any} value
+ * @param {string} where
+ */
 function texts(value, where) {
   if (!Array.isArray(value)) throw new Error(`${where} should be a list.`);
   return value.map(String);
 }
 
+/**
+ * @param {any} value
+ * @param {string} where
+ * @returns {Array<{ name: string, value: string }>}
+ */
 function pairs(value, where) {
   if (Array.isArray(value)) return value.map(({ name, value: one }) => ({ name: String(name), value: String(one) }));
   if (!isObject(value)) throw new Error(`${where} should be an object of names and values.`);
   return Object.entries(value).map(([name, one]) => ({ name, value: String(one) }));
 }
 
-/** @returns {string} */
+/**
+ * @param {{ command?: unknown, url?: any }} server
+ * @returns {string}
+ */
 function hostOf({ command, url }) {
   try {
     return command ? (String(command).split("/").pop() ?? "") : new URL(url).hostname;
@@ -73,6 +93,7 @@ function hostOf({ command, url }) {
   }
 }
 
+/** @param {any} value */
 function isObject(value) {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

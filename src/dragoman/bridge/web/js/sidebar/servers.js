@@ -35,14 +35,15 @@ export class ServerList {
 
   #kinds() {
     const { http, sse } = this.app.capabilities.mcpCapabilities ?? {};
-    return ["stdio", http && "http", sse && "sse"].filter(Boolean);
+    return ["stdio", ...(http ? ["http"] : []), ...(sse ? ["sse"] : [])];
   }
 
+  /** @param {acp.McpServer | null} server */
   #edit(server) {
     const form = new ServerForm({
       kinds: this.#kinds(), server, leave: () => this.#leave(),
       done: (made) => {
-        const index = this.#servers.indexOf(server);
+        const index = server ? this.#servers.indexOf(server) : -1;
         if (index >= 0) this.#servers[index] = made;
         else this.#put([made]);
         this.#leave();
@@ -73,7 +74,11 @@ export class ServerList {
     text.focus();
   }
 
-  /** Add servers; one of the same name is replaced. */
+  /**
+   * Add servers; one of the same name is replaced.
+   *
+   * @param {acp.McpServer[]} made
+   */
   #put(made) {
     const names = new Set(made.map(({ name }) => name));
     this.#servers = [...this.#servers.filter(({ name }) => !names.has(name)), ...made];
@@ -99,6 +104,7 @@ export class ServerList {
     }));
   }
 
+  /** @param {acp.McpServer} server */
   #remove(server) {
     this.#servers = this.#servers.filter((one) => one !== server);
     this.#draw();
@@ -106,8 +112,9 @@ export class ServerList {
   }
 }
 
+/** @param {acp.McpServer} server */
 function what(server) {
-  const secrets = (server.env ?? server.headers ?? []).length;
-  const first = server.url ?? [server.command, ...server.args].join(" ");
+  const secrets = "env" in server ? server.env.length : "headers" in server ? server.headers.length : 0;
+  const first = "command" in server ? [server.command, ...server.args].join(" ") : "url" in server ? server.url : "";
   return secrets ? `${first} · ${secrets} hidden ${secrets === 1 ? "value" : "values"}` : first;
 }

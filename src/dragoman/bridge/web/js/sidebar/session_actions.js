@@ -33,6 +33,10 @@ export async function showShareLink(app, facts) {
   });
 }
 
+/**
+ * @param {page.App} app
+ * @param {string} id
+ */
 async function makeLink(app, id) {
   const response = await fetch("./link", {
     method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ role: "reader" }),
@@ -45,6 +49,10 @@ async function makeLink(app, id) {
   return link.href;
 }
 
+/**
+ * @param {page.App} app
+ * @param {HTMLInputElement} input
+ */
 async function copy(app, input) {
   try {
     await navigator.clipboard.writeText(input.value);
@@ -74,6 +82,10 @@ export async function confirmDelete(app, facts) {
   return done === true;
 }
 
+/**
+ * @param {page.App} app
+ * @param {string} id
+ */
 async function remove(app, id) {
   try {
     await app.deleteSession(id);

@@ -1,6 +1,6 @@
 /** The sessions, on the left: found, opened, made, forked, shared and deleted. */
 
-import { el, fill, find, icon } from "../page/dom.js";
+import { closestTo, el, fill, find, icon } from "../page/dom.js";
 import { explain } from "../connection/failure.js";
 import { groupSessions } from "./groups.js";
 import { Listing } from "./listing.js";
@@ -77,6 +77,7 @@ class Sidebar {
     this.#schedule();
   }
 
+  /** @param {() => Promise<void>} work */
   async #load(work) {
     try {
       await work();
@@ -105,6 +106,7 @@ class Sidebar {
     this.#markTabStop(shown);
   }
 
+  /** @param {bridge.SessionFacts} facts */
   #updateRow(facts) {
     const id = facts.sessionId;
     if (!this.#rows.has(id)) this.#rows.set(id, new SessionRow(id, { open: (one) => this.#open(one), menu: (one, anchor) => this.#menu(one, anchor) }));
@@ -115,7 +117,11 @@ class Sidebar {
     });
   }
 
-  /** Moving an element takes the focus from it, so rows are moved only when their order changed, and get it back. */
+  /**
+   * Moving an element takes the focus from it, so rows are moved only when their order changed, and get it back.
+   *
+   * @param {Array<{ heading: string, hint: string, sessions: bridge.SessionFacts[] }>} groups
+   */
   #arrange(groups) {
     const order = JSON.stringify(groups.map(({ heading, hint, sessions }) => [heading, hint, sessions.map((one) => one.sessionId)]));
     if (order === this.#order) return;
@@ -130,6 +136,10 @@ class Sidebar {
     for (const id of this.#rows.keys()) if (!shown.has(id)) this.#rows.delete(id);
   }
 
+  /**
+   * @param {number} total
+   * @param {number} shown
+   */
   #drawFoot(total, shown) {
     const searching = this.search.value.trim() !== "";
     if (total === 0 && !this.listing.loading) fill(this.foot, el("p", { class: "sidebar-empty" }, this.#emptyWords()));
@@ -144,6 +154,7 @@ class Sidebar {
     return this.app.readOnly ? "There are no sessions yet." : "No sessions yet. Start one, or just write a message.";
   }
 
+  /** @param {() => void} onclick */
   #moreButton(onclick) {
     return el("button", { type: "button", class: "button sidebar-more", onclick }, "Show older sessions");
   }
@@ -153,8 +164,9 @@ class Sidebar {
     this.#schedule();
   }
 
+  /** @param {bridge.SessionFacts[]} shown */
   #markTabStop(shown) {
-    const stops = shown.map((facts) => this.#rows.get(facts.sessionId));
+    const stops = shown.map((facts) => this.#rows.get(facts.sessionId)).filter((row) => row !== undefined);
     const stop = stops.find((row) => row.open === document.activeElement || row.more === document.activeElement)
       ?? stops.find((row) => row.id === this.app.state.session?.id) ?? stops[0];
     for (const row of stops) {
@@ -174,6 +186,7 @@ class Sidebar {
     this.#schedule();
   }
 
+  /** @param {KeyboardEvent} event */
   #searchKey(event) {
     if (event.key === "ArrowDown") {
       event.preventDefault();
@@ -185,11 +198,12 @@ class Sidebar {
     } else if (event.key === "Enter") find(this.list, ".session-open")?.click();
   }
 
+  /** @param {KeyboardEvent} event */
   #listKey(event) {
-    const item = event.target.closest(".session-item");
+    const item = closestTo(event, ".session-item");
     if (!item || event.altKey || event.ctrlKey || event.metaKey) return;
     const opens = [.../** @type {NodeListOf<HTMLElement>} */ (this.list.querySelectorAll(".session-open"))];
-    const at = opens.indexOf(item.querySelector(".session-open"));
+    const at = opens.findIndex((open) => item.contains(open));
     const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: opens.length - 1 }[event.key];
     if (next !== undefined) {
       event.preventDefault();
@@ -198,11 +212,12 @@ class Sidebar {
       this.#schedule();
     } else if (event.key === "Delete") {
       event.preventDefault();
-      if (this.#canDelete()) this.#delete(item.dataset.session);
-    } else if (event.key === "ArrowRight") item.querySelector(".session-more:not([hidden])")?.focus();
-    else if (event.key === "ArrowLeft") item.querySelector(".session-open").focus();
+      if (this.#canDelete()) this.#delete(item.getAttribute("data-session") ?? "");
+    } else if (event.key === "ArrowRight") find(item, ".session-more:not([hidden])")?.focus();
+    else if (event.key === "ArrowLeft") find(item, ".session-open")?.focus();
   }
 
+  /** @param {string} id */
   async #open(id) {
     try {
       await this.app.openSession(id);
@@ -212,14 +227,20 @@ class Sidebar {
     }
   }
 
+  /**
+   * @param {string} id
+   * @param {HTMLElement} anchor
+   */
   #menu(id, anchor) {
     const facts = this.app.state.sessions.get(id);
     if (facts) openMenu(anchor, this.#menuItems(facts), titleOf(facts));
   }
 
+  /** @param {bridge.SessionFacts} facts */
   #menuItems(facts) {
     if (this.app.readOnly) return [];
     const id = facts.sessionId;
+    /** @type {import("./menu.js").MenuItem[]} */
     const items = [{ icon: "link", words: "Share to read", run: () => showShareLink(this.app, facts) }];
     if (this.app.capabilities.sessionCapabilities?.fork) items.unshift({ icon: "fork", words: "Fork", run: () => this.#fork(id) });
     if (this.#canDelete()) items.push({ icon: "trash", words: "Delete…", danger: true, run: () => this.#delete(id) });
@@ -230,6 +251,7 @@ class Sidebar {
     return !this.app.readOnly && Boolean(this.app.capabilities.sessionCapabilities?.delete);
   }
 
+  /** @param {string} id */
   async #fork(id) {
     try {
       await this.app.forkSession(id);
@@ -239,13 +261,19 @@ class Sidebar {
     }
   }
 
+  /** @param {string} id */
   async #delete(id) {
     const facts = this.app.state.sessions.get(id);
     if (facts && (await confirmDelete(this.app, facts))) this.search.focus();
   }
 }
 
-/** The first `limit` sessions of all groups. */
+/**
+ * The first `limit` sessions of all groups.
+ *
+ * @param {Array<{ heading: string, hint: string, sessions: bridge.SessionFacts[] }>} groups
+ * @param {number} limit
+ */
 function cut(groups, limit) {
   let left = limit;
   const kept = [];

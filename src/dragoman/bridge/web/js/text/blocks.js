@@ -18,8 +18,13 @@ export class BlockScanner {
   /** Up to here it is known which block the text belongs to. */
   safeEnd = 0;
 
-  /** Take in the whole text so far; returns the offsets at which blocks were found to end, in order. */
+  /**
+   * Take in the whole text so far; returns the offsets at which blocks were found to end, in order.
+   *
+   * @param {string} text
+   */
   read(text) {
+    /** @type {number[]} */
     const ends = [];
     let newline;
     while ((newline = text.indexOf("\n", this.#lineStart)) >= 0) {
@@ -34,12 +39,22 @@ export class BlockScanner {
     return ends;
   }
 
+  /**
+   * @param {string} line
+   * @param {number} next
+   * @param {number[]} ends
+   */
   #line(line, next, ends) {
     if (this.#fence && this.#fence.start !== this.#lineStart) this.#inFence(line, next, ends);
     else if (line.trim() === "") this.#afterBlank = true;
     else this.#begin(line, ends);
   }
 
+  /**
+   * @param {string} line
+   * @param {number} next
+   * @param {number[]} ends
+   */
   #inFence(line, next, ends) {
     if (!this.#fence || !closes(line, this.#fence)) return;
     const isOwnBlock = this.#fence.start === this.#start;
@@ -48,7 +63,12 @@ export class BlockScanner {
     if (isOwnBlock) this.#end(next, ends);
   }
 
-  /** The beginning of a line says all about it; it is looked at once, also when the rest is still to come. */
+  /**
+   * The beginning of a line says all about it; it is looked at once, also when the rest is still to come.
+   *
+   * @param {string} line
+   * @param {number[]} ends
+   */
   #begin(line, ends) {
     if (this.#decided || this.#fence) return;
     this.#decided = true;
@@ -61,10 +81,15 @@ export class BlockScanner {
     if (inner) this.#fence = { mark: inner[1], start };
   }
 
+  /** @param {string} line */
   #continuesList(line) {
     return this.#inList && (/^\s/.test(line) || LIST_ITEM.test(line));
   }
 
+  /**
+   * @param {number} offset
+   * @param {number[]} ends
+   */
   #end(offset, ends) {
     if (offset <= this.#start) return;
     ends.push(offset);
@@ -73,6 +98,10 @@ export class BlockScanner {
   }
 }
 
+/**
+ * @param {string} line
+ * @param {{ mark: string }} fence
+ */
 function closes(line, { mark }) {
   const bare = line.trim();
   return bare.length >= mark.length && bare === mark[0].repeat(bare.length);

@@ -15,15 +15,17 @@ export class GrowingText {
   #length = 0;
   #breaksAt;
 
+  /** @param {Element} element */
   constructor(element) {
     this.#element = element;
     this.#part = element;
     this.#breaksAt = element.closest("pre") ? /\n$/ : /\s$/;
   }
 
+  /** @param {string} text */
   append(text) {
     const last = this.#part.lastChild;
-    if (last?.nodeType === Node.TEXT_NODE) last.appendData(text);
+    if (last instanceof Text) last.appendData(text);
     else this.#part.append(text);
     this.#length += text.length;
     if (this.#length > PART_CHARS && this.#breaksAt.test(text)) this.#begin();

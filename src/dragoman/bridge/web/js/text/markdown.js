@@ -26,12 +26,18 @@ export class MarkdownText {
   /** @type {Block | null} */
   #last = null;
 
+  /** @param {HTMLElement} element */
   constructor(element) {
     this.#element = element;
     element.classList.add("prose");
   }
 
-  /** Show the text; `live` says that it may still grow. */
+  /**
+   * Show the text; `live` says that it may still grow.
+   *
+   * @param {string} text
+   * @param {boolean} live
+   */
   update(text, live) {
     if (text.length > this.#shown) this.#reopen();
     if (this.#shown > 0 || live || text.length > WHOLE_CHARS) this.#growByBlocks(text);
@@ -49,6 +55,7 @@ export class MarkdownText {
     this.#last = null;
   }
 
+  /** @param {string} text */
   #growByBlocks(text) {
     if (text.length === this.#shown) return;
     for (const end of this.#scanner.read(text)) {
@@ -59,6 +66,10 @@ export class MarkdownText {
     this.#grow(text, this.#scanner.safeEnd);
   }
 
+  /**
+   * @param {string} text
+   * @param {number} end
+   */
   #grow(text, end) {
     if (end <= this.#shown) return;
     this.#block ??= new Block(this.#element);
@@ -81,10 +92,12 @@ class Block {
   #timer = undefined;
   #asking = false;
 
+  /** @param {HTMLElement} parent */
   constructor(parent) {
     parent.append(this.#element);
   }
 
+  /** @param {string} more */
   extend(more) {
     if (this.#text === "") this.#element.classList.toggle("raw-code", FENCE.test(more));
     this.#text += more;
@@ -126,7 +139,11 @@ class Block {
 
 const HOLDERS = new Set(["p", "li", "ul", "ol", "blockquote", "pre", "code", "div", "td", "tr", "tbody", "table"]);
 
-/** Where text that follows belongs until it is rendered itself. */
+/**
+ * Where text that follows belongs until it is rendered itself.
+ *
+ * @param {Element} element
+ */
 function deepestEnd(element) {
   let end = element;
   while (end.lastElementChild && isAtEnd(end.lastElementChild) && HOLDERS.has(end.lastElementChild.localName)) {
@@ -135,24 +152,26 @@ function deepestEnd(element) {
   return end;
 }
 
+/** @param {Element} element */
 function isAtEnd(element) {
   const rest = element.nextSibling;
-  return rest === null || (rest.nodeType === Node.TEXT_NODE && rest.data.trim() === "" && rest.nextSibling === null);
+  return rest === null || (rest instanceof Text && rest.data.trim() === "" && rest.nextSibling === null);
 }
 
+/** @param {HTMLElement} element */
 function decorate(element) {
   for (const frame of element.querySelectorAll(".code")) {
     const code = frame.querySelector("code");
-    const language = frame.dataset.language;
+    const language = frame.getAttribute("data-language");
     frame.prepend(
       el(
         "div",
         { class: "code-bar" },
         el("span", {}, language ?? ""),
-        copyButton(() => code.textContent),
+        copyButton(() => code?.textContent ?? ""),
       ),
     );
-    frame.querySelector("pre").tabIndex = 0;
+    frame.querySelector("pre")?.setAttribute("tabindex", "0");
   }
   for (const table of element.querySelectorAll("table")) {
     const scroller = el("div", { class: "table-scroll", tabindex: "0", role: "group", "aria-label": "Table" });
@@ -161,6 +180,10 @@ function decorate(element) {
   }
 }
 
+/**
+ * @param {() => string} getText
+ * @param {string} label
+ */
 export function copyButton(getText, label = "Copy") {
   const words = el("span", { class: "copy-words" }, label);
   const button = el("button", { type: "button", class: "copy-button" }, icon("copy"), words);

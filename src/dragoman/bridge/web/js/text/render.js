@@ -5,10 +5,15 @@ const KEPT = 400;
 const LONGEST_CHARS = 100_000;
 
 const kept = new Map();
+/** @type {Array<{ text: string, resolve: (html: string | null) => void }>} */
 const queue = [];
 let running = 0;
 
-/** HTML for a text, or null when there is none to be had: then the text stays as it is. */
+/**
+ * HTML for a text, or null when there is none to be had: then the text stays as it is.
+ *
+ * @param {string} text
+ */
 export function renderMarkdown(text) {
   const known = kept.get(text);
   if (known !== undefined) return Promise.resolve(known);
@@ -20,9 +25,11 @@ export function renderMarkdown(text) {
 }
 
 function next() {
-  if (running >= AT_ONCE || queue.length === 0) return;
+  if (running >= AT_ONCE) return;
   // The newest first: it is what somebody looks at.
-  const { text, resolve } = queue.pop();
+  const newest = queue.pop();
+  if (!newest) return;
+  const { text, resolve } = newest;
   running += 1;
   ask(text)
     .catch(() => null)
@@ -34,6 +41,11 @@ function next() {
     });
 }
 
+/**
+ * @param {string} text
+ * @param {number} tries
+ * @returns {Promise<string | null>}
+ */
 async function ask(text, tries = 3) {
   const body = JSON.stringify({ markdown: text });
   const response = await fetch("./render", { method: "POST", headers: { "content-type": "application/json" }, body });
@@ -44,6 +56,10 @@ async function ask(text, tries = 3) {
   return ask(text, tries - 1);
 }
 
+/**
+ * @param {string} text
+ * @param {string} html
+ */
 function keep(text, html) {
   kept.set(text, html);
   if (kept.size > KEPT) kept.delete(kept.keys().next().value);

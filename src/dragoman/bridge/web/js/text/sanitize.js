@@ -10,12 +10,19 @@ const TAGS = new Set(
     /\s+/,
   ),
 );
+/** @type {Record<string, string[]>} */
 const ATTRIBUTES = { a: ["href", "title"], div: ["data-language"], ol: ["start"] };
 const CLASS = /^[\w-]{1,40}$/;
 
-const policy = globalThis.trustedTypes?.createPolicy("dragoman", { createHTML: (html) => html });
+/** @type {any} */
+const trustedTypes = Reflect.get(globalThis, "trustedTypes");
+const policy = trustedTypes?.createPolicy("dragoman", { createHTML: (/** @type {string} */ html) => html });
 
-/** The nodes of rendered markdown, as a fragment. */
+/**
+ * The nodes of rendered markdown, as a fragment.
+ *
+ * @param {string} html
+ */
 export function renderedNodes(html) {
   const template = document.createElement("template");
   template.innerHTML = policy ? policy.createHTML(html) : html;
@@ -23,6 +30,7 @@ export function renderedNodes(html) {
   return template.content;
 }
 
+/** @param {Element} element */
 function keepOrDrop(element) {
   const tag = element.localName;
   if (!TAGS.has(tag)) {
@@ -40,10 +48,14 @@ function keepOrDrop(element) {
       );
     else if (!ATTRIBUTES[tag]?.includes(name)) element.removeAttribute(name);
   }
-  if (tag === "a") guardLink(element);
+  if (element instanceof HTMLAnchorElement) guardLink(element);
 }
 
-/** Let a link lead only where a link may lead, away from this page and knowing nothing of it. */
+/**
+ * Let a link lead only where a link may lead, away from this page and knowing nothing of it.
+ *
+ * @param {HTMLAnchorElement} anchor
+ */
 export function guardLink(anchor) {
   const address = safeAddress(anchor.getAttribute("href"));
   if (address === null) anchor.removeAttribute("href");
@@ -54,7 +66,11 @@ export function guardLink(anchor) {
   return anchor;
 }
 
-/** An address as URL, or null when it is none or has a scheme that links may not have. */
+/**
+ * An address as URL, or null when it is none or has a scheme that links may not have.
+ *
+ * @param {string | null | undefined} text
+ */
 export function safeAddress(text) {
   try {
     const url = new URL(text ?? "");

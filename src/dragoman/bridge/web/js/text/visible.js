@@ -29,6 +29,7 @@ const UNSEEN = new RegExp(
   "gu",
 );
 const SPACE = /[\t-\r \x1c-\x1f\x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/gu;
+/** @type {Record<string, string>} */
 const SHORT = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
 /**
@@ -52,13 +53,18 @@ export function oneLine(text) {
   return visible(String(text).replace(SPACE, " ").replace(/^ | $/g, ""));
 }
 
+/** @param {string} found */
 function escape(found) {
-  const code = found.codePointAt(0);
+  const code = found.codePointAt(0) ?? 0;
   if (SHORT[found]) return SHORT[found];
   if (code < 0x100) return `\\x${hex(code, 2)}`;
   return code < 0x10000 ? `\\u${hex(code, 4)}` : `\\U${hex(code, 8)}`;
 }
 
+/**
+ * @param {number} code
+ * @param {number} digits
+ */
 function hex(code, digits) {
   return code.toString(16).padStart(digits, "0");
 }

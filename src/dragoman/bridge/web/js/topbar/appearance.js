@@ -2,7 +2,10 @@
 
 import { fill, icon, iconButton } from "../page/dom.js";
 
+/** @typedef {"auto" | "light" | "dark"} Theme */
+
 const KEY = "dragoman.theme";
+/** @type {Record<Theme, Theme>} */
 const NEXT = { auto: "light", light: "dark", dark: "auto" };
 const FACES = {
   auto: ["screen", "Appearance: like the system"],
@@ -12,7 +15,7 @@ const FACES = {
 
 export function appearanceButton() {
   const button = iconButton("screen", "Appearance", () => choose(NEXT[current()]));
-  const choose = (theme) => {
+  const choose = (/** @type {Theme} */ theme) => {
     if (theme === "auto") localStorage.removeItem(KEY);
     else localStorage.setItem(KEY, theme);
     apply();
@@ -30,6 +33,7 @@ export function appearanceButton() {
   return button;
 }
 
+/** @returns {Theme} */
 function current() {
   const theme = localStorage.getItem(KEY);
   return theme === "light" || theme === "dark" ? theme : "auto";

@@ -44,6 +44,7 @@ export class Servers {
   }
 }
 
+/** @param {bridge.ServerFacts} server */
 function isBad({ state }) {
   return state === "failed";
 }
