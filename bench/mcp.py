@@ -1,4 +1,4 @@
-"""From `session/new` until the tools of its MCP servers can be used, and the cost of servers for a session and a process.
+"""From `session/new` until the tools of its MCP servers can be used, and their cost for a session and its process.
 
 Servers that only wait show whether one waits for another; real ones, which are busy while they start, how much we
 take from them. A hung server must not be felt in the answer to `session/new`.
