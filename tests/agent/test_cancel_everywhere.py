@@ -22,7 +22,8 @@ from tests.agent.coming_back import load
 from tests.agent.interrupting import Lines, Run, Steps, descendants, tapped_agent
 from tests.agent.running import session_in
 from tests.agent.tools.working import Buffers, Terminals
-from tests.proc.processes import alive, announced, eventually
+from tests.proc.processes import alive, announced
+from tests.waiting import until
 
 SOAK = bool(os.environ.get("DRAGOMAN_SOAK"))
 MARKER = "sleep 6123"
@@ -230,7 +231,7 @@ async def interrupt(scenario, points, act):
         run = Run(tap, session_id, MARKER)
         prompting = asyncio.ensure_future(client.prompt(session_id, scenario.prompt))
         prompting.add_done_callback(lambda _: points.disarm())
-        await eventually(lambda: prompting.done() or tap.broken)
+        await until(lambda: prompting.done() or tap.broken)
         if act is not vanish:
             assert (await client.prompt(session_id, "again")).stop_reason == "end_turn"
         prompting.cancel()
@@ -373,7 +374,7 @@ async def test_whoever_ignores_the_end_of_a_command_is_gone_when_the_cancel_is_a
     async with session_in(tmp_path, reply, decide=lambda _: "allow") as (client, session_id):
         turn = asyncio.ensure_future(client.prompt(session_id, "go"))
         shell, stubborn = await announced(tmp_path / "pids", 2)
-        await eventually(lambda: not alive(shell))
+        await until(lambda: not alive(shell))
         await client.cancel(session_id)
         assert (await turn).stop_reason == "cancelled"
         assert not alive(stubborn)

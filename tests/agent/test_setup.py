@@ -9,7 +9,7 @@ from dragoman.agent.setup import AgentSetup
 from tests.agent.models.asking import asked
 from tests.agent.models.loopback import Chat
 from tests.agent.running import session_in
-from tests.proc.processes import eventually
+from tests.waiting import until
 
 
 class Closing:
@@ -43,7 +43,7 @@ async def test_the_connections_to_a_provider_are_closed_with_the_agent(tmp_path)
             await client.prompt(session_id, "hi")
             assert client.text() == "hello"
             assert provider.connection_count == 1
-        await eventually(lambda: provider.connection_count == 0)
+        await until(lambda: provider.connection_count == 0)
 
 
 async def test_every_model_that_was_used_is_closed_whatever_becomes_of_the_others(tmp_path, caplog):

@@ -10,6 +10,7 @@ from dragoman.store import FileStore
 from tests.agent.coming_back import close, converse, delete, files, fork, listed, load, raw_client, refused, resume
 from tests.agent.own_process import AgentProcess
 from tests.agent.running import running_agent
+from tests.waiting import until
 
 
 async def set_mode(client, session_id, mode):
@@ -157,5 +158,4 @@ async def test_a_session_that_nobody_was_told_of_leaves_no_file(place):
             answers += [answer] if "id" in answer else []
         told = [answer for answer in answers if "result" in answer]
         assert len(told) < 10
-        while len(files(home)) != len(told):
-            await asyncio.sleep(0)
+        await until(lambda: len(files(home)) == len(told))

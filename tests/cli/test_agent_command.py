@@ -2,13 +2,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
 
 import pytest
 
 from dragoman import __version__
-
-DRAGOMAN = [sys.executable, "-m", "dragoman"]
+from tests.commands import DRAGOMAN
 
 
 def dragoman(*arguments, **options):

@@ -12,6 +12,7 @@ import pytest
 from dragoman.cli import main as run_command
 from dragoman.cli.agent_names import known_agents
 from dragoman.testing import dump_turns, steps
+from tests.commands import scripted
 
 
 def main(arguments):
@@ -56,8 +57,10 @@ def everywhere(**entry):
     return {f"{system}-{machine}": entry for system in systems for machine in machines}
 
 
-def scripted(*turns):
-    return {"command": sys.executable, "args": ["-m", "dragoman.testing", dump_turns(list(turns))]}
+def entry(*turns):
+    """Return a scripted agent as an entry of a file of agents."""
+    command, *args = scripted(*turns)
+    return {"command": command, "args": args}
 
 
 def run(*arguments):
@@ -125,7 +128,7 @@ def test_an_agent_that_cannot_be_started_says_why(distribution, words, home, pro
 
 
 def test_a_name_after_two_dashes_is_an_agent(home):
-    own(home, {"mine": scripted([steps.Say("It is me.")])})
+    own(home, {"mine": entry([steps.Say("It is me.")])})
     done = run("run", "hi", "--", "mine")
     assert (done.stdout, done.returncode) == ("It is me.\n", 0)
 
@@ -139,7 +142,7 @@ def test_the_environment_of_an_agent_reaches_it(home):
 
 
 def test_a_command_counts_before_a_name_and_so_do_several_words(home):
-    own(home, {"true": scripted([steps.Say("named")]), "mine": scripted([steps.Say("named")])})
+    own(home, {"true": entry([steps.Say("named")]), "mine": entry([steps.Say("named")])})
     assert "named" not in run("run", "hi", "--", "true").stdout
     done = run("run", "hi", "--", "mine", "more")
     assert "named" not in done.stdout
@@ -147,7 +150,7 @@ def test_a_command_counts_before_a_name_and_so_do_several_words(home):
 
 
 def test_a_whole_command_in_quotes_is_split_into_its_words(home):
-    command = [sys.executable, "-m", "dragoman.testing", dump_turns([[steps.Say("quoted")]])]
+    command = scripted([steps.Say("quoted")])
     assert run("run", "hi", "--", shlex.join(command)).stdout == "quoted\n"
     done = run("run", "hi", "--", "no-such-agent 'a")
     assert (done.returncode, done.stdout) == (2, "")

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.testing import dump_turns, steps
+from dragoman.testing import steps
+from tests.commands import scripted
 
 CHAT = [sys.executable, "-m", "dragoman", "chat"]
 
 
 def chat(*turns, lines, options=()):
-    agent = [sys.executable, "-m", "dragoman.testing", dump_turns(list(turns))]
+    agent = scripted(*turns)
     return run([*options, "--", *agent], lines)
 
 
@@ -99,7 +100,7 @@ def test_a_capability_that_the_agent_lacks_is_named():
 
 
 def test_a_dumb_terminal_is_treated_as_none():
-    agent = [sys.executable, "-m", "dragoman.testing", dump_turns([[steps.Say("**plain**")]])]
+    agent = scripted([steps.Say("**plain**")])
     environment = {**os.environ, "TERM": "dumb"}
     done = subprocess.run(
         [*CHAT, "--", *agent], input="a\n", capture_output=True, text=True, timeout=30, check=False, env=environment

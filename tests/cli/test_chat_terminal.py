@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli.chatting.view import MARK
-from dragoman.testing import dump_turns, steps
+from dragoman.testing import steps
 from tests.cli.terminal import DEADLINE_S, Terminal
-from tests.client.driving import raw
+from tests.commands import raw, scripted
 
 CTRL_C, CTRL_D, ALT_ENTER, TAB, UP = "\x03", "\x04", "\x1b\r", "\t", "\x1b[A"
 PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(8)
@@ -24,7 +24,7 @@ def chat(tmp_path):
     opened = []
 
     def start(*turns, own=None, columns=80, environment=()):
-        agent = ["--", sys.executable, "-m", "dragoman.testing", dump_turns(list(turns))]
+        agent = ["--", *scripted(*turns)]
         command = [sys.executable, "-m", "dragoman", "chat", "--cwd", str(tmp_path), *(agent if own is None else own)]
         opened.append(Terminal(command, columns=columns, environment=environment))
         opened[-1].expect(MARK)

@@ -10,7 +10,8 @@ import time
 import pytest
 
 from dragoman.cli.chatting.view import MARK
-from dragoman.testing import dump_turns, steps
+from dragoman.testing import steps
+from tests.commands import scripted
 
 DEADLINE_S = 30
 
@@ -56,7 +57,7 @@ def chat(tmp_path):
     opened = []
 
     def start(*turns, columns=60):
-        agent = [sys.executable, "-m", "dragoman.testing", dump_turns(list(turns))]
+        agent = scripted(*turns)
         command = [sys.executable, "-m", "dragoman", "chat", "--cwd", str(tmp_path), "--", *agent]
         opened.append(Window(tmp_path / "tmux", command, columns))
         opened[-1].wait_for("Ctrl-D leaves\n\n")

@@ -14,10 +14,9 @@ import pytest
 
 from dragoman.cli.explanation import explain
 from dragoman.client import StartTimeout
-from dragoman.testing import dump_turns, steps
+from dragoman.testing import steps
+from tests.commands import DRAGOMAN, raw, scripted
 
-DRAGOMAN = [sys.executable, "-m", "dragoman"]
-RAW_AGENT = str(Path(__file__).parent.parent / "client" / "raw_agent.py")
 SESSIONS = {"loadSession": True, "sessionCapabilities": {"list": {}}}
 AUTH = {"code": -32000, "message": "Authentication required"}
 LOGIN_WORDS = "Please run `auggie login` to sign in."
@@ -36,14 +35,10 @@ UNKNOWN_KEY = (
 )
 
 
-def raw(**script):
+def answering(**script):
     """Return the command of an agent that answers methods with these errors or results."""
     answers = {name.replace("__", "/"): [[answer]] for name, answer in script.items()}
-    return ["--", sys.executable, RAW_AGENT, json.dumps(answers)]
-
-
-def scripted(*turn):
-    return ["--", sys.executable, "-m", "dragoman.testing", dump_turns([list(turn)])]
+    return ["--", *raw(answers)]
 
 
 def failed(code, message, data=None):
@@ -80,7 +75,7 @@ def provider():
 @pytest.fixture(scope="module")
 def bridge(tmp_path_factory):
     home = tmp_path_factory.mktemp("bridge")
-    command = [*DRAGOMAN, "serve", "--json", "--port", "0", *scripted(steps.Say("hi"))]
+    command = [*DRAGOMAN, "serve", "--json", "--port", "0", "--", *scripted([steps.Say("hi")])]
     environment = {**os.environ, "DRAGOMAN_HOME": str(home)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         yield json.loads(process.stdout.readline())
@@ -201,15 +196,15 @@ CASES = {
         ),
     ),
     "an agent that dies": (
-        ["run", "hi", *scripted(steps.Exit(4, "oh no"))],
+        ["run", "hi", "--", *scripted([steps.Exit(4, "oh no")])],
         "{python} exited with code 4; its stderr ends:\noh no",
     ),
     "an error with details": (
-        ["run", "hi", *raw(session__new=failed(-32603, "Internal error", {"details": "the database is down"}))],
+        ["run", "hi", *answering(session__new=failed(-32603, "Internal error", {"details": "the database is down"}))],
         "the agent answered with an error: the database is down",
     ),
     "an error with details in a chat": (
-        ["chat", *raw(session__prompt=failed(-32603, "Internal error", {"details": "the database is down"}))],
+        ["chat", *answering(session__prompt=failed(-32603, "Internal error", {"details": "the database is down"}))],
         "the agent answered with an error: the database is down",
     ),
     "an error with details of a session": (
@@ -217,28 +212,28 @@ CASES = {
             "sessions",
             "show",
             "zzz",
-            *raw(
+            *answering(
                 initialize={"result": {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}}},
                 session__load=failed(-32603, "Internal error", {"details": "the database is down"}),
             ),
         ],
         "the agent answered with an error: the database is down",
     ),
-    "an agent without sessions": (["sessions", *raw()], "{python} cannot list its sessions"),
+    "an agent without sessions": (["sessions", *answering()], "{python} cannot list its sessions"),
     "login words in data": (
-        ["run", "hi", *raw(session__new={"error": {**AUTH, "data": LOGIN_WORDS}})],
+        ["run", "hi", *answering(session__new={"error": {**AUTH, "data": LOGIN_WORDS}})],
         f"{{python}} needs a login: {LOGIN_WORDS}",
     ),
     "login words in the message": (
-        ["chat", *raw(session__new=failed(-32000, LOGIN_WORDS))],
+        ["chat", *answering(session__new=failed(-32000, LOGIN_WORDS))],
         f"{{python}} needs a login: {LOGIN_WORDS}",
     ),
     "login words at the start": (
-        ["sessions", *raw(initialize={"error": {**AUTH, "data": {"details": LOGIN_WORDS}}})],
+        ["sessions", *answering(initialize={"error": {**AUTH, "data": {"details": LOGIN_WORDS}}})],
         f"{{python}} needs a login: {LOGIN_WORDS}",
     ),
     "a login without words": (
-        ["run", "hi", *raw(session__new={"error": AUTH})],
+        ["run", "hi", *answering(session__new={"error": AUTH})],
         "{python} needs a login, and offers no way to; see its own manual",
     ),
     # An agent at a URL.
@@ -346,7 +341,7 @@ def test_of_an_agent_that_stays_silent_only_the_options_that_there_are_are_named
 
 
 def test_a_program_gets_the_code_beside_the_words(names):
-    agent = raw(session__new=failed(-32603, "Internal error", {"details": "the database is down"}))
+    agent = answering(session__new=failed(-32603, "Internal error", {"details": "the database is down"}))
     answer = json.loads(dragoman(["run", "hi", "--format", "json", *agent], names).stdout)
     assert (answer["error"], answer["error_code"]) == ("the agent answered with an error: the database is down", -32603)
 

@@ -2,16 +2,15 @@
 
 import json
 import subprocess
-import sys
 
 import pytest
 
 from dragoman.cli import COMMANDS
-from dragoman.testing import dump_turns, steps
+from dragoman.testing import steps
+from tests.commands import DRAGOMAN, scripted
 
-DRAGOMAN = [sys.executable, "-m", "dragoman"]
 NOWHERE = "http://127.0.0.1:1/acp"
-SCRIPTED = ["--", sys.executable, "-m", "dragoman.testing", dump_turns([[steps.Say("hello")]])]
+SCRIPTED = ["--", *scripted([steps.Say("hello")])]
 
 WRONG_OPTIONS = [[name, "--nonsense"] for name in COMMANDS]
 

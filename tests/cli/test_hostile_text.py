@@ -18,7 +18,8 @@ import pytest
 from dragoman.cli.chatting.view import MARK
 from tests.bridge.guard.serving import serving
 from tests.cli.terminal import Terminal
-from tests.client.driving import END, raw
+from tests.client.driving import END
+from tests.commands import raw
 from tests.mcp.servers.commands import scripted as mcp_server
 
 EVIL = "\x1b]0;owned\x07\x1b[35;45m\x9b31m\u202eevil\u2066\u200b\x08\x00\r\x7f\u2028\U000e0041\ufeff"

@@ -10,8 +10,8 @@ import pytest
 
 from dragoman.agent.keys import KeyStore
 from dragoman.agent.models.provider_names import PROVIDERS
+from tests.commands import DRAGOMAN
 
-DRAGOMAN = [sys.executable, "-m", "dragoman"]
 KEY = "sk-canary-8e11b0"
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
 

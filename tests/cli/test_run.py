@@ -2,23 +2,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from dragoman.testing import dump_turns, steps
-
-DRAGOMAN = [sys.executable, "-m", "dragoman"]
-RAW_AGENT = str(Path(__file__).parent.parent / "client" / "raw_agent.py")
-
-
-def scripted(*turns):
-    return [sys.executable, "-m", "dragoman.testing", dump_turns(list(turns))]
-
-
-def raw(script):
-    return [sys.executable, RAW_AGENT, json.dumps(script)]
+from dragoman.testing import steps
+from tests.commands import DRAGOMAN, raw, scripted
 
 
 def dragoman_run(*arguments, **options):

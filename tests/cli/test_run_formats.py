@@ -3,14 +3,11 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from dragoman.testing import dump_turns, steps
-
-DRAGOMAN = [sys.executable, "-m", "dragoman"]
-RAW_AGENT = str(Path(__file__).parent.parent / "client" / "raw_agent.py")
+from dragoman.testing import steps
+from tests.commands import DRAGOMAN, raw, scripted
 
 
 def dragoman_run(*arguments, **settings):
@@ -20,11 +17,7 @@ def dragoman_run(*arguments, **settings):
 
 
 def run(*turns, options=()):
-    return dragoman_run("go", *options, "--", sys.executable, "-m", "dragoman.testing", dump_turns(list(turns)))
-
-
-def raw(script):
-    return [sys.executable, RAW_AGENT, json.dumps(script)]
+    return dragoman_run("go", *options, "--", *scripted(*turns))
 
 
 def capable(**capabilities):

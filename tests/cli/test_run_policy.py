@@ -2,17 +2,15 @@
 
 import json
 import subprocess
-import sys
 
 import pytest
 
-from dragoman.testing import dump_turns, steps
-
-DRAGOMAN = [sys.executable, "-m", "dragoman"]
+from dragoman.testing import steps
+from tests.commands import DRAGOMAN, scripted
 
 
 def run(*options, prompt="go", turn=None, **settings):
-    agent = [sys.executable, "-m", "dragoman.testing", dump_turns([turn or [steps.AskPermission(title="rm -rf /")]])]
+    agent = scripted(turn or [steps.AskPermission(title="rm -rf /")])
     return dragoman_run(prompt, *options, "--", *agent, **settings)
 
 

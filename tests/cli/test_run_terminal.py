@@ -1,22 +1,19 @@
 """`dragoman run` in a terminal: it asks, with the whole of what will be done, and Ctrl-C cancels."""
 
-import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import termios
-import time
-from pathlib import Path
 
 import pytest
 
-from dragoman.testing import dump_turns, steps
+from dragoman.testing import steps
+from tests.commands import DRAGOMAN, raw, scripted
 from tests.proc.processes import alive
+from tests.waiting import wait_until
 
-DRAGOMAN = [sys.executable, "-m", "dragoman"]
-RAW_AGENT = str(Path(__file__).parent.parent / "client" / "raw_agent.py")
 CTRL_C = "\x03"
 CTRL_D = "\x04"
 SEEN = re.compile(r"\x1b\[[0-9;]*m")
@@ -69,14 +66,6 @@ class Terminal:
         return bool(read)
 
 
-def scripted(*turn):
-    return [sys.executable, "-m", "dragoman.testing", dump_turns([list(turn)])]
-
-
-def raw(script):
-    return [sys.executable, RAW_AGENT, json.dumps(script)]
-
-
 def said(text, message_id, **more):
     chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}, "messageId": message_id}
     return {"method": "session/update", "params": {"sessionId": "s", "update": {**chunk, **more}}}
@@ -98,7 +87,7 @@ def raw_question(call, *options):
     params = {"sessionId": "s", "toolCall": {"toolCallId": "1", **call}, "options": list(options)}
     ask = {"id": 9, "method": "session/request_permission", "params": params}
     script = {"session/prompt": [[ask, {"hear": "answer"}, {"result": {"stopReason": "end_turn"}}]]}
-    return [sys.executable, RAW_AGENT, json.dumps(script)]
+    return raw(script)
 
 
 ONCE = {"optionId": "o", "name": "Allow", "kind": "allow_once"}
@@ -178,13 +167,13 @@ def test_what_no_rule_speaks_of_is_asked(tmp_path):
 
 
 def test_policy_deny_does_not_ask():
-    terminal = Terminal("go", "--policy", "deny", "--", *scripted(steps.AskPermission()))
+    terminal = Terminal("go", "--policy", "deny", "--", *scripted([steps.AskPermission()]))
     assert terminal.finish() == 6
     assert "May it?" not in terminal.shown
 
 
 def test_an_answer_cannot_talk_to_the_terminal():
-    terminal = Terminal("go", "--", *scripted(steps.Say("a\x1b]0;title\x07b\u202e\n")))
+    terminal = Terminal("go", "--", *scripted([steps.Say("a\x1b]0;title\x07b\u202e\n")]))
     assert terminal.finish() == 0
     assert "ab\n" in terminal.shown
 
@@ -194,7 +183,7 @@ def test_an_answer_cannot_talk_to_the_terminal():
 
 def test_ctrl_c_cancels_the_turn_and_waits_for_its_end():
     script = {"session/prompt": [[{"long": 3}, {"hear": "session/cancel"}, {"result": {"stopReason": "cancelled"}}]]}
-    terminal = Terminal("go", "--", sys.executable, RAW_AGENT, json.dumps(script))
+    terminal = Terminal("go", "--", *raw(script))
     terminal.wait_for("xxx")
     terminal.type(CTRL_C)
     assert terminal.finish() == 5
@@ -202,7 +191,7 @@ def test_ctrl_c_cancels_the_turn_and_waits_for_its_end():
 
 
 def test_ctrl_c_at_a_question_cancels_it_and_gives_the_terminal_back():
-    terminal = Terminal("go", "--", *scripted(steps.AskPermission()))
+    terminal = Terminal("go", "--", *scripted([steps.AskPermission()]))
     terminal.wait_for("Reject: ")
     terminal.type(CTRL_C)
     assert terminal.finish() == 5
@@ -233,5 +222,4 @@ def test_the_second_ctrl_c_kills_an_agent_that_does_not_listen(tmp_path):
     terminal.type(CTRL_C)
     assert terminal.finish() == 128 + signal.SIGINT
     assert "Traceback" not in terminal.shown
-    while alive(pid):  # the timeout of the test bounds it
-        time.sleep(0.01)
+    wait_until(lambda: not alive(pid))

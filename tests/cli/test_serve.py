@@ -7,7 +7,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,9 +21,9 @@ from dragoman.bridge.front.server import CannotListen, Tls
 from dragoman.cli.serve_address import check_exposure, link_host, names_for, resolve
 from tests.bridge.guard.serving import TIMEOUT_S, read_answer, scripted, serving
 from tests.cli.terminal import Terminal
+from tests.commands import DRAGOMAN
 from tests.proc.processes import children_of, wait_until_gone
 
-DRAGOMAN = [sys.executable, "-m", "dragoman"]
 INITIALIZE = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
 
 

@@ -16,7 +16,7 @@ import pytest
 from dragoman import __version__
 from dragoman.client import connect
 from tests.bridge.guard.serving import serving
-from tests.client.driving import raw, scripted
+from tests.commands import raw, scripted
 
 SCRIPT = """
 - - thought: "hm"

@@ -13,7 +13,8 @@ import pytest
 
 from dragoman.client import connect, read_trajectory
 from dragoman.testing import steps
-from tests.client.driving import read, scripted
+from tests.client.driving import read
+from tests.commands import scripted
 
 TAP = [sys.executable, "-m", "dragoman", "tap"]
 ECHO = [sys.executable, "-c", "import shutil,sys; shutil.copyfileobj(sys.stdin.buffer, sys.stdout.buffer)"]

@@ -1,30 +1,9 @@
 """What the tests of the client share."""
 
 import asyncio
-import json
-import sys
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from dragoman.client import Done, Text, connect
-from dragoman.testing import dump_turns
-
-RAW_AGENT = str(Path(__file__).parent / "raw_agent.py")
-
-
-def scripted(*turns):
-    """Return the command of a scripted agent, which keeps to the protocol."""
-    return [sys.executable, "-m", "dragoman.testing", dump_turns(list(turns))]
-
-
-def raw(script=None, *prompts, capabilities=None):
-    """Return the command of an agent that says what it is told; `prompts` are what it does for each prompt."""
-    script = dict(script or {})
-    if prompts:
-        script["session/prompt"] = list(prompts)
-    if capabilities is not None:
-        script["initialize"] = [[{"result": {"protocolVersion": 1, "agentCapabilities": capabilities}}]]
-    return [sys.executable, RAW_AGENT, json.dumps(script)]
 
 
 def chunk(text):
@@ -64,9 +43,3 @@ def done(events):
     last = events[-1]
     assert isinstance(last, Done)
     return last
-
-
-async def until(condition):
-    """Look again and again; the timeout of the connection bounds it."""
-    while not condition():
-        await asyncio.sleep(0.001)

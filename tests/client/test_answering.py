@@ -6,7 +6,8 @@ import pytest
 
 from dragoman.client import Asked, Decision, allow_all
 from dragoman.client.elicitation import accept
-from tests.client.driving import END, raw, read, session_with, text
+from tests.client.driving import END, read, session_with, text
+from tests.commands import raw
 
 OPTIONS = [
     {"optionId": "always", "name": "Always", "kind": "allow_always"},

@@ -3,7 +3,8 @@
 import json
 
 from dragoman.client import Done, Noticed, Text, Withdrawn, connect_sync
-from tests.client.driving import END, agent_of, done, raw, read, session_with
+from tests.client.driving import END, agent_of, done, read, session_with
+from tests.commands import raw
 
 WITHDRAWING = {"loadSession": True, "_meta": {"dragoman/void": True}}
 NOTICE = {"update": {"sessionUpdate": "notice", "severity": "warning", "title": "It is slow.", "description": "Very."}}

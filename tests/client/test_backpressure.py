@@ -4,7 +4,8 @@ import sys
 
 from dragoman.client import Text
 from dragoman.client.turn import MAX_EVENTS, MAX_READS
-from tests.client.driving import agent_of, done, read, text, until
+from tests.client.driving import agent_of, done, read, text
+from tests.waiting import until
 
 FLOOD = """
 import json, sys

@@ -6,7 +6,9 @@ import pytest
 
 from dragoman.client import Asked, Content, ModeChanged, Other, ToolChanged
 from dragoman.errors import InvalidResult
-from tests.client.driving import END, agent_of, chunk, done, raw, read, session_with, text, until
+from tests.client.driving import END, agent_of, chunk, done, read, session_with, text
+from tests.commands import raw
+from tests.waiting import until
 
 OPTIONS = [
     {"optionId": "yes", "name": "Allow", "kind": "allow_once"},

@@ -8,7 +8,9 @@ import pytest
 from dragoman.client import Asked, CancelIgnored, Decision, Text
 from dragoman.client import turn as turns
 from dragoman.testing import steps
-from tests.client.driving import END, agent_of, chunk, done, raw, read, scripted, session_with, text
+from tests.client.driving import END, agent_of, chunk, done, read, session_with, text
+from tests.commands import raw, scripted
+from tests.waiting import until
 
 CANCELLED = {"result": {"stopReason": "cancelled"}}
 OPTIONS = [
@@ -153,8 +155,7 @@ async def test_a_timeout_around_the_loop_cancels_the_turn():
 async def test_a_cancelled_ask_has_ended_its_turn():
     async with session_with(scripted([steps.Say("a"), steps.WaitForCancel()], [steps.Say("b")])) as session:
         asking = asyncio.ensure_future(session.ask("go"))
-        while not session.is_busy:
-            await asyncio.sleep(0)
+        await until(lambda: session.is_busy)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking

@@ -7,7 +7,8 @@ import pytest
 
 from dragoman.client import BadDirectory, MissingCapability, NotOffered, SessionClosed
 from dragoman.protocol import v1
-from tests.client.driving import END, agent_of, chunk, raw
+from tests.client.driving import END, agent_of, chunk
+from tests.commands import raw
 
 HTTP = v1.McpServerHttp(name="web", url="https://example.org/mcp", headers=[])
 SSE = v1.McpServerSse(name="old", url="https://example.org/sse", headers=[])

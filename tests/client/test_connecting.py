@@ -14,7 +14,8 @@ from dragoman.protocol import v1
 from dragoman.protocol.methods import FS_READ_TEXT_FILE
 from dragoman.testing import steps
 from dragoman.wire.peer import MAX_WARNINGS
-from tests.client.driving import END, agent_of, chunk, raw, scripted, session_with
+from tests.client.driving import END, agent_of, chunk, session_with
+from tests.commands import raw, scripted
 
 LISTEN = "while read -r line; do :; done"
 """Takes whatever is said to it, says nothing, and ends with its stdin."""

@@ -13,8 +13,9 @@ from dragoman.client.policy import ReadGuard, allow_all, allow_reads, ask, deny_
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.files import Boundary
 from dragoman.protocol import v1
-from tests.client.driving import END, raw, read, session_with, text
+from tests.client.driving import END, read, session_with, text
 from tests.client.grounds import Asker, only, request_of
+from tests.commands import raw
 
 
 class Ground:

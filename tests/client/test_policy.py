@@ -13,8 +13,9 @@ from dragoman.client.tool_call import ToolCallState
 from dragoman.errors import InvalidParams
 from dragoman.protocol import v1
 from dragoman.protocol.permission_options import RememberScope, write_scopes
-from tests.client.driving import END, raw, read, session_with, text
+from tests.client.driving import END, read, session_with, text
 from tests.client.grounds import OPTIONS, diff, located, question_about, question_of, verdict
+from tests.commands import raw
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from dragoman.client import Done, Other, PromptRunning, Text, Thought, TurnStopp
 from dragoman.client.turn import MAX_EVENTS
 from dragoman.errors import InvalidResult, ProcessDied, RemoteError
 from dragoman.testing import steps
-from tests.client.driving import END, agent_of, chunk, collect, done, raw, read, scripted, session_with, text
+from tests.client.driving import END, agent_of, chunk, collect, done, read, session_with, text
+from tests.commands import raw, scripted
 
 
 async def test_events_come_in_order_and_end_with_done():

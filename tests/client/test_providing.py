@@ -5,7 +5,8 @@ import json
 import pytest
 
 from dragoman.client import Asked, Write, allow_all, allow_reads, rules
-from tests.client.driving import END, agent_of, chunk, raw, read, session_with, text
+from tests.client.driving import END, agent_of, chunk, read, session_with, text
+from tests.commands import raw
 
 
 def ask(request_id, method, **params):

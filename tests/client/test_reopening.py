@@ -4,7 +4,8 @@ import pytest
 
 from dragoman.client import MissingCapability, connect_sync
 from dragoman.errors import ErrorCode, RemoteError
-from tests.client.driving import END, agent_of, chunk, raw, text
+from tests.client.driving import END, agent_of, chunk, text
+from tests.commands import raw
 
 NOT_ROUTED = [[{"error": {"code": -32601, "message": '"Method not found": x', "data": {"method": "x"}}}]]
 LOADED = [[chunk("before"), {"result": {}}]]

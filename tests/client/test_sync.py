@@ -12,7 +12,8 @@ import pytest
 
 from dragoman.client import Decision, NotAnAgent, Text, TurnStopped, connect_sync
 from dragoman.testing import steps
-from tests.client.driving import END, chunk, raw, scripted, text
+from tests.client.driving import END, chunk, text
+from tests.commands import raw, scripted
 
 
 def test_events_are_read_with_for():

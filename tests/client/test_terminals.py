@@ -29,9 +29,11 @@ from dragoman.protocol.methods import (
 )
 from dragoman.protocol.routes import Routes
 from dragoman.wire import IncomingRequest
-from tests.client.driving import END, raw, read, session_with, text
+from tests.client.driving import END, read, session_with, text
 from tests.client.grounds import Asker, only, request_of, soon
-from tests.proc.processes import TREE, TREE_SIZE, announced, eventually, open_descriptors, wait_until_gone
+from tests.commands import raw
+from tests.proc.processes import TREE, TREE_SIZE, announced, open_descriptors, wait_until_gone
+from tests.waiting import until
 
 
 class Client:
@@ -125,7 +127,7 @@ async def test_an_argument_is_not_read_by_a_shell(client):
 async def test_output_can_be_asked_for_while_it_runs(client, root):
     os.mkfifo(root / "gate")
     terminal_id = await client.shell("echo begun; touch begun; read line < gate; echo ended")
-    await eventually((root / "begun").exists)
+    await until((root / "begun").exists)
     while not (written := await client.output(terminal_id)).output:
         await asyncio.sleep(0)
     assert written.output == "begun\n"
@@ -222,7 +224,7 @@ async def test_what_is_no_utf_8_takes_no_more_room_than_allowed(client):
 async def test_a_character_that_has_come_in_part_is_held_back(client, root):
     os.mkfifo(root / "gate")
     terminal_id = await client.shell(r"printf 'a\303'; touch begun; read line < gate; printf '\244'")
-    await eventually((root / "begun").exists)
+    await until((root / "begun").exists)
     while not (written := await client.output(terminal_id)).output:
         await asyncio.sleep(0)
     assert written.output == "a"
@@ -248,7 +250,7 @@ async def test_no_limit_is_larger_than_ours(client, monkeypatch):
 async def test_a_command_that_is_killed_keeps_its_output_and_says_by_what(client, root):
     terminal_id = await client.shell("echo begun; touch begun; exec sleep 1000")
     waiting = asyncio.create_task(client.wait(terminal_id))
-    await eventually((root / "begun").exists)
+    await until((root / "begun").exists)
     await client.kill(terminal_id)
     ended = await waiting
     assert (ended.exit_code, ended.signal) == (None, "SIGTERM")
@@ -261,7 +263,7 @@ async def test_a_command_that_is_killed_keeps_its_output_and_says_by_what(client
 
 async def test_a_command_that_ignores_sigterm_is_killed_all_the_same(client, root):
     terminal_id = await client.shell("trap '' TERM; touch begun; while :; do sleep 1000; done")
-    await eventually((root / "begun").exists)
+    await until((root / "begun").exists)
     await client.kill(terminal_id)
     assert (await client.wait(terminal_id)).signal == "SIGKILL"
 

@@ -22,7 +22,8 @@ from dragoman.protocol import v1
 from dragoman.store.record import SEAL
 from dragoman.testing import steps
 from dragoman.wire import Oversized
-from tests.client.driving import END, agent_of, chunk, raw, read, scripted, session_with
+from tests.client.driving import END, agent_of, chunk, read, session_with
+from tests.commands import raw, scripted
 
 CANARY = "canary-4711"
 

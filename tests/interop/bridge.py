@@ -2,7 +2,7 @@
 
 import sys
 
-from dragoman.testing import dump_turns
+from tests.commands import scripted
 
 
 def bridge(*agent, options=()):
@@ -10,4 +10,4 @@ def bridge(*agent, options=()):
 
 
 def scripted_bridge(*turns, options=()):
-    return bridge(sys.executable, "-m", "dragoman.testing", dump_turns(list(turns)), options=options)
+    return bridge(*scripted(*turns), options=options)

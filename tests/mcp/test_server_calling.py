@@ -10,6 +10,7 @@ from dragoman.mcp.definition import HttpServer, SseServer
 from dragoman.protocol import v1
 from tests.mcp.connecting import Answers
 from tests.mcp.servers.commands import scripted_http
+from tests.waiting import until
 
 
 async def test_a_result_of_twenty_megabytes_arrives_whole(bench):
@@ -60,11 +61,11 @@ async def test_cancelling_the_wait_cancels_the_call_at_the_server(bench, tmp_pat
     server = await bench.ready(hang_at="call", cancel_file=str(noted))
     call = asyncio.create_task(server.call("echo", {}))
     await asyncio.sleep(0)
-    await _until(lambda: not call.done())
+    await until(lambda: not call.done())
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    await _until(lambda: noted.exists() and noted.read_text())
+    await until(lambda: noted.exists() and noted.read_text())
     assert server.state == "ready"
 
 
@@ -73,7 +74,7 @@ async def test_a_call_that_takes_too_long_is_given_up_and_cancelled(bench, tmp_p
     server = await bench.ready(hang_at="call", cancel_file=str(noted))
     with pytest.raises(ServerFailure, match=r"did not answer within 0\.2 s"):
         await server.call("echo", {}, timeout_s=0.2)
-    await _until(lambda: noted.exists() and noted.read_text())
+    await until(lambda: noted.exists() and noted.read_text())
 
 
 async def test_a_crash_in_a_call_fails_it_with_the_reason_and_the_server_comes_back(bench, tmp_path):
@@ -191,8 +192,3 @@ async def test_events_of_many_megabytes_come_over_an_event_stream(bench):
 
 def _sampled(text):
     return {"role": "assistant", "content": {"type": "text", "text": text}, "model": "test", "stopReason": "endTurn"}
-
-
-async def _until(condition):
-    while not condition():
-        await asyncio.sleep(0.01)

@@ -10,7 +10,8 @@ import pytest
 
 from tests.mcp.servers.commands import scripted
 from tests.mcp.servers.raw import PATIENCE_S, VERSION, RawClient
-from tests.proc.processes import pids_in, wait_until, wait_until_gone
+from tests.proc.processes import pids_in, wait_until_gone
+from tests.waiting import wait_until
 
 A_MOMENT_S = 0.3
 """How long a thing that must not happen is waited for: a fault may go unseen, but a healthy server never fails."""

@@ -8,7 +8,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from tests.mcp.judging import TRANSPORTS, judging
-from tests.proc.processes import eventually
+from tests.waiting import until
 
 pytestmark = pytest.mark.parametrize("transport", TRANSPORTS)
 
@@ -59,7 +59,7 @@ async def test_progress_and_logs_arrive(transport):
     options = {"progress": 3, "log": [{"data": "one"}, {"data": "two"}]}
     async with judging(transport, {"logging_callback": on_log}, **options) as client:
         await client.call_tool("echo", {}, progress_callback=on_progress)
-        await eventually(lambda: len(steps) == 3 and len(logs) == 2)
+        await until(lambda: len(steps) == 3 and len(logs) == 2)
     assert steps == [(number, 3, f"step {number}") for number in (1, 2, 3)]
     assert logs == ["one", "two"]
 
@@ -123,11 +123,11 @@ async def test_a_call_that_is_given_up_is_cancelled_at_the_server(transport, tmp
     tools = [{"name": "stuck", "does": {"hang_at": "call"}}, {"name": "echo"}]
     async with judging(transport, tools=tools, cancel_file=str(cancelled), record=str(record)) as client:
         call = asyncio.ensure_future(client.call_tool("stuck", {}))
-        await eventually(lambda: "stuck" in record.read_text())
+        await until(lambda: "stuck" in record.read_text())
         assert (await client.call_tool("echo", {"text": "meanwhile"})).content[0].text == "meanwhile"
         assert not cancelled.exists()
         call.cancel()
-        await eventually(cancelled.exists)
+        await until(cancelled.exists)
 
 
 async def test_a_server_that_ignores_unknown_methods_can_be_initialized(transport):

@@ -1,4 +1,4 @@
-"""A process that starts a nasty tree and then ends as told: `host.py LOOP FILE END`.
+"""A process that starts a nasty tree and then ends as told: `python -m tests.proc.host LOOP FILE END`.
 
 It ends when a line or the end of its stdin comes; for the signals the test sends one instead.
 """
@@ -8,9 +8,8 @@ import os
 import sys
 import threading
 
-from processes import LOOPS, TREE
-
 from dragoman.proc import Supervisor
+from tests.proc.processes import LOOPS, TREE
 
 LOOP, FILE, END = sys.argv[1:]
 

@@ -3,11 +3,12 @@
 import asyncio
 import os
 import sys
-import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from pathlib import Path
 
 import uvloop
+
+from tests.waiting import until, wait_until
 
 HERE = Path(__file__).parent
 TREE = [sys.executable, str(HERE / "tree.py")]
@@ -17,9 +18,6 @@ LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
 STRANGERS: set[int] = set()
 """Children of ours that have nothing to do with a test."""
-
-PATIENCE_S = 30.0
-"""For what takes milliseconds, on a machine that does much else."""
 
 
 def run(loop: str, main: Coroutine[None, None, None]) -> None:
@@ -68,25 +66,12 @@ def _lines(file: Path) -> list[str]:
     return file.read_text().split() if file.exists() else []
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "what should have happened has not"
-        time.sleep(0.005)
-
-
 def wait_until_gone(pids: list[int]) -> None:
     wait_until(lambda: not any(alive(pid) for pid in pids))
 
 
-async def eventually(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
 async def announced(file: Path, count: int = TREE_SIZE) -> list[int]:
-    await eventually(lambda: len(_lines(file)) >= count)
+    await until(lambda: len(_lines(file)) >= count)
     return [int(line) for line in _lines(file)]
 
 

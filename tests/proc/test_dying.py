@@ -8,7 +8,8 @@ import pytest
 
 from dragoman.proc import Exit, Supervisor
 from dragoman.proc.pipes import STDERR_TAIL_BYTES
-from tests.proc.processes import LOOPS, eventually, open_descriptors, python, run
+from tests.proc.processes import LOOPS, open_descriptors, python, run
+from tests.waiting import until
 
 FLOOD = "import os\nfor n in range(800): os.write(2, b'%063d\\n' % n * 1024)\nos.write(2, b'the end\\n')"
 
@@ -109,5 +110,5 @@ async def test_a_child_may_close_its_stderr():
         child = await supervisor.start(python("import os, sys; sys.stdin.readline(); os.close(2); sys.stdin.read()"))
         before = open_descriptors()
         os.write(child.stdin, b"\n")
-        await eventually(lambda: open_descriptors() == before - 1)
+        await until(lambda: open_descriptors() == before - 1)
         assert await child.stop() == Exit(code=0)

@@ -10,7 +10,8 @@ import pytest
 from dragoman.errors import StartError
 from dragoman.proc import Exit, Supervisor
 from dragoman.proc.fork_server.system import children, scan_children
-from tests.proc.processes import TREE, alive, announced, children_of, eventually, python
+from tests.proc.processes import TREE, alive, announced, children_of, python
+from tests.waiting import until
 
 
 async def test_children_outlive_a_killed_fork_server_and_the_next_start_makes_a_new_one(tmp_path):
@@ -38,7 +39,7 @@ async def test_a_killed_monitor_takes_its_whole_tree_along_and_no_other(tmp_path
         (monitor,) = set(children_of(fork_server)) - monitors
         os.kill(monitor, signal.SIGKILL)
         assert await child.wait() == Exit(signal=signal.SIGKILL)
-        await eventually(lambda: not any(map(alive, pids)))
+        await until(lambda: not any(map(alive, pids)))
         assert other.exit is None
 
 
@@ -56,7 +57,7 @@ time.sleep(300)
     async with Supervisor() as supervisor:
         child = await supervisor.start(python(code))
         assert await child.wait() == Exit(signal=signal.SIGKILL)
-        await eventually(lambda: file.exists() and file.read_text() != "" and not alive(int(file.read_text())))
+        await until(lambda: file.exists() and file.read_text() != "" and not alive(int(file.read_text())))
 
 
 async def test_the_fork_server_ignores_the_signals_of_a_terminal_and_a_shutdown():

@@ -6,12 +6,14 @@ import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
 
-from tests.proc.processes import HERE, LOOPS, TREE_SIZE, alive, children_of, pids_in, wait_until, wait_until_gone
+from tests.proc.processes import HERE, LOOPS, TREE_SIZE, alive, children_of, pids_in, wait_until_gone
+from tests.waiting import wait_until
 
 
 def start_host(loop, end, file):
-    command = [sys.executable, str(HERE / "host.py"), loop, str(file), end]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command = [sys.executable, "-m", "tests.proc.host", loop, str(file), end]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=HERE.parent.parent, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
 def fork_server_and_monitors(host):

@@ -11,7 +11,8 @@ import pytest
 
 from dragoman.errors import CommandNotFound, StartError
 from dragoman.proc import EVERYTHING, Exit, Supervisor
-from tests.proc.processes import LOOPS, alive, children_of, eventually, open_descriptors, python, read_all, run
+from tests.proc.processes import LOOPS, alive, children_of, open_descriptors, python, read_all, run
+from tests.waiting import until
 
 SHOW = """
 import os, json, signal, sys
@@ -294,7 +295,7 @@ async def test_a_child_that_ends_by_itself_with_its_stdio_taken_holds_no_descrip
         child = await supervisor.start(["cat"])
         for descriptor in child.take_stdio():
             os.close(descriptor)
-        await eventually(lambda: open_descriptors() == before)
+        await until(lambda: open_descriptors() == before)
         assert child.exit == Exit(code=0)
 
 
@@ -327,7 +328,7 @@ async def test_a_cancelled_start_leaves_nobody_and_no_descriptor():
             for result in await asyncio.gather(start, return_exceptions=True):
                 if not isinstance(result, BaseException):
                     await result.stop()
-        await eventually(lambda: children_of(fork_server) == [])
+        await until(lambda: children_of(fork_server) == [])
         assert open_descriptors() == before
 
 

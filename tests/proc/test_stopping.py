@@ -7,18 +7,8 @@ import signal
 import pytest
 
 from dragoman.proc import Exit, Supervisor
-from tests.proc.processes import (
-    LOOPS,
-    TREE,
-    alive,
-    announced,
-    children_of,
-    eventually,
-    python,
-    read_all,
-    run,
-    wait_until_gone,
-)
+from tests.proc.processes import LOOPS, TREE, alive, announced, children_of, python, read_all, run, wait_until_gone
+from tests.waiting import until
 
 SHORT = {"grace_s": 0.05, "term_s": 0.05}
 ON_TERM = """
@@ -120,7 +110,7 @@ async def test_kill_ends_the_whole_tree_at_once(tmp_path):
         pids = await announced(tmp_path / "pids")
         child.kill()
         assert await child.wait() == Exit(signal=signal.SIGKILL)
-        await eventually(lambda: not any(map(alive, pids)))
+        await until(lambda: not any(map(alive, pids)))
         child.kill()
         assert await child.stop() == Exit(signal=signal.SIGKILL)
         child.kill()
@@ -171,7 +161,7 @@ async def test_a_cancelled_stop_goes_on(tmp_path):
         stop.cancel()
         with pytest.raises(asyncio.CancelledError):
             await stop
-        await eventually(lambda: not any(map(alive, pids)))
+        await until(lambda: not any(map(alive, pids)))
         assert await child.wait() == Exit(signal=signal.SIGKILL)
 
 
@@ -186,7 +176,7 @@ async def test_a_supervisor_cancelled_while_it_closes_still_ends_everybody(tmp_p
 
     pids: list[int] = []
     task = asyncio.create_task(main())
-    await eventually(lambda: len(pids) == 5)
+    await until(lambda: len(pids) == 5)
     for _ in range(3):
         await asyncio.sleep(0)
         task.cancel()
@@ -241,4 +231,4 @@ async def test_no_zombie_stays_while_the_child_lives():
         assert await asyncio.to_thread(os.read, child.stdout, 6) == b"ready\n"
         (fork_server,) = children_of(os.getpid())
         (monitor,) = children_of(fork_server)
-        await eventually(lambda: children_of(monitor) == [child.pid])
+        await until(lambda: children_of(monitor) == [child.pid])

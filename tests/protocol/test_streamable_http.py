@@ -13,6 +13,7 @@ from dragoman.protocol.address import AddressFailed, BadAddress
 from dragoman.protocol.url import open_url
 from dragoman.wire import Peer
 from tests.protocol.rough_server import event, rough_server
+from tests.waiting import until
 from tests.wire.peers import Recorder, catch
 
 TOKEN = "s3cret-t0ken"
@@ -381,8 +382,7 @@ async def test_a_server_that_never_answers_can_be_left():
         server.on_post = lambda request: True
         async with peer_of(server.url) as peer:
             calling = asyncio.ensure_future(peer.call("initialize", {}))
-            while not server.requests:
-                await asyncio.sleep(0)
+            await until(lambda: server.requests)
             calling.cancel()
         assert (await asyncio.gather(calling, return_exceptions=True))[0].__class__ is asyncio.CancelledError
 

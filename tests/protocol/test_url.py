@@ -22,6 +22,7 @@ from dragoman.wire import Peer
 from dragoman.wire.websocket import WebSocketTransport
 from tests.protocol.asgi_endpoint import Endpoint, serving, trusting
 from tests.protocol.rough_server import rough_server
+from tests.waiting import until
 from tests.wire.peers import Recorder
 
 TOKEN = "s3cret-t0ken"
@@ -180,13 +181,11 @@ async def test_a_reader_that_does_not_read_makes_the_server_wait():
         for number in range(2_000):
             stream.send(f"data: {line % (number, 'x' * 10_000)}\n\n".encode())
         unsent = stream.writer.transport.get_write_buffer_size
-        while not transport.is_paused:
-            await asyncio.sleep(0)
+        await until(lambda: transport.is_paused)
         for _ in range(1_000):
             await asyncio.sleep(0)
         assert unsent() > 5_000_000
         assert slow.numbers == [0]
         slow.gate.set()
-        while len(slow.numbers) < 2_000:
-            await asyncio.sleep(0)
+        await until(lambda: len(slow.numbers) >= 2_000)
         assert slow.numbers == list(range(2_000))

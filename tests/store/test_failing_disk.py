@@ -13,6 +13,7 @@ from dragoman.errors import LogFailed
 from dragoman.store import FileStore
 from dragoman.store.disk import Disk
 from tests.store.making import new_header, read_all, reread, turn_end, write_session
+from tests.waiting import until
 
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EDQUOT]
 
@@ -270,8 +271,7 @@ async def test_a_failed_sync_is_remembered_though_nobody_waited_for_it(tmp_path)
     syncing.cancel()
     await asyncio.wait([syncing])
     async with asyncio.timeout(30):
-        while disk.made < 2:
-            await asyncio.sleep(0)
+        await until(lambda: disk.made >= 2)
     with pytest.raises(LogFailed):
         while True:
             log.flush()

@@ -7,6 +7,7 @@ from msgspec.json import decode
 from dragoman.errors import MESSAGES, ErrorCode, InvalidResult, RemoteError, RpcError, WouldDeadlock
 from dragoman.wire import MAX_IN_FLIGHT
 from dragoman.wire.peer import CRASHED
+from tests.waiting import until
 from tests.wire.peers import Recorder, catch, peer_and_raw_end, two_peers
 
 # ── requests and answers ────────────────────────────────────────────────────────────────────────────
@@ -316,6 +317,5 @@ async def test_a_notification_behind_a_request_finds_it_begun():
     async with peer_and_raw_end(Begins()) as (_, end, _), asyncio.timeout(30):
         pair = b'{"jsonrpc":"2.0","id":%d,"method":"r%d"}\n{"jsonrpc":"2.0","method":"n%d"}\n'
         end.send(b"".join(pair % (n, n, n) for n in range(3)).rstrip())
-        while len(begun) < 6:
-            await asyncio.sleep(0)
+        await until(lambda: len(begun) >= 6)
     assert begun == ["r0", "n0", "r1", "n1", "r2", "n2"]

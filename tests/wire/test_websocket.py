@@ -10,6 +10,7 @@ from websockets.asyncio.server import serve
 from dragoman.errors import ConnectionClosed
 from dragoman.wire import Peer
 from dragoman.wire.websocket import MAX_FRAME_BYTES, WebSocketTransport
+from tests.waiting import until
 
 
 class Echo:
@@ -73,8 +74,7 @@ async def test_a_frame_with_line_breaks_is_one_message():
         await connection.wait_closed()
 
     async with connected(handler, accept=pretty) as peer:
-        while not handler.seen:
-            await asyncio.sleep(0)
+        await until(lambda: handler.seen)
         assert peer
     assert handler.seen == [[1]]
 

@@ -19,6 +19,7 @@ from dragoman.agent.models.message import AssistantMessage, ToolMessage, ToolRes
 from dragoman.agent.models.model import ModelRequest, ReplyStop, ReplyText, ReplyThought, TokenUsage
 from dragoman.errors import ModelFailure
 from tests.agent.local.asking import ask, asking, prompt, said, tool
+from tests.waiting import until
 
 pytest.importorskip("xllamacpp", reason="xllamacpp is not installed: pip install dragoman[local]")
 
@@ -112,8 +113,7 @@ async def test_leaving_mid_stream_stops_the_model(model):
 async def test_a_cancelled_task_ends_at_once_even_while_the_prompt_is_read(model):
     await ask(model.start(), asking("hi", max_output_tokens=1))
     task = asyncio.ensure_future(ask(model.start(), asking("many words " * 200, max_output_tokens=100)))
-    while not threads():
-        await asyncio.sleep(0.001)
+    await until(lambda: threads())
     task.cancel()
     await asyncio.wait([task], timeout=20)
     assert task.cancelled()

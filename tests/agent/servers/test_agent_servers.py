@@ -15,7 +15,8 @@ from tests.agent.servers.talking import (
     write_agent_file,
 )
 from tests.mcp.servers.commands import scripted
-from tests.proc.processes import alive, eventually
+from tests.proc.processes import alive
+from tests.waiting import until
 
 
 def pids(file):
@@ -100,7 +101,7 @@ async def test_a_server_added_later_puts_the_agents_in_its_shadow_and_stops_it(p
         [agents] = pids(file)
         await talk.resume(stdio("own", tools=[{"name": "clients"}]))
         await talk.until("ready", "own")
-        await eventually(lambda: not alive(agents))
+        await until(lambda: not alive(agents))
         await talk.ask()
         assert model.tools()[-1] == ["own__clients"]
 

@@ -20,7 +20,7 @@ from tests.agent.servers.talking import (
     write_agent_file,
 )
 from tests.mcp.servers.commands import scripted
-from tests.proc.processes import eventually
+from tests.waiting import until
 
 FORM = v1.ClientCapabilities(elicitation=v1.ElicitationCapabilities(form=v1.ElicitationFormCapabilities()))
 SCHEMA = {"type": "object", "properties": {"size": {"type": "string", "title": "Size"}}, "required": ["size"]}
@@ -95,7 +95,7 @@ async def test_a_question_that_is_open_when_the_turn_is_cancelled_is_taken_back(
         ended = await turn
         assert (ended.stop, ended.call["status"]) == ("cancelled", "failed")
         await person.taken_back.wait()
-        await eventually(cancelled.exists)
+        await until(cancelled.exists)
         assert talk.statuses()["one"]["state"] == "ready"
         assert (await talk.ask()).text == "done"
 
@@ -124,14 +124,14 @@ async def test_of_two_sessions_that_call_a_shared_server_at_once_neither_is_aske
 
         async def hold(talk, count):
             turn = asyncio.create_task(talk.ask())
-            await eventually(lambda: record.exists() and record.read_text().count('"hold"') == count)
+            await until(lambda: record.exists() and record.read_text().count('"hold"') == count)
             return turn
 
         turn = await hold(asking, 1)
         await client.cancel(asking.id)
         await turn
         turn = asyncio.create_task(asking.ask())
-        await eventually(lambda: '"ask"' in record.read_text())
+        await until(lambda: '"ask"' in record.read_text())
         held = await hold(holding, 2)
         assert answer_of((await turn).call, "elicit") == {"result": {"action": "decline"}}
         assert person.asked == []
@@ -168,7 +168,7 @@ async def test_a_question_to_the_model_that_is_open_when_the_turn_is_cancelled_e
     replies = [call("one__echo"), [{"text": "I"}, {"delay_s": 600}], text()]
     async with talking(place, *replies, servers=[stdio(sample=SAMPLE)]) as (talk, model):
         turn = asyncio.create_task(talk.ask())
-        await eventually(lambda: len(model.requests) == 2)
+        await until(lambda: len(model.requests) == 2)
         await talk.client.cancel(talk.id)
         ended = await turn
         await talk.client.wait_for(
@@ -186,7 +186,7 @@ async def test_a_server_is_told_the_sessions_directories_and_when_they_change(pl
         roots = answer_of((await talk.ask()).call, "roots")["result"]["roots"]
         assert [root["uri"] for root in roots] == [place[0].as_uri()]
         await talk.load(server, additional_directories=[str(tmp_path / "more")])
-        await eventually(lambda: "notifications/roots/list_changed" in record.read_text())
+        await until(lambda: "notifications/roots/list_changed" in record.read_text())
         roots = answer_of((await talk.ask()).call, "roots")["result"]["roots"]
         assert [root["uri"] for root in roots] == [place[0].as_uri(), (tmp_path / "more").as_uri()]
 

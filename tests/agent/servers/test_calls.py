@@ -9,7 +9,7 @@ import pytest
 from dragoman.protocol import v1
 from tests.agent.servers.talking import call, said, stdio, talking, text, write_agent_file
 from tests.mcp.servers.commands import scripted_http
-from tests.proc.processes import eventually
+from tests.waiting import until
 
 
 def at(kind, address):
@@ -114,11 +114,11 @@ async def test_a_cancelled_turn_cancels_the_call_at_the_server(place, tmp_path, 
         server = stdio(**options) if kind == "stdio" else at(kind, address)
         async with talking(place, call("one__echo"), text(), servers=[server]) as (talk, _):
             turn = asyncio.create_task(talk.ask())
-            await eventually(lambda: "tools/call" in (tmp_path / "record").read_text())
+            await until(lambda: "tools/call" in (tmp_path / "record").read_text())
             await talk.client.cancel(talk.id)
             ended = await turn
             assert (ended.stop, ended.call["status"]) == ("cancelled", "failed")
-            await eventually(cancelled.exists)
+            await until(cancelled.exists)
             assert (await talk.ask()).text == "done"
 
 
@@ -132,7 +132,7 @@ async def test_a_call_that_takes_too_long_is_cancelled_and_the_turn_goes_on(plac
         assert "one did not answer within 0.3 s; the call was cancelled" in said(turn.call)
         assert turn.text == "went on"
         assert model.results()[0].failed
-        await eventually(cancelled.exists)
+        await until(cancelled.exists)
 
 
 async def test_tools_that_come_while_the_session_runs_are_given_to_the_model(place):

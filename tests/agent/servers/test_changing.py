@@ -16,7 +16,8 @@ from tests.agent.servers.talking import (
     write_agent_file,
 )
 from tests.mcp.servers.commands import scripted
-from tests.proc.processes import alive, announced, eventually
+from tests.proc.processes import alive, announced
+from tests.waiting import until
 
 
 async def add(talk, server):
@@ -56,7 +57,7 @@ async def test_only_changed_servers_are_stopped_and_started(place, tmp_path, way
         await come_back(servers["new"], servers["changed-now"], servers["kept"])
         await talk.until("ready", "kept", "changed", "new")
         assert list(talk.statuses()) == ["new", "changed", "kept"]
-        await eventually(lambda: not alive(before["dropped"]) and not alive(before["changed"]))
+        await until(lambda: not alive(before["dropped"]) and not alive(before["changed"]))
         assert pid_of(files["kept"]) == before["kept"]
         assert alive(before["kept"])
         assert said((await talk.ask()).call) == "hi"
@@ -71,7 +72,7 @@ async def test_a_new_server_does_not_take_the_name_of_one_that_goes_on(place, tm
         await talk.until("ready", "twin", "twin-2")
         pids = [pid_of(old), pid_of(new)]
         await talk.close()
-        await eventually(lambda: not any(alive(pid) for pid in pids))
+        await until(lambda: not any(alive(pid) for pid in pids))
 
 
 async def test_a_client_adds_and_removes_servers(place, tmp_path):

@@ -12,7 +12,8 @@ from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_DELETE
 from tests.agent.servers.talking import begin, call, connected, in_file, stdio, talking, write_agent_file
 from tests.mcp.servers.commands import scripted, scripted_http
-from tests.proc.processes import PATIENCE_S, alive, announced, eventually, pids_in, wait_until_gone
+from tests.proc.processes import alive, announced, pids_in, wait_until_gone
+from tests.waiting import PATIENCE_S, until
 
 NASTY = {"ignore_sigterm": True, "ignore_eof": True, "fork": ["child", "session", "daemon"]}
 FAMILY = 4
@@ -85,7 +86,7 @@ async def test_a_call_that_runs_when_the_session_is_closed_ends_with_it(place, t
     server = stdio(hang_at="call", record=str(record), pid_file=str(tmp_path / "pids"))
     async with talking(place, call("one__echo"), servers=[server]) as (talk, _):
         turn = asyncio.create_task(talk.ask())
-        await eventually(lambda: "tools/call" in record.read_text())
+        await until(lambda: "tools/call" in record.read_text())
         await talk.close()
         assert (await turn).stop == "cancelled"
         assert not any(alive(pid) for pid in await announced(tmp_path / "pids", 1))

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.agent.servers.talking import call, said, stdio, talking, text
-from tests.proc.processes import eventually
+from tests.waiting import until
 
 
 @pytest.mark.parametrize("place_of_crash", ["call", "answer"])
@@ -65,5 +65,5 @@ async def test_a_server_killed_between_turns_is_back_for_the_next(place, tmp_pat
         await asyncio.create_subprocess_exec("kill", "-9", *pids.read_text().split())
         await talk.client.wait_for(lambda _: len(talk.news()) > 2)
         await talk.until("ready")
-        await eventually(lambda: len(pids.read_text().split()) == 2)
+        await until(lambda: len(pids.read_text().split()) == 2)
         assert said((await talk.ask()).call) == "hi"

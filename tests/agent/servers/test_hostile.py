@@ -22,7 +22,8 @@ from tests.agent.servers.talking import (
 )
 from tests.mcp.servers.commands import scripted
 from tests.mcp.servers.hostile import hostile_command
-from tests.proc.processes import alive, eventually
+from tests.proc.processes import alive
+from tests.waiting import until
 
 SAMPLE = {"messages": [{"role": "user", "content": {"type": "text", "text": "Name a colour."}}], "maxTokens": 50}
 FORM = {"type": "object", "properties": {"size": {"type": "string"}}}
@@ -120,7 +121,7 @@ async def test_the_model_is_not_asked_while_no_turn_is_running(place, tmp_path):
             say(m["id"], json.dumps(told))
     """)
     async with talking(place, call("one__echo"), text(), servers=[server]) as (talk, model):
-        await eventually(marker.exists)
+        await until(marker.exists)
         turn = await talk.ask()
         [answer] = json.loads(said(turn.call))
         assert "no turn is running" in answer["error"]["data"]
@@ -161,7 +162,7 @@ async def test_of_many_questions_at_once_the_person_gets_one(place, tmp_path):
 
         talk.client.routes.on_request(ELICITATION_CREATE, answer)
         turn = asyncio.create_task(talk.ask())
-        await eventually(lambda: marker.exists() or len(asked) > 1)
+        await until(lambda: marker.exists() or len(asked) > 1)
         answered.set()
         actions = [each["action"] for each in json.loads(said((await turn).call))]
         assert len(asked) == 1
@@ -266,7 +267,7 @@ async def test_a_server_that_goes_while_it_is_called_fails_the_call_and_the_turn
     server = stdio(hang_at="call", record=str(record))
     async with talking(place, call("one__echo"), text("went on"), servers=[server]) as (talk, model):
         turn = asyncio.create_task(talk.ask())
-        await eventually(lambda: "tools/call" in record.read_text())
+        await until(lambda: "tools/call" in record.read_text())
         if change == "remove":
             await talk.client.connection.call_extension("_dragoman/mcp/remove", {"sessionId": talk.id, "name": "one"})
         else:

@@ -9,6 +9,7 @@ from dragoman.agent.tools.run_command import MAX_COMMAND_BYTES
 from dragoman.agent.tools.tool import Action, TargetChanged, ToolFailure
 from dragoman.agent.workspace.output import HEAD_BYTES, LIVE_BYTES, TAIL_BYTES
 from tests.agent.tools.working import text_of, working
+from tests.waiting import until
 
 
 def is_alive(pid):
@@ -17,11 +18,6 @@ def is_alive(pid):
     except ProcessLookupError:
         return False
     return True
-
-
-async def until(condition):
-    while not condition():
-        await asyncio.sleep(0)
 
 
 # ── what is shown and approved ──────────────────────────────────────────────────────────────────────
