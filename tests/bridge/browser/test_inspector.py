@@ -128,6 +128,8 @@ async def test_messages_and_drawing_are_exported(page, stage):
     async with page.expect_download() as started:
         await page.get_by_role("button", name="Export the diagram as SVG").click()
     drawing = ET.fromstring((await (await started.value).path()).read_text())
+    colours = drawing.find("{http://www.w3.org/2000/svg}style").text
+    assert ".seq-paper { fill: rgb(252, 251, 249); }" in colours
     texts = [element.text for element in drawing.iter("{http://www.w3.org/2000/svg}text")]
     assert "session/prompt" in texts
     assert "The stage" in texts

@@ -42,17 +42,27 @@ async def test_a_phone_shows_everything_in_its_width(visit, stage, scheme):
     await expect(page.locator(".session-title")).not_to_be_in_viewport()
 
 
+PAPER = "() => getComputedStyle(document.body).backgroundColor"
+LIGHT, DARK = "rgb(252, 251, 249)", "rgb(25, 26, 28)"
+
+
 async def test_the_dark_is_dark(visit, stage):
     page = await visit(color_scheme="dark")
     turn, asking = await fill_with_everything(page, stage)
     await shoot(page, "dark")
-    red, green, blue = await page.evaluate(
-        "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)"
-    )
-    assert max(red, green, blue) < 60
+    assert await page.evaluate(PAPER) == DARK
     await card(page).get_by_role("button", name="Reject").click()
     assert await asking == "no"
     turn.end()
+
+
+@pytest.mark.parametrize(("scheme", "by_itself"), [("light", LIGHT), ("dark", DARK)])
+async def test_a_person_chooses_light_or_dark_against_the_system(visit, scheme, by_itself):
+    page = await visit(color_scheme=scheme)
+    assert await page.evaluate(PAPER) == by_itself
+    for label, paper in (("like the system", LIGHT), ("light", DARK), ("dark", by_itself)):
+        await page.get_by_role("button", name=f"Appearance: {label}", exact=True).click()
+        assert await page.evaluate(PAPER) == paper
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,5 +1,6 @@
 /** What can be taken along: the messages as NDJSON, the sequence as one SVG file. */
 
+import { el } from "../page/dom.js";
 import { ROW, drawBar, drawLifelines, drawMessage, lanes, shape } from "./sequence.js";
 
 const WIDTH = 900;
@@ -77,9 +78,14 @@ export function download(name, type, text) {
 }
 
 function style() {
-  const colours = getComputedStyle(document.documentElement);
-  const of = (/** @type {string} */ name) => colours.getPropertyValue(name).trim();
-  return `
+  // A colour of the page is a pair, of which only an element shows one.
+  const shown = el("span");
+  document.body.append(shown);
+  const of = (/** @type {string} */ name) => {
+    shown.style.color = `var(${name})`;
+    return getComputedStyle(shown).color;
+  };
+  const rules = `
     text { font: 11px ui-monospace, monospace; fill: ${of("--text")}; }
     .seq-name { font: 600 13px system-ui, sans-serif; }
     .seq-paper { fill: ${of("--bg")}; } .seq-hit { fill: none; } .seq-time { fill: ${of("--text-faint")}; }
@@ -88,4 +94,6 @@ function style() {
     .request .seq-head { fill: ${of("--accent")}; } .response .seq-line { stroke-dasharray: 5 3; }
     .notification .seq-line, .notification .seq-head { stroke: ${of("--text-faint")}; }
     .failed .seq-line, .failed .seq-head { stroke: ${of("--bad")}; } .failed .seq-label { fill: ${of("--bad")}; }`;
+  shown.remove();
+  return rules;
 }
