@@ -259,11 +259,11 @@ async def test_session_cancel_ends_the_turn_as_cancelled_and_the_next_prompt_wor
 
 async def test_cancel_request_on_a_prompt_acts_as_session_cancel(tmp_path):
     async with session_in(tmp_path, WAITING) as (client, session_id):
-        raw = client.connection._peer
         params = v1.PromptRequest(session_id=session_id, prompt=[v1.TextContent(text="one")])
         turn = asyncio.ensure_future(client.connection.call(SESSION_PROMPT, params))
         await client.wait_for(lambda c: c.text() == "started")
-        await raw.notify("$/cancel_request", {"requestId": raw._last_id})
+        third = 3  # behind initialize and session/new
+        await client.connection.notify_extension("$/cancel_request", {"requestId": third})
         assert (await turn).stop_reason == "cancelled"
 
 

@@ -34,7 +34,7 @@ def flood(count, size=10, kind="agent_message_chunk"):
 
 
 def is_paused(agent):
-    return agent.link._connection._peer._transport._transport._paused
+    return agent.link._connection._peer._transport._transport._input._is_paused
 
 
 async def test_a_slow_reader_stops_the_agent_and_then_gets_everything():

@@ -2,9 +2,10 @@
 
 from dragoman.wire.framing import MAX_LINE_BYTES, LineSplitter, Oversized
 from dragoman.wire.handler import HEADS, Handler, IncomingRequest, Shortcut
+from dragoman.wire.incoming import MAX_IN_FLIGHT
 from dragoman.wire.memory import MemoryTransport, memory_pair
 from dragoman.wire.message import MAX_NESTING, ErrorObject, Malformed, Message, error_object, parse
-from dragoman.wire.peer import MAX_IN_FLIGHT, Peer
+from dragoman.wire.peer import Peer
 from dragoman.wire.stdio import StdioTransport, take_stdio
 from dragoman.wire.transport import Receiver, Transport
 

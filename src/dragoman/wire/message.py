@@ -141,7 +141,7 @@ def error_object(error: RpcError) -> ErrorObject:
 def replace_lone_surrogates(line: bytes) -> bytes | None:
     r"""Return a line with a replacement character for each lone surrogate, as in `"\ud83d"`; None without any.
 
-    Some programs cut a text in the middle of an emoji: no decoder takes that, and a message is worth more than a letter.
+    Some programs cut a text in the middle of an emoji. No decoder takes that; a message is worth more than a letter.
     """
     found = False
 

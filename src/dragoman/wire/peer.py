@@ -7,58 +7,41 @@ notifications that came ahead of it were handled, and a request begins after tho
 it and before those behind it; requests then run side by side, each in its own task.
 
 A notification handler that awaits a call on its own connection would wait for an answer that waits in
-the backlog behind it: such a call raises `WouldDeadlock`. The notification that comes most goes a shorter way
+the backlog behind it: such a call raises `WouldDeadlock`. The most frequent notification takes a shortcut
 (see `handler`), in the same order.
 
 Bounds. Sending waits while the other side does not take what was sent (`HIGH_WATER_BYTES`). A backlog of
 more than `MAX_BACKLOG_BYTES` stops reading, and so does a peer that provokes refusals faster than it
 reads them. More than `MAX_IN_FLIGHT` requests at a time are refused.
 
-End. When the input ends, calls that are still waiting fail with the reason at once, for no answer can
-come; handlers that are running get `END_GRACE_S` to finish and answer (as long as they like when the input
-was a file), because whoever closed the input may still read.
+End. `end` has its states. When the input ends, calls that are still waiting fail with the reason at once; handlers
+that are running get `END_GRACE_S` to finish and answer, or as long as they like when the input was a file.
 """
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Self
 
 import msgspec
 from msgspec import UNSET, Raw
 
-from dragoman.errors import (
-    ConnectionClosed,
-    DragomanError,
-    ErrorCode,
-    InvalidResult,
-    RemoteError,
-    RpcError,
-    WouldDeadlock,
-)
+from dragoman.errors import ConnectionClosed, DragomanError, ErrorCode, RpcError, WouldDeadlock
+from dragoman.wire.end import ConnectionEnd
 from dragoman.wire.framing import Oversized
 from dragoman.wire.handler import HEADS, NO_SHORTCUT, Handler, IncomingRequest, Shortcut
+from dragoman.wire.incoming import LineBacklog, RunningRequests
 from dragoman.wire.message import (
     BAD_JSON,
     NO_PARAMS,
-    NULL_ID,
     SURELY_SHALLOW_BYTES,
     Malformed,
-    Message,
-    error_object,
     is_sound,
     parse,
-    parse_error,
     replace_lone_surrogates,
 )
+from dragoman.wire.outgoing import FLUSH_BYTES, OpenCalls, SendBuffer
 from dragoman.wire.transport import HIGH_WATER_BYTES, Transport
-
-MAX_IN_FLIGHT = 1024
-"""Requests of the other side that may run at a time: far more than any editor sends, far fewer than hurt."""
-
-MAX_BACKLOG_BYTES = 1024 * 1024
-"""Lines waiting behind a slow notification handler before reading stops."""
 
 END_GRACE_S = 1.0
 """How long running handlers may go on after the input ended: enough to answer what was piped in."""
@@ -67,12 +50,9 @@ MAX_WARNINGS = 5
 """Malformed messages that are warned of one by one: a program that is no peer prints thousands a second."""
 
 CRASHED = "something went wrong inside; the log on stderr has the details"
-"""What is told of a handler that failed by its own fault."""
+"""The answer for a handler that failed by its own fault."""
 
 CANCEL_REQUEST = "$/cancel_request"
-
-_FLUSH_BYTES = 64 * 1024
-"""A pipe full: writing more in one go would not get it there sooner."""
 
 _CLOSING_BRACE = ord("}")
 
@@ -87,8 +67,8 @@ class _CancelParams(msgspec.Struct, rename="camel"):
 class Peer:
     """One side of a conversation; use it as an async context manager, which ends everything it started.
 
-    Malformed lines are refused in words. One that is not strict bears with them, for MCP servers are what they are:
-    garbage is passed over, and a line that is too long ends the only call it can belong to.
+    Malformed lines are answered with an error that says what is wrong. A peer that is not strict, as for MCP servers,
+    passes over them; a line that is too long ends the only call it can belong to.
     """
 
     def __init__(
@@ -102,55 +82,34 @@ class Peer:
         strict: bool = True,
     ) -> None:
         self._transport = transport
-        self._encode_into = encoder.encode_into
+        self._sending = SendBuffer(transport, encoder)
         self._handler = handler
         self._find_shortcut = find_shortcut
-        self._cancel_method = cancel_method
-        self._strict = strict
         self._shortcut = NO_SHORTCUT
+        self._cancel_method = cancel_method
+        self._malformed = _MalformedLines(strict=strict)
         self._tasks = asyncio.TaskGroup()
-        self._out = bytearray()
-        self._flush_scheduled = False
-        self._congested = False
-        self._last_id = 0
-        self._calls: dict[bytes, tuple[str, asyncio.Future[Raw]]] = {}
-        self._in_flight: set[IncomingRequest] = set()
-        self._by_id: dict[bytes, IncomingRequest] = {}
-        self._unbegun = 0
-        self._refused = 0
-        self._backlog: deque[bytes | Oversized] = deque()
-        self._backlog_bytes = 0
-        self._dispatcher: asyncio.Task[None] | None = None
-        self._waiting: Awaitable[None] | None = None
-        self._backlog_full = False
-        self._outbox_full = False
-        self._input_ended = asyncio.Event()
-        self._input_was_file = False
-        self._end: ConnectionClosed | None = None
-        self._end_known = asyncio.Event()
-        self._closing = False
+        self._calls = OpenCalls()
+        self._requests = RunningRequests()
+        self._backlog = LineBacklog(transport)
+        self._end = ConnectionEnd()
 
     async def __aenter__(self) -> Self:
-        self._loop = asyncio.get_running_loop()
         await self._tasks.__aenter__()
+        self._sending.start()
         self._transport.start(self, self._tasks)
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        self._begin_end(ConnectionClosed("the connection was closed here"))
-        self._closing = True
-        for request in list(self._in_flight):
-            if request.task is not None:
-                request.task.cancel()
-        if self._dispatcher is not None:
-            self._dispatcher.cancel()
-        if asyncio.iscoroutine(self._waiting):
-            self._waiting.close()  # the dispatcher is cancelled before it could await it
-        self._flush()
+        self._calls.fail(self._end.close(ConnectionClosed("the connection was closed here")))
+        for task in self._requests.tasks:
+            task.cancel()
+        self._backlog.close()
+        self._sending.flush()
         try:
             await self._transport.close()
         finally:
-            # Without the error, so that whoever uses the connection meets it as itself and not in a group.
+            # Without the error, so that the user of the connection meets it as itself and not in a group.
             await self._tasks.__aexit__(None, None, None)
 
     # ── sending ─────────────────────────────────────────────────────────────────────────────────
@@ -161,27 +120,22 @@ class Peer:
         Raises RemoteError when the answer is an error, InvalidResult when it is no answer at all,
         ConnectionClosed when none will come and WouldDeadlock inside a notification handler.
         """
-        if self._dispatcher is not None and self._dispatcher is asyncio.current_task():
+        dispatcher = self._backlog.dispatcher
+        if dispatcher is not None and dispatcher is asyncio.current_task():
             raise WouldDeadlock(method)
-        if self._end is not None:
-            raise self._end.with_traceback(None)
-        self._last_id += 1
-        request_id = b"%d" % self._last_id
-        future: asyncio.Future[Raw] = self._loop.create_future()
-        head = b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":' % (request_id, _PLAIN_ENCODER.encode(method))
-        self._put(head, params)
-        self._calls[request_id] = (method, future)
+        if self._end.reason is not None:
+            raise self._end.reason.with_traceback(None)
+        request_id, result, head = self._calls.begin(method)
         try:
-            await self.flow()
-            return await future
+            self._sending.put(head, params)
+            await self._sending.flow()
+            return await result
         except asyncio.CancelledError:
-            if self._end is None and cancellable:
-                self._put(HEADS[self._cancel_method], {"requestId": Raw(request_id)})
+            if self._end.reason is None and cancellable:
+                self._sending.put(HEADS[self._cancel_method], {"requestId": Raw(request_id)})
             raise
         finally:
-            self._calls.pop(request_id, None)
-            if future.done() and not future.cancelled():
-                future.exception()  # seen: the wait may have been cancelled before it was met
+            self._calls.end(request_id)
 
     async def notify(self, method: str, params: Any = NO_PARAMS) -> None:
         """Send a notification; waits only while the other side does not keep up.
@@ -190,70 +144,34 @@ class Peer:
         """
         if not self._transport.can_write:
             raise self._cannot_write()
-        self._put(HEADS[method], params)
-        if self._congested or len(self._out) >= _FLUSH_BYTES:
-            await self.flow()
+        sending = self._sending
+        sending.put(HEADS[method], params)
+        if sending.is_congested or len(sending.lines) >= FLUSH_BYTES:
+            await sending.flow()
 
     def write(self, lines: bytes) -> None:
         """Send whole lines that were made elsewhere; `flow` tells when to wait. Raises ConnectionClosed."""
         if not self._transport.can_write:
             raise self._cannot_write()
-        self._out += lines
-        self._flush_soon()
-
-    def _cannot_write(self) -> ConnectionClosed:
-        return (self._end or ConnectionClosed("the other side no longer reads")).with_traceback(None)
-
-    def _put(self, head: bytes, body: Any, tail: bytes = b"}\n") -> None:
-        out = self._out
-        mark = len(out)
-        out += head
-        try:
-            self._encode_into(body, out, -1)
-        except BaseException:
-            del out[mark:]
-            raise
-        out += tail
-        if not self._flush_scheduled:
-            self._flush_soon()
-
-    def _flush_soon(self) -> None:
-        if not self._flush_scheduled:
-            self._flush_scheduled = True
-            self._loop.call_soon(self._flush)
-
-    def _flush(self) -> None:
-        self._flush_scheduled = False
-        if self._out:
-            out, self._out = self._out, bytearray()
-            self._transport.write(out)
-            self._congested = self._transport.unsent_bytes > HIGH_WATER_BYTES
+        self._sending.put_lines(lines)
 
     async def flow(self) -> None:
         """Wait while the other side does not keep up."""
-        if len(self._out) >= _FLUSH_BYTES:
-            self._flush()
-        if self._congested:
-            await self._transport.drained()
-            self._congested = False
+        await self._sending.flow()
 
-    def _put_error(self, request_id: bytes, error: RpcError) -> None:
-        head = b'{"jsonrpc":"2.0","id":%b,"error":' % request_id
-        try:
-            self._put(head, error_object(error))
-        except (TypeError, ValueError, NotImplementedError, RecursionError) as problem:
-            _log.error("the details of an error could not be encoded: %s", type(problem).__name__)
-            self._put(head, error_object(RpcError(error.code)))
+    def _cannot_write(self) -> ConnectionClosed:
+        return (self._end.reason or ConnectionClosed("the other side no longer reads")).with_traceback(None)
 
     # ── receiving ───────────────────────────────────────────────────────────────────────────────
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
         """Take the next lines, from the transport."""
-        if self._closing:
+        if self._end.is_closed:
             return
-        if self._dispatcher is not None:
-            self._queue(lines)
+        if self._backlog.dispatcher is not None:
+            self._backlog.add(lines)
             return
+        requests = self._requests
         head, decode, handle = self._shortcut
         start = len(head)
         for position, line in enumerate(lines):
@@ -262,7 +180,7 @@ class Peer:
                 type(line) is bytes
                 and line.startswith(head)
                 and line[-1] == _CLOSING_BRACE
-                and not self._unbegun
+                and not requests.unbegun
                 and ((len(line) <= SURELY_SHALLOW_BYTES and line.isascii()) or is_sound(line))
             ):
                 try:
@@ -278,58 +196,48 @@ class Peer:
             else:
                 waiting = self._take(line)
             if waiting is not None:
-                self._waiting = waiting
-                self._dispatcher = self._tasks.create_task(self._dispatch())
-                self._queue(lines[position + 1 :])
+                self._backlog.awaited = waiting
+                self._backlog.dispatcher = self._tasks.create_task(self._dispatch())
+                self._backlog.add(lines[position + 1 :])
                 return
 
     def input_ended(self, *, was_file: bool) -> None:
         """Take note that the transport has no more lines."""
-        self._input_was_file = was_file
-        self._input_ended.set()
-        if self._dispatcher is None and not self._closing:
+        self._end.end_input(was_file=was_file)
+        if self._backlog.dispatcher is None and not self._end.is_closed:
             self._tasks.create_task(self._end_calls())
 
     async def wait_ended(self) -> None:
         """Wait until the other side said its last and what it asked for was answered, within bounds."""
-        await self._input_ended.wait()
+        await self._end.wait_input_ended()
         try:
-            async with asyncio.timeout(None if self._input_was_file else END_GRACE_S):
-                await self._end_known.wait()
+            async with asyncio.timeout(None if self._end.input_was_file else END_GRACE_S):
+                await self._end.wait_explained()
                 while running := self._running():
                     await asyncio.wait(running)
         except TimeoutError:
-            _log.info("%d requests were still running when the other side had gone", len(self._in_flight))
+            _log.info("%d requests were still running when the other side had gone", len(self._requests))
 
     def _running(self) -> list[asyncio.Task[None]]:
-        tasks = [self._dispatcher, *(request.task for request in self._in_flight)]
-        return [task for task in tasks if task is not None]
-
-    def _queue(self, lines: Sequence[bytes | Oversized]) -> None:
-        self._backlog.extend(lines)
-        self._backlog_bytes += sum(len(line) for line in lines if isinstance(line, bytes))
-        if self._backlog_bytes > MAX_BACKLOG_BYTES:
-            self._backlog_full = True
-            self._transport.pause_reading()
+        dispatcher = self._backlog.dispatcher
+        return self._requests.tasks if dispatcher is None else [dispatcher, *self._requests.tasks]
 
     async def _dispatch(self) -> None:
         """Wait for an asynchronous notification handler, then take the lines that came meanwhile."""
-        waiting, self._waiting = self._waiting, None
+        backlog = self._backlog
+        waiting, backlog.awaited = backlog.awaited, None
         if waiting is not None:
             await self._finish_notification(waiting)
-        while self._backlog:
-            line = self._backlog.popleft()
-            if isinstance(line, bytes):
-                self._backlog_bytes -= len(line)
-            if self._backlog_full and self._backlog_bytes < MAX_BACKLOG_BYTES // 2:
-                self._backlog_full = False
-                self._read_on()
-            more = self._take(line)
+        while backlog:
+            more = self._take(backlog.pop())
             if more is not None:
                 await self._finish_notification(more)
-        self._dispatcher = None
-        if self._input_ended.is_set():
+        backlog.dispatcher = None
+        if self._end.has_input_ended:
             await self._end_calls()
+
+    async def _end_calls(self) -> None:
+        self._calls.fail(self._end.explain(await self._transport.explain_end()))
 
     def _take(self, line: bytes | Oversized) -> Awaitable[None] | None:
         message = parse(line)
@@ -339,14 +247,14 @@ class Peer:
             self._refuse(message, is_oversized=isinstance(line, Oversized))
         elif message.id is not UNSET:
             if message.method is None:
-                self._take_response(message, bytes(message.id))
+                self._calls.answer(bytes(message.id), message)
             else:
                 self._take_request(message.method, message.params, bytes(message.id))
         elif message.method is None:
             return None
         elif message.method == self._cancel_method:
             self._take_cancel(message.params)
-        elif self._unbegun:
+        elif self._requests.unbegun:
             return self._take_notification_later(message.method, message.params)
         else:
             if self._find_shortcut is not None:
@@ -372,38 +280,20 @@ class Peer:
         try:
             await waiting
         except asyncio.CancelledError:
-            if self._closing:
+            if self._end.is_closed:
                 raise
             _log.warning("a notification handler was cancelled")
         except Exception:  # noqa: BLE001 -- boundary: handler dispatch
             _log.exception("a notification handler failed")
 
-    def _take_response(self, message: Message, request_id: bytes) -> None:
-        method, future = self._calls.get(request_id, (None, None))
-        if method is None or future is None or future.done():
-            _log.debug("an answer to no call of ours was ignored")
-        elif message.error is not UNSET:
-            error = parse_error(message.error)
-            future.set_exception(
-                RemoteError(method, error.code, error.message, None if error.data is UNSET else error.data)
-            )
-        elif message.result is not UNSET:
-            future.set_result(message.result)
-
     def _refuse(self, malformed: Malformed, *, is_oversized: bool) -> None:
-        method, future = self._calls.get(malformed.id, (None, None))
-        if future is None and is_oversized and len(self._calls) == 1 and not self._strict:
-            [(method, future)] = self._calls.values()  # what else would be so long
-        if malformed.answerable and self._strict:
-            self._put_error(malformed.id, RpcError(malformed.code, malformed.problem))
-            self._hold_back()
-        elif method is not None and future is not None and not future.done():
-            future.set_exception(InvalidResult(method, malformed.problem))
-        self._refused += 1
-        if self._refused == MAX_WARNINGS + 1:
-            _log.warning("more malformed messages follow; from here they are logged for debugging only")
-        level = logging.WARNING if self._refused <= MAX_WARNINGS else logging.DEBUG
-        _log.log(level, "a malformed message was refused: %s", malformed.problem)
+        is_strict = self._malformed.is_strict
+        if malformed.answerable and is_strict:
+            self._refuse_request(malformed.id, RpcError(malformed.code, malformed.problem))
+        else:
+            # Only the answer to a call would be so long.
+            self._calls.refuse(malformed.id, malformed.problem, or_the_only=is_oversized and not is_strict)
+        self._malformed.log(malformed.problem)
 
     def _take_cancel(self, params: Raw) -> None:
         try:
@@ -411,83 +301,70 @@ class Peer:
         except (msgspec.DecodeError, RecursionError):
             _log.warning("a %s without a requestId was ignored", self._cancel_method)
             return
-        request = self._by_id.get(request_id)
+        request = self._requests.find(request_id)
         if request is not None:
             # On the next tick: a request that came in the same read has not begun yet, and a task that is
             # cancelled before it begins could not answer.
-            self._loop.call_soon(self._cancel, request)
+            asyncio.get_running_loop().call_soon(self._cancel, request)
 
     def _cancel(self, request: IncomingRequest) -> None:
-        if request in self._in_flight:
+        if request in self._requests:
             request.cancel()
 
     def _take_request(self, method: str, params: Raw, request_id: bytes) -> None:
-        if len(self._in_flight) >= MAX_IN_FLIGHT:
-            problem = f"{MAX_IN_FLIGHT} requests are in flight already; wait for answers before sending more"
-            self._put_error(request_id, RpcError(ErrorCode.INVALID_REQUEST, problem))
-            self._hold_back()
-            return
-        if request_id in self._by_id and request_id != NULL_ID:
-            problem = f"id {request_id.decode()} belongs to a request that is still running; use a new one"
-            self._put_error(request_id, RpcError(ErrorCode.INVALID_REQUEST, problem))
-            self._hold_back()
-            return
         request = IncomingRequest(method, params, request_id)
-        self._in_flight.add(request)
-        self._by_id[request_id] = request
-        self._unbegun += 1
-        request.task = self._tasks.create_task(self._answer(request))
+        problem = self._requests.add(request)
+        if problem is None:
+            request.task = self._tasks.create_task(self._answer(request))
+        else:
+            self._refuse_request(request_id, RpcError(ErrorCode.INVALID_REQUEST, problem))
 
     async def _answer(self, request: IncomingRequest) -> None:
-        self._unbegun -= 1
+        self._requests.unbegun -= 1
         try:
             result = await self._handler.request(request)
-            self._put(b'{"jsonrpc":"2.0","id":%b,"result":' % request.id, result)
+            self._sending.put(b'{"jsonrpc":"2.0","id":%b,"result":' % request.id, result)
         except RpcError as error:
-            self._put_error(request.id, error)
+            self._sending.put_error(request.id, error)
         except asyncio.CancelledError:
-            if self._closing:
+            if self._end.is_closed:
                 raise
-            self._put_error(request.id, RpcError(ErrorCode.REQUEST_CANCELLED))
+            self._sending.put_error(request.id, RpcError(ErrorCode.REQUEST_CANCELLED))
         except DragomanError as error:
             _log.warning("%s failed: %s", request.method, error)
-            self._put_error(request.id, RpcError(ErrorCode.INTERNAL_ERROR, str(error)))
+            self._sending.put_error(request.id, RpcError(ErrorCode.INTERNAL_ERROR, str(error)))
         except Exception:  # noqa: BLE001 -- boundary: handler dispatch
             _log.exception("the handler of %s failed", request.method)
-            self._put_error(request.id, RpcError(ErrorCode.INTERNAL_ERROR, CRASHED))
+            self._sending.put_error(request.id, RpcError(ErrorCode.INTERNAL_ERROR, CRASHED))
         try:
-            await self.flow()
+            await self._sending.flow()
         finally:
-            self._in_flight.discard(request)
-            if self._by_id.get(request.id) is request:
-                del self._by_id[request.id]
+            self._requests.remove(request)
 
-    def _hold_back(self) -> None:
-        """Stop reading from a peer that provokes refusals and does not read them."""
-        if self._transport.unsent_bytes + len(self._out) > HIGH_WATER_BYTES and not self._outbox_full:
-            self._outbox_full = True
-            self._transport.pause_reading()
+    def _refuse_request(self, request_id: bytes, error: RpcError) -> None:
+        """Answer with an error, and stop reading from a peer that provokes refusals and does not read them."""
+        self._sending.put_error(request_id, error)
+        if self._sending.unsent_bytes > HIGH_WATER_BYTES and not self._backlog.is_refusing:
+            self._backlog.stop_for_refusals()
             self._tasks.create_task(self._read_on_when_drained())
 
     async def _read_on_when_drained(self) -> None:
-        self._flush()
+        self._sending.flush()
         await self._transport.drained()
-        self._outbox_full = False
-        self._read_on()
+        self._backlog.go_on_after_refusals()
 
-    def _read_on(self) -> None:
-        if not self._backlog_full and not self._outbox_full:
-            self._transport.resume_reading()
 
-    # ── ending ──────────────────────────────────────────────────────────────────────────────────
+class _MalformedLines:
+    """Counts lines that are no message, and warns of the first."""
 
-    async def _end_calls(self) -> None:
-        self._begin_end(await self._transport.explain_end())
+    def __init__(self, *, strict: bool) -> None:
+        self.is_strict = strict
+        self._count = 0
 
-    def _begin_end(self, end: ConnectionClosed) -> None:
-        if self._end is None:
-            self._end = end
-            self._end_known.set()
-        for _, future in self._calls.values():
-            if not future.done():
-                future.set_exception(self._end)
+    def log(self, problem: str) -> None:
+        """Log one more."""
+        self._count += 1
+        if self._count == MAX_WARNINGS + 1:
+            _log.warning("more malformed messages follow; from here they are logged for debugging only")
+        level = logging.WARNING if self._count <= MAX_WARNINGS else logging.DEBUG
+        _log.log(level, "a malformed message was refused: %s", problem)

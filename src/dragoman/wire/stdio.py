@@ -25,8 +25,8 @@ _STDIN, _STDOUT, _STDERR = 0, 1, 2
 def take_stdio() -> tuple[int, int]:
     """Take stdin and stdout for the protocol alone, and give the descriptors to speak it on.
 
-    Whatever else in this process, or in a child of it, prints to stdout reaches stderr from now on, and
-    whoever reads stdin finds it empty.
+    From now on, other output of this process and of its children to stdout reaches stderr, and stdin is empty
+    for all other readers.
     """
     sys.stdout.flush()
     read_fd, write_fd = os.dup(_STDIN), os.dup(_STDOUT)
@@ -52,19 +52,15 @@ class StdioTransport:
         explain_end: Callable[[], Awaitable[ConnectionClosed]] | None = None,
         max_line_bytes: int = MAX_LINE_BYTES,
     ) -> None:
-        self._read_fd = read_fd
+        self.can_write = True
+        self._input = _LineInput(read_fd, max_line_bytes)
         self._write_fd = write_fd
         self._explain_end = explain_end
-        self._splitter = LineSplitter(max_line_bytes)
         self._outbox = Outbox()
         self._unsent: deque[memoryview] = deque()
-        self._reading = False
-        self._paused = False
         self._write_error: OSError | None = None
         self._closed = False
-        self.can_write = True
         self._was_blocking = {fd: os.get_blocking(fd) for fd in (read_fd, write_fd)}
-        self._reads_file = not _is_pollable(read_fd)
         for fd in (read_fd, write_fd):
             if _is_pollable(fd):
                 os.set_blocking(fd, False)
@@ -75,10 +71,8 @@ class StdioTransport:
 
     def start(self, receiver: Receiver, tasks: asyncio.TaskGroup) -> None:
         del tasks
-        self._receiver = receiver
         self._loop = asyncio.get_running_loop()
-        self._reading = True
-        self._watch_input()
+        self._input.start(receiver)
 
     def write(self, lines: bytes | bytearray) -> None:
         if not self.can_write:
@@ -96,15 +90,10 @@ class StdioTransport:
         await self._outbox.drained()
 
     def pause_reading(self) -> None:
-        self._paused = True
-        if self._reading and not self._reads_file:
-            self._loop.remove_reader(self._read_fd)
+        self._input.pause()
 
     def resume_reading(self) -> None:
-        if self._paused:
-            self._paused = False
-            if self._reading:
-                self._watch_input()
+        self._input.resume()
 
     async def explain_end(self) -> ConnectionClosed:
         if self._explain_end is not None:
@@ -123,37 +112,6 @@ class StdioTransport:
             pass
         finally:
             self._let_go()
-
-    def _watch_input(self) -> None:
-        if self._reads_file:
-            self._loop.call_soon(self._on_readable)
-        else:
-            self._loop.add_reader(self._read_fd, self._on_readable)
-
-    def _on_readable(self) -> None:
-        if not self._reading or self._paused:
-            return
-        try:
-            data = os.read(self._read_fd, READ_BYTES)
-        except BlockingIOError:
-            return
-        except OSError:  # a terminal or a socket that was torn away ends like any other
-            data = b""
-        if not data:
-            self._end_input()
-            return
-        self._receiver.lines_received(self._splitter.feed(data))
-        if self._reads_file and not self._paused:
-            self._loop.call_soon(self._on_readable)
-
-    def _end_input(self) -> None:
-        if not self._reading:
-            return
-        self._reading = False
-        if not self._reads_file:
-            self._loop.remove_reader(self._read_fd)
-        self._receiver.lines_received(self._splitter.finish())
-        self._receiver.input_ended(was_file=self._reads_file)
 
     def _write_some(self, data: memoryview) -> memoryview:
         try:
@@ -179,21 +137,19 @@ class StdioTransport:
         self._loop.remove_writer(self._write_fd)
 
     def _fail_writing(self, error: OSError) -> None:
-        """Nobody reads any more: what they still have to say cannot be answered, so the input ends as well."""
+        """End the input as well: a side that does not read cannot be answered."""
         self._write_error = error
         self.can_write = False
         if self._unsent:
             self._loop.remove_writer(self._write_fd)
         self._unsent.clear()
         self._outbox.close()
-        self._loop.call_soon(self._end_input)
+        self._loop.call_soon(self._input.end)
 
     def _let_go(self) -> None:
         self._closed = True
         self.can_write = False
-        if self._reading and not self._reads_file:
-            self._loop.remove_reader(self._read_fd)
-        self._reading = False
+        self._input.stop()
         if self._unsent:
             self._loop.remove_writer(self._write_fd)
             self._unsent.clear()
@@ -201,6 +157,69 @@ class StdioTransport:
         for fd, was_blocking in self._was_blocking.items():
             os.set_blocking(fd, was_blocking)
             os.close(fd)
+
+
+class _LineInput:
+    """Reads a descriptor, and delivers its lines while the receiver wants them."""
+
+    def __init__(self, fd: int, max_line_bytes: int) -> None:
+        self._fd = fd
+        self._is_file = not _is_pollable(fd)
+        self._splitter = LineSplitter(max_line_bytes)
+        self._is_reading = False
+        self._is_paused = False
+
+    def start(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        self._loop = asyncio.get_running_loop()
+        self._is_reading = True
+        self._watch()
+
+    def pause(self) -> None:
+        self._is_paused = True
+        if self._is_reading and not self._is_file:
+            self._loop.remove_reader(self._fd)
+
+    def resume(self) -> None:
+        if self._is_paused:
+            self._is_paused = False
+            if self._is_reading:
+                self._watch()
+
+    def end(self) -> None:
+        """Deliver what is left without a newline, and tell the end."""
+        if self.stop():
+            self._receiver.lines_received(self._splitter.finish())
+            self._receiver.input_ended(was_file=self._is_file)
+
+    def stop(self) -> bool:
+        """Read no more; returns whether it did until now."""
+        was_reading, self._is_reading = self._is_reading, False
+        if was_reading and not self._is_file:
+            self._loop.remove_reader(self._fd)
+        return was_reading
+
+    def _watch(self) -> None:
+        if self._is_file:
+            self._loop.call_soon(self._on_readable)
+        else:
+            self._loop.add_reader(self._fd, self._on_readable)
+
+    def _on_readable(self) -> None:
+        if not self._is_reading or self._is_paused:
+            return
+        try:
+            data = os.read(self._fd, READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:  # a terminal or a socket that was torn away ends like any other
+            data = b""
+        if not data:
+            self.end()
+            return
+        self._receiver.lines_received(self._splitter.feed(data))
+        if self._is_file and not self._is_paused:
+            self._loop.call_soon(self._on_readable)
 
 
 def _is_pollable(fd: int) -> bool:
