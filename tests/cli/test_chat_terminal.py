@@ -331,7 +331,7 @@ def test_an_image_goes_with_the_next_prompt_if_the_agent_can_see(chat, tmp_path)
     (tmp_path / "dot.png").write_bytes(PIXEL)
     (tmp_path / "text.png").write_text("no image")
     (tmp_path / "model.yaml").write_text("- - text: A dot.\n")
-    terminal = chat(own=["--model", f"script:{tmp_path / 'model.yaml'}"])
+    terminal = chat(own=["--model", f"script:{tmp_path / 'model.yaml'}"], columns=250)  # so that no path wraps
     terminal.press(":image text.png\r")
     terminal.expect("is no image that agents know")
     terminal.expect(MARK)

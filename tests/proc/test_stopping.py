@@ -193,7 +193,7 @@ def test_nobody_stays_when_the_loop_ends_in_the_middle_of_a_stop(tmp_path, loop)
         child = await supervisor.start([*TREE, str(tmp_path / "pids")])
         pids.extend(await announced(tmp_path / "pids"))
         stops.append(asyncio.create_task(child.stop()))
-        await asyncio.sleep(0.01)
+        await until(lambda: child.stdin == -1)  # the stop has begun: it closed the child's stdin
         supervisors.append(supervisor)
 
     pids: list[int] = []

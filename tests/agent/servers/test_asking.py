@@ -192,18 +192,25 @@ async def test_a_server_is_told_the_sessions_directories_and_when_they_change(pl
 
 
 class Slow(Person):
-    """Thinks for longer than a call may take."""
+    """Answers after longer than a call may take: when another call, begun after the question, has run out of time."""
+
+    def __init__(self, client, answer, other):
+        super().__init__(client, answer)
+        self._other = other
 
     async def _take(self, params, request):
-        await asyncio.sleep(1.1)
+        assert (await self._other.ask()).call["status"] == "failed"
         return await super()._take(params, request)
 
 
 async def test_the_time_in_which_a_person_thinks_is_not_the_servers(place):
     write_agent_file(place[1], limits={"mcp_call_timeout_s": 1.0})
-    server = stdio(elicit=QUESTION)
-    async with talking(place, call("one__echo"), text(), servers=[server], capabilities=FORM) as (talk, _):
-        Slow(talk.client, v1.ElicitationAcceptAction(content={"colour": "blue"}))
+    server, hanging = stdio(elicit=QUESTION), stdio(hang_at="call")
+    async with (
+        talking(place, call("one__echo"), text(), servers=[hanging]) as (other, _),
+        talking(place, call("one__echo"), text(), servers=[server], capabilities=FORM) as (talk, _),
+    ):
+        Slow(talk.client, v1.ElicitationAcceptAction(content={"colour": "blue"}), other)
         turn = await talk.ask()
         assert turn.call["status"] == "completed"
         assert answer_of(turn.call, "elicit")["result"]["action"] == "accept"
