@@ -9,8 +9,8 @@ from typing import Any
 
 import uvloop
 
+from dragoman.mcp.client import DECLINED
 from dragoman.mcp.definition import StdioServer
-from dragoman.mcp.host import DECLINED
 from dragoman.mcp.server import ServerConnection, ServerEnvironment
 from dragoman.proc import Supervisor
 

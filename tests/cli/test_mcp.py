@@ -14,7 +14,7 @@ import pytest
 from dragoman.agent.profile import TrustStore, find_profile
 from dragoman.agent.profile.file import parse_profile
 from dragoman.cli import main as run_command
-from dragoman.mcp.files import read_servers
+from dragoman.mcp.config_files import read_servers
 from tests.mcp.servers.commands import TIME, everything_http, needs_node, scripted, scripted_http
 from tests.proc.processes import alive, wait_until_gone
 

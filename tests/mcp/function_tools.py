@@ -3,7 +3,7 @@
 import asyncio
 import threading
 
-from dragoman.mcp.serving.progress import Progress
+from dragoman.mcp.serving.function_call import Progress
 
 
 class Functions:

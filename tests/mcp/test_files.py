@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from dragoman.mcp.config_files import ServerProblem, ServersFile, read_servers
 from dragoman.mcp.definition import HttpServer, SseServer, StdioServer, describe
-from dragoman.mcp.files import ServerProblem, ServersFile, read_servers
 
 FOLDER = "/srv/here"
 

@@ -12,12 +12,12 @@ from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 
 import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from dragoman.mcp.serving.function_call import FunctionThreads, Image, Progress
 from dragoman.mcp.serving.function_tool import FunctionTool, UnusableFunction
-from dragoman.mcp.serving.progress import Progress
-from dragoman.mcp.serving.threads import FunctionThreads
-from dragoman.mcp.serving.tool_result import Image
 
 
 class Colour(enum.Enum):
@@ -97,6 +97,36 @@ def test_name_description_and_hint_can_be_given():
     definition = FunctionTool(lambda: None, name="quiet", description="Does nothing", read_only=True).definition
     assert (definition["name"], definition["description"]) == ("quiet", "Does nothing")
     assert definition["annotations"] == {"readOnlyHint": True}
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "Parameters\n----------\nauthor : str\n    The family name,\n    as on the cover.\nlimit\n    How many.",
+        ":param author: The family name,\n    as on the cover.\n:param int limit: How many.",
+        "@param author: The family name,\n    as on the cover.\n@param limit: How many.",
+        "Parameters:\n    author: The family name,\n        as on the cover.\n    limit (int): How many.",
+    ],
+)
+def test_parameters_are_described_in_any_common_style(section):
+    def find(author: str, limit: int) -> None: ...
+
+    find.__doc__ = f"Find books\nby author.\n\nMore words.\n\n{section}"
+    definition = FunctionTool(find).definition
+    assert definition["description"] == "Find books by author."
+    described = {name: each["description"] for name, each in definition["inputSchema"]["properties"].items()}
+    assert described == {"author": "The family name, as on the cover.", "limit": "How many."}
+
+
+@example(":\n:param ].. deprecated:: 1.0 Returns:\ny : int(int)")
+@example(": :param ].. deprecated:: 1.0Returns:-----------\ny : int(int)y : int:x@param ")
+@given(st.text(st.sampled_from(" \n:-@*()[]=.\t") | st.characters(codec="utf-8") | st.sampled_from("Argsparm")))
+def test_any_docstring_can_be_read(text):
+    def find() -> None: ...
+
+    for begin in ("", "Find.\n\nArgs:\n"):
+        find.__doc__ = begin + text
+        FunctionTool(find)
 
 
 def test_a_description_in_the_hint_counts_before_the_docstring():
@@ -337,7 +367,7 @@ def test_a_function_that_never_returns_does_not_keep_the_program(tmp_path):
 
     program = """
 import asyncio, threading
-from dragoman.mcp.serving.threads import FunctionThreads
+from dragoman.mcp.serving.function_call import FunctionThreads
 async def main():
     begun = threading.Event()
     call = asyncio.create_task(FunctionThreads().run(lambda: (begun.set(), threading.Event().wait())))

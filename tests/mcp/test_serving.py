@@ -1,4 +1,4 @@
-"""Functions served over HTTP and over the bridge, judged by the official SDK's client and by bare requests."""
+"""Functions served over HTTP and over the relay, judged by the official SDK's client and by bare requests."""
 
 import asyncio
 import http.client
@@ -16,15 +16,15 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from dragoman.errors import ErrorCode, RpcError
-from dragoman.mcp.serving import bridge
-from dragoman.mcp.serving.bridge_server import serve_relay
+from dragoman.mcp.serving import relay
 from dragoman.mcp.serving.function_server import VERSIONS, FunctionServer, FunctionSession
 from dragoman.mcp.serving.function_tool import UnusableFunction
 from dragoman.mcp.serving.loopback import MAX_SESSIONS, serve_loopback
+from dragoman.mcp.serving.relay_server import serve_relay
 from tests.mcp.function_tools import Functions
 from tests.mcp.judging import judging_address, judging_command
 
-TRANSPORTS = ["http", "bridge"]
+TRANSPORTS = ["http", "relay"]
 over_both = pytest.mark.parametrize("transport", TRANSPORTS)
 
 
@@ -348,11 +348,11 @@ async def test_a_bridge_whose_server_is_gone_says_so():
 
 
 def test_the_bridge_is_a_module_too_and_says_how_it_is_used():
-    environment = {name: value for name, value in os.environ.items() if name != bridge.TOKEN}
-    command = [sys.executable, "-m", "dragoman.mcp.serving.bridge", "nowhere"]
+    environment = {name: value for name, value in os.environ.items() if name != relay.TOKEN}
+    command = [sys.executable, "-m", "dragoman.mcp.serving.relay", "nowhere"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "usage: bridge.py SOCKET, with DRAGOMAN_BRIDGE_TOKEN in the environment\n"
+    assert done.stderr == "usage: relay.py SOCKET, with DRAGOMAN_RELAY_TOKEN in the environment\n"
 
 
 async def nobody(method, params):

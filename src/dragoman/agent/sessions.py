@@ -11,7 +11,7 @@ from dragoman.agent.session import Session
 from dragoman.agent.setup import AgentSetup
 from dragoman.agent.update_sender import UpdateSender
 from dragoman.errors import ErrorCode, InvalidParams, LogFailed, RpcError, SessionBusy, SessionUnknown
-from dragoman.mcp.switchboard import McpMessageRouter
+from dragoman.mcp.channel import McpMessageRouter
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.store import Header, Log, Store, is_same_directory

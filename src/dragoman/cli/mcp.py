@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dragoman.agent.servers.session_servers import SessionServer
     from dragoman.agent.setup import AgentSetup
     from dragoman.cli.mcp_report import Report, ServerRow
-    from dragoman.mcp.files import ServersFile
+    from dragoman.mcp.config_files import ServersFile
 
 SOME_FAILED = 1
 BAD_INPUT = 2
@@ -129,7 +129,7 @@ def _notices(choice: "ProfileChoice") -> list[str]:
 
 def _read_foreign(files: Sequence[str], cwd: str) -> "ServersFile":
     """Read the servers that a client would bring; raises BadInput."""
-    from dragoman.mcp.files import ServersFile
+    from dragoman.mcp.config_files import ServersFile
 
     readings = [_read_file(name, cwd) for name in files]
     return ServersFile(
@@ -141,7 +141,7 @@ def _read_foreign(files: Sequence[str], cwd: str) -> "ServersFile":
 
 def _read_file(given: str, cwd: str) -> "ServersFile":
     from dragoman.agent.profile.sources import read_bytes
-    from dragoman.mcp.files import read_servers
+    from dragoman.mcp.config_files import read_servers
 
     try:
         text = read_bytes(Path(given)).decode("utf-8-sig")

@@ -9,9 +9,9 @@ import msgspec
 
 from dragoman.client.servers import to_protocol
 from dragoman.mcp.definition import AcpServer, Definition
-from dragoman.mcp.serving.bridge_server import serve_relay
 from dragoman.mcp.serving.function_server import FunctionServer, ToolFunction
 from dragoman.mcp.serving.over_acp import AcpFunctionServers
+from dragoman.mcp.serving.relay_server import serve_relay
 from dragoman.protocol import v1
 
 SERVER_NAME = "functions"

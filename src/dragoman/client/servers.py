@@ -20,8 +20,8 @@ import msgspec
 
 from dragoman.client.check import Check
 from dragoman.client.problem import Refused
+from dragoman.mcp.config_files import read_servers
 from dragoman.mcp.definition import AcpServer, Definition, HttpServer, SseServer, StdioServer
-from dragoman.mcp.files import read_servers
 from dragoman.protocol import v1
 
 Command = Sequence[str]

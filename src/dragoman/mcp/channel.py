@@ -1,24 +1,43 @@
-"""A way to talk with a server: requests and notifications, whatever carries them."""
+"""Channels to an MCP server: requests and notifications, over pipes, an event stream, HTTP or the ACP connection.
+
+`open_channel` chooses by the definition of the server:
+
+    StdioServer   PeerChannel over the pipes of its process
+    SseServer     PeerChannel over `sse.SseTransport`
+    HttpServer    `streamable_http.HttpChannel`
+    AcpServer     AcpChannel: `mcp/message` over the connection to the client that has the server
+
+The two that use the network are imported on first need, in a thread, because they are large.
+"""
 
 import asyncio
+import importlib
 import logging
 from collections.abc import AsyncGenerator, Awaitable
-from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Any, Protocol, cast
 
 import msgspec
 from msgspec import Raw
 
-from dragoman.errors import ErrorCode, InvalidResult, RpcError
+from dragoman.errors import DragomanError, ErrorCode, InvalidResult, RpcError, ServerFailure
+from dragoman.loading import load_in_background
+from dragoman.mcp.definition import AcpServer, Definition, HttpServer, SseServer, StdioServer
+from dragoman.protocol import methods, v1
+from dragoman.protocol.connection import Connection
+from dragoman.protocol.routes import Routes
 from dragoman.wire import IncomingRequest, Peer, Transport
 
 CANCELLED = "notifications/cancelled"
+
+DISCONNECT_TIMEOUT_S = 1.0
+"""A client that does not answer `mcp/disconnect` this soon is gone, or never will."""
 
 _log = logging.getLogger("dragoman.mcp")
 
 
 class InboundHandler(Protocol):
-    """Who takes what a server sends by itself."""
+    """Handles the requests and notifications that a server sends by itself."""
 
     async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Answer a request; raises RpcError."""
@@ -30,14 +49,14 @@ class InboundHandler(Protocol):
 
 
 class Channel(Protocol):
-    """An open way; `closed` is set when the server is gone."""
+    """An open connection to a server; `closed` is set when the server is gone."""
 
     closed: asyncio.Event
     version: str | None
-    """The version of MCP that was agreed on, for those that have to send it along."""
+    """The agreed version of MCP, for transports that send it with each message."""
 
     async def ask(self, method: str, params: dict[str, Any], *, cancellable: bool = True) -> dict[str, Any]:
-        """Send a request; cancelling the wait cancels it, if it may be.
+        """Send a request; cancelling the wait cancels the request, if it is cancellable.
 
         Raises RemoteError, InvalidResult and ConnectionClosed.
         """
@@ -48,7 +67,7 @@ class Channel(Protocol):
         ...
 
     def explain(self, message: str) -> str:
-        """Return what a server said was wrong, in better words where the channel knows more."""
+        """Return the server's error message, or a better one where the channel knows more."""
         ...
 
     @property
@@ -58,7 +77,7 @@ class Channel(Protocol):
 
 
 class PeerChannel:
-    """Over any of our transports."""
+    """A channel over any of our transports."""
 
     has_forgotten_us = False
     version: str | None = None
@@ -94,14 +113,14 @@ class PeerChannel:
             return None
 
     async def watch(self) -> None:
-        """Say when the server is gone."""
+        """Set `closed` when the server is gone."""
         await self.peer.wait_ended()
         self.closed.set()
 
 
 @asynccontextmanager
 async def open_peer(transport: Transport, inbound: InboundHandler) -> AsyncGenerator[PeerChannel]:
-    """Talk over a transport of ours."""
+    """Open a channel over a transport of ours."""
     channel = PeerChannel(transport, inbound)
     async with channel.peer:
         watch = asyncio.create_task(channel.watch())
@@ -110,6 +129,128 @@ async def open_peer(transport: Transport, inbound: InboundHandler) -> AsyncGener
         finally:
             watch.cancel()
             channel.closed.set()
+
+
+class McpMessageRouter:
+    """Routes each `mcp/message` of the client to the MCP connection that it names."""
+
+    def __init__(self) -> None:
+        self._inbounds: dict[str, InboundHandler] = {}
+
+    def register(self, routes: Routes) -> None:
+        """Handle the methods for messages of MCP."""
+        routes.on_request(methods.MCP_MESSAGE, self._answer)
+        routes.on_notification(methods.MCP_NOTIFICATION, self._take)
+
+    def connect(self, connection_id: str, inbound: InboundHandler) -> None:
+        """Route the messages of a connection to this handler from now on."""
+        self._inbounds[connection_id] = inbound
+
+    def disconnect(self, connection_id: str) -> None:
+        """Route no more messages of a connection."""
+        self._inbounds.pop(connection_id, None)
+
+    async def _answer(self, params: v1.MessageMcpRequest, request: IncomingRequest) -> Any:
+        del request
+        inbound = self._inbounds.get(params.connection_id)
+        if inbound is None:
+            problem = f"there is no MCP connection {params.connection_id!r}; mcp/connect makes one"
+            raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"connectionId": params.connection_id, "problem": problem})
+        return await inbound.answer(params.method, params.params or {})
+
+    async def _take(self, params: v1.MessageMcpNotification) -> None:
+        inbound = self._inbounds.get(params.connection_id)
+        if inbound is not None:
+            await inbound.take(params.method, params.params or {})
+
+
+class AcpChannel:
+    """A channel over the ACP connection: MCP inside `mcp/message`, until it is closed or the client is gone."""
+
+    has_forgotten_us = False
+    version: str | None = None
+
+    def __init__(self, connection: Connection, connection_id: str) -> None:
+        self.closed = asyncio.Event()
+        self._connection = connection
+        self._connection_id = connection_id
+
+    async def ask(self, method: str, params: dict[str, Any], *, cancellable: bool = True) -> dict[str, Any]:
+        del cancellable  # cancelling cancels the outer request, and the client cancels the inner one by itself
+        request = v1.MessageMcpRequest(connection_id=self._connection_id, method=method, params=params)
+        result = await self._connection.call(methods.MCP_MESSAGE, request)
+        if not isinstance(result, dict):
+            raise InvalidResult(method, "expected an object")
+        return cast("dict[str, Any]", result)
+
+    async def tell(self, method: str, params: dict[str, Any]) -> None:
+        notice = v1.MessageMcpNotification(connection_id=self._connection_id, method=method, params=params)
+        await self._connection.notify(methods.MCP_NOTIFICATION, notice)
+
+    def explain(self, message: str) -> str:
+        return message
+
+
+@asynccontextmanager
+async def open_acp(
+    connection: Connection, router: McpMessageRouter, server_id: str, inbound: InboundHandler
+) -> AsyncGenerator[AcpChannel]:
+    """Connect to a server inside the client; raises RemoteError, InvalidResult and ConnectionClosed."""
+    opened = await connection.call(methods.MCP_CONNECT, v1.ConnectMcpRequest(server_id=server_id))
+    channel = AcpChannel(connection, opened.connection_id)
+    router.connect(opened.connection_id, inbound)
+    try:
+        yield channel
+    finally:
+        channel.closed.set()
+        router.disconnect(opened.connection_id)
+        # A task of its own: a cancellation of the caller does not reach it, and it has a timeout.
+        await asyncio.wait([asyncio.create_task(_disconnect(connection, opened.connection_id))])
+
+
+async def _disconnect(connection: Connection, connection_id: str) -> None:
+    with suppress(DragomanError, TimeoutError):
+        async with asyncio.timeout(DISCONNECT_TIMEOUT_S):
+            await connection.call(methods.MCP_DISCONNECT, v1.DisconnectMcpRequest(connection_id=connection_id))
+
+
+class TransportResources(msgspec.Struct, frozen=True):
+    """The transport of a server's process, or the connection to the client that has the server."""
+
+    stdio: Transport | None = None
+    connection: Connection | None = None
+    router: McpMessageRouter | None = None
+
+
+@asynccontextmanager
+async def open_channel(
+    definition: Definition, resources: TransportResources, inbound: InboundHandler
+) -> AsyncGenerator[Channel]:
+    """Open a channel to a server. Raises ServerFailure, ConnectionClosed, RemoteError, or an httpx2 error in groups."""
+    async with await _choose_channel(definition, resources, inbound) as channel:
+        yield channel
+
+
+async def _choose_channel(
+    definition: Definition, resources: TransportResources, inbound: InboundHandler
+) -> AbstractAsyncContextManager[Channel]:
+    match definition:
+        case StdioServer():
+            assert resources.stdio is not None  # noqa: S101 -- the caller has started the program
+            return open_peer(resources.stdio, inbound)
+        case AcpServer():
+            if resources.connection is None or resources.router is None:
+                raise ServerFailure("it lives inside an ACP client, and there is none here")
+            return open_acp(resources.connection, resources.router, definition.server_id, inbound)
+        case SseServer():
+            sse = await _load("dragoman.mcp.sse")
+            return open_peer(sse.SseTransport(definition.url, definition.headers), inbound)
+        case HttpServer():
+            return (await _load("dragoman.mcp.streamable_http")).open_http(definition, inbound)
+
+
+async def _load(module: str) -> Any:
+    return await asyncio.wrap_future(load_in_background(lambda: importlib.import_module(module)))
 
 
 def decode_object(method: str, raw: Raw) -> dict[str, Any]:

@@ -1,12 +1,12 @@
-"""Our side of a conversation with a server: the handshake, what is asked of it, and what it asks of us."""
+"""Our side of a conversation with a server: the handshake, our requests, and the server's requests to us."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -21,14 +21,22 @@ from dragoman.errors import (
     ServerFailure,
 )
 from dragoman.mcp.channel import Channel
-from dragoman.mcp.host import Host
-from dragoman.mcp.info import CallResult, ProgressListener, PromptArgument, PromptInfo, PromptText, ToolInfo
-from dragoman.protocol import v1
-from dragoman.protocol.unions import decode_hook
+from dragoman.mcp.info import (
+    CallResult,
+    ProgressListener,
+    PromptInfo,
+    PromptText,
+    ToolInfo,
+    read_content,
+    read_objects,
+    read_prompt,
+    read_role,
+    read_tool,
+)
 from dragoman.text import one_line
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""Of MCP, oldest first; the last is what we ask for."""
+"""Versions of MCP, oldest first; we ask for the last."""
 
 CAPABILITIES: dict[str, Any] = {
     "roots": {"listChanged": True},
@@ -36,11 +44,14 @@ CAPABILITIES: dict[str, Any] = {
     "elicitation": {"form": {}, "url": {}},
 }
 
+DECLINED: dict[str, Any] = {"action": "decline"}
+"""The answer to an elicitation that nobody sees."""
+
 MAX_LISTED = 10_000
-"""Tools or prompts of one server: more are a mistake, or an attempt to fill our memory."""
+"""Tools or prompts of one server; more are a mistake, or an attempt to fill our memory."""
 
 MAX_LOGGED = 2_000
-"""Letters of a line that a server logs."""
+"""Characters of a line that a server logs."""
 
 _TROUBLE = frozenset(("warning", "error", "critical", "alert", "emergency"))
 
@@ -49,13 +60,30 @@ _log = logging.getLogger("dragoman.mcp")
 T = TypeVar("T")
 
 
+class Host(Protocol):
+    """Answers the requests of a server; requests and answers are the plain JSON of MCP."""
+
+    def roots(self) -> list[str]:
+        """Return the directories that the server may work in, as absolute paths."""
+        ...
+
+    async def elicit(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Ask the person something for the server; the answer is an MCP ElicitResult."""
+        ...
+
+    async def sample(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Ask the model something for the server; the answer is an MCP CreateMessageResult. Raises RpcError."""
+        ...
+
+
 class ClientCallbacks(msgspec.Struct, frozen=True):
-    """Who is told what a server says of itself, and who answers it."""
+    """The name of a server, and the functions that its client calls."""
 
     name: str
     host: Callable[[], Host]
+    """Returns the host that answers the server now."""
     on_change: Callable[[], None]
-    """The server's tools or prompts are other ones now."""
+    """Is called when the server's tools or prompts have changed."""
     clean: Callable[[str], str]
     """Hides the server's secrets in a text."""
 
@@ -78,7 +106,7 @@ class _SamplingQuestion(msgspec.Struct, rename="camel"):
 
 
 class McpClient:
-    """Talks with one server over one channel, from `greet` on; what it raises is said there."""
+    """Talks with one server over one channel, from `greet` on."""
 
     def __init__(self, listener: ClientCallbacks) -> None:
         self._listener = listener
@@ -87,7 +115,7 @@ class McpClient:
         self._progress: dict[int, ProgressListener] = {}
         self._tokens = count(1)
         self.end = "the server closed the connection"
-        """Why it is gone, once it is."""
+        """Why the server is gone, once it is."""
 
     @property
     def closed(self) -> asyncio.Event:
@@ -98,7 +126,7 @@ class McpClient:
         assert self._channel is not None  # noqa: S101 -- greeted before anything else
         return self._channel
 
-    # ── what is asked of the server ─────────────────────────────────────────────────────────────
+    # ── our requests to the server ─────────────────────────────────────────────────────────────
 
     async def greet(self, channel: Channel) -> None:
         """Shake hands. This and all the others raise ServerFailure, and ConnectionClosed when the server is gone."""
@@ -122,11 +150,11 @@ class McpClient:
 
     async def tools(self) -> list[ToolInfo]:
         """List all tools, page by page."""
-        return await self._list("tools", _tool) if "tools" in self._can else []
+        return await self._list("tools", read_tool) if "tools" in self._can else []
 
     async def prompts(self) -> list[PromptInfo]:
         """List all prompts, page by page."""
-        return await self._list("prompts", _prompt) if "prompts" in self._can else []
+        return await self._list("prompts", read_prompt) if "prompts" in self._can else []
 
     async def call(self, tool: str, arguments: dict[str, Any], progress: ProgressListener | None = None) -> CallResult:
         """Call a tool; cancelling the wait cancels it at the server."""
@@ -139,28 +167,28 @@ class McpClient:
             result = await self._ask("tools/call", params)
         finally:
             self._progress.pop(token, None)
-        content = [_content(block) for block in _listed(result, "content", "tools/call")]
+        content = [read_content(block) for block in read_objects(result, "content", "tools/call")]
         return CallResult(content, result.get("structuredContent"), failed=result.get("isError") is True)
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> list[PromptText]:
-        """Have a prompt filled in."""
+        """Get a prompt, filled in with arguments."""
         result = await self._ask("prompts/get", {"name": name, "arguments": arguments})
-        messages = _listed(result, "messages", "prompts/get")
-        return [PromptText(_role(message), _content(message.get("content") or {})) for message in messages]
+        messages = read_objects(result, "messages", "prompts/get")
+        return [PromptText(read_role(message), read_content(message.get("content") or {})) for message in messages]
 
     async def tell_roots(self) -> None:
-        """Tell the server that its roots are other ones now."""
+        """Tell the server that its roots have changed."""
         with suppress(ConnectionClosed):
             await self._open.tell("notifications/roots/list_changed", {})
 
     async def _list(self, what: Literal["tools", "prompts"], read: Callable[[dict[str, Any]], T | None]) -> list[T]:
-        """Turn all pages, as long as they are new ones."""
+        """Read all pages; a cursor that comes a second time ends the list."""
         found: list[T] = []
         cursor: Any = None
         seen: set[str] = set()
         while len(found) < MAX_LISTED:
             result = await self._ask(f"{what}/list", {} if cursor is None else {"cursor": cursor})
-            for each in _listed(result, what, f"{what}/list"):
+            for each in read_objects(result, what, f"{what}/list"):
                 item = read(each)
                 if item is None:
                     _log.warning("MCP server %s lists one of its %s in a wrong shape", self._listener.name, what)
@@ -185,7 +213,7 @@ class McpClient:
         except InvalidResult as error:
             raise ServerFailure(f"its answer breaks the protocol: {error.problem}") from None
 
-    # ── what the server asks and says by itself ─────────────────────────────────────────────────
+    # ── requests and notifications of the server ─────────────────────────────────────────────────
 
     async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Answer a request of the server; raises RpcError."""
@@ -205,7 +233,7 @@ class McpClient:
                 raise MethodNotFound(one_line(method, 100))
 
     async def take(self, method: str, params: dict[str, Any]) -> None:
-        """Take a notification of the server. Nothing is asked here: the answer would wait behind this very message."""
+        """Take a notification of the server. It must not wait for an answer of the server, which is read after this."""
         match method:
             case "notifications/progress":
                 await self._take_progress(params)
@@ -231,64 +259,9 @@ class McpClient:
 
 
 def _check(params: dict[str, Any], shape: type[msgspec.Struct]) -> None:
-    """Refuse a question that has not the shape that the protocol gives it; raises RpcError."""
+    """Refuse parameters without the shape that the protocol gives them; raises RpcError."""
     try:
         msgspec.convert(params, shape)
     except msgspec.ValidationError:
-        # Without its words, which repeat what the server sent.
+        # Without the decoder's message, which repeats values of the server.
         raise RpcError(ErrorCode.INVALID_PARAMS, "these parameters break the protocol") from None
-
-
-def _listed(result: dict[str, Any], key: str, method: str) -> Sequence[dict[str, Any]]:
-    """Return a list of objects that a result must have; raises ServerFailure."""
-    found: Any = result.get(key)
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in cast("list[Any]", found)):
-        raise ServerFailure(f"its answer breaks the protocol: the {key} of {method} are no list of objects")
-    return cast("list[dict[str, Any]]", found)
-
-
-def _tool(raw: dict[str, Any]) -> ToolInfo | None:
-    name, parameters = raw.get("name"), raw.get("inputSchema")
-    if not isinstance(name, str) or not isinstance(parameters, dict):
-        return None
-    given: Any = raw.get("annotations")
-    hints = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
-    return ToolInfo(
-        name,
-        cast("dict[str, Any]", parameters),
-        title=_text(raw, "title") or _text(hints, "title"),
-        description=_text(raw, "description"),
-        reads_only=hints.get("readOnlyHint") is True,
-        destructive=hints.get("destructiveHint") is True,
-    )
-
-
-def _prompt(raw: dict[str, Any]) -> PromptInfo | None:
-    name, given = raw.get("name"), cast("Any", raw.get("arguments") or [])
-    if not isinstance(name, str) or not isinstance(given, list):
-        return None
-    listed = [cast("dict[str, Any]", each) for each in cast("list[Any]", given) if isinstance(each, dict)]
-    arguments = tuple(
-        PromptArgument(_text(each, "name"), _text(each, "description"), required=each.get("required") is True)
-        for each in listed
-        if _text(each, "name")
-    )
-    return PromptInfo(name, _text(raw, "title"), _text(raw, "description"), arguments)
-
-
-def _text(raw: dict[str, Any], key: str) -> str:
-    value = raw.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def _role(message: dict[str, Any]) -> Literal["user", "assistant"]:
-    return "assistant" if message.get("role") == "assistant" else "user"
-
-
-def _content(block: Any) -> v1.ContentBlock:
-    """ACP took over the kinds of content that MCP has; what is of no such kind is shown as the JSON that it is."""
-    with suppress(msgspec.ValidationError):
-        return msgspec.convert(block, v1.ContentBlock, dec_hook=decode_hook)
-    with suppress(msgspec.ValidationError, TypeError):  # what is only noted on it may be wrong: no reason to lose it
-        return msgspec.convert({**block, "annotations": None, "_meta": None}, v1.ContentBlock, dec_hook=decode_hook)
-    return v1.TextContent(text=msgspec.json.encode(block).decode())

@@ -1,10 +1,14 @@
-"""What a server has told of itself, and what came of a call."""
+"""What a server says of itself and the results of its calls, and the readers that make them of its JSON."""
 
-from typing import Any, Literal, Protocol
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Literal, Protocol, cast
 
 import msgspec
 
+from dragoman.errors import ServerFailure
 from dragoman.protocol import v1
+from dragoman.protocol.unions import decode_hook
 
 ServerState = Literal["connecting", "ready", "failed", "stopped"]
 
@@ -24,7 +28,7 @@ class ToolInfo(msgspec.Struct, frozen=True):
 
 
 class PromptArgument(msgspec.Struct, frozen=True):
-    """Something that a prompt wants to know."""
+    """A parameter of a prompt."""
 
     name: str
     description: str = ""
@@ -48,7 +52,7 @@ class PromptText(msgspec.Struct, frozen=True):
 
 
 class CallResult(msgspec.Struct, frozen=True):
-    """What a tool gave back; MCP and ACP have the same kinds of content."""
+    """The result of a tool; MCP and ACP have the same kinds of content."""
 
     content: list[v1.ContentBlock]
     structured: Any = None
@@ -56,18 +60,76 @@ class CallResult(msgspec.Struct, frozen=True):
 
 
 class ProgressListener(Protocol):
-    """Hears how far a call is; total and message where the server tells them."""
+    """Is told the progress of a call; total and message where the server gives them."""
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
-        """Take note."""
+        """Take a report."""
         ...
 
 
 class ServerStatus(msgspec.Struct, frozen=True):
-    """How a server is, for clients and people."""
+    """The state of a server, for clients and people."""
 
     name: str
     transport: str
     state: ServerState
     tools: int = 0
     reason: str | None = None
+
+
+def read_objects(result: dict[str, Any], key: str, method: str) -> Sequence[dict[str, Any]]:
+    """Return a list of objects that a result must have; raises ServerFailure."""
+    found: Any = result.get(key)
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in cast("list[Any]", found)):
+        raise ServerFailure(f"its answer breaks the protocol: the {key} of {method} are no list of objects")
+    return cast("list[dict[str, Any]]", found)
+
+
+def read_tool(raw: dict[str, Any]) -> ToolInfo | None:
+    """Read a tool of `tools/list`; None when it has a wrong shape."""
+    name, parameters = raw.get("name"), raw.get("inputSchema")
+    if not isinstance(name, str) or not isinstance(parameters, dict):
+        return None
+    given: Any = raw.get("annotations")
+    hints = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    return ToolInfo(
+        name,
+        cast("dict[str, Any]", parameters),
+        title=_text(raw, "title") or _text(hints, "title"),
+        description=_text(raw, "description"),
+        reads_only=hints.get("readOnlyHint") is True,
+        destructive=hints.get("destructiveHint") is True,
+    )
+
+
+def read_prompt(raw: dict[str, Any]) -> PromptInfo | None:
+    """Read a prompt of `prompts/list`; None when it has a wrong shape."""
+    name, given = raw.get("name"), cast("Any", raw.get("arguments") or [])
+    if not isinstance(name, str) or not isinstance(given, list):
+        return None
+    listed = [cast("dict[str, Any]", each) for each in cast("list[Any]", given) if isinstance(each, dict)]
+    arguments = tuple(
+        PromptArgument(_text(each, "name"), _text(each, "description"), required=each.get("required") is True)
+        for each in listed
+        if _text(each, "name")
+    )
+    return PromptInfo(name, _text(raw, "title"), _text(raw, "description"), arguments)
+
+
+def _text(raw: dict[str, Any], key: str) -> str:
+    value = raw.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def read_role(message: dict[str, Any]) -> Literal["user", "assistant"]:
+    """Read the role of a prompt's message; an unknown one counts as the user."""
+    return "assistant" if message.get("role") == "assistant" else "user"
+
+
+def read_content(block: Any) -> v1.ContentBlock:
+    """Read a content block, whose kinds ACP took over from MCP; a block of an unknown kind becomes its JSON as text."""
+    with suppress(msgspec.ValidationError):
+        return msgspec.convert(block, v1.ContentBlock, dec_hook=decode_hook)
+    with suppress(msgspec.ValidationError, TypeError):  # wrong annotations are no reason to lose the content
+        return msgspec.convert({**block, "annotations": None, "_meta": None}, v1.ContentBlock, dec_hook=decode_hook)
+    return v1.TextContent(text=msgspec.json.encode(block).decode())

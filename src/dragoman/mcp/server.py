@@ -10,12 +10,10 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from dragoman.errors import ConnectionClosed, DragomanError, ServerFailure
-from dragoman.mcp.client import ClientCallbacks, McpClient
+from dragoman.mcp.channel import McpMessageRouter, TransportResources, open_channel
+from dragoman.mcp.client import ClientCallbacks, Host, McpClient
 from dragoman.mcp.definition import Definition, Redactor, StdioServer
-from dragoman.mcp.host import Host
 from dragoman.mcp.info import CallResult, ProgressListener, PromptInfo, PromptText, ServerState, ServerStatus, ToolInfo
-from dragoman.mcp.switchboard import McpMessageRouter
-from dragoman.mcp.way import TransportResources, open_channel
 from dragoman.proc import Child, Supervisor
 from dragoman.protocol.connection import Connection
 from dragoman.text import clean_text
@@ -322,7 +320,7 @@ async def _either(*events: asyncio.Event) -> None:
 
 def _explain_foreign(error: BaseException, clean: Callable[[str], str]) -> str:
     """Say what kept a server from being reached, in words without its address; what is not known here is logged."""
-    from dragoman.mcp.address import explain_http
+    from dragoman.mcp.http_errors import explain_http
 
     known = explain_http(error)
     if known is not None:

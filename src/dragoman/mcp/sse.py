@@ -13,7 +13,7 @@ import httpx2
 
 from dragoman.errors import ConnectionClosed
 from dragoman.library_logs import unlogged
-from dragoman.mcp.address import check_headers, explain_http, explain_status
+from dragoman.mcp.http_errors import check_headers, explain_http, explain_status
 from dragoman.wire import MAX_LINE_BYTES, Receiver
 from dragoman.wire.transport import Outbox
 

@@ -17,9 +17,9 @@ from mcp_types import CONNECTION_CLOSED
 
 from dragoman.errors import ConnectionClosed, RemoteError, RpcError
 from dragoman.library_logs import unlogged
-from dragoman.mcp.address import check_headers, explain_status
 from dragoman.mcp.channel import InboundHandler
 from dragoman.mcp.definition import HttpServer
+from dragoman.mcp.http_errors import check_headers, explain_status
 from dragoman.wire import MAX_LINE_BYTES, error_object
 
 TIMEOUT = httpx2.Timeout(30.0, read=3600.0)

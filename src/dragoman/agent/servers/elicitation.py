@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError
-from dragoman.mcp.host import DECLINED
+from dragoman.mcp.client import DECLINED
 from dragoman.protocol import v1
 from dragoman.protocol.methods import ELICITATION_CREATE
 from dragoman.protocol.unions import decode_hook

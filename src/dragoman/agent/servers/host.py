@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dragoman.agent.servers.elicitation import elicit
 from dragoman.errors import ErrorCode, RpcError
+from dragoman.mcp.client import DECLINED
 from dragoman.mcp.definition import identity
-from dragoman.mcp.host import DECLINED
 
 if TYPE_CHECKING:
     from dragoman.agent.session import Session

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dragoman.errors import ErrorCode, RpcError
+from dragoman.mcp.client import DECLINED
 from dragoman.mcp.definition import Definition
-from dragoman.mcp.host import DECLINED
 from dragoman.mcp.server import ServerConnection, ServerEnvironment
 
 

@@ -10,8 +10,8 @@ from dragoman.agent.profile.servers import AgentServer
 from dragoman.agent.servers.include import ToolIncludes
 from dragoman.agent.servers.pool import ServerLease, ServerPool
 from dragoman.errors import DragomanError, ServerFailure
+from dragoman.mcp.client import Host
 from dragoman.mcp.definition import Definition
-from dragoman.mcp.host import Host
 from dragoman.mcp.info import ServerStatus
 from dragoman.mcp.server import ServerConnection, ServerEnvironment
 

@@ -1,4 +1,4 @@
-"""A small MCP server for Python functions: what it answers, whatever carries the messages."""
+"""A small MCP server for Python functions: its answers, independent of the transport."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -9,10 +9,8 @@ from msgspec import Raw
 
 from dragoman import __version__
 from dragoman.errors import ErrorCode, InvalidParams, MethodNotFound, RpcError
+from dragoman.mcp.serving.function_call import FunctionThreads, Progress, Result, Tell
 from dragoman.mcp.serving.function_tool import FunctionTool, UnusableFunction, as_tool
-from dragoman.mcp.serving.progress import Progress, Tell
-from dragoman.mcp.serving.threads import FunctionThreads
-from dragoman.mcp.serving.tool_result import Result
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The versions of MCP that begin with `initialize`; newer clients fall back to it when `server/discover` is unknown."""
@@ -20,7 +18,7 @@ VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 CANCELLED = "notifications/cancelled"
 
 ToolFunction = FunctionTool | Callable[..., Any]
-"""What can be given as a tool: a function, or one with a name and words of its own."""
+"""A tool: a function, or a FunctionTool with a name and a description of its own."""
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -51,14 +49,14 @@ class FunctionServer:
 
 
 class FunctionSession:
-    """One client's conversation with the functions."""
+    """One client's MCP session with the functions."""
 
     def __init__(self, server: FunctionServer) -> None:
         self._server = server
         self._calls: dict[bytes, asyncio.Task[Result]] = {}
 
     async def answer(self, method: str, params: dict[str, Any], request_id: bytes, tell: Tell) -> Result:
-        """Answer a request, whose id is the JSON that came; `tell` sends what belongs to it. Raises RpcError."""
+        """Answer a request, whose id is the JSON that came; `tell` sends its notifications. Raises RpcError."""
         match method:
             case "initialize":
                 return self._initialize(_fit(params, _Initialize))
@@ -72,7 +70,7 @@ class FunctionSession:
                 raise MethodNotFound(method)
 
     def take(self, method: str, params: dict[str, Any]) -> None:
-        """Take a notification; of those that there are, one means something here."""
+        """Take a notification; only a cancellation has an effect here."""
         if method == CANCELLED and "requestId" in params:
             call = self._calls.get(msgspec.json.encode(params["requestId"]))
             if call is not None:
@@ -116,7 +114,7 @@ class FunctionSession:
 
 
 def decode_params(params: Raw) -> dict[str, Any]:
-    """Return the parameters of a message; raises InvalidParams for what is no object."""
+    """Return the parameters of a message; raises InvalidParams when they are no object."""
     try:
         return msgspec.json.decode(params, type=dict[str, Any] | None) or {}
     except (msgspec.DecodeError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""A Python function as a tool of MCP: its name, words and schema come from the function itself."""
+"""A Python function as a tool of MCP: its name, description and schema come from the function itself."""
 
 import inspect
 import re
@@ -11,10 +11,15 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from dragoman.errors import DragomanError
-from dragoman.mcp.serving.docstring import read_docstring
-from dragoman.mcp.serving.progress import Progress
-from dragoman.mcp.serving.threads import FunctionThreads
-from dragoman.mcp.serving.tool_result import Result, UnsendableResult, as_failure, as_result, failure
+from dragoman.mcp.serving.function_call import (
+    FunctionThreads,
+    Progress,
+    Result,
+    UnsendableResult,
+    as_failure,
+    as_result,
+    failure,
+)
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -60,13 +65,13 @@ class FunctionTool:
         self._arguments = msgspec.defstruct(
             "arguments", [_field(each) for each in given], kw_only=True, forbid_unknown_fields=True
         )
-        documentation = read_docstring(_innermost(function))
+        summary, described = read_docstring(_innermost(function))
         self.definition: dict[str, Any] = {
             "name": self.name,
-            "description": documentation.summary if description is None else description,
-            "inputSchema": self._schema(given, documentation.parameters),
+            "description": summary if description is None else description,
+            "inputSchema": self._schema(given, described),
         }
-        """What `tools/list` says of it."""
+        """Its entry in `tools/list`."""
         if read_only:
             self.definition["annotations"] = {"readOnlyHint": True}
 
@@ -74,7 +79,7 @@ class FunctionTool:
         return f"FunctionTool({self.name!r})"
 
     async def call(self, arguments: Mapping[str, Any], progress: Progress, threads: FunctionThreads) -> Result:
-        """Run the function; whatever goes wrong is a result too, which says so."""
+        """Run the function; a failure is a result too."""
         try:
             bound = self._bind(arguments, progress)
         except (msgspec.ValidationError, RecursionError) as error:
@@ -102,9 +107,9 @@ class FunctionTool:
         bound.apply_defaults()
         return bound
 
-    def _schema(self, parameters: Sequence[inspect.Parameter], words: Mapping[str, str]) -> dict[str, Any]:
+    def _schema(self, parameters: Sequence[inspect.Parameter], descriptions: Mapping[str, str]) -> dict[str, Any]:
         try:
-            msgspec.json.Decoder(self._arguments)  # refuses what could not be told apart, such as two dataclasses
+            msgspec.json.Decoder(self._arguments)  # refuses a union that cannot be decoded, such as two dataclasses
             (reference,), components = msgspec.json.schema_components([self._arguments], ref_template=_IN_SCHEMA)
         except (TypeError, NotImplementedError) as error:
             raise UnusableFunction(self.name, f"{_first_line(error)}; {_USABLE}") from None
@@ -112,8 +117,8 @@ class FunctionTool:
         del schema["title"]
         for parameter in parameters:
             described = schema["properties"][parameter.name]
-            if parameter.name in words:
-                described.setdefault("description", words[parameter.name])
+            if parameter.name in descriptions:
+                described.setdefault("description", descriptions[parameter.name])
             if parameter.default is not parameter.empty:
                 described.update(_default(parameter.default))
         if components:
@@ -121,8 +126,28 @@ class FunctionTool:
         return schema
 
 
+def read_docstring(documented: Any) -> tuple[str, dict[str, str]]:
+    """Return the first paragraph of a docstring, and the description of each parameter that has one.
+
+    The style is found by `docstring_parser`: Google, NumPy, reStructuredText or Epydoc.
+    """
+    from docstring_parser import parse
+
+    text = inspect.getdoc(documented) or ""
+    try:
+        parsed = parse(text)
+    except Exception:  # noqa: BLE001 -- boundary: a library that raises IndexError for some malformed texts
+        return _first_paragraph(text), {}
+    parameters = {each.arg_name.lstrip("*"): " ".join((each.description or "").split()) for each in parsed.params}
+    return _first_paragraph(parsed.description or ""), parameters
+
+
+def _first_paragraph(text: str) -> str:
+    return " ".join(text.partition("\n\n")[0].split())
+
+
 def as_tool(given: FunctionTool | Callable[..., Any]) -> FunctionTool:
-    """Return a tool for what was given as one."""
+    """Return the tool for a function, or the tool itself."""
     return given if isinstance(given, FunctionTool) else FunctionTool(given)
 
 
@@ -184,6 +209,6 @@ def _whole_numbers(value: Any) -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    """Return what the type is; the lines before it are about msgspec's own means."""
+    """Return the last line, which names the type; the lines before it are about msgspec."""
     lines = [line for line in str(error).splitlines() if line]
     return lines[-1] if lines else type(error).__name__

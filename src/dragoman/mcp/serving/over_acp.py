@@ -1,4 +1,4 @@
-"""Servers inside a client, which its agent speaks to over the ACP connection itself: the client's end of it."""
+"""The client's end of MCP over ACP: servers inside a client, which its agent reaches over the ACP connection."""
 
 import uuid
 from collections.abc import Generator
@@ -17,11 +17,11 @@ from dragoman.wire import IncomingRequest
 
 class _Open(msgspec.Struct, frozen=True):
     server_id: str
-    conversation: FunctionSession
+    session: FunctionSession
 
 
 class AcpFunctionServers:
-    """Routes what the agent sends to the servers inside this client; each may be connected to several times."""
+    """Routes the agent's messages to the servers inside this client; a server may have several connections."""
 
     def __init__(self) -> None:
         self._connection: Connection | None = None
@@ -29,19 +29,19 @@ class AcpFunctionServers:
         self._open: dict[str, _Open] = {}
 
     def register(self, routes: Routes) -> None:
-        """Take over the methods."""
+        """Handle the methods of MCP over ACP."""
         routes.on_request(methods.MCP_CONNECT, self._connect)
         routes.on_request(methods.MCP_MESSAGE, self._answer)
         routes.on_notification(methods.MCP_NOTIFICATION, self._take)
         routes.on_request(methods.MCP_DISCONNECT, self._disconnect)
 
     def attach(self, connection: Connection) -> None:
-        """Send notifications of the servers over this connection; before, there is nobody to send them to."""
+        """Send notifications of the servers over this connection; before, they are dropped."""
         self._connection = connection
 
     @contextmanager
     def offering(self, server: FunctionServer) -> Generator[str]:
-        """Let the agent connect to a server by the id that this gives; leaving ends its conversations."""
+        """Let the agent connect to a server by the yielded id; leaving ends its sessions."""
         server_id = str(uuid.uuid4())
         self._servers[server_id] = server
         try:
@@ -49,7 +49,7 @@ class AcpFunctionServers:
         finally:
             del self._servers[server_id]
             for connection_id in [key for key, opened in self._open.items() if opened.server_id == server_id]:
-                self._open.pop(connection_id).conversation.close()
+                self._open.pop(connection_id).session.close()
 
     async def _connect(self, params: v1.ConnectMcpRequest, request: IncomingRequest) -> v1.ConnectMcpResponse:
         del request
@@ -69,17 +69,17 @@ class AcpFunctionServers:
                 notice = v1.MessageMcpNotification(connection_id=connection_id, method=method, params=told)
                 await self._connection.notify(methods.MCP_NOTIFICATION, notice)
 
-        conversation = self._find(connection_id).conversation
-        return await conversation.answer(params.method, params.params or {}, request.id, tell)
+        session = self._find(connection_id).session
+        return await session.answer(params.method, params.params or {}, request.id, tell)
 
     def _take(self, params: v1.MessageMcpNotification) -> None:
         opened = self._open.get(params.connection_id)
         if opened is not None:
-            opened.conversation.take(params.method, params.params or {})
+            opened.session.take(params.method, params.params or {})
 
     async def _disconnect(self, params: v1.DisconnectMcpRequest, request: IncomingRequest) -> v1.DisconnectMcpResponse:
         del request
-        self._find(params.connection_id).conversation.close()
+        self._find(params.connection_id).session.close()
         del self._open[params.connection_id]
         return v1.DisconnectMcpResponse()
 

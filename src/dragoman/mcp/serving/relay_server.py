@@ -1,4 +1,4 @@
-"""Functions for an agent that only starts MCP servers: a Unix socket, and the program that relays to it."""
+"""Functions for an agent that can only start MCP servers: a Unix socket, and a relay program that connects to it."""
 
 import asyncio
 import hmac
@@ -15,14 +15,14 @@ from pathlib import Path
 from msgspec import Raw
 
 from dragoman.mcp.definition import StdioServer
-from dragoman.mcp.serving import bridge
+from dragoman.mcp.serving import relay
+from dragoman.mcp.serving.function_call import Result
 from dragoman.mcp.serving.function_server import CANCELLED, FunctionServer, FunctionSession, decode_params
-from dragoman.mcp.serving.listening import listening
-from dragoman.mcp.serving.tool_result import Result
+from dragoman.mcp.serving.socket_server import listening
 from dragoman.wire import IncomingRequest, Peer, StdioTransport
 
 TOKEN_TIMEOUT_S = 10.0
-"""From the start of the bridge's connection to its token, which it sends at once."""
+"""Longest wait for the token, which the relay sends as soon as it is connected."""
 
 _LONGEST_PATH = 100
 """A little less than the shortest limit on the path of a socket."""
@@ -32,45 +32,45 @@ _TOKEN_BYTES = 32
 
 @asynccontextmanager
 async def serve_relay(server: FunctionServer) -> AsyncGenerator[StdioServer]:
-    """Serve functions to whoever starts the program that this gives; leaving ends every conversation."""
+    """Serve functions to the agent that starts the yielded program; leaving ends every conversation."""
     token = secrets.token_hex(_TOKEN_BYTES)
     with (
-        tempfile.TemporaryDirectory(prefix="dragoman-", dir=_place()) as directory,  # which is for this user alone
+        tempfile.TemporaryDirectory(prefix="dragoman-", dir=_socket_directory()) as directory,  # mode 0700
         closing(_listen(Path(directory) / "socket")) as listener,
     ):
-        program = ("-I", "-S", bridge.__file__, listener.getsockname())
+        program = ("-I", "-S", relay.__file__, listener.getsockname())
         async with listening(listener, partial(_converse, server, f"{token}\n".encode())):
-            yield StdioServer(server.name, sys.executable, program, ((bridge.TOKEN, token),))
+            yield StdioServer(server.name, sys.executable, program, ((relay.TOKEN, token),))
 
 
-class _Speaker:
-    """Hands what comes over a socket to a conversation."""
+class _SocketServer:
+    """Answers the messages of one socket."""
 
     def __init__(self, server: FunctionServer, transport: StdioTransport) -> None:
-        self._conversation = FunctionSession(server)
+        self._session = FunctionSession(server)
         self._peer = Peer(transport, self, cancel_method=CANCELLED)
 
-    async def speak(self) -> None:
+    async def serve(self) -> None:
         async with self._peer:
             await self._peer.wait_ended()
 
     async def request(self, request: IncomingRequest) -> Result:
         params = decode_params(request.params)
-        return await self._conversation.answer(request.method, params, request.id, self._peer.notify)
+        return await self._session.answer(request.method, params, request.id, self._peer.notify)
 
     def notification(self, method: str, params: Raw) -> None:
-        self._conversation.take(method, decode_params(params))
+        self._session.take(method, decode_params(params))
 
 
 async def _converse(server: FunctionServer, token: bytes, client: socket.socket) -> None:
     if await _is_trusted(client, token):
         transport = StdioTransport(os.dup(client.fileno()), os.dup(client.fileno()))
         client.close()
-        await _Speaker(server, transport).speak()
+        await _SocketServer(server, transport).serve()
 
 
 async def _is_trusted(client: socket.socket, token: bytes) -> bool:
-    """Tell whether the token comes first; nothing beyond it is read."""
+    """Whether the connection begins with the token; nothing beyond it is read."""
     loop = asyncio.get_running_loop()
     given = b""
     try:
@@ -97,7 +97,7 @@ def _listen(path: Path) -> socket.socket:
     return listener
 
 
-def _place() -> str | None:
-    """Return where the directory is made: the usual place, unless the path of a socket would be too long there."""
+def _socket_directory() -> str | None:
+    """Return the parent of the socket's directory: None, the usual one, unless its path is too long for a socket."""
     longest = len(os.fsencode(tempfile.gettempdir())) + len("/dragoman-12345678/socket")
     return None if longest <= _LONGEST_PATH else "/tmp"  # noqa: S108 -- a new directory in it, for this user alone

@@ -1,8 +1,8 @@
 """A program between an agent that only starts MCP servers and a server that runs already: stdio to a Unix socket.
 
-    python -I bridge.py SOCKET
+    python -I relay.py SOCKET
 
-`DRAGOMAN_BRIDGE_TOKEN` is the first line that it sends. It imports nothing but a few modules of Python itself and is
+`DRAGOMAN_RELAY_TOKEN` is the first line that it sends. It imports nothing but a few modules of Python itself and is
 started as a file, isolated, so that nothing in the directory of a session can be imported in their place.
 """
 
@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 
-TOKEN = "DRAGOMAN_BRIDGE_TOKEN"  # noqa: S105 -- the name of the variable
+TOKEN = "DRAGOMAN_RELAY_TOKEN"  # noqa: S105 -- the name of the variable
 
 _BYTES = 64 * 1024
 
@@ -19,7 +19,7 @@ _BYTES = 64 * 1024
 def main() -> int:
     """Relay until the server is done."""
     if len(sys.argv) != 2 or TOKEN not in os.environ:
-        print(f"usage: bridge.py SOCKET, with {TOKEN} in the environment", file=sys.stderr)  # noqa: T201 -- a program
+        print(f"usage: relay.py SOCKET, with {TOKEN} in the environment", file=sys.stderr)  # noqa: T201 -- a program
         return 2
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

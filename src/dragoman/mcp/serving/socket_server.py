@@ -1,4 +1,4 @@
-"""Taking connections while something else goes on."""
+"""Accepting connections on a socket while a block runs."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 Converse = Callable[[socket.socket], Awaitable[None]]
 
 PAUSE_S = 1.0
-"""How long nothing is accepted after that failed, as it does when this process has too many files open."""
+"""Pause after a connection could not be accepted, as when this process has too many files open."""
 
 _log = logging.getLogger("dragoman.mcp")
 
@@ -18,17 +18,17 @@ _log = logging.getLogger("dragoman.mcp")
 async def listening(listener: socket.socket, converse: Converse) -> AsyncGenerator[None]:
     """Hand each connection to `converse`, in a task of its own, while the block runs; leaving ends them all.
 
-    What the block raises comes out as it is, which a task group would not allow.
+    An exception of the block comes out as it is, which a task group would not allow.
     """
-    door = _Door(listener, converse)
-    door.open()
+    acceptor = _Acceptor(listener, converse)
+    acceptor.open()
     try:
         yield
     finally:
-        await door.close()
+        await acceptor.close()
 
 
-class _Door:
+class _Acceptor:
     def __init__(self, listener: socket.socket, converse: Converse) -> None:
         listener.setblocking(False)
         self._listener = listener
