@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli import main as run_command
-from dragoman.cli.agent_names import known_agents
+from dragoman.cli.agents import known_agents
 from dragoman.testing import dump_turns, steps
 from tests.commands import scripted
 

@@ -42,7 +42,7 @@ def test_no_control_character_of_the_agent_comes_out():
 def test_what_needs_permission_is_denied_because_there_is_nobody_to_ask():
     done = chat([steps.AskPermission(title="rm -rf /")], lines="go\n")
     assert done.stdout == "outcome: selected no\n"
-    assert "[denied, for there is nobody to ask: rm -rf /]" in done.stderr
+    assert "[denied, because there is nobody to ask: rm -rf /]" in done.stderr
 
 
 def test_another_stop_reason_is_told_beside_the_answer():

@@ -2,10 +2,9 @@
 
 import pytest
 
-from dragoman.cli.chatting.form import fill_in
-from dragoman.cli.chatting.question import question_rows
-from dragoman.cli.chatting.styled import plain
-from dragoman.cli.permission_choice import find_choices, find_refusal
+from dragoman.cli.chat.entry import fill_in
+from dragoman.cli.terminal.permission import find_choices, find_refusal, question_rows
+from dragoman.cli.terminal.rows import plain
 from dragoman.client import Decision, Elicitation, Foreign, Question, Read, Run, Several, ToolCallState, Write, decline
 from dragoman.protocol import v1
 from dragoman.protocol.permission_options import RememberScope, write_scopes

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.chatting.view import MARK
+from dragoman.cli.chat.view import MARK
 from dragoman.testing import steps
 from tests.cli.terminal import DEADLINE_S, Terminal
 from tests.commands import raw, scripted

@@ -2,9 +2,9 @@
 
 import pytest
 
-from dragoman.cli.chatting.markdown import AsWritten, Markdown
-from dragoman.cli.chatting.styled import Span, hard_wrap, paint, plain, wrap
-from dragoman.cli.chatting.tool_calls import diff_rows, ended_rows, last_state, running_rows, with_output_of
+from dragoman.cli.terminal.markdown import AsWritten, Markdown
+from dragoman.cli.terminal.rows import Span, hard_wrap, paint, plain, wrap
+from dragoman.cli.terminal.tool_calls import diff_rows, ended_rows, last_state, running_rows, with_output_of
 from dragoman.client import ToolCallState
 from dragoman.protocol import v1
 from dragoman.text.width import cells

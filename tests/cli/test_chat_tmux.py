@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from dragoman.cli.chatting.view import MARK
+from dragoman.cli.chat.view import MARK
 from dragoman.testing import steps
 from tests.commands import scripted
 

@@ -12,7 +12,7 @@ from threading import Thread
 
 import pytest
 
-from dragoman.cli.explanation import explain
+from dragoman.cli.failure import explain
 from dragoman.client import StartTimeout
 from dragoman.testing import steps
 from tests.commands import DRAGOMAN, raw, scripted

@@ -115,8 +115,8 @@ def test_a_key_a_decision_and_a_token_are_kept_whole_or_not_at_all(tiny_disk, ho
 LONG_HISTORY = """
 import sys
 from pathlib import Path
-from dragoman.cli.chatting.entry import Entry
-Entry(Path(sys.argv[1]), lambda line, word: (), colour=False)
+from dragoman.cli.chat.entry import PromptInput
+PromptInput(Path(sys.argv[1]), lambda line, word: (), colour=False)
 """
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.chatting.view import MARK
+from dragoman.cli.chat.view import MARK
 from tests.bridge.guard.serving import serving
 from tests.cli.terminal import Terminal
 from tests.client.driving import END
@@ -207,7 +207,8 @@ def assert_harmless(shown):
 def test_run_asks_in_a_terminal_with_nothing_hidden(terminal):
     shown = terminal("run", "hi", agent=TALKING)
     shown.expect("[y/1]")
-    assert r"$ one \x1b]0;owned\x07\x1b[35;45m\x9b31m\u202eevil\u2066\u200b\x08\x00\r\x7f\u2028" in shown.plain
+    unbroken = re.sub(r"\n┃ {5}", "", shown.plain)
+    assert r"$ one \x1b]0;owned\x07\x1b[35;45m\x9b31m\u202eevil\u2066\u200b\x08\x00\r\x7f\u2028" in unbroken
     shown.press("n")
     shown.end()
     assert_harmless(shown.seen)

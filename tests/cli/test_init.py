@@ -12,7 +12,7 @@ import pytest
 
 from dragoman.agent.profile import Profile, find_profile
 from dragoman.cli import main as run_command
-from dragoman.cli.editors import EDITORS, agent_command, snippets
+from dragoman.cli.init import EDITORS, agent_command, snippets
 
 
 def main(arguments):

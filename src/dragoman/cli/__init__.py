@@ -32,6 +32,9 @@ COMMANDS = {
 WITHOUT_HOME = frozenset({"completion"})
 """Commands that keep nothing and look nothing up."""
 
+_MODULES = {"logout": "login"}
+"""Commands that are in the module of another."""
+
 _ASK_FOR_HELP = frozenset({"-h", "--help"})
 
 FAILED = 1
@@ -99,7 +102,7 @@ def _parse_and_run(name: str, parser: "CommandParser", arguments: Sequence[str])
 
     parser, options = parser.read(arguments)
     try:
-        return import_module(f"dragoman.cli.{name}").main(options)
+        return import_module(f"dragoman.cli.{_MODULES.get(name, name)}").main(options)
     except UsageError as error:
         parser.error(str(error))
 

@@ -163,7 +163,7 @@ def check_commands(specs: "Iterable[AgentSpec]") -> None:
 
 
 def _find_by_name(name: str) -> list[str]:
-    from dragoman.cli.agent_names import known_agents
+    from dragoman.cli.agents import known_agents
     from dragoman.client.launch import split_words
 
     try:

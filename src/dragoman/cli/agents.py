@@ -1,20 +1,119 @@
-"""`dragoman agents`: the agents that are known by name."""
+"""`dragoman agents`: the agents that are known by name, in the person's own file or in a copy of the ACP registry.
+
+Both are files in `$DRAGOMAN_HOME`:
+
+* `agents.json`: `{"agents": {"NAME": {"command": "…", "args": […], "env": {…}, "description": "…"}}}`. The
+  `agent_servers` of Zed's settings have the same form and may be put there as they are.
+* `registry.json`: the registry's own `registry.json`, `{"version": "1.0.0", "agents": [{"id": …, "distribution": …}]}`.
+
+A name in `agents.json` counts before the same name in the registry.
+"""
 
 import argparse
+import os
+import platform
 import shlex
+import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from dragoman.cli.agent_names import OWN_FILE, REGISTRY_FILE, NamedAgent, known_agents
 from dragoman.cli.home import home
 from dragoman.cli.output import complain, print_json
 from dragoman.errors import DragomanError
 from dragoman.text import one_line
 
+T = TypeVar("T")
 
-class _Row(msgspec.Struct, rename="camel", omit_defaults=True):
+OWN_FILE = "agents.json"
+REGISTRY_FILE = "registry.json"
+
+MAX_FILE_BYTES = 16 * 1024 * 1024
+"""The registry has some hundred kilobytes; a file larger than this is something else."""
+
+_SYSTEMS = {"darwin": "darwin", "linux": "linux", "win32": "windows"}
+_MACHINES = {"arm64": "aarch64", "aarch64": "aarch64", "x86_64": "x86_64", "amd64": "x86_64"}
+
+
+class BadAgentsFile(DragomanError):
+    """A file of agents cannot be used."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        self.path = path
+        self.problem = problem
+        super().__init__(f"{path}: {problem}; mend that file, or move it away")
+
+
+class CannotStart(DragomanError):
+    """An agent is known, but there is no way to start it here."""
+
+
+class NamedAgent(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """An agent that can be called by its name."""
+
+    name: str
+    source: Literal["agents.json", "registry.json"]
+    command: tuple[str, ...] = ()
+    """Empty for an agent that cannot be started here; `problem` says why."""
+    env: Mapping[str, str] = {}
+    description: str = ""
+    version: str = ""
+    problem: str = ""
+
+    def require_command(self) -> list[str]:
+        """Return what starts it; raises CannotStart."""
+        if not self.command:
+            raise CannotStart(f"the agent {self.name} cannot be started: {self.problem}")
+        return list(self.command)
+
+
+class _Entry(msgspec.Struct):
+    command: str
+    args: list[str] = []
+    env: dict[str, str] = {}
+    description: str = ""
+
+
+class _OwnFile(msgspec.Struct):
+    agents: dict[str, _Entry] = {}
+    agent_servers: dict[str, dict[str, Any]] = {}
+    """Of Zed, where an entry may also be settings of an agent that Zed brings itself: those are passed over."""
+
+
+class _Package(msgspec.Struct):
+    package: str
+    args: list[str] = []
+    env: dict[str, str] = {}
+
+
+class _Binary(msgspec.Struct):
+    archive: str
+    cmd: str
+    args: list[str] = []
+    env: dict[str, str] = {}
+
+
+class _Distribution(msgspec.Struct):
+    npx: _Package | None = None
+    uvx: _Package | None = None
+    binary: dict[str, _Binary] = {}
+
+
+class _Manifest(msgspec.Struct):
+    id: str
+    distribution: _Distribution
+    version: str = ""
+    description: str = ""
+
+
+class _Registry(msgspec.Struct):
+    agents: list[_Manifest]
+
+
+class _AgentRow(msgspec.Struct, rename="camel", omit_defaults=True):
     """An agent, without the values of its environment, which may be secret."""
 
     name: str
@@ -47,8 +146,8 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
-def _row(agent: NamedAgent) -> _Row:
-    return _Row(
+def _row(agent: NamedAgent) -> _AgentRow:
+    return _AgentRow(
         agent.name, agent.source, agent.command, sorted(agent.env), agent.description, agent.version, agent.problem
     )
 
@@ -59,3 +158,77 @@ def _lines(agents: Iterable[NamedAgent]) -> Iterator[str]:
         about = f": {agent.description}" if agent.description else ""
         yield one_line(f"{agent.name}{version} ({agent.source}){about}")
         yield "  " + one_line(shlex.join(agent.command) if agent.command else f"cannot be started: {agent.problem}")
+
+
+def known_agents(home: Path) -> dict[str, NamedAgent]:
+    """Return every agent that is known by name; raises BadAgentsFile."""
+    found = {agent.name: agent for agent in _read_registry(home / REGISTRY_FILE)}
+    found |= {agent.name: agent for agent in _read_own(home / OWN_FILE)}
+    return dict(sorted(found.items()))
+
+
+def _read_own(path: Path) -> list[NamedAgent]:
+    text = _read(path)
+    if text is None:
+        return []
+    content = _decode(path, text, _OwnFile)
+    foreign = {name: entry for name, entry in content.agent_servers.items() if "command" in entry}
+    try:
+        entries = {**msgspec.convert(foreign, dict[str, _Entry]), **content.agents}
+    except msgspec.ValidationError as error:
+        raise BadAgentsFile(path, f"agent_servers: {error}") from None
+    return [_own(name, entry) for name, entry in entries.items()]
+
+
+def _own(name: str, entry: _Entry) -> NamedAgent:
+    command = (os.path.expanduser(entry.command), *entry.args)  # noqa: PTH111 -- a bare command is no path
+    return NamedAgent(name, OWN_FILE, command, entry.env, entry.description)
+
+
+def _read_registry(path: Path) -> list[NamedAgent]:
+    text = _read(path)
+    return [] if text is None else [_read_manifest(manifest) for manifest in _decode(path, text, _Registry).agents]
+
+
+def _read_manifest(manifest: _Manifest) -> NamedAgent:
+    command, env, problem = _find_command(manifest.distribution)
+    return NamedAgent(manifest.id, REGISTRY_FILE, command, env, manifest.description, manifest.version, problem=problem)
+
+
+def _find_command(ways: _Distribution) -> tuple[tuple[str, ...], Mapping[str, str], str]:
+    """Return the command of an agent here: a program that is installed, else a package that a runner fetches."""
+    target = f"{_SYSTEMS.get(sys.platform, sys.platform)}-{_MACHINES.get(platform.machine().lower(), '?')}"
+    binary = ways.binary.get(target)
+    if binary is not None and (program := shutil.which(Path(binary.cmd).name)):
+        return (program, *binary.args), binary.env, ""
+    runners = {"npx": (("npx", "-y"), ways.npx), "uvx": (("uvx",), ways.uvx)}
+    offered = {name: (start, package) for name, (start, package) in runners.items() if package is not None}
+    for name, (start, package) in offered.items():
+        if shutil.which(name):
+            return (*start, package.package, *package.args), package.env, ""
+    if offered:
+        return (), {}, f"it needs {' or '.join(offered)}, which is not installed"
+    if binary is not None:
+        program = Path(binary.cmd).name
+        return (), {}, f"{program} is not on the PATH; it is in {binary.archive}, which is to be unpacked there"
+    return (), {}, f"the registry has nothing for {target}"
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BadAgentsFile(path, f"it cannot be read: {error.strerror}") from None
+    if len(text) > MAX_FILE_BYTES:
+        raise BadAgentsFile(path, f"it has more than {MAX_FILE_BYTES} bytes")
+    return text.removeprefix(b"\xef\xbb\xbf")
+
+
+def _decode(path: Path, text: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadAgentsFile(path, f"{error}") from None

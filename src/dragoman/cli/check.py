@@ -1,17 +1,27 @@
 """`dragoman check`: judge an agent, a client or a recorded conversation by the rules of the protocol."""
 
 import argparse
+import asyncio
+import os
 import shlex
+import shutil
+import signal
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from dragoman.check.adversary import ClientOptions, check_client, listen
+from dragoman.check.baseline import mended, read_baseline, without_known, write_baseline
+from dragoman.check.reports import render, terminal
+from dragoman.check.reports.json import read
+from dragoman.check.reports.markdown import matrix
+from dragoman.check.reports.named_report import NamedReport
 from dragoman.check.results import CheckReport
 from dragoman.cli.agent_choice import OWN_COMMAND, AgentAddress, choose_address, choose_command
-from dragoman.cli.check_output import FAILED_CHECK, deliver, deliver_matrix
 from dragoman.cli.loop import Stopped, run
 from dragoman.cli.options import UsageError
-from dragoman.cli.output import complain
+from dragoman.cli.output import complain, write_output
 from dragoman.errors import DragomanError
 
 
@@ -71,7 +81,6 @@ def _check_agent(options: argparse.Namespace, command: list[str], address: Agent
 def _client(options: argparse.Namespace) -> int:
     if (options.command is None) == (options.listen is None):
         raise UsageError("which client? say: dragoman check client -- COMMAND OF THE CLIENT, or --listen")
-    from dragoman.cli.check_client import check
 
     command = [] if options.command is None else _from_here(choose_command(options.command))
     name = options.name or shlex.join(command) or "client"
@@ -103,3 +112,86 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
     "trace": _trace,
     "matrix": _matrix,
 }
+
+
+class NoPlace(DragomanError):
+    """Nobody can be waited for at this port."""
+
+
+async def check(command: list[str], options: argparse.Namespace) -> CheckReport:
+    """Judge a client. Raises StartError, NeverStarted, NoPlace."""
+    if options.listen is None:
+        return await check_client(ClientOptions(command=tuple(command), timeout_s=options.timeout))
+    with tempfile.TemporaryDirectory(prefix="dragoman-check-") as directory:
+        try:
+            return await _wait(Path(directory), options.listen)
+        except OSError as error:
+            raise NoPlace(f"cannot listen at port {options.listen}: {error.strerror}; name another port") from None
+
+
+async def _wait(directory: Path, port: int) -> CheckReport:
+    """Wait for clients until Ctrl-C, and judge what they said."""
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, ended.set)
+    async with listen(directory, port) as listening:
+        print(
+            f"Point the client at this agent: {shlex.join(listening.command)}\n"
+            f"or at this address:            {listening.url}\n"
+            "Send it a few prompts, and answer what it asks. Ctrl-C ends it, and the report follows.",
+            file=sys.stderr,
+            flush=True,
+        )
+        await ended.wait()
+        return listening.report()
+
+
+FAILED_CHECK = 2
+
+
+class BadColumn(DragomanError):
+    """A report for the matrix was not named as it should be."""
+
+
+def deliver(options: argparse.Namespace, name: str, report: CheckReport) -> int:
+    """Write a report as was asked, and return the exit code. Raises OutputNotWritten, BaselineUnusable."""
+    known = _known(options, report)
+    subject = NamedReport(name, report, known)
+    write_output(options.output, _render(subject, options))
+    for rule in mended(report, known):
+        print(f"dragoman check: {rule} passes now; take it out of {options.baseline}", file=sys.stderr)
+    return without_known(report, known).exit_code(options.level)
+
+
+def deliver_matrix(options: argparse.Namespace) -> int:
+    """Write reports side by side. Raises OutputNotWritten, ReportUnreadable, BadColumn."""
+    subjects: list[NamedReport] = []
+    for given in options.reports:
+        name, equals, path = given.partition("=")
+        if not equals or not name or not path:
+            raise BadColumn(f"{given!r} is no column; say NAME=FILE, with a report that --format json wrote")
+        subjects.append(NamedReport(name, read(path)))
+    write_output(options.output, matrix(subjects))
+    return 0
+
+
+def _known(options: argparse.Namespace, report: CheckReport) -> frozenset[str]:
+    if options.baseline is None:
+        if options.write_baseline:
+            raise UsageError("--write-baseline needs to know where; say --baseline FILE too")
+        return frozenset()
+    if options.write_baseline:
+        count = write_baseline(options.baseline, report)
+        print(f"dragoman check: {options.baseline} has {count} known failures now", file=sys.stderr)
+    return frozenset(read_baseline(options.baseline))
+
+
+def _render(subject: NamedReport, options: argparse.Namespace) -> str:
+    if options.format != "text":
+        return render(subject, options.format)
+    is_terminal = options.output is None and sys.stdout.isatty()
+    return terminal.render(
+        subject,
+        width=shutil.get_terminal_size().columns if is_terminal else 120,
+        colours=is_terminal and not os.environ.get("NO_COLOR"),
+        verbose=options.verbose,
+    )

@@ -242,6 +242,7 @@ def _login(name: str) -> CommandParser:
         "[PROVIDER] [OPTIONS]",
         f"Providers: {', '.join(known)}.",
     )
+    parser.set_defaults(forgets=name == "logout")
     parser.add_argument(
         "provider", metavar="PROVIDER", nargs="?", help="such as anthropic (default: that of the configured model)"
     )

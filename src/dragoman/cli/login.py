@@ -1,4 +1,4 @@
-"""`dragoman login`: keep the key of a provider."""
+"""`dragoman login` and `dragoman logout`: keep the key of a provider, and forget it."""
 
 import argparse
 import getpass
@@ -25,8 +25,9 @@ class NoProvider(DragomanError):
 
 
 def main(options: argparse.Namespace) -> int:
-    """Ask for the key and keep it; 1 when that cannot be done, 2 when it is not clear whose key."""
-    return log_in(options.provider, model=options.model, agent_file=options.agent)
+    """Keep or forget a key; 1 when that cannot be done, 2 when it is not clear whose key."""
+    work = log_out if options.forgets else log_in
+    return work(options.provider, model=options.model, agent_file=options.agent)
 
 
 def log_in(given: str | None, *, model: str | None = None, agent_file: str | None = None) -> int:
@@ -44,6 +45,23 @@ def log_in(given: str | None, *, model: str | None = None, agent_file: str | Non
         return INTERRUPTED
     print(f"The key for {provider.title} is kept in {store.path}, which only you can read.")
     _mention_what_counts_before(provider)
+    return 0
+
+
+def log_out(given: str | None, *, model: str | None = None, agent_file: str | None = None) -> int:
+    """Forget the key of a provider; returns the exit code."""
+    try:
+        name = choose_provider(given, model, agent_file)
+        was_there = KeyStore(home()).remove(name)
+    except (NoProvider, ProfileError) as problem:
+        return fail("logout", problem, 2)
+    except DragomanError as problem:
+        return fail("logout", problem, 1)
+    title = PROVIDERS[name].title
+    print(f"The key for {title} is forgotten." if was_there else f"There was no key for {title}.")
+    for variable in PROVIDERS[name].variables:
+        if os.environ.get(variable):
+            print(f"{variable} is still set here, and counts.")
     return 0
 
 

@@ -1,9 +1,10 @@
-"""JSON, errors and the log of commands. All may quote an agent, a server or a file, and are made safe to show."""
+"""Results, errors and the log of commands. All may quote an agent, a server or a file, and are made safe to show."""
 
 import logging
 import os
 import sys
 
+from dragoman.errors import DragomanError
 from dragoman.text import clean_text, escape_json
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
@@ -35,6 +36,23 @@ def _read_level(default: str) -> str:
         return (given or default).upper()
     print(f"dragoman: DRAGOMAN_LOG is {given!r}; expected one of {', '.join(LEVELS)}", file=sys.stderr)
     return default
+
+
+class OutputNotWritten(DragomanError):
+    """The file that `--output` names cannot be written."""
+
+
+def write_output(path: str | None, text: str) -> None:
+    """Write a result to the file that `--output` names; to stdout without one, or for `-`. Raises OutputNotWritten."""
+    if path is None or path == "-":
+        print(text, end="")
+        return
+    try:
+        with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:  # noqa: PTH123 -- pathlib takes 3 ms
+            file.write(text)
+    except OSError as error:
+        problem = f"{path} cannot be written: {error.strerror}"
+        raise OutputNotWritten(f"{problem}; name another file with --output") from None
 
 
 class SafeFormatter(logging.Formatter):

@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from dragoman.cli.serve_address import prefix_of
+from dragoman.cli.serve.address import prefix_of
 from tests.bridge.front.client import PATIENCE_S
 from tests.bridge.front.serving import serving
 from tests.bridge.front.test_websocket import INITIALIZE, call, dial

@@ -1,0 +1,86 @@
+"""`dragoman chat`: talk with an agent in the terminal."""
+
+import argparse
+import io
+import os
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+
+from dragoman.cli.agent_choice import ChosenAgent, check_own_agent, choose_agent, choose_directory
+from dragoman.cli.chat.background import AgentThread, SessionOpener
+from dragoman.cli.chat.options import choose
+from dragoman.cli.failure import USAGE, exit_code_of, explain
+from dragoman.cli.options import UsageError
+from dragoman.cli.output import complain, start_log
+from dragoman.client import Session
+from dragoman.errors import DragomanError
+
+HISTORY = "chat-history"
+
+
+def main(options: argparse.Namespace) -> int:
+    """Talk until the person leaves, or stdin ends."""
+    agent = choose_agent(options)
+    if options.agent and not agent.is_own:
+        raise UsageError("--agent is for dragoman's own agent; leave it out, or leave out -- CMD")
+    cwd = choose_directory(options.cwd)
+    start_log("CRITICAL")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character is no reason to end
+    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGHUP, _stop)
+    if agent.is_own:
+        try:
+            check_own_agent(options.model, options.agent)
+        except DragomanError as error:
+            complain("chat", error)
+            return USAGE
+    try:
+        return _chat(options, agent, cwd)
+    except DragomanError as error:
+        complain("chat", explain(error, is_own=agent.is_own))
+        return exit_code_of(error, is_own=agent.is_own)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+def _chat(options: argparse.Namespace, agent: ChosenAgent, cwd: Path) -> int:
+    has_person = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    with AgentThread(agent, has_person=has_person) as background:
+        opener = SessionOpener(background, cwd, [Path(name).absolute() for name in options.mcp])
+        session = _open(opener, options)
+        if options.model and not agent.is_own:
+            background.call(choose(session, "model", options.model))
+        if has_person:
+            _talk(background, opener, session)
+        else:
+            from dragoman.cli.chat.piped import PipedChat
+
+            PipedChat(background, session).run(sys.stdin)
+    return 0
+
+
+def _talk(background: AgentThread, opener: SessionOpener, session: Session) -> None:
+    from dragoman.cli.chat.conversation import ChatConversation
+    from dragoman.cli.home import home
+    from dragoman.cli.terminal.screen import Screen, has_colours
+
+    colour = has_colours(sys.stdout)
+    screen = Screen(sys.stdout, colour=colour)
+    conversation = ChatConversation(background, opener, screen, home() / HISTORY, colour=colour)
+    conversation.enter(session)
+    conversation.run()
+
+
+def _open(opener: SessionOpener, options: argparse.Namespace) -> Session:
+    if options.session:
+        return opener.reopen(options.session)
+    return opener.newest() if options.is_continued else opener.new()
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    del frame
+    raise SystemExit(128 + number)

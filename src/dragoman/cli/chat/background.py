@@ -1,0 +1,241 @@
+"""The agent, talked to from a thread of its own: a person at the prompt must not keep it waiting.
+
+The main thread has the terminal and the signals. What happens to it comes through one inbox: events, questions, the end
+of the turn, and Ctrl-C.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import CancelledError, Future, InvalidStateError
+from contextlib import AbstractAsyncContextManager, suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NamedTuple, Self, TypeVar
+
+from dragoman.cli.agent_choice import ChosenAgent
+from dragoman.cli.session_choice import find_last_session
+from dragoman.client import (
+    Decision,
+    Elicit,
+    Elicitation,
+    Event,
+    Policy,
+    Question,
+    RemoteAgent,
+    Reply,
+    Session,
+    Turn,
+    ask,
+    connect,
+)
+from dragoman.client.servers import McpServers
+from dragoman.errors import DragomanError
+from dragoman.protocol import v1
+
+T = TypeVar("T")
+
+
+class TurnEvents(NamedTuple):
+    """Events of the turn; the next are only read when `proceed` was called, so that nothing piles up."""
+
+    events: Sequence[Event]
+    proceed: Callable[[], None]
+
+
+class AgentAsks(NamedTuple):
+    """The agent asks for permission, or to know something; it is cancelled when the turn is."""
+
+    question: Question | Elicitation
+    answer: "Future[Any]"
+
+
+class TurnEnded(NamedTuple):
+    """The turn is over, well or not."""
+
+    error: DragomanError | None
+
+
+class Interrupted(NamedTuple):
+    """Somebody pressed Ctrl-C."""
+
+
+Item = TurnEvents | AgentAsks | TurnEnded | Interrupted
+
+
+class AgentThread:
+    """A connection to an agent, in a thread."""
+
+    def __init__(self, agent: ChosenAgent, *, has_person: bool) -> None:
+        self.inbox: SimpleQueue[Item] = SimpleQueue()
+        """Its `put` may be called from a signal handler."""
+        self._chosen = agent
+        self._has_person = has_person
+        self._opened: Future[RemoteAgent] = Future()
+        self._is_up = threading.Event()
+        self._loop: asyncio.AbstractEventLoop
+        self._left: asyncio.Event
+        self._caught_up: asyncio.Event
+        self._staying: asyncio.Task[None]
+        self._turns: set[asyncio.Task[None]] = set()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._stay()), name="agent", daemon=True)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is dragoman's own agent."""
+        return self._chosen.is_own
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._is_up.wait()
+        try:
+            self.agent = self._opened.result()
+        except BaseException:
+            _soon(self._loop, self._staying.cancel)
+            self._thread.join()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _soon(self._loop, self._left.set)
+        self._thread.join()
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run something there and wait for it; whatever interrupts the wait cancels the work."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def start_turn(self, session: Session, prompt: Sequence[v1.ContentBlock]) -> None:
+        """Begin a turn; what happens in it comes to the inbox, and `TurnEnded` at last."""
+
+        def start() -> None:
+            task = self._loop.create_task(self._run(session, prompt))
+            self._turns.add(task)
+            task.add_done_callback(self._turns.discard)
+
+        self._loop.call_soon_threadsafe(start)
+
+    def cancel(self, session: Session) -> None:
+        """Cancel the turn; its end still comes to the inbox."""
+        self._loop.call_soon_threadsafe(session.cancel)
+
+    async def _stay(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._left = asyncio.Event()
+        self._caught_up = asyncio.Event()
+        self._caught_up.set()
+        self._staying = asyncio.current_task()  # pyright: ignore[reportAttributeAccessIssue] -- there is one here
+        self._is_up.set()
+        policy = ask(self._ask_person) if self._has_person else None
+        elicit = self._inquire if self._has_person else None
+        try:
+            async with _connect(self._chosen, policy, elicit) as agent:
+                self._opened.set_result(agent)
+                await self._left.wait()
+                for task in tuple(self._turns):
+                    task.cancel()
+        except BaseException as error:  # noqa: BLE001 -- boundary: thread top; it is raised where it is waited for
+            with suppress(InvalidStateError):
+                self._opened.set_exception(error)
+
+    async def _run(self, session: Session, prompt: Sequence[v1.ContentBlock]) -> None:
+        error: DragomanError | None = None
+        try:
+            async with session.prompt(prompt) as turn:
+                while events := await self._take(turn):
+                    await self._hand_over(events)
+        except DragomanError as failed:
+            error = failed
+        self._caught_up.set()
+        self.inbox.put(TurnEnded(error))
+
+    async def _take(self, turn: Turn) -> Sequence[Event]:
+        self._caught_up.set()
+        try:
+            return await turn.take()
+        finally:
+            self._caught_up.clear()
+
+    async def _hand_over(self, events: Sequence[Event]) -> None:
+        taken = asyncio.Event()
+        self.inbox.put(TurnEvents(events, lambda: _soon(self._loop, taken.set)))
+        await taken.wait()
+
+    async def _ask_person(self, question: Question) -> Decision:
+        return await self._ask(question)
+
+    async def _inquire(self, elicitation: Elicitation) -> Reply:
+        return await self._ask(elicitation)
+
+    async def _ask(self, question: Question | Elicitation) -> Any:
+        await self._catch_up()
+        answer: Future[Any] = Future()
+        self.inbox.put(AgentAsks(question, answer))
+        return await asyncio.wrap_future(answer)
+
+    async def _catch_up(self) -> None:
+        """Wait until all that happened before is shown: a question makes sense only then."""
+        while True:
+            await self._caught_up.wait()
+            for _ in range(3):  # who waits for events is woken in one of the next rounds of the loop
+                await asyncio.sleep(0)
+            if self._caught_up.is_set():
+                return
+
+
+def answer(asks: AgentAsks, value: Decision | Reply) -> None:
+    """Give an answer, if it is still wanted."""
+    with suppress(InvalidStateError, CancelledError):
+        asks.answer.set_result(value)
+
+
+def _soon(loop: asyncio.AbstractEventLoop, work: Callable[[], object]) -> None:
+    with suppress(RuntimeError):  # the loop is closed: the connection has ended meanwhile
+        loop.call_soon_threadsafe(work)
+
+
+def _connect(
+    agent: ChosenAgent, policy: Policy | None, elicit: Elicit | None
+) -> AbstractAsyncContextManager[RemoteAgent]:
+    if agent.address is not None:
+        return agent.address.connect(policy=policy, elicit=elicit)
+    return connect(agent.command, policy=policy, elicit=elicit)
+
+
+MAX_LISTED = 20
+
+
+class SessionOpener:
+    """Opens sessions in one directory, with the same MCP servers for each."""
+
+    def __init__(self, background: AgentThread, cwd: Path, mcp: Sequence[Path]) -> None:
+        self._background = background
+        self.cwd = cwd
+        self._servers: McpServers = list(mcp)
+
+    def new(self) -> Session:
+        """Open a new one."""
+        return self._background.call(self._background.agent.new_session(self.cwd, mcp_servers=self._servers))
+
+    def reopen(self, session_id: str) -> Session:
+        """Open one that there was before: with its history, or without where the agent cannot replay it."""
+        agent = self._background.agent
+        opening = agent.reopen_session(session_id, self.cwd, replay=True, mcp_servers=self._servers)
+        return self._background.call(opening)
+
+    def newest(self) -> Session:
+        """Open the last one of the directory; raises NothingToContinue."""
+        return self.reopen(self._background.call(find_last_session(self._background.agent, self.cwd)))
+
+    def listed(self) -> list[v1.SessionInfo]:
+        """Return the last sessions of the directory, the newest first."""
+        return self._background.call(self._list())
+
+    async def _list(self) -> list[v1.SessionInfo]:
+        found = [info async for info in self._background.agent.list_sessions(self.cwd)]
+        found.sort(key=lambda info: info.updated_at or "", reverse=True)
+        return found[:MAX_LISTED]

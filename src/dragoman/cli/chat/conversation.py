@@ -1,0 +1,212 @@
+"""A conversation at a terminal: a person writes, the agent works, and each can interrupt the other."""
+
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Empty
+from types import FrameType
+
+from dragoman.cli.chat.background import (
+    AgentAsks,
+    AgentThread,
+    Interrupted,
+    SessionOpener,
+    TurnEnded,
+    TurnEvents,
+    answer,
+)
+from dragoman.cli.chat.entry import PromptInput, fill_in
+from dragoman.cli.chat.local import LocalCommands, complete
+from dragoman.cli.chat.options import find_option
+from dragoman.cli.chat.view import MARK, TurnView, note
+from dragoman.cli.failure import explain
+from dragoman.cli.terminal.keys import ESCAPE, WAIT_S, Keyboard
+from dragoman.cli.terminal.permission import PermissionChoice, answer_row, find_choices, find_refusal, question_rows
+from dragoman.cli.terminal.screen import Screen
+from dragoman.client import Done, Elicitation, Question, Session
+from dragoman.errors import DragomanError, ProcessDied
+from dragoman.protocol import v1
+from dragoman.text import clean_text, one_line
+
+
+class PersonLeft(Exception):
+    """The person wants to leave."""
+
+
+class ChatConversation:
+    """One person, one agent, one session at a time."""
+
+    def __init__(
+        self, background: AgentThread, opener: SessionOpener, screen: Screen, history: Path, *, colour: bool
+    ) -> None:
+        self.background = background
+        self.opener = opener
+        self.screen = screen
+        self.view = TurnView(screen)
+        self.session: Session
+        self.images: list[v1.ImageContent] = []
+        self._keys = Keyboard()
+        self._local = LocalCommands(self)
+        self._entry = PromptInput(history, lambda line, word: complete(self, line, word), colour=colour)
+        self._interrupts = 0
+
+    def enter(self, session: Session) -> None:
+        """Go on in a session, and show what was said in it before."""
+        self.session = session
+        agent = self.background.agent
+        option = find_option(session, "model")
+        words = [agent.name, option.current if option else "", one_line(session.title or ""), session.cwd]
+        self.screen.begin_block()
+        note(self.screen, one_line(" · ".join(filter(None, words))))
+        if session.history:
+            for event in session.history:
+                self.view.show(event)
+            self.view.finish()
+            self.screen.begin_block()
+            note(self.screen, "This was said before. Go on:")
+
+    def run(self) -> None:
+        """Talk until the person leaves; raises DragomanError when the agent is gone."""
+        note(self.screen, ":help tells more, Ctrl-D leaves")
+        try:
+            while True:
+                text = self._read()
+                if text.strip():
+                    self._handle(text)
+        except (PersonLeft, EOFError):
+            self.view.pause()
+
+    def leave(self) -> None:
+        """End the conversation."""
+        raise PersonLeft
+
+    def tell(self, text: str, style: str = "dim") -> None:
+        """Say something of our own."""
+        note(self.screen, text, style)
+
+    def prompt(self, text: str) -> None:
+        """Give the agent a prompt and show what it does, to the end."""
+        blocks = [v1.TextContent(text=text), *self.images]
+        self.images = []
+        self.screen.is_fresh = False
+        with self._keys.quiet(), self._interruptible():
+            self.view.begin_turn()
+            self.background.start_turn(self.session, blocks)
+            try:
+                self._follow()
+            except BaseException:
+                self.view.finish()
+                raise
+
+    def _read(self) -> str:
+        self.screen.begin_block()
+        interrupted = False
+        while True:
+            count = len(self.images)
+            attached = f"[{count} image{'s' if count > 1 else ''}] " if count else ""
+            try:
+                return self._entry.read(f"{attached}{MARK}")
+            except KeyboardInterrupt:
+                print()
+                if interrupted:
+                    raise PersonLeft from None
+                interrupted = True
+                self.tell("Ctrl-C once more leaves")
+
+    def _handle(self, text: str) -> None:
+        self.screen.is_fresh = False
+        try:
+            if not self._local.run(text):
+                self.prompt(text)
+        except ProcessDied:
+            raise
+        except KeyboardInterrupt:
+            self.tell("interrupted")
+        except DragomanError as error:
+            self.screen.begin_block()
+            note(self.screen, clean_text(explain(error, is_own=self.background.is_own)), "red")
+
+    def _follow(self) -> None:
+        done: Done | None = None
+        while True:
+            match self._next():
+                case None:
+                    self.view.draw()
+                case TurnEvents(events, proceed):
+                    for event in events:
+                        self.view.show(event)
+                        done = event if isinstance(event, Done) else done
+                    self.view.draw(is_over=done is not None)
+                    proceed()
+                case AgentAsks() as asks:
+                    self._ask(asks)
+                case Interrupted():
+                    self._interrupt()
+                case TurnEnded(error):
+                    self.view.finish(done, self.session)
+                    if error is not None:
+                        raise error
+                    return
+
+    def _next(self) -> TurnEvents | AgentAsks | TurnEnded | Interrupted | None:
+        try:
+            return self.background.inbox.get(timeout=WAIT_S)
+        except Empty:
+            return None
+
+    def _interrupt(self) -> None:
+        if self._interrupts > 1:
+            raise PersonLeft
+        self.background.cancel(self.session)
+        self.view.note_cancel()
+        self.view.pause()
+        self.tell("cancelling; Ctrl-C once more leaves", "yellow")
+
+    def _ask(self, asks: AgentAsks) -> None:
+        if asks.answer.cancelled():
+            return
+        self.view.pause()
+        self.screen.begin_block()
+        if isinstance(asks.question, Elicitation):
+            self._fill_in(asks, asks.question)
+        else:
+            self._ask_permission(asks, asks.question)
+
+    def _ask_permission(self, asks: AgentAsks, question: Question) -> None:
+        choices = find_choices(question)
+        self._keys.forget()
+        self.screen.add(question_rows(question, choices, self.screen.width))
+        self.view.note_question(question.tool_call.tool_call_id)
+        while not asks.answer.cancelled() and not self._interrupts:
+            key = self._keys.read()
+            choice = find_refusal(question, choices) if key == ESCAPE else _find_choice(choices, key)
+            if choice is not None:
+                self.screen.add([answer_row(choice)])
+                self.screen.begin_block()
+                answer(asks, choice.decision)
+                return
+
+    def _fill_in(self, asks: AgentAsks, elicitation: Elicitation) -> None:
+        with self._keys.loud():
+            answer(asks, fill_in(elicitation, self._entry.read_answer, self.tell))
+
+    @contextmanager
+    def _interruptible(self) -> Generator[None]:
+        """Take Ctrl-C as something that happens, not as an exception in the middle of a row."""
+        self._interrupts = 0
+
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            del number, frame
+            self._interrupts += 1
+            self.background.inbox.put(Interrupted())
+
+        before = signal.signal(signal.SIGINT, interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def _find_choice(choices: list[PermissionChoice], key: str) -> PermissionChoice | None:
+    return next((choice for choice in choices if key and key.lower() in choice.keys), None)

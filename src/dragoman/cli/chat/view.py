@@ -1,0 +1,230 @@
+"""What happens in a turn, on a terminal."""
+
+import time
+
+from dragoman.cli.terminal.markdown import AsWritten, Markdown
+from dragoman.cli.terminal.rows import Row, Span, wrap
+from dragoman.cli.terminal.screen import Screen
+from dragoman.cli.terminal.tool_calls import ended_rows, plan_rows, running_rows, with_output_of
+from dragoman.client import (
+    Content,
+    Done,
+    Event,
+    ModeChanged,
+    Noticed,
+    PlanChanged,
+    Session,
+    Text,
+    Thought,
+    ToolCallState,
+    ToolChanged,
+    UserText,
+    Withdrawn,
+)
+from dragoman.protocol import v1
+from dragoman.text import TextCleaner, clean_text, one_line
+from dragoman.text.width import cut
+
+MARK = "❯ "  # noqa: RUF001 -- it is to look like the prompt of a shell
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+MAX_THOUGHT_CHARS = 200_000
+"""Of the thoughts of a turn, kept for `:thoughts`."""
+
+_STOPS = {
+    "max_tokens": "stopped: the model has reached its limit of tokens",
+    "max_turn_requests": "stopped: the turn has reached its limit of requests",
+    "refusal": "the agent refuses to go on",
+    "cancelled": "cancelled",
+}
+
+
+class TurnView:
+    """Shows the events of a session as they come."""
+
+    def __init__(self, screen: Screen) -> None:
+        self.screen = screen
+        self.thoughts = ""
+        self._block = ""
+        self._said = Markdown()
+        self._cleaner = TextCleaner()
+        self._thought = ""
+        self._running: dict[str, ToolCallState] = {}
+        self._is_cancelled = False
+        self._diffs_shown: set[str] = set()
+        self._plan: tuple[v1.PlanEntry, ...] = ()
+        self._began = time.monotonic()
+
+    def begin_turn(self) -> None:
+        """Take note that the agent has the word."""
+        self._began = time.monotonic()
+        self._is_cancelled = False
+        self.thoughts = ""
+        self.draw()
+
+    def show(self, event: Event) -> None:
+        """Show an event; what is live is drawn by `draw`."""
+        match event:
+            case Text(text):
+                self._say(text, "agent")
+            case UserText(text):
+                self._say(text, "user")
+            case Thought(text):
+                self._think(text)
+            case Content(block, role) if role != "thought":
+                self._enter("content")
+                self.screen.add([[Span(f"[{_describe(block)}]", "dim")]])
+            case ToolChanged(call):
+                self._change(call)
+            case PlanChanged(entries):
+                self._plan = entries
+            case ModeChanged(mode_id):
+                self._enter("note")
+                self.screen.add([[Span(f"mode: {one_line(mode_id)}", "dim")]])
+            case Noticed(_, title, description):
+                self._enter("note")
+                note(self.screen, clean_text("\n".join(filter(None, (title, description)))))
+            case Withdrawn():
+                self._enter("note")
+                note(self.screen, "the words above are void: the agent begins this part of its answer anew")
+            case _:
+                pass
+
+    def note_question(self, call_id: str) -> None:
+        """Take note that a question has shown all of a call."""
+        self._diffs_shown.add(call_id)
+
+    def note_cancel(self) -> None:
+        """Take note that the person cancelled the turn: what runs then may end without its output."""
+        self._is_cancelled = True
+
+    def pause(self) -> None:
+        """Finish what is being written, and take away what is live: something else comes in between."""
+        self._enter("")
+        self.screen.set_live([])
+
+    def draw(self, *, is_over: bool = False) -> None:
+        """Draw what is going on right now."""
+        width = self.screen.width
+        rows = self._said.partial(width)
+        spinner = SPINNER[int(time.monotonic() * 10) % len(SPINNER)]
+        if self._thought:
+            words = cut(one_line(clean_text(self._thought[-4 * width :]))[-(width - 14) :], width - 14)
+            rows = [*rows, [Span(f"✻ Thinking: {words}", "dim")]]
+        for call in self._running.values():
+            rows += running_rows(call, spinner, width)
+        if self._plan and not is_over:
+            rows += [[], *plan_rows(self._plan, width)]
+        if not is_over:
+            seconds = int(time.monotonic() - self._began)
+            rows = [*rows, [Span(cut(f"{spinner} {seconds} s · Ctrl-C cancels", width), "dim")]]
+        self.screen.set_live(rows)
+
+    def finish(self, done: Done | None = None, session: Session | None = None) -> None:
+        """End the turn: all that was live is written for good."""
+        self._enter("end")
+        self.screen.set_live([])
+        width = self.screen.width
+        for call in self._running.values():
+            self.screen.add(ended_rows(call, width))
+        self._running.clear()
+        if self._plan:
+            self.screen.begin_block()
+            self.screen.add(plan_rows(self._plan, width))
+            self._plan = ()
+        if done is not None:
+            self._conclude(done, session)
+        self._block = ""
+
+    def _conclude(self, done: Done, session: Session | None) -> None:
+        self.screen.begin_block()
+        if done.stop_reason != "end_turn":
+            words = _STOPS.get(done.stop_reason, f"stopped: {one_line(done.stop_reason)}")
+            self.screen.add([[Span(words, "yellow")]])
+        words = " · ".join([*usage_words(session, done.usage), f"{time.monotonic() - self._began:.1f} s"])
+        self.screen.add([[Span(cut(words, self.screen.width), "dim")]])
+
+    def _say(self, text: str, who: str) -> None:
+        if self._block != who:
+            self._enter(who)
+            text = text.lstrip("\n")
+            self._said = Markdown()
+            if who == "user":
+                self._said = AsWritten()
+                text = f"{MARK}{text}"
+        self.screen.add(self._said.feed(self._cleaner.feed(text), self.screen.width))
+
+    def _think(self, text: str) -> None:
+        if self._block != "thought":
+            self._enter("thought")
+            self.thoughts += "\n\n" if self.thoughts else ""
+        text = self._cleaner.feed(text)
+        self._thought += text
+        self.thoughts = (self.thoughts + text)[-MAX_THOUGHT_CHARS:]
+
+    def _change(self, call: ToolCallState) -> None:
+        if not call.is_over:
+            if call.tool_call_id not in self._running and self._block != "tool":
+                self._enter("tool")
+            self._running[call.tool_call_id] = call
+            return
+        before = self._running.pop(call.tool_call_id, None)
+        if before is not None and self._is_cancelled:
+            call = with_output_of(before, call)
+        if before is not None or self._block != "tool" or not self.screen.is_fresh:
+            self._enter("tool")
+        self.screen.add(ended_rows(call, self.screen.width, with_diff=call.tool_call_id not in self._diffs_shown))
+
+    def _enter(self, block: str) -> None:
+        """Begin another kind of block, an empty row below the one before."""
+        if block == self._block:
+            return
+        self.screen.add(self._said.finish(self.screen.width))
+        self._cleaner = TextCleaner()
+        if self._thought.strip():
+            first = one_line(clean_text(self._thought))
+            room = self.screen.width - len("✻ Thought: ") - len("  :thoughts")
+            row: Row = [Span(f"✻ Thought: {cut(first, max(room, 8))}", "dim italic"), Span("  :thoughts", "dim")]
+            self.screen.add([row])
+        self._thought = ""
+        self._block = block
+        if block:
+            self.screen.begin_block()
+
+
+def usage_words(session: Session | None, usage: v1.Usage | None) -> list[str]:
+    """Say what a turn has taken, and how full the context is."""
+    words: list[str] = []
+    if usage is not None:
+        words.append(f"{_count(usage.input_tokens)} in, {_count(usage.output_tokens)} out")
+    whole = session.usage if session is not None else None
+    if whole is not None and whole.size:
+        words.append(f"context {_count(whole.used)} of {_count(whole.size)} ({100 * whole.used // whole.size}%)")
+    if whole is not None and whole.cost is not None:
+        words.append(f"{whole.cost.amount:.2f} {one_line(whole.cost.currency)}")
+    return words
+
+
+def note(screen: Screen, text: str, style: str = "dim") -> None:
+    """Write words of our own."""
+    for line in text.split("\n"):
+        screen.add(wrap([Span(line.lstrip(), style)], screen.width, line[: len(line) - len(line.lstrip())]))
+
+
+def _describe(block: v1.ContentBlock) -> str:
+    match block:
+        case v1.ImageContent():
+            return f"image, {one_line(block.mime_type)}"
+        case v1.AudioContent():
+            return f"audio, {one_line(block.mime_type)}"
+        case v1.ResourceLink():
+            return one_line(f"{block.title or block.name}: {block.uri}")
+        case v1.EmbeddedResource():
+            return one_line(f"resource: {block.resource.uri}")
+        case _:
+            return "content of a type that is not known"
+
+
+def _count(number: int) -> str:
+    if number < 1000:
+        return str(number)
+    return f"{number / 1000:.1f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"

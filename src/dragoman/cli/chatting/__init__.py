@@ -1,1 +1,0 @@
-"""The terminal interface of `dragoman chat`."""

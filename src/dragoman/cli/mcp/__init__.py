@@ -1,0 +1,193 @@
+"""`dragoman mcp`: connect to the MCP servers that a session would get, and show what came of it."""
+
+import argparse
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from dragoman.cli.agent_choice import choose_directory
+from dragoman.cli.home import home
+from dragoman.cli.loop import Stopped, run
+from dragoman.cli.output import complain, print_json, start_log
+from dragoman.errors import DragomanError
+from dragoman.text import one_line
+
+if TYPE_CHECKING:
+    from dragoman.agent.profile import ProfileChoice
+    from dragoman.agent.servers.session_servers import SessionServer
+    from dragoman.agent.setup import AgentSetup
+    from dragoman.cli.mcp.report import McpReport, McpServerRow
+    from dragoman.mcp.config_files import ServersFile
+
+
+SOME_FAILED = 1
+BAD_INPUT = 2
+
+
+class BadInput(DragomanError):
+    """A directory or a file that was named cannot be used."""
+
+
+def main(options: argparse.Namespace) -> int:
+    """Show, add or remove; 1 when some server failed, 2 for bad input."""
+    if options.action:
+        from dragoman.cli.mcp.editing import edit_servers
+
+        return edit_servers(options)
+    start_log("ERROR")
+    try:
+        report = run(_look(options))
+    except DragomanError as error:
+        complain("mcp", error)
+        return BAD_INPUT
+    except Stopped as stopped:
+        return 128 + stopped.signal_number
+    _print(report, as_json=options.format == "json")
+    return 0 if report.is_good else SOME_FAILED
+
+
+async def _look(options: argparse.Namespace) -> "McpReport":
+    """Connect as a session would; raises BadInput, and ProfileError about the person's own agent file."""
+    from dragoman.agent.setup import AgentSetup
+
+    cwd = str(choose_directory(options.cwd))
+    setup = AgentSetup(home(), agent_file=Path(options.agent) if options.agent else None)
+    try:
+        choice = setup.choose_profile(cwd)
+        brought = _read_foreign(options.mcp, cwd)
+        return await _connect(setup, cwd, choice, brought, timeout_s=options.timeout)
+    finally:
+        await setup.close()
+
+
+async def _connect(
+    setup: "AgentSetup", cwd: str, choice: "ProfileChoice", brought: "ServersFile", *, timeout_s: float | None
+) -> "McpReport":
+    from dragoman.agent.servers.pool import IdleHost
+    from dragoman.agent.servers.session_servers import ClientServer, SessionServers
+    from dragoman.cli.mcp.report import McpReport, server_rows
+    from dragoman.mcp.server import ServerEnvironment
+
+    progress = _Progress()
+    environment = ServerEnvironment(cwd, setup.supervise)
+    servers = SessionServers(environment, IdleHost(cwd), setup.pool, lambda: progress.show(servers.members()))
+    try:
+        servers.use_clients([ClientServer(definition) for definition in brought.servers])
+        servers.use_agents(choice.found.profile.servers)
+        # Before any of them has failed: of that the rows tell.
+        notices = [*_notices(choice), *brought.notes, *servers.take_notices()]
+        await _settle(servers.members(), timeout_s)
+        rows = [*(_judge(row, timeout_s) for row in server_rows(servers)), *_refused(brought)]
+        told = tuple(row.reason for row in rows if row.reason)
+        found = choice.found
+        return McpReport(
+            rows,
+            servers.shadowed(),
+            [notice for notice in notices if not notice.endswith(told)],
+            None if found.path is None else str(found.path),
+            found.understood,
+        )
+    finally:
+        progress.end()
+        await servers.close()
+
+
+async def _settle(members: "Sequence[SessionServer]", timeout_s: float | None) -> None:
+    waiting = [asyncio.create_task(member.server.settled()) for member in members]
+    if waiting:
+        _, late = await asyncio.wait(waiting, timeout=timeout_s)
+        for task in late:
+            task.cancel()
+
+
+def _judge(row: "McpServerRow", timeout_s: float | None) -> "McpServerRow":
+    if row.state != "connecting":
+        return row
+    late = f"it was not ready within {timeout_s:g} s" if timeout_s is not None else "it is being restarted"
+    return msgspec.structs.replace(row, reason="\n".join(filter(None, (late, row.reason))))
+
+
+def _refused(brought: "ServersFile") -> "list[McpServerRow]":
+    from dragoman.cli.mcp.report import McpServerRow
+
+    return [McpServerRow(problem.server or "", "client", None, "failed", problem.words) for problem in brought.problems]
+
+
+def _notices(choice: "ProfileChoice") -> list[str]:
+    if choice.pending is None:
+        return [choice.notice] if choice.notice else []
+    path = choice.pending.path
+    agree = f"A session in an editor asks you about it; `--agent {path}` uses it now, and starts what it names."
+    changes = "\n".join(f"- {change}" for change in choice.changes)
+    return [f"{choice.notice} {agree}\n{changes}"]
+
+
+def _read_foreign(files: Sequence[str], cwd: str) -> "ServersFile":
+    """Read the servers that a client would bring; raises BadInput."""
+    from dragoman.mcp.config_files import ServersFile
+
+    readings = [_read_file(name, cwd) for name in files]
+    return ServersFile(
+        tuple(server for reading in readings for server in reading.servers),
+        tuple(problem for reading in readings for problem in reading.problems),
+        tuple(note for reading in readings for note in reading.notes),
+    )
+
+
+def _read_file(given: str, cwd: str) -> "ServersFile":
+    from dragoman.agent.profile.sources import read_bytes
+    from dragoman.mcp.config_files import read_servers
+
+    try:
+        text = read_bytes(Path(given)).decode("utf-8-sig")
+    except OSError as error:
+        raise BadInput(f"{given} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{given} is not UTF-8 text") from None
+    reading = read_servers(text, cwd, os.environ)
+    for problem in reading.problems:
+        if problem.server is None:
+            raise BadInput(f"{given}: {problem.words}")
+    return reading
+
+
+def _print(report: "McpReport", *, as_json: bool) -> None:
+    from dragoman.cli.mcp.report import McpReportText
+
+    if as_json:
+        print_json(msgspec.json.encode(report))
+        return
+    is_terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if is_terminal else None
+    for line in McpReportText(width=width, colours=is_terminal and not os.environ.get("NO_COLOR")).lines(report):
+        print(line)
+
+
+class _Progress:
+    """One line on a terminal that says whom we wait for; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self._is_shown = sys.stderr.isatty()
+
+    def show(self, members: "Sequence[SessionServer]") -> None:
+        """Say how far it is."""
+        waiting = [one_line(member.name) for member in members if member.server.state == "connecting"]
+        if self._is_shown:
+            done = f"{len(members) - len(waiting)} of {len(members)} MCP servers settled"
+            line = f"{done}; waiting for {', '.join(waiting)}" if waiting else done
+            self._write(line[: shutil.get_terminal_size().columns - 1])
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._is_shown:
+            self._write("")
+            self._is_shown = False
+
+    def _write(self, line: str) -> None:
+        print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,141 @@
+"""Where `dragoman serve` listens, under which names it is reached, and what that asks for."""
+
+import errno
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from dragoman.bridge.front.server import CannotListen, Tls
+from dragoman.bridge.guard import is_loopback, names_of
+from dragoman.bridge.guard.authority import spell_name
+
+BACKLOG = 1024
+
+_NOWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+"""Addresses of documentation: to aim a datagram at them, without sending it, tells our own address in the network."""
+
+
+class ListenAddress(NamedTuple):
+    """An address to listen at, resolved."""
+
+    host: str
+    family: socket.AddressFamily
+    ip: str
+    port: int
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether other machines can reach it."""
+        return not is_loopback(self.ip)
+
+    @property
+    def is_any(self) -> bool:
+        """Whether it is every address that this machine has."""
+        return self.ip in {"0.0.0.0", "::"}  # noqa: S104 -- compared with, not bound
+
+
+def resolve(host: str, port: int) -> ListenAddress:
+    """Find out which address is meant; raises CannotListen and BadAddress."""
+    names_of(host)
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise CannotListen(f"there is no host {host!r}; expected a name or an address of this machine") from None
+    # A browser that is told `localhost` tries both, and IPv4 is what is always there.
+    family, _, _, _, where = min(found, key=lambda one: one[0] != socket.AF_INET)
+    return ListenAddress(host, family, str(where[0]), port)
+
+
+def check_exposure(address: ListenAddress, tls: Tls | None, *, insecure: bool) -> None:
+    """Refuse to let other machines in unprotected; raises CannotListen."""
+    if not address.is_exposed or tls is not None or insecure:
+        return
+    port = address.port or "PORT"
+    tunnel = f"ssh -L {port}:127.0.0.1:{port} HOST"
+    raise CannotListen(
+        f"--host {address.host} lets other machines in, and without TLS everybody on the way can read the "
+        "conversation, take the token and then run commands as you. Choose one:\n"
+        "  --tls-cert FILE --tls-key FILE   serve https\n"
+        f"  {tunnel:<31}  leave --host out, and come through a tunnel\n"
+        "  --insecure-network               only where the network itself is private: a container, a VPN"
+    )
+
+
+def listen(address: ListenAddress) -> socket.socket:
+    """Take the address; raises CannotListen, which says what to do."""
+    is_dual = address.ip == "::" and socket.has_dualstack_ipv6()
+    try:
+        return socket.create_server(
+            (address.ip, address.port), family=address.family, backlog=BACKLOG, dualstack_ipv6=is_dual
+        )
+    except OSError as error:
+        raise CannotListen(_explain(error, address)) from None
+
+
+def check_tls(tls: Tls) -> None:
+    """See that the files are a certificate and its key; raises CannotListen."""
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(tls.certificate, tls.key, _no_password)
+    except ssl.SSLError as error:
+        said = (error.reason or "not in PEM form").replace("_", " ").lower()
+        raise CannotListen(
+            f"{tls.certificate} and {tls.key} cannot be used for TLS: {said}; expected a certificate and its own key, "
+            "in PEM form and without a password"
+        ) from None
+    except OSError as error:
+        raise CannotListen(f"--tls-cert or --tls-key cannot be read: {error.strerror or error}") from None
+
+
+def names_for(address: ListenAddress) -> Iterator[str]:
+    """Give every name that goes without saying for this address."""
+    yield from names_of(address.host)
+    if spell_name(address.ip) is not None and not address.is_any:
+        yield address.ip
+    if address.is_any:
+        yield from _own_names()
+
+
+def link_host(address: ListenAddress) -> str:
+    """Return the name that stands in the link."""
+    name = next(_own_names(), "localhost") if address.is_any else address.host
+    return spell_name(name) or name
+
+
+def prefix_of(public_url: str | None) -> str:
+    """Return what stands before our paths in the address that people open: nothing, or `/such/a/path`."""
+    return "" if public_url is None else unquote(urlsplit(public_url).path).rstrip("/")
+
+
+def _own_names() -> Iterator[str]:
+    """Give what this machine is called in its network, without asking a name server."""
+    name = socket.gethostname()
+    if spell_name(name) is not None:
+        yield name
+    for family, nowhere in _NOWHERE:
+        try:
+            with socket.socket(family, socket.SOCK_DGRAM) as probe:
+                probe.connect((nowhere, 9))
+                yield probe.getsockname()[0]
+        except OSError:
+            continue  # no network of that kind
+
+
+def _no_password() -> str:
+    return ""
+
+
+def _explain(error: OSError, address: ListenAddress) -> str:
+    match error.errno:
+        case errno.EADDRINUSE:
+            return (
+                f"port {address.port} is taken, perhaps by another `dragoman serve`: stop that one, or choose another "
+                "with --port N (0 picks a free one)"
+            )
+        case errno.EACCES | errno.EPERM:
+            return f"this user may not listen at port {address.port}; choose one above 1023 with --port N"
+        case errno.EADDRNOTAVAIL:
+            return f"{address.host} is no address of this machine; expected one of its own, or 0.0.0.0 for all of them"
+        case _:
+            return f"cannot listen at {address.host}, port {address.port}: {error.strerror}"

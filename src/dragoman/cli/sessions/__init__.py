@@ -1,0 +1,266 @@
+"""`dragoman sessions`: the sessions that an agent keeps, whichever agent it is."""
+
+import argparse
+import asyncio
+import shutil
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from dragoman.cli.agent_choice import ChosenAgent, choose_agent
+from dragoman.cli.failure import FAILED, exit_code_of, explain
+from dragoman.cli.loop import Stopped, run
+from dragoman.cli.options import UsageError
+from dragoman.cli.output import complain, print_json, start_log, write_output
+from dragoman.cli.session_choice import FoundSession, find_session
+from dragoman.cli.sessions.transcript import Transcript, TranscriptMessage, read_transcript
+from dragoman.client import RemoteAgent, Session, ToolCallState, connect
+from dragoman.client.problem import Refused
+from dragoman.errors import DragomanError, RemoteError
+from dragoman.protocol import v1
+from dragoman.protocol.decode import encode
+from dragoman.protocol.methods import SESSION_DELETE
+from dragoman.text import escape_json, one_line
+from dragoman.text.width import cells, cut
+
+
+class NobodyToAsk(Refused):
+    """There is no terminal at which somebody could agree."""
+
+
+def main(options: argparse.Namespace) -> int:
+    """Do what was asked; 1 when that cannot be done, 2 for a wrong command line."""
+    _check(options)
+    chosen = choose_agent(options)
+    start_log("ERROR")
+    try:
+        return run(_run(options, chosen))
+    except DragomanError as error:
+        complain("sessions", f"{explain(error, is_own=chosen.is_own)}{_hint(error, options)}")
+        return exit_code_of(error, is_own=chosen.is_own)
+    except Stopped as stopped:
+        return 128 + stopped.signal_number
+
+
+async def _run(options: argparse.Namespace, chosen: ChosenAgent) -> int:
+    async with chosen.address.connect(policy=None) if chosen.address else connect(chosen.command) as agent:
+        if options.action == "list":
+            return await _list(agent, options)
+        found = await find_session(agent, options.id, options.cwd)
+        return await _ACTIONS[options.action](agent, found, options)
+
+
+async def _list(agent: RemoteAgent, options: argparse.Namespace) -> int:
+    infos = [info async for info in agent.list_sessions(options.cwd)]
+    if options.format == "json":
+        print_json(encode(infos))
+    elif infos:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        for line in table_lines(infos, width=width, long=options.long):
+            print(line)
+    else:
+        where = f" in {options.cwd}" if options.cwd else ""
+        print(f"{one_line(agent.name)} has no sessions{where}.", file=sys.stderr)
+    return 0
+
+
+async def _show(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
+    transcript = await _read(agent, found)
+    print(_written(transcript, "json" if options.format == "json" else "markdown"), end="")
+    return 0
+
+
+async def _load(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
+    session = await _open(agent, found)
+    transcript = read_transcript(session, agent.name, found.info)
+    summary = {
+        "sessionId": session.id,
+        "title": transcript.title,
+        "cwd": session.cwd,
+        "messages": sum(isinstance(entry, TranscriptMessage) for entry in transcript.entries),
+        "toolCalls": sum(isinstance(entry, ToolCallState) for entry in transcript.entries),
+        "mode": session.modes.current_mode_id if session.modes else None,
+        "updatedAt": transcript.updated_at,
+    }
+    if options.format == "json":
+        print_json(encode(summary))
+        return 0
+    for name, value in summary.items():
+        if value is not None:
+            print(f"{name}: {one_line(str(value))}")
+    return 0
+
+
+async def _fork(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
+    copy = await agent.fork(found.session_id, found.cwd, additional_directories=_others(agent, found))
+    if options.format == "json":
+        print_json(encode({"sessionId": copy.id, "forkedFrom": found.session_id}))
+    else:
+        print(one_line(copy.id))
+    return 0
+
+
+async def _delete(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
+    agent.check.method(SESSION_DELETE)
+    title = found.info.title if found.info else None
+    name = one_line(f"{title} ({found.session_id})" if title else found.session_id)
+    if not options.yes and not await _agrees(f"Delete {name} for good? [y/N] "):
+        print("Nothing was deleted.", file=sys.stderr)
+        return FAILED
+    await agent.delete(found.session_id)
+    if options.format == "json":
+        print_json(encode({"deleted": found.session_id}))
+    else:
+        print(f"Deleted {name}." if found.info else f"There is no session {name} any more.")
+    return 0
+
+
+async def _export(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
+    kind = "markdown" if options.format == "text" else options.format
+    text = _written(await _read(agent, found), kind)
+    write_output(options.output, text)
+    if options.output not in (None, "-"):
+        print(f"Wrote {options.output}.", file=sys.stderr)
+    return 0
+
+
+_ACTIONS: dict[str, Callable[[RemoteAgent, FoundSession, argparse.Namespace], Awaitable[int]]] = {
+    "show": _show,
+    "load": _load,
+    "fork": _fork,
+    "delete": _delete,
+    "export": _export,
+}
+
+
+async def _open(agent: RemoteAgent, found: FoundSession) -> Session:
+    return await agent.load_session(found.session_id, found.cwd, additional_directories=_others(agent, found))
+
+
+def _others(agent: RemoteAgent, found: FoundSession) -> list[str]:
+    """Return the other directories of a session, to an agent that takes some."""
+    return found.additional_directories if agent.capabilities.session_capabilities.additional_directories else []
+
+
+async def _read(agent: RemoteAgent, found: FoundSession) -> Transcript:
+    return read_transcript(await _open(agent, found), agent.name, found.info)
+
+
+def _written(transcript: Transcript, kind: str) -> str:
+    match kind:
+        case "html":
+            from dragoman.cli.sessions.html import to_html
+
+            return to_html(transcript)
+        case "json":
+            info = v1.SessionInfo(
+                session_id=transcript.session_id,
+                cwd=transcript.cwd,
+                title=transcript.title,
+                updated_at=transcript.updated_at,
+            )
+            content = {"session": info, "agent": transcript.agent, "updates": transcript.updates}
+            return escape_json(msgspec.json.format(encode(content), indent=2).decode()) + "\n"
+        case _:
+            from dragoman.cli.sessions.markdown import to_markdown
+
+            return to_markdown(transcript)
+
+
+async def _agrees(question: str) -> bool:
+    """Ask at the terminal, without holding up the loop: a signal still ends it. Raises NobodyToAsk."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise NobodyToAsk("nobody can be asked here whether to delete it; say --yes to delete it without a question")
+    print(question, end="", file=sys.stderr, flush=True)
+    loop = asyncio.get_running_loop()
+    answered = asyncio.Event()
+    loop.add_reader(sys.stdin, answered.set)
+    try:
+        await answered.wait()
+    finally:
+        loop.remove_reader(sys.stdin)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _hint(error: DragomanError, options: argparse.Namespace) -> str:
+    """Say how to get at a session that the agent of a bridge has open."""
+    data: object = error.data if isinstance(error, RemoteError) else None
+    if not isinstance(data, dict) or "pid" not in data or options.url is not None:
+        return ""
+    return (
+        f"; if that is the agent of a dragoman serve, let it do this: "
+        f"dragoman sessions {options.action} {options.id} --url http://127.0.0.1:8421/acp"
+    )
+
+
+def _check(options: argparse.Namespace) -> None:
+    if options.action == "list" and options.id is not None:
+        raise UsageError("list takes no ID; to see one session, say show ID")
+    if options.action != "list" and not options.id:
+        raise UsageError(f"which session? say {options.action} ID, with an ID of dragoman sessions list")
+    if options.action != "export" and options.format in ("markdown", "html"):
+        raise UsageError(f"--format {options.format} goes with export; {options.action} prints text or json")
+    if options.action != "export" and options.output:
+        raise UsageError("--output goes with export")
+    if options.cwd is not None:
+        options.cwd = str(Path(options.cwd).absolute())
+
+
+HEAD = ("ID", "TITLE", "UPDATED", "DIRECTORY")
+SHORT_ID = 8
+MIN_TITLE = 12
+MAX_TITLE = 60
+
+
+def table_lines(infos: Sequence[v1.SessionInfo], *, width: int | None, long: bool = False) -> Iterator[str]:
+    """Yield the lines; `width` is that of a terminal, `long` gives everything in full."""
+    shown = None if long else id_length([info.session_id for info in infos])
+    rows = [HEAD, *(_cells(info, shown) for info in infos)]
+    widths = [max(cells(row[column]) for row in rows) for column in range(len(HEAD) - 1)]
+    if not long:
+        others = widths[0] + widths[2] + max(cells(row[3]) for row in rows) + 3 * 2
+        room = MAX_TITLE if width is None else max(MIN_TITLE, min(MAX_TITLE, width - others))
+        widths[1] = min(widths[1], room)
+    for row in rows:
+        padded = [_pad(cell, size) for cell, size in zip(row, widths, strict=False)]
+        yield "  ".join([*padded, row[-1]]).rstrip()
+
+
+def id_length(ids: Sequence[str]) -> int:
+    """Return how many letters tell these ids apart."""
+    length, longest = SHORT_ID, max(map(len, ids), default=SHORT_ID)
+    different = len(set(ids))
+    while length < longest and len({session_id[:length] for session_id in ids}) < different:
+        length += 1
+    return length
+
+
+def _cells(info: v1.SessionInfo, id_letters: int | None) -> tuple[str, ...]:
+    return (
+        one_line(info.session_id[:id_letters]),
+        one_line(info.title or ""),
+        _time(info.updated_at),
+        _directory(one_line(info.cwd)),
+    )
+
+
+def _time(given: str | None) -> str:
+    if given is None:
+        return ""
+    try:
+        return datetime.fromisoformat(given).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError):
+        return one_line(given)
+
+
+def _directory(path: str) -> str:
+    home = str(Path.home())
+    return f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path
+
+
+def _pad(text: str, size: int) -> str:
+    fitting = cut(text, size)
+    return fitting + " " * (size - cells(fitting))

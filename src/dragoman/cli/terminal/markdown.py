@@ -1,0 +1,162 @@
+"""Markdown as it streams in: whole lines become rows for good, the line that is still being written is shown as it is.
+
+Only what models write is known: headings, lists, quotes, fenced code, rules, emphasis, code and links. Tables stay as
+they were written. Nothing here waits for more than the end of its line.
+"""
+
+import re
+
+from dragoman.cli.terminal.rows import Row, Span, hard_wrap, wrap
+
+_FENCE = re.compile(r"^( {0,3})(`{3,}|~{3,})\s*([^`]*)$")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.*?)\s*#*$")
+_ITEM = re.compile(r"^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$")
+_TASK = re.compile(r"^\[([ xX])\]\s+(.*)$")
+_QUOTE = re.compile(r"^ {0,3}>\s?(.*)$")
+_RULE = re.compile(r"^ {0,3}([-*_])(?:\s*\1){2,}\s*$")
+_TABLE = re.compile(r"^\s*\|.*\|?\s*$")
+_INLINE = re.compile(
+    r"(?P<code>(?P<ticks>`+)(?P<inner>.+?)(?P=ticks)(?!`))"
+    r"|!?\[(?P<label>[^\]]*)\]\((?P<url>[^)\s]*)(?:\s+\"[^\"]*\")?\)"
+    r"|<(?P<auto>(?:https?|mailto):[^>\s]+)>"
+    r"|\*\*\*(?P<both>\S(?:.*?\S)?)\*\*\*"
+    r"|\*\*(?P<bold>\S(?:.*?\S)?)\*\*|(?<!\w)__(?P<bold2>\S(?:.*?\S)?)__(?!\w)"
+    r"|\*(?P<italic>[^\s*](?:[^*]*[^\s*])?)\*|(?<!\w)_(?P<italic2>[^\s_](?:[^_]*[^\s_])?)_(?!\w)"
+    r"|~~(?P<strike>\S(?:.*?\S)?)~~"
+    r"|\\(?P<escaped>[\\`*_{}\[\]()#+\-.!~|<>])"
+)
+_BULLETS = "•◦▪"
+
+
+class Markdown:
+    """One answer, in pieces."""
+
+    def __init__(self) -> None:
+        self._line = ""
+        self._fence = ""
+        self._had_text = False
+
+    def feed(self, text: str, width: int) -> list[Row]:
+        """Take a piece and return the rows of the lines that it ended."""
+        *lines, self._line = (self._line + text).split("\n")
+        return [row for line in lines for row in self._render(line, width)]
+
+    def partial(self, width: int) -> list[Row]:
+        """Return the rows of the line that has not ended."""
+        if not self._line or self._could_be_fence():
+            return []
+        return self._body(self._line, width)
+
+    def finish(self, width: int) -> list[Row]:
+        """Return the rows of what is left, and begin anew."""
+        line, self._line = self._line, ""
+        rows = self._render(line, width) if line else []
+        self._fence = ""
+        self._had_text = False
+        return rows
+
+    def _could_be_fence(self) -> bool:
+        return self._line.lstrip()[:3] in ("`", "``", "```", "~", "~~", "~~~")
+
+    def _render(self, line: str, width: int) -> list[Row]:
+        fence = _FENCE.match(line)
+        if self._fence:
+            if fence and fence[2].startswith(self._fence) and not fence[3].strip():
+                self._fence = ""
+                return []
+        elif fence:
+            self._fence = fence[2]
+            self._had_text = True
+            language = fence[3].strip()
+            return [[Span("  "), Span(language, "dim")]] if language else []
+        if not self._fence and not line.strip():
+            return [[]] if self._had_text else []  # no blank rows before the first words
+        self._had_text = True
+        return self._body(line, width)
+
+    def _body(self, line: str, width: int) -> list[Row]:
+        if self._fence:
+            return hard_wrap([Span(line, "cyan")], width, [Span("  │ ", "dim")])
+        if _TABLE.match(line):
+            return hard_wrap(inline(line), width)
+        if heading := _HEADING.match(line):
+            style = "bold underline" if len(heading[1]) == 1 else "bold"
+            return wrap(inline(heading[2], f"{style} magenta"), width)
+        return _paragraph(line, width)
+
+
+class AsWritten(Markdown):
+    """What a person wrote, in pieces: with every backtick and star, because that is what they see on their own line."""
+
+    def _could_be_fence(self) -> bool:
+        return False
+
+    def _render(self, line: str, width: int) -> list[Row]:
+        return self._body(line, width)
+
+    def _body(self, line: str, width: int) -> list[Row]:
+        words = line.lstrip()
+        return wrap([Span(words)], width, line[: len(line) - len(words)])
+
+
+def _paragraph(line: str, width: int) -> list[Row]:
+    if _RULE.match(line):
+        return [[Span("─" * min(width, 40), "dim")]]
+    if quote := _QUOTE.match(line):
+        return [[Span("▌ ", "dim"), *row] for row in wrap(inline(quote[1], "italic"), width - 2)]
+    if item := _ITEM.match(line):
+        return _list_item(item[1], item[2], item[3], width)
+    words = line.lstrip()
+    return wrap(inline(words), width, line[: len(line) - len(words)])
+
+
+def inline(text: str, style: str = "") -> list[Span]:
+    """Return a line with its emphasis, code and links; `style` is that of the whole."""
+    spans: list[Span] = []
+    end = 0
+    for found in _INLINE.finditer(text):
+        spans.append(Span(text[end : found.start()], style))
+        spans += _marked(found, style)
+        end = found.end()
+    spans.append(Span(text[end:], style))
+    return [span for span in spans if span.text]
+
+
+def _marked(found: re.Match[str], style: str) -> list[Span]:
+    group = found.groupdict()
+    if group["code"]:
+        return [Span(group["inner"].strip() or group["inner"], f"{style} cyan".strip())]
+    if group["label"] is not None:
+        return _link(group["label"], group["url"], style)
+    if group["auto"]:
+        return [Span(group["auto"], f"{style} underline".strip())]
+    if group["escaped"]:
+        return [Span(group["escaped"], style)]
+    for name, mark in _MARKS:
+        if group[name]:
+            return inline(group[name], f"{style} {mark}".strip())
+    return [Span(found[0], style)]
+
+
+_MARKS = (
+    ("both", "bold italic"),
+    ("bold", "bold"),
+    ("bold2", "bold"),
+    ("italic", "italic"),
+    ("italic2", "italic"),
+    ("strike", "strike"),
+)
+
+
+def _link(label: str, url: str, style: str) -> list[Span]:
+    """Return a link with its address in sight: what a link says is not where it leads."""
+    shown = [Span(label, f"{style} underline blue".strip())] if label and label != url else []
+    return [*shown, Span(f" ({url})" if shown else url, f"{style} dim".strip())]
+
+
+def _list_item(indent: str, mark: str, text: str, width: int) -> list[Row]:
+    depth = min(len(indent.replace("\t", "    ")) // 2, 8)
+    lead = mark if mark[0].isdigit() else _BULLETS[min(depth, len(_BULLETS) - 1)]
+    if task := _TASK.match(text):
+        lead, text = ("☑" if task[1] != " " else "☐"), task[2]
+    return wrap(inline(text), width, f"{'  ' * depth}{lead} ")

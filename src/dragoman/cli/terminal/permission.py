@@ -1,0 +1,160 @@
+"""Permission requests at a terminal, the same in `chat` and `run`: the question as rows, the answers, their keys.
+
+`y` is the option that allows once, and `n` the one that rejects once: a plain yes or no never binds for longer.
+"""
+
+import asyncio
+import json
+import sys
+from typing import Literal, NamedTuple
+
+from dragoman.cli.terminal.answer import AnswerOutput
+from dragoman.cli.terminal.keys import END, read_key, single_keys
+from dragoman.cli.terminal.rows import Row, Span, hard_wrap, plain, wrap
+from dragoman.cli.terminal.tool_calls import diff_rows
+from dragoman.client import Decision, Foreign, Question, Read, Run, Several, Write
+from dragoman.protocol import v1
+from dragoman.protocol.permission_options import find_default, read_scopes
+from dragoman.text import one_line, visible
+from dragoman.text.width import cells
+
+MAX_NUMBER = 9
+"""The last number that is one key."""
+
+_KEYS = {"allow_once": "y", "allow_always": "a", "reject_once": "n", "reject_always": "d"}
+
+
+class PermissionChoice(NamedTuple):
+    """One answer, and the keys for it."""
+
+    keys: str
+    name: str
+    decision: Decision
+
+
+def find_choices(question: Question) -> list[PermissionChoice]:
+    """Return the possible answers: the options of the agent, numbered, or plain yes and no."""
+    choices: list[PermissionChoice] = []
+    for option in question.options:
+        for name, decision in _answers(option):
+            letter, number = _KEYS[option.kind], len(choices) + 1
+            taken = any(letter in choice.keys for choice in choices)
+            keys = ("" if taken else letter) + (str(number) if number <= MAX_NUMBER else "")
+            choices.append(PermissionChoice(keys, one_line(name), decision))
+    if not question.options:
+        choices.append(PermissionChoice("y1", "Allow", Decision("allow")))
+    if not any(choice.decision.verdict == "deny" for choice in choices):
+        choices.append(PermissionChoice(f"n{len(choices) + 1}", "No", Decision("deny")))
+    return choices
+
+
+def find_refusal(question: Question, choices: list[PermissionChoice]) -> PermissionChoice:
+    """Return the choice that a plain no means: Escape, or the end of the input."""
+    position = find_default([option.kind for option in question.options], "reject")
+    option_id = None if position is None else question.options[position].option_id
+    denying = [choice for choice in choices if choice.decision.verdict == "deny"]
+    return next((choice for choice in denying if choice.decision.option_id == option_id), denying[0])
+
+
+def _answers(option: v1.PermissionOption) -> list[tuple[str, Decision]]:
+    """Return one answer for each scope of the option; none for a kind that the protocol does not have."""
+    if option.kind not in _KEYS:
+        return []
+    verdict: Literal["allow", "deny"] = "allow" if option.kind.startswith("allow") else "deny"
+    scopes = read_scopes(option)
+    if not scopes:
+        return [(option.name, Decision(verdict, option.option_id))]
+    return [(each.name, Decision(verdict, option.option_id, remember=each.scope)) for each in scopes]
+
+
+_BAR = [Span("┃ ", "yellow")]
+
+
+def question_rows(question: Question, choices: list[PermissionChoice], width: int) -> list[Row]:
+    """Return the whole action that is asked for: whole commands and whole diffs, with nothing hidden in them."""
+    inner = width - 2
+    title = visible(question.tool_call.title or question.tool_call.kind)
+    rows = wrap([Span("May the agent do this? ", "bold yellow"), Span(title, "bold")], inner)
+    details = _deed_rows(question, inner)
+    for item in question.tool_call.content:
+        details += diff_rows(item, inner) if isinstance(item, v1.Diff) else []
+    rows += [*details, [], *_choice_rows(choices, inner)] if details else _choice_rows(choices, inner)
+    return [[*_BAR, *row] for row in rows]
+
+
+def _deed_rows(question: Question, width: int) -> list[Row]:
+    deed = question.deed
+    with_diff = {item.path for item in question.tool_call.content if isinstance(item, v1.Diff)}
+    rows: list[Row] = []
+    for each in deed.deeds if isinstance(deed, Several) else (deed,):
+        match each:
+            case Run(command, cwd):
+                for line in command.split("\n"):
+                    rows += hard_wrap([Span(visible(line, lines=True), "cyan")], width, [Span("  $ ", "dim")], "    ")
+                if cwd and cwd != question.cwd:
+                    rows += hard_wrap([Span(f"in {visible(cwd)}", "dim")], width, [Span("  ")])
+            case Write(path, root):
+                outside = "" if root else "  outside of the session's directory"
+                if path not in with_diff or outside:
+                    rows += hard_wrap([Span(f"write {visible(path)}"), Span(outside, "red")], width, [Span("  ")])
+            case Read(path, root):
+                outside = "" if root else "  outside of the session's directory"
+                rows += hard_wrap([Span(f"read {visible(path)}"), Span(outside, "red")], width, [Span("  ")])
+            case Foreign(_, raw_input):
+                for line in _input_lines(raw_input):
+                    rows += hard_wrap([Span(line, "cyan")], width, [Span("  ")])
+    return rows
+
+
+def _input_lines(raw_input: object) -> list[str]:
+    if raw_input in (None, {}, ""):
+        return []
+    text = raw_input if isinstance(raw_input, str) else json.dumps(raw_input, indent=2, ensure_ascii=False)
+    return [visible(line, lines=True) for line in text.split("\n")]
+
+
+def _choice_rows(choices: list[PermissionChoice], width: int) -> list[Row]:
+    """Return the choices in one row if they fit, else one below the other."""
+    listed: list[Row] = [[Span(f"[{'/'.join(choice.keys)}]", "bold"), Span(f" {choice.name}")] for choice in choices]
+    in_one = [span for row in listed for span in (*row, Span("   "))]
+    if cells(plain(in_one)) <= width:
+        return [in_one]
+    return [row for each in listed for row in wrap(each, width, later="      ")]
+
+
+def answer_row(choice: PermissionChoice) -> Row:
+    """Return the answer that was given, as it is shown below its question."""
+    style = "green" if choice.decision.verdict == "allow" else "red"
+    return [*_BAR, Span(f"→ {choice.name}", style)]
+
+
+def has_person() -> bool:
+    """Tell whether there is a terminal to ask in, and to be answered from."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+class PermissionPrompt:
+    """Asks the person at the terminal of `run`, one question at a time."""
+
+    def __init__(self, output: AnswerOutput) -> None:
+        self._output = output
+        self._turn = asyncio.Lock()
+
+    async def ask(self, question: Question) -> Decision:
+        """Show what the agent wants to do and wait for a key of one of the choices."""
+        choices = find_choices(question)
+        async with self._turn:
+            with single_keys():
+                self._output.write_rows(question_rows(question, choices, self._output.width))
+                choice = await self._choose(choices) or find_refusal(question, choices)
+                self._output.write_rows([answer_row(choice)])
+        return choice.decision
+
+    async def _choose(self, choices: list[PermissionChoice]) -> PermissionChoice | None:
+        while True:
+            key = (await read_key(sys.stdin.fileno())).lower()
+            if key in ("", END):
+                return None
+            for choice in choices:
+                if key in choice.keys:
+                    return choice
