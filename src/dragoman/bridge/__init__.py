@@ -2,7 +2,17 @@
 
 from dragoman.bridge.agents_file import read_agents_file
 from dragoman.bridge.bridge import Bridge
-from dragoman.bridge.hub import Event, Hub, Outlet, Viewer
+from dragoman.bridge.delivery import StreamEvent, Viewer, ViewerStream
+from dragoman.bridge.served_agent import ServedAgent
 from dragoman.bridge.settings import AgentSpec, Settings
 
-__all__ = ["AgentSpec", "Bridge", "Event", "Hub", "Outlet", "Settings", "Viewer", "read_agents_file"]
+__all__ = [
+    "AgentSpec",
+    "Bridge",
+    "ServedAgent",
+    "Settings",
+    "StreamEvent",
+    "Viewer",
+    "ViewerStream",
+    "read_agents_file",
+]

@@ -1,4 +1,4 @@
-"""The bridge: several agents by name, each with its hub."""
+"""The bridge: several agents by name, each served to its own viewers."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -6,8 +6,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from dragoman.bridge.hub.hub import Hub
 from dragoman.bridge.problem import BridgeBusy
+from dragoman.bridge.served_agent import ServedAgent
 from dragoman.bridge.settings import Settings
 from dragoman.errors import SessionBusy
 from dragoman.proc import Supervisor
@@ -25,21 +25,21 @@ class Bridge:
     def __init__(self, settings: Settings, *, disk: Disk | None = None) -> None:
         self.settings = settings
         self._disk = disk or Disk()
-        self._hubs: dict[str, Hub] = {}
+        self._agents: dict[str, ServedAgent] = {}
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             lock = await asyncio.to_thread(_lock, self._disk, self.settings.home)
             stack.callback(lock.release)
-            supervisor = await stack.enter_async_context(Supervisor())
+            processes = await stack.enter_async_context(Supervisor())
             tasks = await asyncio.TaskGroup().__aenter__()
             # What fails in the body is no failure of a task: it is to come out as it is, not in a group.
             stack.push_async_callback(tasks.__aexit__, None, None, None)
-            stack.push_async_callback(self._close_hubs)
+            stack.push_async_callback(self._close_agents)
             for spec in self.settings.agents:
-                self._hubs[spec.name] = hub = Hub(spec, self.settings, supervisor, tasks, self._disk)
-                await hub.start()
+                self._agents[spec.name] = agent = ServedAgent(spec, self.settings, processes, tasks, self._disk)
+                await agent.start()
             self._stack = stack.pop_all()
         return self
 
@@ -50,15 +50,15 @@ class Bridge:
 
     def begin_stop(self) -> None:
         """Begin to stop all agents, while viewers are still told that the bridge ends."""
-        for hub in self._hubs.values():
-            hub.begin_close()
+        for agent in self._agents.values():
+            agent.begin_close()
 
-    async def _close_hubs(self) -> None:
-        await asyncio.gather(*(hub.close() for hub in self._hubs.values()))
+    async def _close_agents(self) -> None:
+        await asyncio.gather(*(agent.close() for agent in self._agents.values()))
 
-    def hub(self, name: str | None = None) -> Hub | None:
-        """Give the hub of an agent, by default the first; None if there is no agent of that name."""
-        return self._hubs.get(self.settings.agents[0].name if name is None else name)
+    def agent(self, name: str | None = None) -> ServedAgent | None:
+        """Give an agent by its name, by default the first; None if there is none of that name."""
+        return self._agents.get(self.settings.agents[0].name if name is None else name)
 
 
 def _lock(disk: Disk, home: Path) -> Lock:

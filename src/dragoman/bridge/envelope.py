@@ -1,5 +1,8 @@
-"""JSON-RPC lines taken apart and put together, without decoding what they carry."""
+"""JSON-RPC lines taken apart and put together; their payloads are not decoded."""
 
+import re
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,18 +15,23 @@ from dragoman.wire.message import BAD_JSON, parse_error
 encode = msgspec.json.Encoder().encode
 decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 
+ELICIT = "elicitation/create"
+
 UPDATE = b'"session/update"'
-"""What an update has in it somewhere."""
+"""Bytes that stand in every update."""
+
+_TERMINAL = re.compile(rb'("terminalId"\s*:\s*)("(?:[^"\\]|\\.)*+")', re.DOTALL)
+"""A terminal id, wherever a message has one: inside a string its quotes would not be bare."""
 
 
-class _Place(msgspec.Struct, gc=False, rename="camel"):
+class _SessionParams(msgspec.Struct, gc=False, rename="camel"):
     session_id: str
 
 
 class _Update(msgspec.Struct, gc=False):
     jsonrpc: str
     method: str
-    params: _Place
+    params: _SessionParams
     id: Raw | UnsetType = UNSET
 
 
@@ -34,7 +42,7 @@ class _Bare(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 _decode_update = msgspec.json.Decoder(_Update).decode
-_decode_place = msgspec.json.Decoder(_Place).decode
+_decode_session = msgspec.json.Decoder(_SessionParams).decode
 _decode_bare = msgspec.json.Decoder(_Bare).decode
 _decode_list = msgspec.json.Decoder(list[Raw]).decode
 _decode_string = msgspec.json.Decoder(str).decode
@@ -54,13 +62,13 @@ def session_of_update(line: bytes) -> str | None:
 def session_of(params: Raw) -> str | None:
     """Give the session that params name."""
     try:
-        return _decode_place(params).session_id
+        return _decode_session(params).session_id
     except BAD_JSON:
         return None
 
 
 def fields_of(raw: Raw | UnsetType) -> dict[str, Raw]:
-    """Take an object apart; what is none has no fields."""
+    """Give the fields of an object; anything else has none."""
     if raw is UNSET:
         return {}
     try:
@@ -70,7 +78,7 @@ def fields_of(raw: Raw | UnsetType) -> dict[str, Raw]:
 
 
 def parse_list(raw: Raw | None) -> list[Raw]:
-    """Take a list apart; what is none has no items."""
+    """Give the items of a list; anything else has none."""
     try:
         return [] if raw is None else _decode_list(raw)
     except BAD_JSON:
@@ -78,7 +86,7 @@ def parse_list(raw: Raw | None) -> list[Raw]:
 
 
 def string_of(raw: Raw | None) -> str | None:
-    """Decode a string; None if it is none."""
+    """Decode a string; None for anything else."""
     try:
         return None if raw is None else _decode_string(raw)
     except BAD_JSON:
@@ -96,19 +104,19 @@ def is_unrouted(message: Message) -> bool:
 
 
 def with_id(line: bytes, id_: bytes) -> bytes:
-    """Give a message another id, and leave everything else as it came."""
+    """Give a message another id; everything else stays as it came."""
     fields = decode_fields(line)
     fields["id"] = Raw(id_)
     return encode(fields)
 
 
 def make_request(id_: bytes, method: str, params: Any) -> bytes:
-    """Make a request of our own."""
+    """Make a request of the bridge."""
     return encode({"jsonrpc": "2.0", "id": Raw(id_), "method": method, "params": params})
 
 
 def make_notification(method: str, params: Any) -> bytes:
-    """Make a notification of our own."""
+    """Make a notification of the bridge."""
     return b"%b%b}" % (HEADS[method], encode(params))
 
 
@@ -118,13 +126,13 @@ def make_result(id_: bytes, result: Any) -> bytes:
 
 
 def make_error(id_: bytes, code: int, data: Any = None, *, sentence: str | None = None) -> bytes:
-    """Make the answer to a request that is refused; `data` says why, in words, unless there is another sentence."""
+    """Make an error answer; `data` gives the reason in words, unless there is another sentence."""
     error = RpcError(code, data, sentence=sentence)
     return encode({"jsonrpc": "2.0", "id": Raw(id_), "error": error_object(error)})
 
 
-def mark(line: bytes, cursor: bytes, time_ms: int) -> bytes:
-    """Add to a notification where it stands in its journal, as `params._meta.dragoman`."""
+def add_cursor(line: bytes, cursor: bytes, time_ms: int) -> bytes:
+    """Add to a notification its cursor and its time, as `params._meta.dragoman`."""
     note = b'{"cursor":"%b","time":%d}' % (cursor, time_ms)
     if line.endswith(b"}}") and b'"_meta"' not in line and _params_are_last(line):
         return b'%b,"_meta":{"dragoman":%b}}}' % (line[:-2], note)
@@ -144,6 +152,16 @@ def rename_session(line: bytes, session_id: str) -> bytes:
 def rename_request(line: bytes, id_: bytes) -> bytes:
     """Have a message be about a request of another id."""
     return _with_param(line, "requestId", Raw(id_))
+
+
+def rename_terminals(line: bytes, names: Mapping[str, str]) -> bytes:
+    """Have a message of the agent name terminals as its viewer does."""
+    return _TERMINAL.sub(partial(_rename_terminal, names), line) if b'"terminalId"' in line else line
+
+
+def _rename_terminal(names: Mapping[str, str], found: "re.Match[bytes]") -> bytes:
+    name = names.get(string_of(Raw(found[2])) or "")
+    return found[0] if name is None else found[1] + encode(name)
 
 
 def _with_param(line: bytes, key: str, value: Any) -> bytes:

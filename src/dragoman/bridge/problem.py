@@ -1,8 +1,8 @@
-"""What can go wrong with a bridge itself.
+"""Errors of a bridge itself.
 
 BridgeProblem
-├── TooManyViewers       … no more viewers are let in: `hub.viewer`
-├── BridgeBusy          … another bridge has its home
+├── TooManyViewers       … no more viewers are let in
+├── BridgeBusy           … another bridge has its home
 └── AgentsFileError      … the file that names its agents is wrong
 """
 
@@ -11,6 +11,15 @@ from dragoman.errors import DragomanError
 
 class BridgeProblem(DragomanError):
     """Something is wrong with a bridge itself."""
+
+
+class TooManyViewers(BridgeProblem):
+    """No more viewers are let in."""
+
+    def __init__(self, agent: str, limit: int) -> None:
+        self.agent = agent
+        self.limit = limit
+        super().__init__(f"{limit} viewers are connected to {agent}, which is the limit; close some, then try again")
 
 
 class BridgeBusy(BridgeProblem):

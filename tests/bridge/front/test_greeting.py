@@ -47,11 +47,11 @@ async def test_requests_right_behind_initialize_wait_for_its_answer(served):
 
 async def test_no_more_waits_behind_initialize_than_a_viewer_may_ask_for(tmp_path):
     async with serving(tmp_path, max_requests=2) as served:
-        viewer = served.bridge.hub().open()
+        viewer = served.bridge.agent().open_viewer()
         viewer.receive(line(**INITIALIZE).encode())
         for number in (1, 2, 3):
             viewer.receive(line(id=number, **NEW).encode())
-        outlet = viewer.outlet()
+        outlet = viewer.stream()
         answers = {}
         async with asyncio.timeout(PATIENCE_S):
             while len(answers) < 4:

@@ -161,7 +161,7 @@ async def test_the_cursor_of_a_websocket_is_a_last_event_id(served, viewer):
         session = await open_session(socket)
         await socket.send(order(session, chunks=10))
         await until_answer_by_socket(socket, 2)
-    cursor = served.bridge.hub().sessions[session].cursor(5)
+    cursor = served.bridge.agent().registry.sessions[session].journal.cursor(5)
     opening = {"sessionId": session, "cwd": "/", "mcpServers": []}
     async with viewer.stream() as connection, viewer.stream(session, after=cursor) as events:
         number = await viewer.call("session/resume", opening, acp_session_id=session)
@@ -192,7 +192,7 @@ async def test_a_message_to_a_session_that_is_not_here_is_not_found(viewer):
 
 async def test_a_session_is_known_while_it_is_being_opened(served, viewer):
     await viewer.initialize()
-    one = served.bridge.hub().find(viewer.id)
+    one = served.bridge.agent().find_viewer(viewer.id)
     opening = {"sessionId": "a", "cwd": "/", "mcpServers": []}
     one.receive(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "session/load", "params": opening}).encode())
     assert one.can_use("a")
@@ -205,7 +205,7 @@ async def test_initialize_as_a_notification_opens_no_connection(served, viewer):
     answer = await viewer.post({"method": "initialize", "params": {"protocolVersion": 1}})
     assert answer.status_code == 400
     assert "no id" in answer.json()["error"]
-    assert not served.bridge.hub().viewers
+    assert not served.bridge.agent().delivery.viewers
 
 
 async def test_a_session_in_the_header_has_to_be_the_one_in_the_body(viewer):
@@ -229,8 +229,8 @@ async def test_a_stream_may_be_opened_for_whatever_could_be_loaded_and_is_forgot
         await viewer.initialize()
         async with viewer.stream("a"):
             pass
-        one = served.bridge.hub().find(viewer.id)
-        older, newer = one.session_outlet("b", None), one.session_outlet("b", None)
+        one = served.bridge.agent().find_viewer(viewer.id)
+        older, newer = one.session_stream("b", None), one.session_stream("b", None)
         assert older.ended
         assert one.can_use("b")
         newer.end()

@@ -241,4 +241,4 @@ async def test_the_lifespan_opens_and_closes_the_bridge(tmp_path):
         answer = await http.post(f"http://127.0.0.1:{port}/acp", json=HELLO, headers=headers)
         assert answer.status_code == 200
     async with Bridge(settings) as again:  # its home is free again
-        assert again.hub() is not None
+        assert again.agent() is not None

@@ -103,9 +103,9 @@ async def test_what_came_before_a_close_is_still_taken(served):
         new = {"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}}
         raw.send(frame(TEXT, json.dumps(new).encode()), frame(CLOSE, b"\x03\xe8"))
         await raw.to_end()
-        hub = served.bridge.hub()
+        agent = served.bridge.agent()
         async with asyncio.timeout(PATIENCE_S):
-            while not hub.sessions:
+            while not agent.registry.sessions:
                 await asyncio.sleep(0)
 
 

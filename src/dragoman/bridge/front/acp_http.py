@@ -6,6 +6,7 @@ import re
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from dragoman.bridge.delivery import Viewer
 from dragoman.bridge.front.affinity import Affinity
 from dragoman.bridge.front.connections import Connection, Connections
 from dragoman.bridge.front.exchange import JSON, NO_STORE, Exchange, Refused, Torn
@@ -13,7 +14,7 @@ from dragoman.bridge.front.limits import Limits
 from dragoman.bridge.front.race import race
 from dragoman.bridge.front.stream import HEADERS, EventStream
 from dragoman.bridge.guard import Grant
-from dragoman.bridge.hub import Hub, Viewer
+from dragoman.bridge.served_agent import ServedAgent
 from dragoman.wire.message import BAD_JSON, Malformed, Message, parse
 
 CONNECTION_ID = b"acp-connection-id"
@@ -46,42 +47,42 @@ class HttpEndpoint:
         self._limits = limits
         self._max_message_bytes = max_message_bytes
 
-    async def serve(self, exchange: Exchange, hub: Hub, grant: Grant, stopping: asyncio.Event) -> None:
+    async def serve(self, exchange: Exchange, agent: ServedAgent, grant: Grant, stopping: asyncio.Event) -> None:
         """Answer one request; raises Refused and Torn."""
         exchange.allow("POST", "GET", "DELETE")
         if exchange.method == "POST":
-            await self._post(exchange, hub, grant)
+            await self._post(exchange, agent, grant)
         elif exchange.method == "GET":
-            await self._stream(exchange, hub, grant, stopping)
+            await self._stream(exchange, agent, grant, stopping)
         else:
-            await self._connections.close(self._find(exchange, hub, grant))
+            await self._connections.close(self._find(exchange, agent, grant))
             await exchange.reply(202)
 
-    def _find(self, exchange: Exchange, hub: Hub, grant: Grant) -> Connection:
+    def _find(self, exchange: Exchange, agent: ServedAgent, grant: Grant) -> Connection:
         connection_id = exchange.header(CONNECTION_ID)
         if not connection_id:
             raise Refused(400, "Acp-Connection-Id is missing; it comes with the answer to initialize")
-        connection = self._connections.find(connection_id, hub, grant)
+        connection = self._connections.find(connection_id, agent, grant)
         if connection is None:
             raise Refused(404, "there is no such connection, or no more; begin a new one with initialize")
         return connection
 
-    async def _post(self, exchange: Exchange, hub: Hub, grant: Grant) -> None:
+    async def _post(self, exchange: Exchange, agent: ServedAgent, grant: Grant) -> None:
         body = await exchange.read_json(self._max_message_bytes, self._limits.body_timeout_s)
         message = _parse(body)
         line = body.translate(_ONE_LINE)  # what was read as JSON has them between its words only
         if message.method == "initialize" and not exchange.header(CONNECTION_ID):
             if message.id is UNSET:
                 raise Refused(400, "initialize has no id, so nobody could answer it; send it as a request")
-            await self._greet(exchange, hub, grant, line)
+            await self._greet(exchange, agent, grant, line)
             return
-        connection = self._find(exchange, hub, grant)
+        connection = self._find(exchange, agent, grant)
         _check_session(message, exchange.header(SESSION_ID), connection.viewer)
         connection.viewer.receive(line)
         await exchange.reply(202)
 
-    async def _greet(self, exchange: Exchange, hub: Hub, grant: Grant, line: bytes) -> None:
-        connection = self._connections.open(hub, grant)
+    async def _greet(self, exchange: Exchange, agent: ServedAgent, grant: Grant, line: bytes) -> None:
+        connection = self._connections.open(agent, grant)
         answers: list[bytes] = []
 
         async def greet() -> None:
@@ -98,21 +99,21 @@ class HttpEndpoint:
         headers = [NO_STORE, (CONNECTION_ID, connection.viewer.id.encode()), *self._affinity.cookie(exchange.scope)]
         await exchange.reply(200, answers[0], headers, kind=JSON)
 
-    async def _stream(self, exchange: Exchange, hub: Hub, grant: Grant, stopping: asyncio.Event) -> None:
+    async def _stream(self, exchange: Exchange, agent: ServedAgent, grant: Grant, stopping: asyncio.Event) -> None:
         if not _accepts_events(exchange.header(b"accept")):
             raise Refused(406, "this is an event stream; send Accept: text/event-stream, or upgrade to a WebSocket")
-        connection = self._find(exchange, hub, grant)
+        connection = self._find(exchange, agent, grant)
         viewer, session_id = connection.viewer, exchange.header(SESSION_ID)
         with self._connections.in_use(connection):
             last_event_id = exchange.header(b"last-event-id")
             if session_id is None:
-                outlet = viewer.connection_outlet(last_event_id)
+                stream = viewer.connection_stream(last_event_id)
             else:
-                outlet = viewer.session_outlet(session_id, last_event_id)
-            if outlet is None:
+                stream = viewer.session_stream(session_id, last_event_id)
+            if stream is None:
                 raise Refused(404, "this connection knows no such session; create, load or resume it first")
             await exchange.start(200, [*HEADERS, (CONNECTION_ID, viewer.id.encode())])
-            await EventStream(exchange, outlet, self._limits.keep_alive_s).run(viewer.closed, stopping)
+            await EventStream(exchange, stream, self._limits.keep_alive_s).run(viewer.closed, stopping)
 
 
 def _parse(body: bytes) -> Message:

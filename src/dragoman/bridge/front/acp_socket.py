@@ -2,13 +2,13 @@
 
 import asyncio
 
+from dragoman.bridge.delivery import Viewer, ViewerStream
 from dragoman.bridge.front.acp_http import CONNECTION_ID
 from dragoman.bridge.front.affinity import Affinity
 from dragoman.bridge.front.asgi import SEND_FRAMES, Receive, Scope, Send
 from dragoman.bridge.front.frames import encode_texts
 from dragoman.bridge.front.race import race
 from dragoman.bridge.guard import Guard
-from dragoman.bridge.hub import Outlet, Viewer
 
 GOING_AWAY = 1001
 TOO_BIG = 1009
@@ -41,8 +41,8 @@ class Socket:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Pass messages until either side ends; the viewer is let go then."""
-        outlet, closed = self._viewer.outlet(), self._viewer.closed
-        has_left, *_ = await race(self._read(), self._write(outlet), closed.wait(), stopping.wait())
+        stream, closed = self._viewer.stream(), self._viewer.closed
+        has_left, *_ = await race(self._read(), self._write(stream), closed.wait(), stopping.wait())
         if not (has_left or self._is_writing):  # one that takes nothing would not take a goodbye: the server cuts it
             await self._say_goodbye(stopping)
 
@@ -68,8 +68,8 @@ class Socket:
                 return
             self._viewer.receive(line)
 
-    async def _write(self, outlet: Outlet) -> None:
-        while events := await outlet.take():
+    async def _write(self, stream: ViewerStream) -> None:
+        while events := await stream.take():
             self._is_writing = True
             await self._send_all([event.data for event in events])
             self._is_writing = False

@@ -26,8 +26,8 @@ from dragoman.bridge.front.limits import Limits
 from dragoman.bridge.front.pages import Pages
 from dragoman.bridge.front.upgrade import refuse_upgrade
 from dragoman.bridge.guard import Grant, Guard, Refusal
-from dragoman.bridge.hub import Hub
-from dragoman.bridge.hub.viewer import TooManyViewers
+from dragoman.bridge.problem import TooManyViewers
+from dragoman.bridge.served_agent import ServedAgent
 from dragoman.errors import DragomanError
 
 _RETRY_S = 30
@@ -80,7 +80,7 @@ class Application:
     def _is_prefixed(self, path: str) -> bool:
         """Tell whether a proxy has left the prefix on; a path that is ours as it is needs none."""
         is_below = path == self._prefix or path.startswith(f"{self._prefix}/")
-        return bool(self._prefix) and is_below and self._find_hub(path) is None
+        return bool(self._prefix) and is_below and self._find_agent(path) is None
 
     async def stop(self) -> None:
         """End all streams, and let go of whoever came by HTTP and of what the page needed.
@@ -129,9 +129,9 @@ class Application:
             await self._pages.serve_file(exchange, exchange.path.removeprefix("/static/"))
 
     async def _serve_admitted(self, exchange: Exchange, grant: Grant) -> None:
-        hub = self._find_hub(exchange.path)
-        if hub is not None:
-            await self._http.serve(exchange, hub, grant, self.stopping)
+        agent = self._find_agent(exchange.path)
+        if agent is not None:
+            await self._http.serve(exchange, agent, grant, self.stopping)
         elif exchange.path == "/config.json":
             await self._pages.tell_config(exchange, grant)
         elif exchange.path == "/render":
@@ -143,10 +143,10 @@ class Application:
         else:
             raise Refused(404, "there is nothing at this address; ACP is at /acp, or /acp/ and the name of an agent")
 
-    def _find_hub(self, path: str) -> Hub | None:
+    def _find_agent(self, path: str) -> ServedAgent | None:
         if path == "/acp":
-            return self._bridge.hub()
-        return self._bridge.hub(path.removeprefix("/acp/")) if path.startswith("/acp/") else None
+            return self._bridge.agent()
+        return self._bridge.agent(path.removeprefix("/acp/")) if path.startswith("/acp/") else None
 
     async def _serve_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
@@ -155,12 +155,12 @@ class Application:
             await refuse_upgrade(scope, send, _refused(grant))
             return
         note_credential(scope)
-        hub = self._find_hub(route(scope))
-        if hub is None:
+        agent = self._find_agent(route(scope))
+        if agent is None:
             await refuse_upgrade(scope, send, Refused(404, "there is no agent at this address; the first is at /acp"))
             return
         try:
-            viewer = hub.open(read_only=grant.role == "reader")
+            viewer = agent.open_viewer(read_only=grant.role == "reader")
         except TooManyViewers as error:
             await refuse_upgrade(scope, send, _busy(error))
             return

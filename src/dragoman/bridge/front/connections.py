@@ -4,17 +4,18 @@ import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from dragoman.bridge.delivery import Viewer
 from dragoman.bridge.front.exchange import Refused
 from dragoman.bridge.front.limits import Limits
 from dragoman.bridge.guard import Grant
-from dragoman.bridge.hub import Hub, Viewer
+from dragoman.bridge.served_agent import ServedAgent
 
 
 class Connection:
     """A viewer that comes by requests, of which it has none at times."""
 
-    def __init__(self, hub: Hub, viewer: Viewer, role: str) -> None:
-        self.hub = hub
+    def __init__(self, agent: ServedAgent, viewer: Viewer, role: str) -> None:
+        self.agent = agent
         self.viewer = viewer
         self.role = role
         self.lasting = 0
@@ -30,18 +31,18 @@ class Connections:
         self._open: dict[str, Connection] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
-    def open(self, hub: Hub, grant: Grant) -> Connection:
+    def open(self, agent: ServedAgent, grant: Grant) -> Connection:
         """Let a new one in; raises TooManyViewers."""
-        viewer = hub.open(read_only=grant.role == "reader")
-        connection = Connection(hub, viewer, grant.role)
+        viewer = agent.open_viewer(read_only=grant.role == "reader")
+        connection = Connection(agent, viewer, grant.role)
         self._open[viewer.id] = connection
         self._rest(connection)
         return connection
 
-    def find(self, connection_id: str, hub: Hub, grant: Grant) -> Connection | None:
+    def find(self, connection_id: str, agent: ServedAgent, grant: Grant) -> Connection | None:
         """Give an open one, which now has a request; None if this agent has no such one for this role."""
         connection = self._open.get(connection_id)
-        if connection is None or connection.hub is not hub or connection.role != grant.role:
+        if connection is None or connection.agent is not agent or connection.role != grant.role:
             return None
         if connection.viewer.closed.is_set():
             self._forget(connection)

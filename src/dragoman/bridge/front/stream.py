@@ -1,4 +1,4 @@
-"""Event streams: what an outlet has for a viewer, as server-sent events.
+"""Event streams: the messages of a viewer's stream, as server-sent events.
 
     id: 6f1c.42.3
     data: {"jsonrpc":"2.0","method":"session/update","params":{…}}
@@ -10,9 +10,9 @@ makes no event: whoever loses the stream before the first one still knows where 
 import asyncio
 from collections.abc import Sequence
 
+from dragoman.bridge.delivery import StreamEvent, ViewerStream
 from dragoman.bridge.front.exchange import Exchange
 from dragoman.bridge.front.race import race
-from dragoman.bridge.hub import Event, Outlet
 
 COMMENT = b":\n\n"
 HEADERS = [
@@ -22,12 +22,12 @@ HEADERS = [
 ]
 
 
-def encode(events: Sequence[Event]) -> bytes:
+def encode(events: Sequence[StreamEvent]) -> bytes:
     """Write messages as server-sent events."""
     return b"".join([_encode_one(event) for event in events])
 
 
-def _encode_one(event: Event) -> bytes:
+def _encode_one(event: StreamEvent) -> bytes:
     data = event.data
     if b"\r" in data or b"\n" in data:  # white space to JSON, the end of a line to an event stream
         data = data.translate(_ONE_LINE)
@@ -40,30 +40,30 @@ _ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
 
 
 class EventStream:
-    """Carries an outlet to one viewer, no faster than that viewer takes it."""
+    """Carries a stream to one viewer, no faster than that viewer takes it."""
 
-    def __init__(self, exchange: Exchange, outlet: Outlet, keep_alive_s: float) -> None:
+    def __init__(self, exchange: Exchange, stream: ViewerStream, keep_alive_s: float) -> None:
         self._exchange = exchange
-        self._outlet = outlet
+        self._stream = stream
         self._keep_alive_s = keep_alive_s
         self._writing = 0
         self._wrote_at = 0.0
 
     async def run(self, *ends: asyncio.Event) -> None:
-        """Send until the outlet or the other side ends, or one of these events comes."""
+        """Send until the stream or the other side ends, or one of these events comes."""
         try:
-            place = self._outlet.place()
-            await self._exchange.write(COMMENT if place is None else b"id: %b\n\n" % place)
+            event_id = self._stream.event_id()
+            await self._exchange.write(COMMENT if event_id is None else b"id: %b\n\n" % event_id)
             is_gone, *_ = await race(
                 self._exchange.wait_gone(), self._pump(), self._keep_alive(), *(end.wait() for end in ends)
             )
         finally:
-            self._outlet.end()  # or what is not taken any more would count against the viewer
+            self._stream.end()  # or what is not taken any more would count against the viewer
         if not (self._writing or is_gone):  # one that takes nothing would not take the end either: the server cuts it
             await self._exchange.write(b"", more=False)
 
     async def _pump(self) -> None:
-        while events := await self._outlet.take():
+        while events := await self._stream.take():
             await self._write(encode(events))
 
     async def _write(self, piece: bytes) -> None:

@@ -1,0 +1,304 @@
+"""The outbox of one viewer: its direct messages, its subscriptions, and the streams that take from them.
+
+Nothing is pushed at a viewer: a stream takes the next batch once it has sent the last. Over a WebSocket one stream
+takes everything. Over HTTP the stream of the connection takes what belongs to no session or opens one, and each session
+has a stream of its own.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
+
+from dragoman.bridge.delivery.direct_queue import Backlog, DirectMessage, DirectQueue
+from dragoman.bridge.delivery.journal import Cursor, read_cursor
+from dragoman.bridge.delivery.subscription import Subscriber, Subscription
+from dragoman.bridge.delivery.tail import StreamEvent
+
+Pull = Callable[[int], list[StreamEvent]]
+"""Gives the messages that are there now, up to so many bytes."""
+
+
+class ViewerStream:
+    """A stream of messages for one viewer, taken batch after batch."""
+
+    def __init__(
+        self,
+        pull: Pull,
+        has_more: Callable[[], bool],
+        on_end: Callable[[], None] = lambda: None,
+        event_id: Callable[[], bytes | None] = lambda: None,
+    ) -> None:
+        self.ended = False
+        self.event_id = event_id
+        """Names where it is now, as the id of an event does; None where there is no such place."""
+        self._on_end = on_end
+        self._pull = pull
+        self._has_more = has_more
+        self._waiter: asyncio.Future[None] | None = None
+        self._free_since = time.monotonic()
+
+    async def take(self, max_bytes: int = 65536) -> list[StreamEvent]:
+        """Wait for at least one message, and give those that fit; an empty list is the end.
+
+        A reader that is cancelled in here has left: the stream ends with it.
+        """
+        while not self.ended:
+            events = self._pull(max_bytes)
+            if events:
+                self._free_since = time.monotonic()
+                return events
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            except asyncio.CancelledError:
+                self.end()
+                raise
+            finally:
+                self._waiter = None
+                self._free_since = time.monotonic()
+        return []
+
+    @property
+    def is_hungry(self) -> bool:
+        """Whether a reader waits in `take`, and will have what comes now."""
+        return self._waiter is not None
+
+    def end(self) -> None:
+        """Give nothing more; its reader calls this when the connection is closed."""
+        self.ended = True
+        self.wake()
+        self._on_end()
+
+    def wake(self) -> None:
+        """Look again."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def stalled_s(self, now: float) -> float:
+        """Give the time for which nobody took anything although there was something."""
+        if self.ended or self._waiter is not None or not self._has_more():
+            return 0.0
+        return now - self._free_since
+
+
+class ViewerOutbox:
+    """Queues the messages of one viewer, and merges them into its streams."""
+
+    def __init__(self, viewer_id: str, window_bytes: int) -> None:
+        self.subscriptions: dict[str, Subscription] = {}
+        self.over_http = False
+        self._name = viewer_id.encode()
+        self._window_bytes = window_bytes
+        self._backlog = Backlog()
+        self._queue = DirectQueue(self._backlog)
+        self._keeps_ids = False
+        """Whether it has named an event as the last that it has, and would do so again."""
+        self._announcements: dict[str, DirectMessage] = {}
+        self._ready: dict[Subscription, None] = {}
+        self._stream: ViewerStream | None = None
+        self._session_streams: dict[str, ViewerStream] = {}
+
+    @property
+    def backlog_bytes(self) -> int:
+        """The size of all direct messages that wait."""
+        return self._backlog.bytes
+
+    def use_http(self) -> None:
+        """Serve a viewer that comes by HTTP: messages are kept until it shows to have them."""
+        self.over_http = True
+        self._queue = DirectQueue(self._backlog, keep_bytes=self._window_bytes)
+
+    def put(
+        self, data: bytes, subscription: Subscription | None, after: int | None, request_id: bytes | None = None
+    ) -> None:
+        """Queue a message, in the stream of a session if there is one and behind what that has so far."""
+        if subscription is None or subscription.journal is None:
+            self._queue.put(DirectMessage(data, request_id=request_id))
+            self._wake_connection()
+            return
+        end = subscription.journal.next_end if after is None else after
+        subscription.queue.put(DirectMessage(data, end, request_id=request_id))
+        self.wake(subscription)
+
+    def put_gated(self, data: bytes, subscription: Subscription, after: int, *, is_new: bool) -> None:
+        """Queue the answer that opens a session in the connection's stream, behind a record of the session's."""
+        reveals = subscription.session_id if is_new else None
+        self._queue.put(DirectMessage(data, after, gate=subscription, reveals=reveals))
+        self._wake_connection()
+
+    def announce(self, session_id: str, data: bytes) -> None:
+        """Queue an announcement of a session, in place of an older one that still waits."""
+        waiting = self._announcements.get(session_id)
+        if waiting is not None:
+            self._queue.replace(waiting, data)
+            return
+        self._announcements[session_id] = direct = DirectMessage(data, key=session_id)
+        self._queue.put(direct)
+        self._wake_connection()
+
+    def note_answer(self, request_id: bytes, subscription: Subscription | None) -> None:
+        """Note that it has the request that it answers."""
+        queue = self._queue if subscription is None else subscription
+        queue.confirm(lambda direct: direct.request_id == request_id)
+
+    def note_use(self, session_id: str) -> None:
+        """Note that it has the answer that told it of a session."""
+        self._queue.confirm(lambda direct: direct.reveals == session_id)
+
+    def note_step(self, session_id: str) -> None:
+        """Note that it goes on in a session, or is done with it: it has the end of its last turn there."""
+        if subscription := self.subscriptions.get(session_id):
+            subscription.confirm(lambda _: True)
+
+    def subscribe(self, viewer: Subscriber, session_id: str) -> Subscription:
+        """Make the subscription to a session, or give the one there is."""
+        subscription = self.subscriptions.get(session_id)
+        if subscription is None:
+            queue = DirectQueue(self._backlog, keep_bytes=self._window_bytes if self.over_http else 0)
+            subscription = self.subscriptions[session_id] = Subscription(viewer, session_id, queue)
+        return subscription
+
+    def unsubscribe(self, session_id: str) -> None:
+        """Forget a session; direct messages of it still reach the viewer."""
+        subscription = self.subscriptions.pop(session_id, None)
+        if subscription is not None:
+            self._ready.pop(subscription, None)
+            for direct in subscription.queue.clear():
+                self._queue.put(DirectMessage(direct.data))
+            self._wake_connection()
+            if stream := self._session_streams.pop(session_id, None):
+                stream.end()
+
+    def stream(self) -> ViewerStream:
+        """Give everything as one stream; a stream opened before ends."""
+        return self._replace(ViewerStream(self._pull_all, self._has_any))
+
+    def connection_stream(self, last_event_id: str | None) -> ViewerStream:
+        """Give the stream of what belongs to no session, or opens one."""
+        cursor = self._read_cursor(last_event_id)
+        if cursor is not None and cursor.epoch == self._name.decode() and cursor.number is not None:
+            self._queue.rewind(cursor.number)
+        else:
+            self._queue.reopen(keeps_ids=self._keeps_ids)
+        return self._replace(ViewerStream(self._pull_connection, self._has_direct, event_id=self._event_id))
+
+    def session_stream(self, subscription: Subscription, last_event_id: str | None) -> ViewerStream:
+        """Give the stream of one session; a stream of it that was opened before ends."""
+        session_id = subscription.session_id
+        cursor = self._read_cursor(last_event_id)
+        subscription.go_back(cursor, keeps_ids=self._keeps_ids)
+
+        def ended() -> None:
+            if subscription.journal is None and self._session_streams.get(session_id) is stream:
+                self.subscriptions.pop(session_id, None)  # the session was never opened, and nobody waits any more
+                self._session_streams.pop(session_id, None)
+            self._wake_connection()
+
+        pull = partial(self._pull_session, subscription)
+        stream = ViewerStream(pull, subscription.has_more, ended, subscription.event_id)
+        older, self._session_streams[session_id] = self._session_streams.get(session_id), stream
+        if older is not None:
+            older.end()
+        self._wake_connection()
+        return stream
+
+    def end(self) -> None:
+        """End all streams."""
+        for stream in self._streams():
+            stream.end()
+
+    def wake(self, subscription: Subscription) -> None:
+        """Have the streams look at a subscription again."""
+        if self.over_http:
+            if stream := self._session_streams.get(subscription.session_id):
+                stream.wake()
+        else:
+            self._ready[subscription] = None
+            if self._stream is not None:
+                self._stream.wake()
+
+    def is_stalled(self, stall_s: float, now: float) -> bool:
+        """Tell whether a stream took nothing for so long although something waited for it."""
+        return any(stream.stalled_s(now) > stall_s for stream in self._streams() if not stream.ended)
+
+    def is_hungry(self, subscription: Subscription | None) -> bool:
+        """Tell whether the stream of a message has a reader that waits."""
+        stream = self._stream
+        if subscription is not None and self.over_http:
+            stream = self._session_streams.get(subscription.session_id)
+        return stream is not None and stream.is_hungry
+
+    def _streams(self) -> list[ViewerStream]:
+        own = [] if self._stream is None else [self._stream]
+        return [*own, *self._session_streams.values()]
+
+    def _replace(self, stream: ViewerStream) -> ViewerStream:
+        if self._stream is not None:
+            self._stream.end()
+        self._stream = stream
+        return stream
+
+    def _wake_connection(self) -> None:
+        if self._stream is not None:
+            self._stream.wake()
+
+    def _read_cursor(self, last_event_id: str | None) -> Cursor | None:
+        cursor = read_cursor(last_event_id)
+        self._keeps_ids = self._keeps_ids or cursor is not None
+        return cursor
+
+    def _is_ready(self, direct: DirectMessage) -> bool:
+        if direct.gate is None or direct.gate.arrived >= direct.after:
+            return True
+        # Without a stream for the session nobody would ever take the records that the answer waits for.
+        stream = self._session_streams.get(direct.gate.session_id)
+        return stream is None or stream.ended
+
+    def _has_direct(self) -> bool:
+        return any(map(self._is_ready, self._queue.waiting))
+
+    def _has_any(self) -> bool:
+        return bool(self._queue.waiting) or any(subscription.has_more() for subscription in self._ready)
+
+    def _event_id(self) -> bytes:
+        return b"%b.0.%d" % (self._name, self._queue.number)
+
+    def _pull_connection(self, max_bytes: int) -> list[StreamEvent]:
+        self._queue.sent = self._queue.number
+        taken = self._take_direct(max_bytes)
+        return [StreamEvent(direct.data, b"%b.0.%d" % (self._name, direct.number)) for direct in taken]
+
+    def _take_direct(self, max_bytes: int) -> list[DirectMessage]:
+        if not self._queue.waiting:
+            return []
+        taken = self._queue.take_ready(self._is_ready, max_bytes)
+        for direct in taken:
+            if direct.key is not None:
+                self._announcements.pop(direct.key, None)
+        return taken
+
+    def _pull_session(self, subscription: Subscription, max_bytes: int) -> list[StreamEvent]:
+        subscription.note_sent()
+        events, _ = subscription.pull(max_bytes, numbered=True)
+        if not events:
+            subscription.note_sent()
+        if self._queue.waiting:
+            self._wake_connection()
+        return events
+
+    def _pull_all(self, max_bytes: int) -> list[StreamEvent]:
+        events = [StreamEvent(direct.data) for direct in self._take_direct(max_bytes)]
+        size = sum(len(event.data) for event in events)
+        if self._queue.waiting:
+            return events
+        for subscription in list(self._ready):
+            if size >= max_bytes:
+                break
+            more, more_bytes = subscription.pull(max_bytes - size, numbered=False)
+            events = events + more if events else more
+            size += more_bytes
+            del self._ready[subscription]
+            if subscription.has_more():
+                self._ready[subscription] = None  # behind the others: each gets its turn
+        return events

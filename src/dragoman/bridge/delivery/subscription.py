@@ -1,0 +1,259 @@
+"""A viewer on a session: a cursor into the session's journal, and the direct messages for this viewer.
+
+Nothing of the journal is copied for a viewer. It is at some record, and takes the records that follow: from memory
+where they still are, else a block at a time from the disk. A direct message goes out once the cursor has reached the
+record that it must follow, and no record beyond goes out before it.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from dragoman.bridge.delivery.direct_queue import DirectMessage, DirectQueue
+from dragoman.bridge.delivery.journal import Cursor
+from dragoman.bridge.delivery.journal_file import JournalBlock
+from dragoman.bridge.delivery.tail import JournalTail, StreamEvent
+from dragoman.bridge.envelope import rename_terminals
+
+_MAX_SKIPS = 1_000
+"""Own prompts that are remembered as not to be shown; a viewer that comes back by an older cursor sees them."""
+
+
+class JournalSource(Protocol):
+    """A journal as its readers need it; it may be one that another node writes."""
+
+    @property
+    def end(self) -> int:
+        """The last record that viewers may see."""
+        ...
+
+    @property
+    def next_end(self) -> int:
+        """The last record, written or about to be."""
+        ...
+
+    @property
+    def epoch(self) -> str:
+        """The epoch of cursors into it, now."""
+        ...
+
+    @property
+    def tail(self) -> JournalTail:
+        """The end of it that is in memory."""
+        ...
+
+    def has(self, cursor: Cursor) -> bool:
+        """Tell whether a cursor names a place of this journal."""
+        ...
+
+    async def read(self, after: int, until: int, *, with_cursors: bool) -> JournalBlock:
+        """Read messages that are not in memory; raises OSError."""
+        ...
+
+
+class Subscriber(Protocol):
+    """The viewer of a subscription."""
+
+    @property
+    def knows_extensions(self) -> bool:
+        """Whether it gets each message with its cursor."""
+        ...
+
+    @property
+    def terminal_names(self) -> dict[str, dict[str, str]]:
+        """By session: its own names of terminals that the agent knows by others."""
+        ...
+
+    @property
+    def spawn(self) -> Callable[[Coroutine[Any, Any, None]], object]:
+        """Run something beside."""
+        ...
+
+    def drop(self, reason: str) -> None:
+        """Close the viewer."""
+        ...
+
+    def wake(self, subscription: "Subscription") -> None:
+        """Have its streams look at a subscription again."""
+        ...
+
+
+class Subscription:
+    """One viewer on one session; without a journal it is a stream that was opened before the session was."""
+
+    def __init__(self, viewer: Subscriber, session_id: str, queue: DirectQueue) -> None:
+        self.session_id = session_id
+        self.journal: JournalSource | None = None
+        self.queue = queue
+        self.cursor = 0
+        """The last record that was taken, or was not for this viewer."""
+        self.arrived = 0
+        """The last record that was taken and sent: its reader has come for more since."""
+        self.resume_from: Cursor | None = None
+        """The cursor that a stream named before the session was opened."""
+        self._viewer = viewer
+        self._shown = 0
+        """The last record that the viewer has shown to have."""
+        self._skips: dict[int, None] = {}
+        self._block: JournalBlock | None = None
+        self._fetching = False
+
+    def bind(self, journal: JournalSource, cursor: int) -> None:
+        """Begin at a record of a journal; a viewer that begins further back wants to see its own prompts too."""
+        if cursor < self.cursor:
+            self._skips.clear()
+        self.journal = journal
+        self.cursor = self.arrived = self._shown = cursor
+        self._block = None
+        self.queue.bring_forward(journal.next_end)  # the journal may be another one now, with other numbers
+
+    def take_resume_from(self) -> Cursor | None:
+        """Give the cursor that a stream named before the session was opened, once."""
+        cursor, self.resume_from = self.resume_from, None
+        return cursor
+
+    def skip(self, seq: int) -> None:
+        """Leave out a record: it is this viewer's own prompt."""
+        self._skips[seq] = None
+        if len(self._skips) > _MAX_SKIPS:
+            del self._skips[next(iter(self._skips))]
+
+    def confirm(self, is_it: Callable[[DirectMessage], bool]) -> None:
+        """Note that the viewer has shown to have a direct message, and so all that came before it."""
+        direct = self.queue.confirm(is_it)
+        if direct is not None:
+            self._shown = max(self._shown, min(direct.after, self.arrived))
+
+    def note_sent(self) -> None:
+        """Note that everything taken was sent."""
+        self.arrived = self.cursor
+        self.queue.sent = self.queue.number
+
+    def go_back(self, cursor: Cursor | None, *, keeps_ids: bool) -> None:
+        """Begin where a stream that was opened again says, or where it may have missed something."""
+        if self.journal is None:
+            self.resume_from = cursor or self.resume_from
+        elif cursor is None or not self.journal.has(cursor):
+            self._go_to(self._shown if keeps_ids else self.arrived)
+            self.queue.reopen(keeps_ids=keeps_ids)
+        else:
+            self._go_to(cursor.seq)
+            self._shown = cursor.seq
+            if cursor.number is None:
+                self.queue.reopen(keeps_ids=True)
+            else:
+                self.queue.rewind(cursor.number)
+
+    def event_id(self) -> bytes | None:
+        """Name where it is, as the id of an event does; None before there is a journal."""
+        return None if self.journal is None else self._event_id(self.journal, self.cursor)
+
+    def has_more(self) -> bool:
+        """Tell whether a pull would give something now."""
+        if self.journal is None:
+            return False
+        waiting = self.queue.waiting
+        if waiting and waiting[0].after <= self.cursor:
+            return True
+        return not self._fetching and self.cursor < self._limit(self.journal)
+
+    def pull(self, max_bytes: int, *, numbered: bool) -> tuple[list[StreamEvent], int]:
+        """Take messages that fit, at least one if there is any, and give their size."""
+        events: list[StreamEvent] = []
+        size = 0
+        while (journal := self.journal) is not None and size < max_bytes:
+            waiting = self.queue.waiting
+            if waiting and waiting[0].after <= self.cursor:
+                direct = self.queue.take()
+                events.append(StreamEvent(direct.data, self._event_id(journal, self.cursor) if numbered else None))
+                size += len(direct.data)
+                continue
+            until = self._limit(journal)
+            if self.cursor >= until:
+                break
+            more, more_bytes = self._messages(journal, until, max_bytes - size, numbered=numbered)
+            if not more and self._fetching:
+                break
+            if names := self._viewer.terminal_names.get(self.session_id):
+                more = [StreamEvent(rename_terminals(event.data, names), event.id) for event in more]
+            events = events + more if events else more
+            size += more_bytes
+        return events, size
+
+    def _go_to(self, seq: int) -> None:
+        self.cursor = self.arrived = seq
+        self._block = None
+
+    def _limit(self, journal: JournalSource) -> int:
+        """Give the last record that may go out before the next direct message."""
+        waiting = self.queue.waiting
+        return min(journal.end, waiting[0].after) if waiting else journal.end
+
+    def _messages(
+        self, journal: JournalSource, until: int, max_bytes: int, *, numbered: bool
+    ) -> tuple[list[StreamEvent], int]:
+        """Take messages from memory, else from the block that was read; else have the next block read."""
+        tail = journal.tail
+        before = self.cursor
+        if before >= tail.start:
+            self._block = None
+            events, size, reached = tail.slice(before, until, max_bytes, with_cursors=self._viewer.knows_extensions)
+            self.cursor = reached
+            if numbered or (self._skips and next(reversed(self._skips)) > before):
+                return self._finish(journal, events, tail.seqs(before, reached), numbered=numbered), size
+            return events, size
+        if self._block is None or self._block.reached <= before:
+            self._fetching = True
+            self._viewer.spawn(self._fetch(journal, min(tail.start, journal.end)))
+            return [], 0
+        return self._from_block(journal, self._block, until, max_bytes, numbered=numbered)
+
+    def _from_block(
+        self, journal: JournalSource, block: JournalBlock, until: int, max_bytes: int, *, numbered: bool
+    ) -> tuple[list[StreamEvent], int]:
+        events: list[StreamEvent] = []
+        seqs: list[int] = []
+        size = 0
+        reached = min(block.reached, until)
+        for seq, event in zip(block.seqs, block.events, strict=True):
+            if seq <= self.cursor:
+                continue
+            if seq > until:
+                break
+            if size >= max_bytes:
+                reached = seqs[-1]
+                break
+            events.append(event)
+            seqs.append(seq)
+            size += len(event.data)
+        self.cursor = reached
+        return self._finish(journal, events, seqs, numbered=numbered), size
+
+    def _finish(
+        self, journal: JournalSource, events: list[StreamEvent], seqs: list[int], *, numbered: bool
+    ) -> list[StreamEvent]:
+        """Leave out the viewer's own prompts, and give events their ids."""
+        pairs = zip(events, seqs, strict=True)
+        if self._skips:
+            pairs = [(event, seq) for event, seq in pairs if seq not in self._skips]
+        if not numbered:
+            return [event for event, _ in pairs]
+        return [StreamEvent(event.data, self._event_id(journal, seq)) for event, seq in pairs]
+
+    def _event_id(self, journal: JournalSource, seq: int) -> bytes:
+        return b"%b.%d.%d" % (journal.epoch.encode(), seq, self.queue.number)
+
+    async def _fetch(self, journal: JournalSource, until: int) -> None:
+        """Read the next block from the disk, beside; the stream is woken then."""
+        after = self.cursor
+        try:
+            block = await journal.read(after, until, with_cursors=self._viewer.knows_extensions)
+        except OSError as error:
+            self._viewer.drop(f"the journal of session {self.session_id} cannot be read: {error.strerror}")
+            return
+        finally:
+            self._fetching = False
+        if self.journal is journal and self.cursor == after:  # else it went elsewhere meanwhile
+            self._block = block
+            if not block.events:
+                self.cursor = max(self.cursor, block.reached)
+        self._viewer.wake(self)

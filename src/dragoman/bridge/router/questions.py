@@ -1,0 +1,343 @@
+"""Requests of the agent: which viewer is asked, and which answer counts.
+
+A question (a permission, an elicitation) goes to every viewer that can answer it, and the first answer settles it. Any
+other request (a file, a terminal, an extension) goes to one viewer, and to another if that one leaves first.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from msgspec import UNSET, Raw
+
+from dragoman.bridge.delivery import Delivery, Subscription, Viewer
+from dragoman.bridge.envelope import (
+    ELICIT,
+    encode,
+    fields_of,
+    make_error,
+    make_notification,
+    make_result,
+    parse_list,
+    rename_terminals,
+    string_of,
+    with_id,
+)
+from dragoman.bridge.registry import ServedSession
+from dragoman.bridge.router.ownership import CREATE_TERMINAL, Ownership
+from dragoman.bridge.supervisor import AgentSupervisor
+from dragoman.errors import ErrorCode
+from dragoman.protocol.permission_options import find_default
+from dragoman.wire import Message
+
+PERMISSION = "session/request_permission"
+QUESTIONS = frozenset({PERMISSION, ELICIT})
+
+SettledBy = Literal["viewer", "timeout", "cancel", "agent"]
+
+
+class AgentRequest:
+    """One request of the agent, until it is answered."""
+
+    def __init__(
+        self,
+        agent_id: bytes,
+        method: str,
+        params: Raw,
+        line: bytes,
+        *,
+        session: ServedSession | None = None,
+        only: Viewer | None = None,
+    ) -> None:
+        self.agent_id = agent_id
+        self.method = method
+        self.params = params
+        self.line = line
+        self.session = session
+        self.only = only
+        """The viewer whose own request it is about, if it is about one."""
+        self.asked: dict[Viewer, bytes] = {}
+        """Viewers that were asked and have not answered, with the id that the request has there."""
+        self.refused_by: set[Viewer] = set()
+        """Viewers that answered with an error."""
+        self.timer: asyncio.TimerHandle | None = None
+        """Runs while no viewer is there that could answer."""
+        self.is_settled = False
+
+    @property
+    def is_question(self) -> bool:
+        """Whether a person is to answer it."""
+        return self.method in QUESTIONS
+
+    def refusal(self) -> bytes:
+        """Answer for nobody: as a person would who does not want it."""
+        if self.method == ELICIT:
+            return make_result(self.agent_id, {"action": "decline"})
+        option = self._rejecting_option()
+        if option is None:
+            problem = "nobody was there to answer, and none of the options is a refusal"
+            return make_error(self.agent_id, ErrorCode.INTERNAL_ERROR, problem)
+        return make_result(self.agent_id, {"outcome": {"outcome": "selected", "optionId": option}})
+
+    def cancellation(self) -> bytes:
+        """Answer for a turn that was cancelled."""
+        if self.method == ELICIT:
+            return make_result(self.agent_id, {"action": "cancel"})
+        return make_result(self.agent_id, {"outcome": {"outcome": "cancelled"}})
+
+    def stop_timer(self) -> None:
+        """Wait no longer for a viewer to come."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+    def subscription_of(self, viewer: Viewer) -> Subscription | None:
+        """Give a viewer's subscription to the session that it is about."""
+        return self.session.subscriptions.get(viewer) if self.session else None
+
+    def _rejecting_option(self) -> Raw | None:
+        options = [fields_of(each) for each in parse_list(fields_of(self.params).get("options"))]
+        named = [fields for fields in options if "optionId" in fields]
+        position = find_default([string_of(fields.get("kind")) for fields in named], "reject")
+        return None if position is None else named[position]["optionId"]
+
+
+class Questions:
+    """All requests of the agent that are not answered."""
+
+    def __init__(
+        self, delivery: Delivery, supervisor: AgentSupervisor, ownership: Ownership, permission_timeout_s: float
+    ) -> None:
+        self._delivery = delivery
+        self._supervisor = supervisor
+        self._ownership = ownership
+        self._permission_timeout_s = permission_timeout_s
+        self._open: dict[AgentRequest, None] = {}
+        self._asked: dict[Viewer, dict[bytes, AgentRequest]] = {}
+        """Requests to each viewer that it has not answered, by the ids that they have there."""
+        self._last_id = 0
+        self._activity: dict[tuple[Viewer, str], int] = {}
+        """When each viewer last prompted a session: the latest is asked first."""
+        self._prompts = 0
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def of_session(self, session: ServedSession) -> list[AgentRequest]:
+        """Give the open questions of a session."""
+        return [request for request in self._open if request.session is session and request.is_question]
+
+    def take(self, request: AgentRequest) -> None:
+        """Take a request of the agent."""
+        self._open[request] = None
+        if not request.is_question:
+            self._ask_next(request)
+            return
+        if request.session is not None:
+            self._journal(request, {"event": "asked", "method": request.method})
+            request.session.count_question(1)
+        for viewer in self._able(request):
+            self._put(request, viewer)
+        self._watch(request)
+
+    def note_activity(self, viewer: Viewer, session_id: str) -> None:
+        """Note that a viewer prompts a session."""
+        self._prompts += 1
+        self._activity[viewer, session_id] = self._prompts
+
+    def note_servers(self, viewer: Viewer, params: Raw) -> None:
+        """Remember the MCP servers inside a viewer, which it gives to a session."""
+        self._ownership.note_servers(viewer, params)
+
+    def viewer_joined(self, session: ServedSession, viewer: Viewer) -> None:
+        """Ask a viewer the open questions of a session."""
+        for request in self.of_session(session):
+            is_new = viewer not in request.asked and viewer not in request.refused_by
+            if is_new and _may_answer(request, viewer):
+                self._put(request, viewer)
+                request.stop_timer()
+
+    def viewer_left(self, viewer: Viewer, session: ServedSession | None = None) -> None:
+        """Ask others the questions of a viewer that left a session, or all sessions."""
+        if session is None:
+            self._ownership.viewer_left(viewer)  # first: a request about a thing of its is not to be asked of it again
+        for id_, request in list(self._asked.get(viewer, {}).items()):
+            if session is not None and (request.session is not session or self._owns(viewer, request)):
+                continue
+            del self._asked[viewer][id_]
+            request.asked.pop(viewer, None)
+            if not request.is_question and not request.is_settled:
+                self._ask_next(request)
+        if session is None:
+            self._asked.pop(viewer, None)
+            self._activity = {key: at for key, at in self._activity.items() if key[0] is not viewer}
+        else:
+            self._activity.pop((viewer, session.id), None)
+        for request in list(self._open):
+            if request.is_question:
+                self._watch(request)
+
+    def answered(self, viewer: Viewer, message: Message, line: bytes) -> None:
+        """Take a viewer's answer; one that comes too late is dropped."""
+        id_ = b"" if message.id is UNSET else bytes(message.id)
+        request = self._asked.get(viewer, {}).pop(id_, None)
+        if request is None or request.asked.pop(viewer, None) is None:
+            return
+        viewer.outbox.note_answer(id_, request.subscription_of(viewer))
+        answer = with_id(line, request.agent_id)
+        if message.error is UNSET or not request.is_question:
+            self._settle(request, answer, "viewer", viewer, id_)
+            return
+        # An error of one viewer settles a question only once every viewer that was asked has answered so.
+        request.refused_by.add(viewer)
+        if not request.asked:
+            self._settle(request, answer, "viewer")
+
+    def wait_for(self, viewer: Viewer, session: ServedSession | None) -> bool:
+        """Tell whether the agent waits for a person: one on this session, or this viewer about its own request."""
+        return any(
+            request.only is viewer or (session is not None and request.session is session) for request in self._open
+        )
+
+    def cancel_session(self, session: ServedSession) -> None:
+        """Settle all questions of a session whose turn was cancelled."""
+        for request in self.of_session(session):
+            self._settle(request, request.cancellation(), "cancel")
+
+    def cancel(self, agent_id: bytes) -> None:
+        """Take back a request that the agent has cancelled."""
+        for request in [request for request in self._open if request.agent_id == agent_id]:
+            if request.is_question or not request.asked:
+                problem = "the agent took its request back"
+                self._settle(request, make_error(agent_id, ErrorCode.REQUEST_CANCELLED, problem), "agent")
+                continue
+            for viewer, id_ in list(request.asked.items()):
+                viewer.send(_cancel_request(id_), request.subscription_of(viewer))
+
+    def agent_ended(self) -> None:
+        """Settle everything: the agent that asked is gone."""
+        for request in list(self._open):
+            self._settle(request, None, "agent")
+        self._ownership.agent_ended()
+
+    def forget_session(self, session: ServedSession) -> None:
+        """Settle all requests of a session that is gone."""
+        problem = "its session was put away before anybody answered"
+        for request in [request for request in self._open if request.session is session]:
+            refusal = make_error(request.agent_id, ErrorCode.REQUEST_CANCELLED, problem)
+            self._settle(request, request.cancellation() if request.is_question else refusal, "agent")
+
+    def _able(self, request: AgentRequest) -> list[Viewer]:
+        """Give the viewers that can answer a request, those that prompted its session last first."""
+        session = request.session
+        if request.only is not None:
+            viewers = [] if request.only.closed.is_set() else [request.only]
+        elif session is None:
+            viewers = list(self._delivery.viewers.values())
+        else:
+            viewers = sorted(session.subscriptions, key=lambda viewer: -self._activity.get((viewer, session.id), 0))
+        return [viewer for viewer in viewers if viewer not in request.refused_by and _may_answer(request, viewer)]
+
+    def _put(self, request: AgentRequest, viewer: Viewer) -> None:
+        """Send a request to a viewer, under an id of its own."""
+        self._last_id += 1
+        id_ = b"%d" % self._last_id
+        request.asked[viewer] = id_
+        self._asked.setdefault(viewer, {})[id_] = request
+        names: Mapping[str, str] | None = None
+        if request.session is not None:
+            names = viewer.terminal_names.get(request.session.id)
+        line = rename_terminals(request.line, names) if names else request.line
+        viewer.send(with_id(line, id_), request.subscription_of(viewer), request_id=id_)
+
+    def _ask_next(self, request: AgentRequest) -> None:
+        """Send a request to the one viewer that has its subject, or to the first that could answer."""
+        if _is_about_terminal(request):
+            owner = self._ownership.terminal_owner(request.params)
+            able, lacks = [] if owner is None else [owner], "has that terminal"
+        else:
+            owner = self._ownership.server_owner(request.method, request.params)
+            able, lacks = self._able(request) if owner is None else [owner], "could answer"
+        if able:
+            self._put(request, able[0])
+            return
+        problem = f"{request.method}: no viewer of this session is there that {lacks}"
+        self._settle(request, make_error(request.agent_id, ErrorCode.METHOD_NOT_FOUND, problem), "timeout")
+
+    def _owns(self, viewer: Viewer, request: AgentRequest) -> bool:
+        """Tell whether a request is about a terminal of this viewer, which no other could answer for."""
+        return request.method.startswith("terminal/") and self._ownership.terminal_owner(request.params) is viewer
+
+    def _watch(self, request: AgentRequest) -> None:
+        """Let the time run while no viewer is there that could answer."""
+        if request.is_settled or self._able(request):
+            request.stop_timer()
+        elif request.timer is None:
+            loop = asyncio.get_running_loop()
+            request.timer = loop.call_later(self._permission_timeout_s, self._time_out, request)
+
+    def _time_out(self, request: AgentRequest) -> None:
+        self._settle(request, request.refusal(), "timeout")
+
+    def _settle(
+        self,
+        request: AgentRequest,
+        answer: bytes | None,
+        by: SettledBy,
+        viewer: Viewer | None = None,
+        viewer_id: bytes = b"",
+    ) -> None:
+        """Answer the agent, and tell the viewers that were asked."""
+        if request.is_settled:
+            return
+        request.is_settled = True
+        request.stop_timer()
+        self._open.pop(request, None)
+        if answer is not None:
+            if viewer is not None and not request.is_question:
+                answer = self._ownership.note_answer(request.method, request.params, answer, viewer)
+            self._supervisor.write(answer)
+        result = None if answer is None else _outcome_of(answer)
+        if viewer is not None and viewer.knows_extensions and request.is_question:
+            _tell(request, viewer, viewer_id, result, "you")
+        for other, id_ in request.asked.items():
+            self._asked.get(other, {}).pop(id_, None)
+            if other.knows_extensions and request.is_question:
+                _tell(request, other, id_, result, by)
+            else:
+                other.send(_cancel_request(id_), request.subscription_of(other))
+        request.asked.clear()
+        if request.session is not None and request.is_question:
+            self._journal(request, {"event": "settled", "by": by, "result": result})
+            request.session.count_question(-1)
+            self._delivery.sync_soon(request.session.journal)
+
+    def _journal(self, request: AgentRequest, record: dict[str, object]) -> None:
+        if request.session is not None and request.method == PERMISSION:
+            call = fields_of(fields_of(request.params).get("toolCall", UNSET)).get("toolCallId")
+            request.session.journal.note("permission", encode({**record, "toolCallId": call}))
+
+
+def _may_answer(request: AgentRequest, viewer: Viewer) -> bool:
+    capabilities = viewer.capabilities
+    return capabilities is not None and not viewer.read_only and capabilities.can(request.method, request.params)
+
+
+def _is_about_terminal(request: AgentRequest) -> bool:
+    return request.method.startswith("terminal/") and request.method != CREATE_TERMINAL
+
+
+def _tell(request: AgentRequest, viewer: Viewer, id_: bytes, result: Raw | None, by: str) -> None:
+    session_id = request.session.id if request.session else None
+    params = {"sessionId": session_id, "requestId": Raw(id_), "result": result, "by": by}
+    viewer.send(make_notification("_dragoman/settled", params), request.subscription_of(viewer))
+
+
+def _cancel_request(id_: bytes) -> bytes:
+    return make_notification("$/cancel_request", {"requestId": Raw(id_)})
+
+
+def _outcome_of(answer: bytes) -> Any:
+    """Give the result of an answer, for viewers that did not give it; None if it is an error."""
+    result = fields_of(Raw(answer)).get("result", UNSET)
+    return None if result is UNSET else result

@@ -1,0 +1,205 @@
+"""Messages of viewers: each is checked, answered here, or passed to the agent.
+
+A viewer's request goes to the agent under an id of the bridge, and the answer back under the viewer's own.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from msgspec import UNSET, Raw
+
+from dragoman.bridge.delivery import Delivery, Viewer, ViewerRequest
+from dragoman.bridge.envelope import fields_of, make_error, make_notification, session_of
+from dragoman.bridge.registry import Announcements, SessionOpener, SessionRegistry, SessionRestorer
+from dragoman.bridge.router.handshake import ViewerHandshakes
+from dragoman.bridge.router.inspection import WireInspector
+from dragoman.bridge.router.questions import Questions
+from dragoman.bridge.router.session_requests import SessionRequests
+from dragoman.bridge.settings import AgentSpec, Settings
+from dragoman.bridge.supervisor import AgentSupervisor, WireLog
+from dragoman.errors import ErrorCode
+from dragoman.wire import Malformed, Message, Oversized, parse
+from dragoman.wire.message import NULL_ID, replace_lone_surrogates
+
+_FOR_READERS = frozenset({"session/list", "session/load", "session/resume", "_dragoman/sessions"})
+
+_REOPENING = frozenset({"session/load", "session/resume"})
+
+
+class Router:
+    """Takes the messages of the viewers of one agent, and finds the part that serves each."""
+
+    def __init__(
+        self,
+        spec: AgentSpec,
+        settings: Settings,
+        *,
+        wire_log: WireLog,
+        delivery: Delivery,
+        supervisor: AgentSupervisor,
+        registry: SessionRegistry,
+        restorer: SessionRestorer,
+        announcements: Announcements,
+        questions: Questions,
+    ) -> None:
+        self.questions = questions
+        self.inspector = WireInspector(wire_log)
+        self._settings = settings
+        self._supervisor = supervisor
+        self._registry = registry
+        self._restorer = restorer
+        self._handshakes = ViewerHandshakes(
+            spec,
+            settings,
+            supervisor=supervisor,
+            registry=registry,
+            questions=questions,
+            announcements=announcements,
+        )
+        self._session_requests = session_requests = SessionRequests(
+            delivery=delivery, supervisor=supervisor, registry=registry, restorer=restorer, questions=questions
+        )
+        opener = SessionOpener(
+            settings,
+            delivery=delivery,
+            supervisor=supervisor,
+            registry=registry,
+            restorer=restorer,
+            announcements=announcements,
+            questions=questions,
+        )
+        self._handlers: dict[str, Callable[[ViewerRequest], None]] = {
+            "session/new": opener.new,
+            "session/fork": opener.new,
+            "session/load": opener.load,
+            "session/resume": opener.load,
+            "session/prompt": session_requests.prompt,
+            "session/list": session_requests.list,
+            "session/delete": session_requests.delete,
+            "session/close": session_requests.close,
+            "authenticate": self._authenticate,
+            "_dragoman/sessions": session_requests.describe,
+            "_dragoman/inspect": self.inspector.answer,
+        }
+
+    async def greet(self, viewer: Viewer, line: bytes) -> bytes:
+        """Answer `initialize`, or that it has to come first."""
+        message = self._parse(line)
+        if isinstance(message, Malformed):
+            return make_error(message.id, message.code, message.problem)
+        if message.method != "initialize" or message.id is UNSET:
+            id_ = NULL_ID if message.id is UNSET else bytes(message.id)
+            return make_error(id_, ErrorCode.INVALID_REQUEST, "a connection begins with the request initialize")
+        answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+        def answer(response: bytes) -> None:
+            if not answered.done():
+                answered.set_result(response)
+
+        self._handshakes.initialize(viewer, bytes(message.id), message, answer)
+        return await answered
+
+    def receive(self, viewer: Viewer, line: bytes) -> None:
+        """Take a message of a viewer."""
+        line = line.replace(b"\n", b" ")  # in JSON it can only be blank space, and elsewhere it ends the message
+        message = self._parse(line)
+        if isinstance(message, Malformed) and (mended := replace_lone_surrogates(line)) is not None:
+            line, message = mended, self._parse(mended)
+        if isinstance(message, Malformed):
+            if message.answerable:
+                viewer.refuse(message.id, message.code, message.problem)
+        elif self._handshakes.is_pending(viewer) and message.method != "initialize":
+            self._handshakes.hold(viewer, message, line)
+        elif message.method is None:
+            self.questions.answered(viewer, message, line)
+        elif message.id is UNSET:
+            self._notification(viewer, message.method, message, line)
+        elif message.method == "initialize":
+            self._handshakes.initialize(viewer, bytes(message.id), message, viewer.send)
+        else:
+            self._request(ViewerRequest(viewer, bytes(message.id), message.method, message.params, line))
+
+    def viewer_left(self, viewer: Viewer) -> None:
+        """Forget a viewer; others are asked the questions that it has not answered."""
+        self._handshakes.viewer_left(viewer)
+        self.questions.viewer_left(viewer)
+        self.inspector.viewer_left(viewer)
+
+    def join_capabilities(self, params: Raw) -> Raw:
+        """Add the capabilities of all connected viewers to params of `initialize`."""
+        return self._handshakes.join_capabilities(params)
+
+    def _parse(self, line: bytes) -> Message | Malformed:
+        limit = self._settings.max_message_bytes
+        return parse(line if len(line) <= limit else Oversized.of(line, limit))
+
+    def _request(self, request: ViewerRequest) -> None:
+        viewer, session_id = request.viewer, request.session_id
+        problem = self._objection(request)
+        if problem is not None:
+            viewer.refuse(request.id, ErrorCode.INVALID_REQUEST, problem, viewer.subscription(session_id))
+            return
+        if session_id is not None:
+            viewer.outbox.note_use(session_id)
+        request.begin(opens=session_id if request.method in _REOPENING else None)
+        handle = self._handlers.get(request.method)
+        if handle is not None:
+            handle(request)
+        else:
+            self._restorer.forward(request, session=self._registry.find(session_id))
+
+    def _objection(self, request: ViewerRequest) -> str | None:
+        """Give the reason why a request is not served, if there is one."""
+        viewer = request.viewer
+        limit = self._settings.max_requests
+        if viewer.capabilities is None:
+            return f"{request.method} came before initialize was answered; send that first"
+        if viewer.read_only and request.method not in _FOR_READERS:
+            return f"this viewer may only read, and {request.method} would do more; ask the owner for a link that may"
+        if request.id in viewer.requests:
+            return f"a request with the id {request.id.decode()} is still under way; give each its own"
+        if len(viewer.requests) >= limit:
+            return f"{limit} requests of this viewer are under way; wait for answers before sending more"
+        return None
+
+    def _authenticate(self, request: ViewerRequest) -> None:
+        """Have somebody log in, and then try what the agent would not do before."""
+
+        def answered(message: Message, line: bytes) -> None:
+            request.pass_on(line)
+            if message.error is UNSET:
+                self._supervisor.initialize.has_login = True
+                self._restorer.wake_after_login()
+
+        self._restorer.forward(request, answered=answered)
+
+    def _notification(self, viewer: Viewer, method: str, message: Message, line: bytes) -> None:
+        if viewer.capabilities is None:
+            return
+        session = self._registry.find(session_of(message.params))
+        if method == "_dragoman/leave":
+            if session is not None and viewer in session.subscriptions:
+                self._registry.unsubscribe(viewer, session)
+        elif viewer.read_only:
+            return
+        elif method == "$/cancel_request":
+            self._cancel_request(viewer, message)
+        else:
+            cancelled = session if method == "session/cancel" else None
+            if cancelled is not None:
+                self._session_requests.cancel_prompts(cancelled)
+            if self._supervisor.is_ready and not self._supervisor.is_clogged:
+                self._supervisor.write(line)
+            if cancelled is not None:
+                self.questions.cancel_session(cancelled)
+
+    def _cancel_request(self, viewer: Viewer, message: Message) -> None:
+        requested = fields_of(message.params).get("requestId")
+        agent_id = None if requested is None else viewer.requests.agent_id(bytes(requested))
+        if requested is None or agent_id is None:
+            return
+        if agent_id:
+            params = {**fields_of(message.params), "requestId": Raw(agent_id)}
+            self._supervisor.write(make_notification("$/cancel_request", params))
+        else:
+            self._restorer.withdraw(viewer, bytes(requested))

@@ -1,0 +1,201 @@
+"""One agent behind the bridge: its supervisor, its registry of sessions, its delivery and its router, put together.
+
+Each part gets the parts below it: `router → registry → delivery | supervisor`.
+"""
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+from msgspec import Raw
+
+from dragoman.bridge.delivery import Delivery, Viewer
+from dragoman.bridge.registry import Announcements, SessionRegistry, SessionRestorer
+from dragoman.bridge.router import AgentMessages, Ownership, Questions, Router
+from dragoman.bridge.settings import AgentSpec, Settings
+from dragoman.bridge.supervisor import AgentProcess, AgentSupervisor, WireLog, start_agent
+from dragoman.proc import Supervisor
+from dragoman.store.disk import Disk
+
+_LOOKS = 8
+"""Sweeps within the shortest time that matters."""
+
+_MAX_PAUSE_S = 5.0
+
+
+class BackgroundTasks:
+    """Tasks of one agent that run beside; an error in one is reported, and stops nothing else."""
+
+    def __init__(self, agent: str, group: asyncio.TaskGroup) -> None:
+        self.group = group
+        self._agent = agent
+        self._running: set[asyncio.Task[None]] = set()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run something beside."""
+        task = self.group.create_task(self._guard(work))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        task.add_done_callback(lambda _: work.close())  # one that was cancelled before it began would complain
+        return task
+
+    def cancel(self) -> None:
+        """Cancel all."""
+        for task in list(self._running):
+            task.cancel()
+
+    async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as error:  # noqa: BLE001 -- the top of a task: an error for one viewer is for no other
+            context = {"message": f"the bridge of {self._agent} met an error", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(context)
+
+
+class ServedAgent:
+    """Owns one agent's process, is its only client, and serves any number of viewers; made by a Bridge."""
+
+    def __init__(
+        self, spec: AgentSpec, settings: Settings, processes: Supervisor, group: asyncio.TaskGroup, disk: Disk
+    ) -> None:
+        async def start() -> AgentProcess:
+            process = await start_agent(processes, spec, settings, self._agent_messages, wire_log)
+            process.start(group)
+            return process
+
+        wire_log = WireLog(settings.inspect_messages, settings.inspect_bytes)
+        self.spec = spec
+        self._settings = settings
+        self._tasks = tasks = BackgroundTasks(spec.name, group)
+        self.delivery = delivery = Delivery(spec.name, settings, disk, tasks.spawn)
+        self.supervisor = supervisor = AgentSupervisor(settings, start, tasks.spawn, self)
+        self._announcements = announcements = Announcements(spec.name, delivery.viewers, supervisor)
+        ownership = Ownership()
+        questions = Questions(delivery, supervisor, ownership, settings.permission_timeout_s)
+        self.registry = registry = SessionRegistry(delivery, announcements, questions)
+        self._restorer = SessionRestorer(registry, supervisor, settings.open_timeout_s)
+        self.router = Router(
+            spec,
+            settings,
+            wire_log=wire_log,
+            delivery=delivery,
+            supervisor=supervisor,
+            registry=registry,
+            restorer=self._restorer,
+            announcements=announcements,
+            questions=questions,
+        )
+        self._agent_messages = AgentMessages(
+            delivery=delivery,
+            supervisor=supervisor,
+            registry=registry,
+            announcements=announcements,
+            questions=questions,
+            ownership=ownership,
+        )
+        self._idle_since: float | None = None
+        self._ending: asyncio.Future[None] | None = None
+
+    async def start(self) -> None:
+        """Look at the journals of earlier runs; raises OSError."""
+        await self.delivery.journals.scan()
+        self._tasks.spawn(self._sweep_regularly())
+
+    def begin_close(self) -> None:
+        """Begin to stop the agent for good, while viewers are still told that the bridge ends."""
+        if self._ending is None:
+            self._ending = asyncio.ensure_future(self.supervisor.close())
+
+    async def close(self) -> None:
+        """Drop all viewers, stop the agent, and leave whole journals, in bounded time."""
+        self.begin_close()
+        for viewer in list(self.delivery.viewers.values()):
+            viewer.drop("the bridge is being stopped")
+        if self._ending is not None:
+            await asyncio.shield(self._ending)
+        self._tasks.cancel()
+        await self.delivery.close([session.journal for session in self.registry.sessions.values()])
+
+    def open_viewer(self, *, read_only: bool = False) -> Viewer:
+        """Let a viewer in; raises TooManyViewers."""
+        return self.delivery.open_viewer(self, read_only=read_only)
+
+    def find_viewer(self, viewer_id: str) -> Viewer | None:
+        """Give a viewer by its id; None once it is gone."""
+        return self.delivery.viewers.get(viewer_id)
+
+    async def sweep(self, now: float) -> None:
+        """Drop viewers that do not read, write journals that waited for space, stop an agent that nobody needs."""
+        self.delivery.drop_stalled(now)
+        self.registry.recover_journals()
+        if not self._is_idle():
+            self._idle_since = None
+            return
+        self._idle_since = self._idle_since or now
+        if now - self._idle_since >= self._settings.idle_stop_s:
+            self._idle_since = None
+            await self.supervisor.stop()
+
+    # The bridge as a viewer meets it: delivery.viewer.ViewerHandler.
+
+    async def greet(self, viewer: Viewer, line: bytes) -> bytes:
+        """Answer the first message of a connection over HTTP."""
+        return await self.router.greet(viewer, line)
+
+    def receive(self, viewer: Viewer, line: bytes) -> None:
+        """Take a message of a viewer."""
+        self.router.receive(viewer, line)
+
+    def knows_session(self, session_id: str) -> bool:
+        """Tell whether a session is open here, or has a journal here."""
+        return self.registry.knows(session_id)
+
+    def could_open(self, session_id: str) -> bool:
+        """Tell whether a session is here, or might be at the agent."""
+        return self.registry.knows(session_id) or self.supervisor.support.can_reopen
+
+    def viewer_left(self, viewer: Viewer) -> None:
+        """Detach a viewer everywhere; its requests go on."""
+        if self.delivery.remove_viewer(viewer):
+            self.registry.viewer_left(viewer)
+            viewer.end()
+            self.router.viewer_left(viewer)
+            viewer.outbox.subscriptions.clear()
+
+    # The bridge as it follows the agent's life: supervisor.AgentListener.
+
+    def agent_changed(self) -> None:
+        """Tell viewers the state of the agent."""
+        self._announcements.agent_changed()
+
+    def agent_ready(self) -> None:
+        """Give sessions with viewers back to the agent."""
+        self._restorer.wake_watched()
+
+    def agent_ended(self) -> None:
+        """Forget what the agent had in memory."""
+        self.router.questions.agent_ended()
+        self.registry.agent_ended()
+
+    def is_agent_wanted(self) -> bool:
+        """Tell whether viewers are connected."""
+        return bool(self.delivery.viewers)
+
+    def join_capabilities(self, params: Raw) -> Raw:
+        """Add the capabilities of all connected viewers to params of `initialize`."""
+        return self.router.join_capabilities(params)
+
+    async def _sweep_regularly(self) -> None:
+        settings = self._settings
+        pause_s = min(_MAX_PAUSE_S, settings.viewer_stall_s / _LOOKS, settings.idle_stop_s / _LOOKS)
+        while True:
+            await asyncio.sleep(pause_s)
+            await self.sweep(time.monotonic())
+
+    def _is_idle(self) -> bool:
+        """Tell whether the agent does nothing, nobody looks, and nothing is lost if it ends."""
+        is_at_work = len(self.supervisor.calls) or len(self.router.questions) or not self.registry.is_idle()
+        if not self.supervisor.is_ready or is_at_work:
+            return False
+        return self.supervisor.support.can_reopen or not self.registry.is_agent_needed()

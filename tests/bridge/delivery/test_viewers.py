@@ -1,0 +1,410 @@
+"""Viewers that do not read, too many of them, and those that come over HTTP."""
+
+import asyncio
+import json
+import time
+
+import pytest
+
+from dragoman.bridge.problem import TooManyViewers
+from tests.bridge.seeing import A_DAY_S, LOADING, OPTIONS, PATIENCE_S, agent, eventually, seer, serve
+
+
+class HttpSeer:
+    """A viewer over HTTP: streams of its own for the connection and for each session."""
+
+    def __init__(self, served):
+        self.viewer = served.open_viewer()
+        self._next = 0
+
+    async def initialize(self, **capabilities):
+        params = {"protocolVersion": 1, "clientCapabilities": capabilities}
+        line = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
+        return json.loads(await self.viewer.greet(line.encode()))
+
+    def request(self, method, params):
+        self._next += 1
+        line = json.dumps({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
+        self.viewer.receive(line.encode())
+        return self._next
+
+    async def open_session(self, connection):
+        self.request("session/new", {"cwd": "/work", "mcpServers": []})
+        events = await read_until(connection, lambda message: "result" in message)
+        return json.loads(events[-1].data)["result"]["sessionId"]
+
+    def prompt(self, session, *steps):
+        text = json.dumps(steps)
+        return self.request("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]})
+
+
+async def read_until(outlet, condition, max_bytes=65536):
+    events = []
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            batch = await outlet.take(max_bytes)
+            assert batch
+            events += batch
+            if any(condition(json.loads(event.data)) for event in batch):
+                return events
+
+
+def texts(events):
+    messages = [json.loads(event.data) for event in events]
+    return [m["params"]["update"]["content"]["text"] for m in messages if m.get("method") == "session/update"]
+
+
+def answers(request_id):
+    return lambda message: message.get("id") == request_id and "method" not in message
+
+
+async def test_over_http_initialize_is_answered_at_once_and_names_the_connection(tmp_path):
+    async with serve(tmp_path) as served:
+        one = HttpSeer(served)
+        answer = await one.initialize()
+        assert answer["result"]["connectionId"] == one.viewer.id
+        assert served.find_viewer(one.viewer.id) is one.viewer
+        other = served.open_viewer()
+        refused = json.loads(await other.greet(b'{"jsonrpc":"2.0","id":3,"method":"session/new"}'))
+        assert refused["id"] == 3
+        assert refused["error"]["code"] == -32600
+        assert json.loads(await other.greet(b"{"))["error"]["code"] == -32700
+
+
+async def test_over_http_each_message_is_on_the_stream_where_it_belongs(tmp_path):
+    async with serve(tmp_path) as served:
+        one = HttpSeer(served)
+        await one.initialize()
+        connection = one.viewer.connection_stream(None)
+        session = await one.open_session(connection)
+        assert one.viewer.knows(session)
+        stream = one.viewer.session_stream(session, None)
+        prompt = one.prompt(session, {"flood": 3}, {"ask": OPTIONS})
+        events = await read_until(stream, lambda message: message.get("method") == "session/request_permission")
+        asked = json.loads(events[-1].data)
+        one.viewer.receive(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": {}}}).encode())
+        events += await read_until(stream, answers(prompt))
+        assert texts(events)[:3] == ["0", "1", "2"]
+        ids = [event.id for event in events]
+        assert len(set(ids)) == len(ids)
+        echo = one.request("_echo", {"a": 1})
+        assert len(await read_until(connection, answers(echo))) == 1
+
+
+async def test_over_http_a_refusal_is_on_the_stream_of_its_session(tmp_path):
+    async with serve(tmp_path, max_requests=1) as served:
+        one = HttpSeer(served)
+        await one.initialize()
+        session = await one.open_session(one.viewer.connection_stream(None))
+        stream = one.viewer.session_stream(session, None)
+        first, second = one.prompt(session, {"cancel": True}), one.prompt(session)
+        (refusal,) = await read_until(stream, answers(second))
+        assert "1 requests" in json.loads(refusal.data)["error"]["data"]
+        cancel = {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}}
+        one.viewer.receive(json.dumps(cancel).encode())
+        await read_until(stream, answers(first))
+
+
+async def test_a_stream_that_broke_goes_on_after_the_last_event_that_arrived(tmp_path):
+    async with serve(tmp_path) as served:
+        one = HttpSeer(served)
+        await one.initialize()
+        connection = one.viewer.connection_stream(None)
+        session = await one.open_session(connection)
+        stream = one.viewer.session_stream(session, None)
+        prompts = [one.prompt(session, {"flood": 5}) for _ in range(3)]
+        everything = await read_until(stream, answers(prompts[-1]))
+        for last in range(len(everything)):
+            again = one.viewer.session_stream(session, everything[last].id.decode())
+            rest = everything[last + 1 :]
+            if rest:
+                seen = await read_until(again, answers(prompts[-1]))
+                assert [event.data for event in seen] == [event.data for event in rest]
+                everything[last + 1 :] = seen
+
+
+async def test_answers_on_a_broken_connection_stream_are_sent_again(tmp_path):
+    async with serve(tmp_path) as served:
+        one = HttpSeer(served)
+        await one.initialize()
+        stream = one.viewer.connection_stream(None)
+        requests = [one.request("_echo", {"n": number}) for number in range(4)]
+        events = await read_until(stream, answers(requests[-1]))
+        again = one.viewer.connection_stream(events[1].id.decode())
+        assert await stream.take() == []
+        seen = await read_until(again, answers(requests[-1]))
+        assert [event.data for event in seen] == [event.data for event in events[2:]]
+
+
+async def test_a_stream_that_broke_before_its_first_event_loses_no_answer_though_no_id_is_named(tmp_path):
+    async with serve(tmp_path) as served:
+        one = HttpSeer(served)
+        await one.initialize()
+        lost = one.viewer.connection_stream(None)
+        created = one.request("session/new", {"cwd": "/work", "mcpServers": []})
+        await read_until(lost, answers(created))
+        reading_on = asyncio.create_task(lost.take())  # all was sent, into a network that was gone
+        await asyncio.sleep(0)
+        connection = one.viewer.connection_stream(None)
+        assert await reading_on == []
+        (answer,) = await read_until(connection, answers(created))
+        session = json.loads(answer.data)["result"]["sessionId"]
+        lost = one.viewer.session_stream(session, None)
+        prompt = one.prompt(session, {"say": "x"}, {"ask": OPTIONS})
+        (*_, ask) = await read_until(lost, lambda message: message.get("method") == "session/request_permission")
+        ask_id = json.loads(ask.data)["id"]
+        await read_until(one.viewer.session_stream(session, None), lambda message: message.get("id") == ask_id)
+        one.viewer.receive(json.dumps({"jsonrpc": "2.0", "id": ask_id, "result": {}}).encode())
+        await read_until(one.viewer.session_stream(session, None), answers(prompt))
+
+
+async def test_a_client_that_never_names_an_event_is_not_told_again_what_it_has_shown_to_have(tmp_path):
+    async with serve(tmp_path) as served:
+        one = HttpSeer(served)
+        await one.initialize()
+        session = await one.open_session(one.viewer.connection_stream(None))
+        stream = one.viewer.session_stream(session, None)
+        await read_until(stream, answers(one.prompt(session, {"say": "first"})))
+        second = one.prompt(session, {"say": "second"}, {"ask": OPTIONS})
+        events = await read_until(stream, lambda message: message.get("method") == "session/request_permission")
+        asked = json.loads(events[-1].data)
+        one.viewer.receive(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": {}}}).encode())
+        await read_until(stream, answers(second))
+        reading_on = asyncio.create_task(stream.take())
+        await asyncio.sleep(0)
+        stream = one.viewer.session_stream(session, None)
+        assert await reading_on == []
+        third = one.prompt(session, {"say": "third"})
+        events = await read_until(stream, answers(third))
+        assert texts(events) == ["third"]
+        assert len(events) == 2
+        echo = one.request("_echo", {})
+        assert len(await read_until(one.viewer.connection_stream(None), answers(echo))) == 1
+
+
+async def test_a_client_that_names_events_and_now_names_none_has_seen_nothing_of_the_stream(tmp_path):
+    async with serve(tmp_path) as served:
+        one = HttpSeer(served)
+        await one.initialize()
+        connection = one.viewer.connection_stream(None)
+        session = await one.open_session(connection)
+        (last,) = await read_until(connection, answers(one.request("_echo", {})))
+        one.viewer.connection_stream(last.id.decode())
+        lost = one.viewer.session_stream(session, None)
+        prompt = one.prompt(session, {"flood": 3})
+        everything = await read_until(lost, answers(prompt))
+        reading_on = asyncio.create_task(lost.take())
+        await asyncio.sleep(0)
+        again = await read_until(one.viewer.session_stream(session, None), answers(prompt))
+        assert await reading_on == []
+        assert again == everything
+
+
+async def test_a_prompt_into_the_dark_loses_no_answer_of_before(tmp_path):
+    async with serve(tmp_path) as served:
+        one = HttpSeer(served)
+        await one.initialize()
+        session = await one.open_session(one.viewer.connection_stream(None))
+        broken = one.viewer.session_stream(session, None)
+        last = broken.event_id().decode()
+        first = one.prompt(session, {"say": "first"})
+        await read_until(broken, answers(first))  # taken, and read by nobody
+        broken.end()
+        second = one.prompt(session, {"say": "second"})
+        events = await read_until(one.viewer.session_stream(session, last), answers(second))
+        assert texts(events) == ["first", "second"]
+        assert [json.loads(event.data).get("id") for event in events] == [None, first, None, second]
+
+
+async def test_asking_for_a_stream_again_ends_the_older_one(tmp_path):
+    async with serve(tmp_path) as served:
+        one = HttpSeer(served)
+        await one.initialize()
+        first = one.viewer.connection_stream(None)
+        waiting = asyncio.create_task(first.take())
+        await asyncio.sleep(0)
+        session = await one.open_session(one.viewer.connection_stream(None))
+        assert await waiting == []
+        older = one.viewer.session_stream(session, None)
+        one.viewer.session_stream(session, None)
+        assert await older.take() == []
+
+
+async def test_a_stream_may_be_opened_before_its_session_is_loaded(tmp_path):
+    store = tmp_path / "store"
+    store.mkdir()
+    async with serve(tmp_path / "home", agent(capabilities=LOADING, store=str(store))) as served:
+        owner = await seer(served)
+        session = await owner.new()
+        await owner.prompt(session, {"flood": 3})
+        one = HttpSeer(served)
+        await one.initialize()
+        connection = one.viewer.connection_stream(None)
+        stream = one.viewer.session_stream(session, None)
+        load = one.request("session/load", {"sessionId": session, "cwd": "/work", "mcpServers": []})
+        answer = asyncio.create_task(read_until(connection, answers(load)))
+        events = await read_until(stream, lambda message: "2" in texts([_as_event(message)]))
+        assert texts(events)[1:] == ["0", "1", "2"]
+        reading_on = asyncio.create_task(stream.take())
+        await answer
+        reading_on.cancel()
+
+
+def _as_event(message):
+    from dragoman.bridge import StreamEvent
+
+    return StreamEvent(json.dumps(message).encode())
+
+
+async def test_the_answer_to_a_load_does_not_wait_for_a_stream_that_nobody_opened(tmp_path):
+    async with serve(tmp_path) as served:
+        owner = await seer(served)
+        session = await owner.new()
+        await owner.prompt(session, {"flood": 3})
+        one = HttpSeer(served)
+        await one.initialize()
+        connection = one.viewer.connection_stream(None)
+        load = one.request("session/load", {"sessionId": session, "cwd": "/work", "mcpServers": []})
+        await read_until(connection, answers(load))
+        stream = one.viewer.session_stream(session, None)
+        events = await read_until(stream, lambda message: "2" in texts([_as_event(message)]))
+        assert texts(events)[1:] == ["0", "1", "2"]
+
+
+async def test_a_new_connection_goes_on_where_the_last_one_was_by_event_id(tmp_path):
+    async with serve(tmp_path) as served:
+        one = HttpSeer(served)
+        await one.initialize()
+        session = await one.open_session(one.viewer.connection_stream(None))
+        prompt = one.prompt(session, {"flood": 5})
+        events = await read_until(one.viewer.session_stream(session, None), answers(prompt))
+        await one.viewer.close()
+        two = HttpSeer(served)
+        await two.initialize()
+        stream = two.viewer.session_stream(session, events[2].id.decode())
+        load = two.request("session/load", {"sessionId": session, "cwd": "/work", "mcpServers": []})
+        seen = await read_until(stream, lambda message: "4" in texts([_as_event(message)]))
+        assert texts(seen) == texts(events[3:])
+        reading_on = asyncio.create_task(stream.take())
+        await read_until(two.viewer.connection_stream(None), answers(load))
+        reading_on.cancel()
+
+
+async def test_a_stream_of_a_session_that_cannot_be_is_refused(tmp_path):
+    async with serve(tmp_path) as served:
+        one = HttpSeer(served)
+        await one.initialize()
+        assert one.viewer.session_stream("unknown", None) is None
+        assert not one.viewer.knows("unknown")
+
+
+@pytest.mark.parametrize("event_id", ["", "x", "a.b.c", "1.2", "x.-1.0", "x.1.1e3", "…"])
+async def test_an_event_id_that_is_none_of_ours_is_no_harm(tmp_path, event_id):
+    async with serve(tmp_path) as served:
+        one = HttpSeer(served)
+        await one.initialize()
+        session = await one.open_session(one.viewer.connection_stream(event_id))
+        stream = one.viewer.session_stream(session, event_id)
+        events = await read_until(stream, answers(one.prompt(session, {"say": "x"})))
+        assert texts(events) == ["x"]
+
+
+async def test_a_viewer_that_takes_nothing_is_dropped_and_can_come_back(tmp_path):
+    async with serve(tmp_path, viewer_stall_s=0.3) as served:
+        owner = await seer(served)
+        session = await owner.new()
+        stuck = await seer(served, marked=True)
+        await stuck.load(session)
+        prompt = owner.start_prompt(session, {"flood": 20_000})
+        (first, *_) = await stuck.stream.take(1)
+        await owner.answer(prompt)
+        async with asyncio.timeout(PATIENCE_S):
+            await stuck.viewer.closed.wait()
+        assert "took nothing for 0.3 s" in stuck.viewer.close_reason
+        assert served.find_viewer(stuck.viewer.id) is None
+        assert await stuck.stream.take() == []
+        assert len(served.registry.sessions[session].subscriptions) == 1
+        back = await seer(served, marked=True)
+        await back.load(session)
+        assert len(back.said()) == 20_000
+        assert first.data
+
+
+async def test_a_viewer_that_waits_is_not_dropped_however_long_nothing_comes(tmp_path):
+    async with serve(tmp_path) as served:
+        one = await seer(served)
+        waiting = asyncio.create_task(one.stream.take())
+        await eventually(lambda: one.stream.is_hungry)
+        await served.sweep(time.monotonic() + A_DAY_S)
+        assert not one.viewer.closed.is_set()
+        one.request("_echo", {})
+        assert await waiting
+
+
+async def test_a_viewer_that_lets_answers_pile_up_is_dropped(tmp_path):
+    async with serve(tmp_path, viewer_window_bytes=10_000) as served:
+        one = await seer(served)
+        for number in range(40):
+            one.send({"id": number, "method": "_echo", "params": {"x": "y" * 1_000}})
+        async with asyncio.timeout(PATIENCE_S):
+            await one.viewer.closed.wait()
+        assert "10000 bytes" in one.viewer.close_reason
+        assert "result" in await (await seer(served)).ask("_echo")
+
+
+async def test_one_answer_that_is_larger_than_the_window_passes(tmp_path):
+    async with serve(tmp_path, viewer_window_bytes=1_000) as served:
+        one = await seer(served)
+        assert len((await one.ask("_echo", {"x": "y" * 100_000}))["result"]["x"]) == 100_000
+
+
+async def test_too_many_viewers_are_refused_in_words(tmp_path):
+    async with serve(tmp_path, max_viewers=2) as served:
+        one = served.open_viewer()
+        served.open_viewer()
+        with pytest.raises(TooManyViewers, match="2 viewers are connected to one, which is the limit") as refused:
+            served.open_viewer()
+        assert refused.value.limit == 2
+        await one.close()
+        served.open_viewer()
+
+
+async def test_too_many_sessions_are_refused_in_words(tmp_path):
+    async with serve(tmp_path, max_sessions=1) as served:
+        one = await seer(served)
+        await one.new()
+        assert "1 sessions are open" in (await one.ask("session/new", {"cwd": "/work"}))["error"]["data"]
+
+
+async def test_whoever_is_cancelled_while_taking_has_left(tmp_path):
+    async with serve(tmp_path) as served:
+        one = await seer(served)
+        taking = asyncio.create_task(one.stream.take())
+        await asyncio.sleep(0)
+        taking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await taking
+        assert await one.stream.take() == []
+
+
+async def test_news_of_a_session_does_not_pile_up(tmp_path):
+    async with serve(tmp_path, viewer_window_bytes=2_000) as served:
+        one = await seer(served)
+        idle = await seer(served, marked=True)
+        session = await one.new()
+        for _ in range(30):
+            await one.prompt(session, {"say": "x"})
+        assert not idle.viewer.closed.is_set()
+        news = await idle.news(session, lambda news: news["state"] == "idle")
+        assert news["stopReason"] == "end_turn"
+        assert len(idle.told("_dragoman/session")) == 1
+
+
+async def test_what_a_viewer_said_passes_in_its_order(tmp_path):
+    async with serve(tmp_path) as served:
+        one = await seer(served)
+        requests = [one.request("_echo", {"n": number}) for number in range(50)]
+        for request in requests:
+            await one.answer(request)
+        assert [message["result"]["n"] for message in one.seen[1:]] == list(range(50))
+        await eventually(lambda: len(one.viewer.requests) == 0)

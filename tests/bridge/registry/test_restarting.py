@@ -1,0 +1,299 @@
+"""The bridge was ended and began again: a session's journal and what the agent has of it become one history."""
+
+import errno
+import json
+import os
+from contextlib import asynccontextmanager
+
+import pytest
+
+from dragoman.store.disk import Disk
+from tests.bridge.seeing import LOADING, GatedDisk, Seer, agent, eventually, go_on_elsewhere, seer, serve
+
+ELSEWHERE = ["answer 0", "answer 1", "answer 2"]
+
+
+class Before:
+    """What a bridge has left behind: a session with two turns, and a cursor into it between them."""
+
+    def __init__(self, home, spec, store):
+        self.home, self.spec, self.store = home, spec, store
+        self.id = self.cursor = self.path = None
+
+    async def make(self):
+        async with serve(self.home, self.spec) as served:
+            one = await seer(served, marked=True)
+            self.id = await one.new()
+            await one.prompt(self.id, {"say": "first"})
+            self.cursor = one.told("session/update")[-1]["_meta"]["dragoman"]["cursor"]
+            await one.prompt(self.id, {"say": "second"})
+            self.path = served.registry.sessions[self.id].journal.path
+        return self
+
+    @property
+    def at_agent(self):
+        return self.store / self.id
+
+    @asynccontextmanager
+    async def again(self, **changes):
+        async with serve(self.home, self.spec, backoff_min_s=0.01, **changes) as served:
+            yield served
+
+    def load(self, viewer):
+        """Begin to load it."""
+        return viewer.request("session/load", {"sessionId": self.id, "cwd": "/work", "mcpServers": []})
+
+
+async def before(tmp_path, **behaviour):
+    store = tmp_path / "store"
+    store.mkdir()
+    spec = agent(capabilities=LOADING, store=str(store), **behaviour)
+    return await Before(tmp_path / "home", spec, store).make()
+
+
+async def test_what_the_agent_has_forgotten_is_in_the_journal(tmp_path):
+    old = await before(tmp_path)
+    old.at_agent.write_text("")
+    async with old.again() as served:
+        one = await seer(served)
+        assert "result" in await one.load(old.id)
+        assert one.said() == ["first", "second"]
+        await one.prompt(old.id, {"say": "third"})
+        assert one.said() == ["first", "second", "third"]
+    async with old.again() as served:
+        two = await seer(served)
+        await two.load(old.id)
+        assert two.said() == ["first", "second", "third"]
+    assert [path.suffix for path in old.path.parent.iterdir() if path.is_file()] == [".jsonl"]
+
+
+async def test_a_cursor_from_before_goes_on_where_it_was(tmp_path):
+    old = await before(tmp_path)
+    async with old.again() as served:
+        one = await seer(served, marked=True)
+        await one.load(old.id, after=old.cursor)
+        assert one.said() == ["second"]
+        assert not any(news.get("reset") for news in one.told("_dragoman/session"))
+
+
+async def test_the_id_of_an_event_is_a_cursor_too(tmp_path):
+    old = await before(tmp_path)
+    async with old.again() as served:
+        one = await seer(served)
+        await one.load(old.id, after=f"{old.cursor}.7")
+        assert one.said() == ["second"]
+
+
+async def test_a_session_that_the_agent_has_no_more_can_be_read(tmp_path):
+    old = await before(tmp_path)
+    old.at_agent.unlink()
+    journal = old.path.read_bytes()
+    async with old.again() as served:
+        one = await seer(served)
+        assert "result" in await one.load(old.id)
+        assert one.said() == ["first", "second"]
+        error = (await one.prompt(old.id, {"say": "more"}))["error"]
+        assert "can only be read" in error["data"]
+        assert "no such session here" in error["data"]
+    assert old.path.read_bytes().startswith(journal)
+
+
+async def test_what_was_said_elsewhere_since_is_shown(tmp_path):
+    old = await before(tmp_path)
+    go_on_elsewhere(old.store, old.id)
+    async with old.again() as served:
+        one = await seer(served, marked=True)
+        await one.load(old.id, after=old.cursor)
+        assert one.said() == ["first", "second", *ELSEWHERE]
+        assert any(news.get("reset") for news in one.told("_dragoman/session"))
+        await one.prompt(old.id, {"say": "on"})
+    async with old.again() as served:
+        two = await seer(served)
+        await two.load(old.id)
+        assert two.said() == ["first", "second", *ELSEWHERE, "on"]
+
+
+async def test_an_agent_that_wants_a_login_first_is_asked_again_after_it(tmp_path):
+    login = tmp_path / "login"
+    old = await before(tmp_path, login=str(login))
+    async with old.again() as served:
+        one = await seer(served)
+        assert (await one.load(old.id))["error"]["code"] == -32000
+        await one.ask("authenticate", {"methodId": "any"})
+        assert "result" in await one.load(old.id)
+        assert one.said() == ["first", "second"]
+        assert (await one.prompt(old.id, {"say": "third"}))["result"] == {"stopReason": "end_turn"}
+
+
+async def test_a_prompt_that_comes_while_the_session_is_loaded_waits_for_it(tmp_path):
+    go = tmp_path / "go"
+    old = await before(tmp_path, load_waits=str(go))
+    async with old.again() as served:
+        one, two = await seer(served), await seer(served)
+        loading = old.load(one)
+        while old.id not in served.registry.sessions:
+            await two.ask("_echo")
+        prompting = two.start_prompt(old.id, {"say": "third"})
+        go.touch()
+        assert "result" in await two.answer(prompting)
+        assert "result" in await one.answer(loading)
+        await one.until(lambda message: "third" in one.said())
+        assert one.said() == ["first", "second", "third"]
+        assert two.said() == ["third"]
+
+
+async def test_a_crash_in_the_middle_of_a_load_leaves_the_journal_alone(tmp_path):
+    old = await before(tmp_path, load_dies=str(tmp_path / "died"))
+    journal = old.path.read_bytes()
+    async with old.again() as served:
+        one = await seer(served)
+        assert "exited with code 5" in json.dumps((await one.load(old.id))["error"])
+        assert old.path.read_bytes() == journal
+        assert "result" in await one.load(old.id)
+        assert one.said() == ["first", "second"]
+
+
+async def test_a_load_that_was_cancelled_can_be_tried_again(tmp_path):
+    old = await before(tmp_path, load_fails=[str(tmp_path / "failed"), -32800])
+    async with old.again() as served:
+        one = await seer(served)
+        assert (await one.load(old.id))["error"]["code"] == -32800
+        assert "result" in await one.load(old.id)
+        assert (await one.prompt(old.id, {"say": "third"}))["result"]
+        assert one.said() == ["first", "second", "third"]
+
+
+async def test_an_agent_that_failed_once_is_asked_again_by_the_next_load(tmp_path):
+    old = await before(tmp_path, load_fails=[str(tmp_path / "failed"), -32603])
+    async with old.again() as served:
+        one = await seer(served)
+        assert "result" in await one.load(old.id)
+        assert "not now" in (await one.prompt(old.id, {"say": "never"}))["error"]["data"]
+        one.forget()
+        assert "result" in await one.load(old.id)
+        assert (await one.prompt(old.id, {"say": "third"}))["result"]
+        assert one.said() == ["first", "second", "third"]
+
+
+async def test_a_reader_that_came_first_is_shown_what_was_said_elsewhere_too(tmp_path):
+    old = await before(tmp_path)
+    go_on_elsewhere(old.store, old.id)
+    async with old.again() as served:
+        marked, plain = await seer(served, read_only=True, marked=True), await seer(served, read_only=True)
+        for reader in (marked, plain):
+            await reader.load(old.id)
+            assert reader.said() == ["first", "second"]
+            reader.forget()
+        one = await seer(served)
+        await one.load(old.id)
+        assert one.said() == ["first", "second", *ELSEWHERE]
+        await one.prompt(old.id, {"say": "on"})
+        for reader in (marked, plain):
+            await reader.until(lambda message, reader=reader: "on" in reader.said())
+        assert any(news.get("reset") for news in marked.told("_dragoman/session"))
+        assert marked.said() == ["first", "second", *ELSEWHERE, "on"]
+        assert plain.said() == ["on"]
+
+
+async def test_a_login_hides_nothing_of_what_was_said_elsewhere(tmp_path):
+    old = await before(tmp_path, login=str(tmp_path / "login"))
+    go_on_elsewhere(old.store, old.id)
+    async with old.again() as served:
+        one = await seer(served)
+        assert "error" in await one.load(old.id)
+        await one.ask("authenticate", {"methodId": "any"})
+        await one.load(old.id)
+        assert one.said() == ["first", "second", *ELSEWHERE]
+
+
+async def test_a_session_that_is_deleted_while_it_is_loaded_stays_deleted(tmp_path):
+    go = tmp_path / "go"
+    old = await before(tmp_path, load_holds=str(go))
+    go_on_elsewhere(old.store, old.id)
+    async with old.again() as served:
+        one = await seer(served)
+        loading = old.load(one)
+        await eventually(lambda: old.id in served.registry.sessions and served.registry.sessions[old.id].heard >= 8)
+        served.registry.delete(old.id)  # as when the agent has answered session/delete before the load
+        go.touch()
+        await one.answer(loading)
+    assert list(old.path.parent.glob("*.jsonl")) == []
+    assert list(old.path.parent.glob("*.new")) == []
+
+
+class HeadersOnly(Disk):
+    """A disk on which journals can begin and not go on."""
+
+    fault = 0
+
+    def write(self, fd, data):
+        if self.fault and b'"seq":' in bytes(data):
+            raise OSError(self.fault, os.strerror(self.fault))
+        return super().write(fd, data)
+
+
+@pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EIO])
+async def test_what_cannot_be_written_takes_the_place_of_nothing(tmp_path, fault):
+    old = await before(tmp_path)
+    go_on_elsewhere(old.store, old.id)
+    journal, disk = old.path.read_bytes(), HeadersOnly()
+    async with old.again(disk=disk) as served:
+        one = await seer(served)
+        disk.fault = fault
+        await one.load(old.id)
+        assert one.said()[:2] == ["first", "second"]
+    assert old.path.read_bytes() == journal
+
+
+async def test_settings_and_title_come_along_when_the_agent_has_more(tmp_path):
+    old = await before(tmp_path)
+    go_on_elsewhere(old.store, old.id)
+    async with old.again() as served:
+        one = await seer(served)
+        await one.load(old.id)
+        await one.prompt(old.id, {"update": {"sessionUpdate": "session_info_update", "title": "A name"}})
+    async with old.again() as served:
+        reader = await seer(served, read_only=True, marked=True)
+        result = (await reader.load(old.id))["result"]
+        assert result["modes"]["currentModeId"] == "ask"
+        assert result["_meta"]["dragoman"]["title"] == "A name"
+
+
+class FewFiles(Disk):
+    """A disk on which, for a moment, no more files can be opened."""
+
+    is_out = False
+
+    def open(self, path, flags):
+        if self.is_out:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return super().open(path, flags)
+
+
+async def test_a_journal_that_cannot_be_read_just_now_is_not_given_up(tmp_path):
+    old = await before(tmp_path)
+    journal, disk = old.path.read_bytes(), FewFiles()
+    async with old.again(disk=disk) as served:
+        one = await seer(served)
+        disk.is_out = True
+        assert "Too many open files" in (await one.load(old.id))["error"]["data"]
+        disk.is_out = False
+        assert old.path.read_bytes() == journal
+        assert "result" in await one.load(old.id)
+        assert one.said() == ["first", "second"]
+
+
+async def test_an_agent_that_is_started_again_while_a_journal_is_read_is_asked_then(tmp_path):
+    old, disk = await before(tmp_path), GatedDisk()
+    async with old.again(disk=disk) as served:
+        one = await seer(served)
+        disk.shut()
+        loading = old.load(one)
+        await eventually(lambda: disk.waited == 1)
+        two = Seer(served)
+        greeting = two.request("initialize", {"protocolVersion": 1, "clientCapabilities": {"terminal": True}})
+        assert served.supervisor.status.state == "stopped"  # it is started again for the terminals
+        disk.open_gate()
+        assert "result" in await one.answer(loading)
+        assert "result" in await two.answer(greeting)
+        assert one.said() == ["first", "second"]

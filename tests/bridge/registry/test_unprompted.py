@@ -1,0 +1,148 @@
+"""A session that was made and not yet prompted is there whatever happens to the agent and the bridge."""
+
+import pytest
+
+from dragoman.store.record import KEYS, decode_records, encode_write
+from tests.bridge.own import kill_agent, own_agent, plain_prompt
+from tests.bridge.seeing import LOADING, RESUMING, agent, eventually, seer, serve
+
+
+@pytest.fixture
+def work(tmp_path):
+    (tmp_path / "work").mkdir()
+    return str(tmp_path / "work")
+
+
+async def make_session(viewer, work):
+    """Make a session in mode plan, and prompt nothing."""
+    session = await viewer.new(work)
+    assert "result" in await viewer.ask("session/set_mode", {"sessionId": session, "modeId": "plan"})
+    return session
+
+
+async def check_goes_on(viewer, session, work):
+    """See that it can be opened, is in the mode that was set, and answers."""
+    opened = await viewer.load(session, cwd=work)
+    assert opened["result"]["modes"]["currentModeId"] == "plan"
+    assert (await plain_prompt(viewer, session, "begin"))["result"]["stopReason"] == "end_turn"
+    assert "".join(viewer.said(session)) == "One. "
+
+
+async def test_it_survives_a_crash_of_the_agent(tmp_path, work):
+    async with serve(tmp_path / "home", own_agent(tmp_path), backoff_min_s=0.01) as served:
+        one = await seer(served, marked=True)
+        session = await make_session(one, work)
+        await kill_agent(served, one)
+        assert (await plain_prompt(one, session, "begin"))["result"]["stopReason"] == "end_turn"
+        assert "".join(one.said(session)) == "One. "
+        two = await seer(served)
+        assert (await two.load(session, cwd=work))["result"]["modes"]["currentModeId"] == "plan"
+
+
+async def test_it_survives_an_idle_stop_of_the_agent(tmp_path, work):
+    async with serve(tmp_path / "home", own_agent(tmp_path), idle_stop_s=0.05) as served:
+        one = await seer(served)
+        session = await make_session(one, work)
+        await one.viewer.close()
+        await eventually(lambda: served.supervisor.status.state == "stopped")
+        await check_goes_on(await seer(served), session, work)
+
+
+async def test_it_survives_a_restart_of_the_bridge(tmp_path, work):
+    async with serve(tmp_path / "home", own_agent(tmp_path)) as served:
+        session = await make_session(await seer(served), work)
+    async with serve(tmp_path / "home", own_agent(tmp_path)) as served:
+        await check_goes_on(await seer(served), session, work)
+
+
+async def test_it_survives_that_it_is_closed(tmp_path, work):
+    async with serve(tmp_path / "home", own_agent(tmp_path)) as served:
+        one = await seer(served)
+        session = await make_session(one, work)
+        assert (await one.ask("session/close", {"sessionId": session}))["result"] == {}
+        await check_goes_on(one, session, work)
+
+
+@pytest.mark.parametrize("capabilities", [LOADING, RESUMING], ids=["loads", "resumes"])
+async def test_an_agent_that_does_not_keep_it_is_told_of_in_words(tmp_path, capabilities):
+    forgetful = agent(capabilities=capabilities)
+    words = "was never prompted, and is lost: the agent could not take it up again: no such session here"
+    async with serve(tmp_path, forgetful, backoff_min_s=0.01, idle_stop_s=0.05) as served:
+        one = await seer(served)
+        session = await one.new()
+        await one.viewer.close()
+        await eventually(lambda: served.supervisor.status.state == "stopped")
+        two = await seer(served)
+        error = (await two.prompt(session, {"say": "hi"}))["error"]
+        assert words in error["data"]
+        assert error["data"].endswith("start a new session")
+    async with serve(tmp_path, forgetful) as served:
+        three = await seer(served)
+        await three.load(session)
+        assert words in (await three.prompt(session, {"say": "hi"}))["error"]["data"]
+
+
+async def test_a_prompt_waits_until_the_agent_has_said_whether_it_has_the_session(tmp_path):
+    gate, log = tmp_path / "gate", tmp_path / "log"
+    async with serve(tmp_path, agent()) as served:
+        session = await (await seer(served)).new()
+    async with serve(tmp_path, agent(capabilities=RESUMING, load_waits=str(gate), log=str(log))) as served:
+        one = await seer(served)
+        await one.load(session)  # from the journal, while the agent is asked
+        await eventually(lambda: "session/resume" in log.read_text())
+        prompt = one.start_prompt(session, {"say": "hi"})
+        gate.touch()
+        assert "no such session here" in (await one.answer(prompt))["error"]["data"]
+    assert "session/prompt" not in log.read_text()
+
+
+async def test_an_agent_that_can_open_nothing_again_is_told_of_in_words(tmp_path):
+    async with serve(tmp_path, agent(), backoff_min_s=0.01) as served:
+        one = await seer(served)
+        session, other = await one.new(), await one.new()
+        await one.prompt(other, {"exit": 1})
+        error = (await one.prompt(session, {"say": "hi"}))["error"]
+        assert "was never prompted" in error["data"]
+        assert "it can neither load nor resume sessions; start a new session" in error["data"]
+
+
+async def test_lists_have_it_while_somebody_looks_at_it_and_from_its_first_prompt_on(tmp_path):
+    def ids(answer):
+        return [session["sessionId"] for session in answer["result"]["sessions"]]
+
+    async with serve(tmp_path, agent()) as served:
+        one, two = await seer(served, marked=True), await seer(served, marked=True)
+        session, prompted = await one.new(), await one.new()
+        await one.prompt(prompted, {"say": "hi"})
+        for method in ("session/list", "_dragoman/sessions"):
+            assert set(ids(await two.ask(method))) == {session, prompted}
+        await one.viewer.close()
+        for method in ("session/list", "_dragoman/sessions"):
+            assert ids(await two.ask(method)) == [prompted]
+    async with serve(tmp_path, agent()) as served:
+        three = await seer(served, marked=True)
+        assert ids(await three.ask("_dragoman/sessions")) == [prompted]
+
+
+async def test_its_journal_is_deleted_after_a_week(tmp_path):
+    async with serve(tmp_path, agent()) as served:
+        one = await seer(served)
+        session, prompted = await one.new(), await one.new()
+        await one.prompt(prompted, {"say": "hi"})
+        journals = {each: served.registry.sessions[each].journal.path for each in (session, prompted)}
+    put_back_in_time(journals, days=6)
+    async with serve(tmp_path, agent()) as served:
+        assert set(served.delivery.journals.stored) == {session, prompted}
+    put_back_in_time(journals, days=2)
+    async with serve(tmp_path, agent()) as served:
+        assert set(served.delivery.journals.stored) == {prompted}
+    assert [path.exists() for path in journals.values()] == [False, True]
+
+
+def put_back_in_time(journals, *, days):
+    """Make journals as if they had been written some days before."""
+    for path in journals.values():
+        header, *lines = path.read_bytes().splitlines(keepends=True)
+        records = decode_records(b"".join(lines), 0)
+        writes = [(KEYS[record.kind], [bytes(record.data)]) for record in records]
+        path.write_bytes(header + encode_write(writes, 0, records[0].time - days * 24 * 3600 * 1000))

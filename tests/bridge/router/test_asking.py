@@ -1,0 +1,383 @@
+"""What the agent asks: everybody who can answer is asked, and the first answer counts."""
+
+import json
+
+from tests.bridge.seeing import OPTIONS, agent, eventually, seer, serve
+
+CHOSEN = {"outcome": {"outcome": "selected", "optionId": "yes"}}
+ELICITATION = {"mode": "form", "message": "Which?", "requestedSchema": {"type": "object", "properties": {}}}
+FORMS = {"elicitation": {"form": {}}}
+
+
+async def on_session(served, count, **options):
+    viewers = [await seer(served, **options) for _ in range(count)]
+    session = await viewers[0].new()
+    for viewer in viewers[1:]:
+        await viewer.load(session)
+    return session, viewers
+
+
+def outcome(viewer):
+    return json.loads(viewer.said()[-1])
+
+
+async def test_all_are_asked_the_first_answer_counts_and_the_others_are_told(tmp_path):
+    async with serve(tmp_path) as served:
+        session, (one, two) = await on_session(served, 2)
+        three = await seer(served, marked=True)
+        await three.load(session)
+        prompt = one.start_prompt(session, {"ask": OPTIONS})
+        asked = [await viewer.asked() for viewer in (one, two, three)]
+        assert asked[0]["params"] == asked[1]["params"]
+        two.choose(asked[1])
+        await one.answer(prompt)
+        assert outcome(one) == {"result": CHOSEN}
+        await one.until(lambda message: message.get("method") == "$/cancel_request")
+        assert one.told("$/cancel_request") == [{"requestId": asked[0]["id"]}]
+        settled = (await three.until(lambda message: message.get("method") == "_dragoman/settled"))["params"]
+        assert settled == {"sessionId": session, "requestId": asked[2]["id"], "result": CHOSEN, "by": "viewer"}
+        assert three.told("$/cancel_request") == []
+        await two.until(lambda message: two.said() != [])
+        assert two.told("$/cancel_request") == []
+
+
+async def test_two_answers_at_once_count_as_one(tmp_path):
+    async with serve(tmp_path) as served:
+        session, (one, two) = await on_session(served, 2, marked=True)
+        prompt = one.start_prompt(session, {"ask": OPTIONS}, {"say": "end"})
+        asked = [await viewer.asked() for viewer in (one, two)]
+        one.choose(asked[0], "no")
+        two.choose(asked[1], "yes")
+        one.choose(asked[0], "yes")
+        await one.answer(prompt)
+        assert json.loads(one.said()[0]) == {"result": {"outcome": {"outcome": "selected", "optionId": "no"}}}
+        assert [params["by"] for params in one.told("_dragoman/settled")] == ["you"]
+        await two.until(lambda message: message.get("method") == "_dragoman/settled")
+        assert [params["by"] for params in two.told("_dragoman/settled")] == ["viewer"]
+
+
+async def test_an_error_settles_only_when_all_have_answered_with_one(tmp_path):
+    async with serve(tmp_path) as served:
+        session, (one, two) = await on_session(served, 2)
+        prompt = one.start_prompt(session, {"ask": OPTIONS}, {"ask": OPTIONS})
+        asked = [await viewer.asked() for viewer in (one, two)]
+        one.send({"id": asked[0]["id"], "error": {"code": -32601, "message": "what?"}})
+        two.choose(asked[1])
+        await one.until(lambda message: one.said() != [])
+        assert outcome(one) == {"result": CHOSEN}
+        for viewer in (one, two):
+            seen = len([message for message in viewer.seen if "id" in message and "method" in message])
+            while seen < 2:
+                await viewer.more()
+                seen = len([message for message in viewer.seen if "id" in message and "method" in message])
+            second = [message for message in viewer.seen if "id" in message and "method" in message][1]
+            viewer.send({"id": second["id"], "error": {"code": -32601, "message": "what?", "data": None}})
+        await one.answer(prompt)
+        assert outcome(one) == {"error": {"code": -32601, "message": "what?", "data": None}}
+
+
+async def test_a_question_waits_for_somebody_who_comes(tmp_path):
+    async with serve(tmp_path) as served:
+        session, (one,) = await on_session(served, 1)
+        one.start_prompt(session, {"ask": OPTIONS})
+        await one.asked()
+        await one.viewer.close()
+        two = await seer(served, marked=True)
+        answer = await two.load(session)
+        asked = await two.asked()
+        assert two.seen.index(answer) < two.seen.index(asked)
+        two.choose(asked)
+        await two.until(lambda message: two.said() != [])
+        assert outcome(two) == {"result": CHOSEN}
+
+
+async def test_the_time_runs_only_while_nobody_is_there_and_then_it_is_refused(tmp_path):
+    async with serve(tmp_path, permission_timeout_s=0.2) as served:
+        session, (one,) = await on_session(served, 1)
+        one.start_prompt(session, {"ask": OPTIONS})
+        await one.asked()
+        (ask,) = served.router.questions.of_session(served.registry.sessions[session])
+        assert ask.timer is None
+        await one.viewer.close()
+        assert ask.timer is not None
+        await eventually(lambda: served.registry.sessions[session].info.turns == 0)
+        two = await seer(served)
+        await two.load(session)
+        assert outcome(two) == {"result": {"outcome": {"outcome": "selected", "optionId": "no"}}}
+
+
+async def test_without_an_option_to_refuse_the_agent_gets_an_error(tmp_path):
+    async with serve(tmp_path, permission_timeout_s=0.01) as served:
+        session, (one,) = await on_session(served, 1)
+        one.start_prompt(session, {"ask": OPTIONS[:1]})
+        await one.asked()
+        await one.viewer.close()
+        await eventually(lambda: served.registry.sessions[session].info.turns == 0)
+        two = await seer(served)
+        await two.load(session)
+        assert "nobody was there" in outcome(two)["error"]["data"]
+
+
+async def test_cancel_reaches_the_agent_first_and_settles_all_as_cancelled(tmp_path):
+    log = tmp_path / "log"
+    async with serve(tmp_path / "home", agent(log=str(log))) as served:
+        session, (one, two) = await on_session(served, 2, marked=True)
+        prompt = one.start_prompt(session, {"ask": OPTIONS})
+        await two.asked()
+        two.send({"method": "session/cancel", "params": {"sessionId": session}})
+        await one.answer(prompt)
+        assert outcome(one) == {"result": {"outcome": {"outcome": "cancelled"}}}
+        assert [params["by"] for params in one.told("_dragoman/settled")] == ["cancel"]
+    heard = log.read_text().splitlines()
+    assert [index for index, line in enumerate(heard) if "session/cancel" in line] < [
+        index for index, line in enumerate(heard) if "cancelled" in line
+    ]
+
+
+async def test_elicitation_goes_to_those_who_offered_it(tmp_path):
+    async with serve(tmp_path) as served:
+        one = await seer(served)
+        session = await one.new()
+        two = await seer(served, **FORMS)
+        await two.load(session)
+        prompt = one.start_prompt(session, {"request": ["elicitation/create", ELICITATION]})
+        two.reply(await two.asked("elicitation/create"), {"action": "accept", "content": {"x": None}})
+        await one.answer(prompt)
+        assert outcome(one) == {"result": {"action": "accept", "content": {"x": None}}}
+        assert not any(message.get("method") == "elicitation/create" for message in one.seen)
+
+
+async def test_elicitation_about_a_request_goes_to_whoever_made_it_under_its_own_id(tmp_path):
+    async with serve(tmp_path) as served:
+        one, two = await seer(served, **FORMS), await seer(served, **FORMS)
+        request = two.request("_elicit", {})
+        asked = await two.asked("elicitation/create")
+        assert asked["params"]["requestId"] == request
+        two.reply(asked, {"action": "decline"})
+        assert (await two.answer(request))["result"] == {"result": {"action": "decline"}}
+        await one.ask("_echo")
+        assert not any(message.get("method") == "elicitation/create" for message in one.seen)
+
+
+async def test_elicitation_that_nobody_can_answer_is_declined(tmp_path):
+    async with serve(tmp_path, permission_timeout_s=0.01) as served:
+        session, (one,) = await on_session(served, 1)
+        await one.prompt(session, {"request": ["elicitation/create", ELICITATION]})
+        assert outcome(one) == {"result": {"action": "decline"}}
+
+
+async def test_other_requests_go_to_one_viewer_that_can_answer_the_latest_to_have_prompted(tmp_path):
+    files = {"fs": {"readTextFile": True}}
+    async with serve(tmp_path) as served:
+        session, (one, two) = await on_session(served, 2, **files)
+        three = await seer(served)
+        await three.load(session)
+        prompt = two.start_prompt(session, {"request": ["fs/read_text_file", {"path": "/x"}]})
+        asked = await two.asked("fs/read_text_file")
+        assert asked["params"]["path"] == "/x"
+        two.reply(asked, {"content": None})
+        await two.answer(prompt)
+        assert outcome(two) == {"result": {"content": None}}
+        await one.until(lambda message: one.said() != [])
+        await three.until(lambda message: three.said() != [])
+        assert not [
+            message for viewer in (one, three) for message in viewer.seen if message.get("method", "").startswith("fs")
+        ]
+
+
+async def test_a_terminal_stays_with_the_viewer_that_made_it(tmp_path):
+    gate = tmp_path / "gate"
+    async with serve(tmp_path / "home") as served:
+        session, (one, two) = await on_session(served, 2, terminal=True)
+        prompt = one.start_prompt(
+            session,
+            {"request": ["terminal/create", {"command": "ls"}]},
+            {"until": str(gate)},
+            {"request": ["terminal/output", {"terminalId": "t1"}]},
+        )
+        one.reply(await one.asked("terminal/create"), {"terminalId": "t1"})
+        await one.until(lambda message: one.said() != [])
+        later = two.start_prompt(session, {"say": "x"})
+        gate.touch()
+        one.reply(await one.asked("terminal/output"), {"output": "", "truncated": False})
+        await one.answer(prompt)
+        await two.answer(later)
+        assert not any(message.get("method", "").startswith("terminal") for message in two.seen)
+
+
+def terminal_call(terminal):
+    content = [{"type": "terminal", "terminalId": terminal}]
+    return {"update": {"sessionUpdate": "tool_call_update", "toolCallId": "c", "content": content}}
+
+
+async def make_terminals(session, *viewers):
+    """Have each of them make a terminal, which all of them call the same."""
+    for viewer in viewers:
+        prompt = viewer.start_prompt(session, {"request": ["terminal/create", {"command": "ls"}]})
+        viewer.reply(await viewer.asked("terminal/create"), {"terminalId": "t1"})
+        await viewer.answer(prompt)
+
+
+def terminals_shown(viewer):
+    return [update["content"][0]["terminalId"] for update in viewer.updates() if "toolCallId" in update]
+
+
+async def test_terminals_of_two_viewers_with_the_same_id_are_two_terminals(tmp_path):
+    async with serve(tmp_path) as served:
+        session, (one, two) = await on_session(served, 2, terminal=True)
+        await make_terminals(session, one, two)
+        first, second = (json.loads(text)["result"]["terminalId"] for text in two.said())
+        assert first == "t1"
+        assert second != "t1"
+        for terminal, viewer, other in ((first, one, two), (second, two, one)):
+            one.forget()
+            two.forget()
+            asking = {"request": ["terminal/output", {"terminalId": terminal}]}
+            prompt = other.start_prompt(session, asking, terminal_call(terminal))
+            asked = await viewer.asked("terminal/output")
+            assert asked["params"]["terminalId"] == "t1"
+            viewer.reply(asked, {"output": terminal, "truncated": False})
+            await other.answer(prompt)
+            assert outcome(other) == {"result": {"output": terminal, "truncated": False}}
+            await viewer.until(lambda _, viewer=viewer: terminals_shown(viewer))
+            assert terminals_shown(viewer) == ["t1"]
+            assert terminals_shown(other) == [second]
+            assert not any(message.get("method") == "terminal/output" for message in other.seen)
+
+
+async def test_a_terminal_whose_viewer_has_left_is_nobodys(tmp_path):
+    async with serve(tmp_path) as served:
+        session, (one, two) = await on_session(served, 2, terminal=True)
+        await make_terminals(session, one, two)
+        await one.viewer.close()
+        two.forget()
+        await two.prompt(session, {"request": ["terminal/output", {"terminalId": "t1"}]})
+        assert "no viewer of this session is there that has that terminal" in outcome(two)["error"]["data"]
+
+
+async def test_a_request_goes_to_the_next_viewer_when_the_first_leaves_and_to_nobody_in_words(tmp_path):
+    files = {"fs": {"readTextFile": True}}
+    async with serve(tmp_path) as served:
+        session, (one, two) = await on_session(served, 2, **files)
+        watcher = await seer(served)
+        await watcher.load(session)
+        two.start_prompt(session, {"request": ["fs/read_text_file", {"path": "/x"}]})
+        await two.asked("fs/read_text_file")
+        await two.viewer.close()
+        await one.asked("fs/read_text_file")
+        await one.viewer.close()
+        await watcher.until(lambda message: watcher.said() != [])
+        error = outcome(watcher)["error"]
+        assert error["code"] == -32601
+        assert "fs/read_text_file" in error["data"]
+
+
+async def test_an_extension_request_goes_to_one_viewer_and_its_error_comes_back(tmp_path):
+    async with serve(tmp_path) as served:
+        session, (one,) = await on_session(served, 1)
+        prompt = one.start_prompt(session, {"request": ["_their/own", {"a": None}]})
+        asked = await one.asked("_their/own")
+        one.send({"id": asked["id"], "error": {"code": -32601, "message": "unknown", "data": {"x": None}}})
+        await one.answer(prompt)
+        assert outcome(one) == {"error": {"code": -32601, "message": "unknown", "data": {"x": None}}}
+
+
+async def test_requests_with_the_same_id_are_answered_each_for_itself(tmp_path):
+    async with serve(tmp_path, agent(request_id=None)) as served:
+        session, (one,) = await on_session(served, 1)
+        prompt = one.start_prompt(session, {"ask": OPTIONS}, {"request": ["_x", {}]})
+        one.choose(await one.asked())
+        one.reply(await one.asked("_x"), 5)
+        await one.answer(prompt)
+        assert [json.loads(text) for text in one.said()] == [{"result": CHOSEN}, {"result": 5}]
+
+
+async def test_what_the_agent_takes_back_is_taken_back(tmp_path):
+    async with serve(tmp_path) as served:
+        session, (one, two) = await on_session(served, 2)
+        params = {"sessionId": session, "toolCall": {"toolCallId": "c"}, "options": OPTIONS}
+        request = {"jsonrpc": "2.0", "id": "p9", "method": "session/request_permission", "params": params}
+        prompt = one.start_prompt(
+            session, {"line": json.dumps(request)}, {"notify": ["$/cancel_request", {"requestId": "p9"}]}, {"say": "x"}
+        )
+        await one.answer(prompt)
+        for viewer in (one, two):
+            asked = await viewer.asked()
+            taken_back = await viewer.until(lambda message: message.get("method") == "$/cancel_request")
+            assert taken_back["params"]["requestId"] == asked["id"]
+        assert served.registry.sessions[session].questions == 0
+
+
+async def test_a_reader_is_not_asked_and_may_do_nothing_else(tmp_path):
+    async with serve(tmp_path) as served:
+        session, (one,) = await on_session(served, 1)
+        reader = await seer(served, read_only=True, marked=True)
+        await reader.load(session)
+        prompt = one.start_prompt(session, {"ask": OPTIONS})
+        asked = await one.asked()
+        reader.send({"id": asked["id"], "result": CHOSEN})
+        reader.send({"method": "session/cancel", "params": {"sessionId": session}})
+        for method in (
+            "session/prompt",
+            "session/new",
+            "session/delete",
+            "_echo",
+            "_dragoman/inspect",
+            "session/set_mode",
+        ):
+            refused = await reader.ask(method, {"sessionId": session, "cwd": "/work"})
+            assert "only read" in refused["error"]["data"]
+        assert served.registry.sessions[session].questions == 1
+        one.choose(asked, "no")
+        await one.answer(prompt)
+        assert outcome(one)["result"]["outcome"]["optionId"] == "no"
+        await reader.until(lambda message: reader.said() != [])
+        assert not any(message.get("method") == "session/request_permission" for message in reader.seen)
+        assert (await reader.ask("_dragoman/sessions"))["result"]["sessions"][0]["sessionId"] == session
+
+
+async def test_a_viewer_can_ask_to_be_a_reader(tmp_path):
+    async with serve(tmp_path) as served:
+        one = await seer(served, _meta={"dragoman": {"viewer": 1, "readOnly": True}})
+        assert "only read" in (await one.ask("session/new"))["error"]["data"]
+        assert one.seen[0]["result"]["_meta"]["dragoman"]["readOnly"] is True
+
+
+async def test_a_reader_has_nothing_opened_at_the_agent(tmp_path):
+    from tests.bridge.seeing import LOADING
+
+    store, log = tmp_path / "store", tmp_path / "log"
+    store.mkdir()
+    spec = agent(capabilities=LOADING, store=str(store), log=str(log))
+    async with serve(tmp_path / "home", spec) as served:
+        session, (one,) = await on_session(served, 1)
+        await one.prompt(session, {"say": "x"})
+    async with serve(tmp_path / "home", spec) as served:
+        reader = await seer(served, read_only=True)
+        await reader.load(session)
+        assert reader.said() == ["x"]
+        assert "not open here" in (await reader.load("other"))["error"]["data"]
+        assert "session/load" not in log.read_text()
+        owner = await seer(served)
+        await owner.load(session)
+        await owner.prompt(session, {"say": "y"})
+        assert owner.said() == ["x", "y"]
+
+
+async def test_a_server_inside_a_viewer_is_spoken_to_through_that_viewer(tmp_path):
+    async with serve(tmp_path) as served:
+        one, two = await seer(served), await seer(served)
+        server = {"type": "acp", "id": "srv", "name": "mine"}
+        session = await one.new(mcpServers=[server])
+        await two.load(session)
+        prompt = two.start_prompt(
+            session,
+            {"request_bare": ["mcp/connect", {"serverId": "srv"}]},
+            {"request_bare": ["mcp/message", {"connectionId": "k", "method": "tools/list"}]},
+            {"notify": ["mcp/message", {"connectionId": "k", "method": "notifications/x"}]},
+        )
+        one.reply(await one.asked("mcp/connect"), {"connectionId": "k"})
+        one.reply(await one.asked("mcp/message"), {"tools": []})
+        await two.answer(prompt)
+        await one.until(lambda message: message.get("method") == "mcp/message" and "id" not in message)
+        assert not any(message.get("method", "").startswith("mcp/") for message in two.seen)

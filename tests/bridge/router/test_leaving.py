@@ -1,0 +1,133 @@
+"""Questions and sessions that somebody leaves behind: whoever waits is answered, and nothing is told twice."""
+
+import json
+
+from tests.bridge.seeing import LOADING, OPTIONS, agent, eventually, seer, serve
+
+MAKING = {"request": ["terminal/create", {"command": "sleep"}]}
+WAITING = {"request": ["terminal/wait_for_exit", {"terminalId": "t1"}]}
+
+
+async def test_what_waits_for_a_terminal_is_answered_when_the_viewer_that_has_it_leaves(tmp_path):
+    async with serve(tmp_path) as served:
+        one, two = await seer(served, terminal=True), await seer(served)
+        session = await one.new()
+        await two.load(session)
+        one.start_prompt(session, MAKING, WAITING)
+        one.reply(await one.asked("terminal/create"), {"terminalId": "t1"})
+        await one.asked("terminal/wait_for_exit")
+        await one.viewer.close()
+        await two.until(lambda _: len(two.said()) == 2)
+        assert "no viewer" in json.loads(two.said()[1])["error"]["data"]
+
+
+async def test_a_question_is_held_when_whoever_has_not_refused_it_leaves(tmp_path):
+    async with serve(tmp_path, permission_timeout_s=60) as served:
+        one, two = await seer(served), await seer(served)
+        session = await one.new()
+        await two.load(session)
+        prompt = one.start_prompt(session, {"ask": OPTIONS})
+        await two.asked()
+        one.send({"id": (await one.asked())["id"], "error": {"code": -32601, "message": "what?"}})
+        await two.viewer.close()
+        (ask,) = served.router.questions.of_session(served.registry.sessions[session])
+        assert ask.timer is not None
+        three = await seer(served)
+        await three.load(session)
+        three.choose(await three.asked())
+        await one.answer(prompt)
+        assert json.loads(one.said()[0])["result"]["outcome"]["optionId"] == "yes"
+
+
+async def test_a_viewer_that_comes_with_a_prompt_is_asked_what_is_open(tmp_path):
+    async with serve(tmp_path) as served:
+        one = await seer(served)
+        session = await one.new()
+        one.start_prompt(session, {"ask": OPTIONS})
+        await one.asked()
+        await one.viewer.close()
+        two = await seer(served)
+        prompt = two.start_prompt(session, {"say": "and this"})
+        two.choose(await two.asked())
+        await two.answer(prompt)
+        assert json.loads(two.said()[0])["result"]["outcome"]["optionId"] == "yes"
+
+
+async def test_a_request_that_is_open_when_its_session_is_put_away_is_answered(tmp_path):
+    log = tmp_path / "log"
+    read = {"jsonrpc": "2.0", "id": "x1", "method": "fs/read_text_file", "params": {"path": "/a"}}
+    async with serve(tmp_path, agent(log=str(log))) as served:
+        one = await seer(served, fs={"readTextFile": True})
+        session = await one.new()
+        read["params"]["sessionId"] = session
+        await one.prompt(session, {"line": json.dumps(read)})
+        await one.asked("fs/read_text_file")
+        await one.ask("session/close", {"sessionId": session})
+        await eventually(lambda: '"id":"x1"' in log.read_text())
+
+
+async def test_a_session_deleted_with_a_question_open_is_not_told_of_again(tmp_path):
+    line = {"jsonrpc": "2.0", "id": "x1", "method": "session/request_permission"}
+    async with serve(tmp_path) as served:
+        one = await seer(served, marked=True)
+        session = await one.new()
+        params = {"sessionId": session, "toolCall": {"toolCallId": "c1"}, "options": OPTIONS}
+        await one.prompt(session, {"line": json.dumps({**line, "params": params})})
+        await one.asked()
+        await one.ask("session/delete", {"sessionId": session})
+        await one.news(session, lambda news: news.get("deleted"))
+        other = await one.new()
+        await one.prompt(other, {"say": "on"})
+        await one.ask("_dragoman/sessions")
+        told = [news for news in one.told("_dragoman/session") if news["sessionId"] == session]
+        assert told[-1].get("deleted") is True
+
+
+async def test_what_an_agent_takes_back_is_taken_back_from_a_viewer_that_cannot_take_it(tmp_path):
+    read = {"jsonrpc": "2.0", "id": "x1", "method": "fs/read_text_file", "params": {"path": "/a"}}
+    back = {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": "x1"}}
+    async with serve(tmp_path, agent(capabilities=LOADING), viewer_window_bytes=64) as served:
+        one, two = await seer(served), await seer(served, fs={"readTextFile": True})
+        session = await one.new()
+        await two.load(session)
+        read["params"] |= {"sessionId": session, "padding": "x" * 200}
+        await one.prompt(session, {"line": json.dumps(read)}, {"line": json.dumps(back)}, {"say": "still here"})
+        assert one.said() == ["still here"]
+
+
+async def test_a_session_that_could_not_be_opened_is_not_left_in_anybodys_list(tmp_path):
+    async with serve(tmp_path, agent(capabilities=LOADING)) as served:
+        one, two = await seer(served, marked=True), await seer(served)
+        assert "error" in await two.load("nowhere")
+        await one.news("nowhere", lambda news: news.get("deleted"))
+        assert (await one.ask("_dragoman/sessions"))["result"]["sessions"] == []
+
+
+async def test_a_journal_that_was_taken_away_costs_its_history_and_no_viewer(tmp_path):
+    async with serve(tmp_path, tail_bytes=1_000) as served:
+        one = await seer(served)
+        session = await one.new()
+        await one.prompt(session, {"flood": 100})
+        for path in tmp_path.rglob("*.jsonl"):
+            path.unlink()
+        two = await seer(served, marked=True)
+        assert "result" in await two.load(session)
+        await two.prompt(session, {"say": "on"})
+        assert two.said()[-1] == "on"
+        assert two.said()[-2] == "99"
+        await two.news(session, lambda news: "error" in news)
+
+
+async def test_whoever_leaves_a_session_is_not_asked_twice_about_its_own_terminal(tmp_path):
+    async with serve(tmp_path) as served:
+        one = await seer(served, terminal=True)
+        session = await one.new()
+        create = {"request": ["terminal/create", {"command": "x"}]}
+        wait = {"request": ["terminal/wait_for_exit", {"terminalId": "t"}]}
+        prompting = one.start_prompt(session, create, wait)
+        one.reply(await one.asked("terminal/create"), {"terminalId": "t"})
+        asked = await one.asked("terminal/wait_for_exit")
+        one.send({"method": "_dragoman/leave", "params": {"sessionId": session}})
+        one.reply(asked, {"exitCode": 0})
+        assert (await one.answer(prompting))["result"] == {"stopReason": "end_turn"}
+        assert sum(message.get("method") == "terminal/wait_for_exit" for message in one.seen) == 1

@@ -1,0 +1,242 @@
+"""Messages pass unharmed, both ways."""
+
+import asyncio
+import json
+
+import pytest
+
+from tests.bridge.seeing import Seer, agent, eventually, seer, serve
+
+
+async def test_a_conversation_passes_through(tmp_path):
+    async with serve(tmp_path) as served:
+        one = await seer(served)
+        session = await one.new()
+        assert (await one.prompt(session, {"say": "Hello"}, {"say": "you"}))["result"] == {"stopReason": "end_turn"}
+        assert one.said(session) == ["Hello", "you"]
+
+
+async def test_what_the_agent_said_of_itself_is_kept_and_only_what_the_bridge_can_do_is_added(tmp_path):
+    spec = agent(capabilities={"promptCapabilities": {"image": True}, "sessionCapabilities": {"fork": {}}, "new": None})
+    async with serve(tmp_path, spec) as served:
+        result = (await Seer(served).initialize())["result"]
+    assert result == {
+        "protocolVersion": 1,
+        "agentCapabilities": {
+            "promptCapabilities": {"image": True},
+            "sessionCapabilities": {"fork": {}, "list": {}, "resume": {}},
+            "new": None,
+            "loadSession": True,
+        },
+        "_meta": {"mine": 1},
+        "strange": [None],
+    }
+
+
+async def test_a_viewer_that_knows_our_extensions_is_told_of_the_bridge(tmp_path):
+    async with serve(tmp_path, agent(), agent("two")) as served:
+        result = (await Seer(served).initialize(marked=True))["result"]
+    own = result["_meta"].pop("dragoman")
+    assert result["_meta"] == {"mine": 1}
+    assert {key: own[key] for key in ("agent", "agents", "cwd", "readOnly")} == {
+        "agent": "one",
+        "agents": [{"name": "one", "title": "one"}, {"name": "two", "title": "two"}],
+        "cwd": "/work",
+        "readOnly": False,
+    }
+
+
+@pytest.mark.parametrize("request_id", [b'"a string"', b"7", b"null", b'"7"', b"-1", b"1.5"])
+async def test_ids_come_back_to_the_letter(tmp_path, request_id):
+    async with serve(tmp_path) as served:
+        one = await seer(served)
+        one.send(b'{"jsonrpc":"2.0","id":%b,"method":"_echo","params":{"n":null}}' % request_id)
+        await one.more()
+        assert b'"id":%b,' % request_id in one.lines[-1]
+        assert one.seen[-1]["result"] == {"n": None}
+
+
+async def test_unknown_fields_nulls_and_extension_methods_pass_both_ways(tmp_path):
+    async with serve(tmp_path) as served:
+        one = await seer(served)
+        params = {"a": None, "b": {"c": [1, None]}, "_meta": None}
+        answer = await one.ask("_echo", params)
+        assert answer["result"] == params
+        assert answer["extra"] == {"kept": None}
+        assert (await one.ask("_null"))["result"] is None
+        assert (await one.ask("_refuse"))["error"] == {"code": -32099, "message": "no", "data": {"why": None}}
+        session = await one.new()
+        strange = {"sessionUpdate": "of_tomorrow", "content": None, "x": {"y": [None]}}
+        await one.prompt(session, {"update": strange}, {"notify": ["_note/all", {"z": None}]})
+        assert one.updates() == [strange]
+        assert one.told("_note/all") == [{"z": None}]
+
+
+async def test_top_level_members_of_a_request_reach_the_agent(tmp_path):
+    log = tmp_path / "log"
+    async with serve(tmp_path / "home", agent(log=str(log))) as served:
+        one = await seer(served)
+        await one.ask("_echo", {}, trace={"id": None})
+    sent = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [message["trace"] for message in sent if message.get("method") == "_echo"] == [{"id": None}]
+
+
+async def test_lines_that_are_no_messages_do_no_harm(tmp_path):
+    garbage = ["Loading model…", "{", '{"jsonrpc":"2.0","id":99,"result":1}', "[]", '{"jsonrpc":"2.0"}', "\x00"]
+    async with serve(tmp_path) as served:
+        one = await seer(served)
+        session = await one.new()
+        await one.prompt(session, *({"line": line} for line in garbage), {"say": "still here"})
+        assert one.said() == ["still here"]
+
+
+async def test_an_answer_that_comes_twice_is_passed_once(tmp_path):
+    async with serve(tmp_path) as served:
+        one = await seer(served)
+        assert (await one.ask("_twice"))["result"] == 1
+        await one.ask("_echo")
+        assert [message.get("result") for message in one.seen].count(2) == 0
+
+
+async def test_a_message_with_half_a_letter_in_it_is_mended_and_passed(tmp_path):
+    line = (
+        '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"%s","update":'
+        r'{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"\ud83d"}}}}'
+    )
+    async with serve(tmp_path) as served:
+        one = await seer(served)
+        session = await one.new()
+        await one.prompt(session, {"line": line % session})
+        assert one.said() == ["\N{REPLACEMENT CHARACTER}"]
+        one.send(line.replace("session/update", "_echo").replace('"jsonrpc"', '"id":5,"jsonrpc"').encode())
+        assert (await one.answer(5))["result"]["update"]["content"]["text"] == "\N{REPLACEMENT CHARACTER}"
+
+
+async def test_a_line_of_many_megabytes_passes(tmp_path):
+    async with serve(tmp_path) as served:
+        one = await seer(served)
+        session = await one.new()
+        await one.prompt(session, {"large": 48 * 1024 * 1024})
+        assert [len(text) for text in one.said()] == [48 * 1024 * 1024]
+        two = await seer(served)
+        await two.load(session)
+        assert [len(text) for text in two.said()] == [48 * 1024 * 1024]
+
+
+async def test_a_line_beyond_the_limit_is_dropped_and_the_rest_goes_on(tmp_path):
+    async with serve(tmp_path, max_line_bytes=100_000) as served:
+        one = await seer(served)
+        session = await one.new()
+        await one.prompt(session, {"large": 200_000}, {"say": "after"})
+        assert one.said() == ["after"]
+
+
+async def test_requests_before_initialize_are_refused_in_words(tmp_path):
+    async with serve(tmp_path) as served:
+        one = Seer(served)
+        error = (await one.ask("session/new"))["error"]
+        assert error["code"] == -32600
+        assert "initialize" in error["data"]
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b"no json", -32700),
+        (b"[]", -32600),
+        (b'{"jsonrpc":"2.0"}', -32600),
+        (b'{"jsonrpc":"1.0","id":1,"method":"x"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', -32700),
+    ],
+)
+async def test_what_is_no_message_of_a_viewer_is_answered_as_json_rpc_does(tmp_path, line, code):
+    async with serve(tmp_path) as served:
+        one = await seer(served)
+        one.send(line)
+        await one.more()
+        assert one.seen[-1]["error"]["code"] == code
+
+
+async def test_a_message_of_a_viewer_that_is_too_long_is_refused(tmp_path):
+    async with serve(tmp_path, max_message_bytes=1_000) as served:
+        one = await seer(served)
+        one.send({"id": 1, "method": "_echo", "params": {"x": "y" * 1_000}})
+        await one.more()
+        assert "1000 bytes" in one.seen[-1]["error"]["data"]
+
+
+async def test_an_id_that_is_under_way_cannot_be_used_again(tmp_path):
+    gate = tmp_path / "gate"
+    async with serve(tmp_path / "home") as served:
+        one = await seer(served)
+        session = await one.new()
+        running = one.start_prompt(session, {"until": str(gate)})
+        one.send({"id": running, "method": "_echo"})
+        refused = await one.answer(running)
+        assert "under way" in refused["error"]["data"]
+        gate.touch()
+        await one.until(lambda message: message.get("result") == {"stopReason": "end_turn"})
+
+
+async def test_too_many_requests_at_once_are_refused(tmp_path):
+    gate = tmp_path / "gate"
+    async with serve(tmp_path / "home", max_requests=3) as served:
+        one = await seer(served)
+        session = await one.new()
+        prompts = [one.start_prompt(session, {"until": str(gate)}) for _ in range(3)]
+        assert "3 requests" in (await one.ask("_echo"))["error"]["data"]
+        gate.touch()
+        for prompt in prompts:
+            await one.answer(prompt)
+        assert "result" in await one.ask("_echo")
+
+
+async def test_updates_that_come_before_and_after_the_answer_to_session_new_reach_the_viewer_after_it(tmp_path):
+    async with serve(tmp_path, agent(early=True, late=True)) as served:
+        one = await seer(served)
+        session = await one.new()
+        await eventually(lambda: served.registry.sessions[session].journal.end == 3)
+        await one.until(lambda message: message.get("method") == "session/update")
+        while len(one.said()) < 2:
+            await one.more()
+        assert one.said(session) == ["early", "late"]
+        kinds = [message.get("method", "answer") for message in one.seen[1:]]
+        assert kinds == ["answer", "session/update", "session/update"]
+
+
+async def test_a_viewer_cancels_its_own_request_at_the_agent(tmp_path):
+    async with serve(tmp_path) as served:
+        one = await seer(served)
+        session = await one.new()
+        prompt = one.start_prompt(session, {"hear": "$/cancel_request"})
+        one.send({"method": "$/cancel_request", "params": {"requestId": prompt, "why": None}})
+        await one.answer(prompt)
+        heard = json.loads(one.said()[0])
+        assert heard["params"]["why"] is None
+        assert heard["params"]["requestId"] != prompt
+
+
+async def test_a_request_without_params_reaches_the_agent_without(tmp_path):
+    log = tmp_path / "log"
+    async with serve(tmp_path / "home", agent(log=str(log))) as served:
+        one = await seer(served)
+        one.send(b'{"jsonrpc":"2.0","id":1,"method":"_null"}')
+        one.send(b'{"jsonrpc":"2.0","id":2,"method":"_null","params":null}')
+        await one.answer(2)
+    sent = [json.loads(line) for line in log.read_text().splitlines()]
+    params = [message.get("params", "absent") for message in sent if message.get("method") == "_null"]
+    assert params == ["absent", None]
+
+
+async def test_several_agents_are_several_processes(tmp_path):
+    from tests.bridge.seeing import bridge_of
+
+    async with bridge_of(tmp_path, agent("one"), agent("two")) as bridge:
+        assert bridge.agent("three") is None
+        assert bridge.agent() is bridge.agent("one")
+        one, two = await asyncio.gather(seer(bridge.agent("one")), seer(bridge.agent("two")))
+        sessions = await one.new(), await two.new()
+        await two.prompt(sessions[1], {"say": "for two"})
+        assert two.said() == ["for two"]
+        assert one.said() == []
+        assert sessions[0] not in bridge.agent("two").registry.sessions

@@ -1,0 +1,194 @@
+"""A bridge with an agent, and viewers on it, as the tests of its parts use them."""
+
+import asyncio
+import json
+import sys
+import threading
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from dragoman.bridge import AgentSpec, Bridge, Settings
+from dragoman.store.disk import READ, Disk
+
+AGENT = Path(__file__).parent / "agents" / "agent.py"
+OPTIONS = [
+    {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+    {"optionId": "no", "name": "No", "kind": "reject_once"},
+]
+PATIENCE_S = 20
+A_DAY_S = 86_400
+LOADING = {"loadSession": True}
+RESUMING = {"sessionCapabilities": {"resume": {}}}
+
+
+def agent(name="one", **behaviour):
+    return AgentSpec(name, (sys.executable, str(AGENT), json.dumps(behaviour)))
+
+
+@asynccontextmanager
+async def bridge_of(home, *specs, disk=None, **changes):
+    settings = Settings(**{"agents": specs or (agent(),), "home": Path(home), "cwd": "/work", **changes})
+    async with asyncio.timeout(2 * PATIENCE_S), Bridge(settings, disk=disk) as bridge:
+        yield bridge
+
+
+@asynccontextmanager
+async def serve(home, *specs, **changes):
+    async with bridge_of(home, *specs, **changes) as bridge:
+        yield bridge.agent()
+
+
+class GatedDisk(Disk):
+    """A disk that, once its gate is shut, opens a file for reading only when the gate lets one through."""
+
+    def __init__(self):
+        super().__init__()
+        self._passes = threading.Semaphore(0)
+        self._is_shut = False
+        self.waited = 0
+
+    def shut(self):
+        self._is_shut = True
+
+    def let_one_through(self):
+        self._passes.release()
+
+    def open_gate(self):
+        self._is_shut = False
+        self._passes.release(1_000)
+
+    def open(self, path, flags):
+        if self._is_shut and flags == READ:
+            self.waited += 1
+            self._passes.acquire()
+        return super().open(path, flags)
+
+
+class Seer:
+    """A viewer, and all that it has seen."""
+
+    def __init__(self, served, *, read_only=False):
+        self.viewer = served.open_viewer(read_only=read_only)
+        self.stream = self.viewer.stream()
+        self.seen = []
+        self.lines = []
+        self._next = 0
+
+    def send(self, message):
+        line = message if isinstance(message, bytes) else json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self.viewer.receive(line)
+
+    def request(self, method, params=None, **extra):
+        self._next += 1
+        request_id = f"q{self._next}"
+        self.send({"id": request_id, "method": method, "params": params or {}, **extra})
+        return request_id
+
+    async def more(self):
+        async with asyncio.timeout(PATIENCE_S):
+            events = await self.stream.take()
+        if not events:
+            raise EOFError(self.viewer.close_reason)
+        self.lines += [event.data for event in events]
+        self.seen += [json.loads(event.data) for event in events]
+
+    async def until(self, condition):
+        """Read until a message fits, and give it; those seen before count."""
+        at = 0
+        while True:
+            while at < len(self.seen):
+                if condition(self.seen[at]):
+                    return self.seen[at]
+                at += 1
+            await self.more()
+
+    async def answer(self, request_id):
+        return await self.until(lambda message: message.get("id") == request_id and "method" not in message)
+
+    async def ask(self, method, params=None, **extra):
+        return await self.answer(self.request(method, params, **extra))
+
+    async def initialize(self, *, marked=False, **capabilities):
+        if marked:
+            capabilities["_meta"] = {"dragoman": {"viewer": 1}}
+        return await self.ask("initialize", {"protocolVersion": 1, "clientCapabilities": capabilities})
+
+    async def new(self, cwd="/work", **params):
+        return (await self.ask("session/new", {"cwd": cwd, "mcpServers": [], **params}))["result"]["sessionId"]
+
+    async def load(self, session, method="session/load", cwd="/work", after=None, **params):
+        if after is not None:
+            params["_meta"] = {"dragoman": {"after": after}}
+        return await self.ask(method, {"sessionId": session, "cwd": cwd, "mcpServers": [], **params})
+
+    def start_prompt(self, session, *steps):
+        text = json.dumps(steps)
+        return self.request("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]})
+
+    async def prompt(self, session, *steps):
+        return await self.answer(self.start_prompt(session, *steps))
+
+    async def asked(self, method="session/request_permission"):
+        return await self.until(lambda message: message.get("method") == method and "id" in message)
+
+    def reply(self, asked, result):
+        self.send({"id": asked["id"], "result": result})
+
+    def choose(self, asked, option="yes"):
+        self.reply(asked, {"outcome": {"outcome": "selected", "optionId": option}})
+
+    def updates(self, session=None):
+        return [
+            message["params"]["update"]
+            for message in self.seen
+            if message.get("method") == "session/update" and session in (None, message["params"]["sessionId"])
+        ]
+
+    def said(self, session=None):
+        return [
+            update["content"]["text"]
+            for update in self.updates(session)
+            if update["sessionUpdate"] == "agent_message_chunk"
+        ]
+
+    def told(self, method):
+        return [message["params"] for message in self.seen if message.get("method") == method]
+
+    async def news(self, session, condition):
+        """Wait for news of a session that fit."""
+        message = await self.until(
+            lambda message: (
+                message.get("method") == "_dragoman/session"
+                and message["params"]["sessionId"] == session
+                and condition(message["params"])
+            )
+        )
+        return message["params"]
+
+    def forget(self):
+        self.seen, self.lines = [], []
+
+
+async def seer(served, *, read_only=False, marked=False, **capabilities):
+    """Let a viewer in, and have it greet."""
+    one = Seer(served, read_only=read_only)
+    await one.initialize(marked=marked, **capabilities)
+    return one
+
+
+async def eventually(condition):
+    """Look again and again, in bounds."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():
+            await asyncio.sleep(0.002)
+
+
+def go_on_elsewhere(store, session, turns=3):
+    """Have the agent know of more turns, as if somebody else had been its client meanwhile."""
+    with (store / session).open("a") as file:
+        for turn in range(turns):
+            for who, text in (("user", f"Question {turn}"), ("agent", f"answer {turn}")):
+                content = {"sessionUpdate": f"{who}_message_chunk", "content": {"type": "text", "text": text}}
+                params = {"sessionId": session, "update": content}
+                line = json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": params})
+                file.write(f"{line}\n")

@@ -1,0 +1,50 @@
+"""Our own agent, and the scripted one, behind the bridge."""
+
+import sys
+
+from dragoman.bridge import AgentSpec
+from dragoman.testing import dump_turns, steps
+from tests.bridge.own import kill_agent, own_agent, plain_prompt
+from tests.bridge.seeing import eventually, seer, serve
+
+
+async def test_our_agent_goes_on_after_it_was_killed_and_after_the_bridge_was_stopped(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    async with serve(tmp_path / "home", own_agent(tmp_path), backoff_min_s=0.01) as served:
+        one = await seer(served, marked=True)
+        session = await one.new(str(work))
+        assert (await plain_prompt(one, session, "begin"))["result"]["stopReason"] == "end_turn"
+        await kill_agent(served, one)
+        assert (await plain_prompt(one, session, "a script begins anew"))["result"]["stopReason"] == "end_turn"
+        prompt = one.request("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "write it"}]})
+        asked = await one.asked()
+        allowed = next(option for option in asked["params"]["options"] if option["kind"] == "allow_once")
+        one.choose(asked, allowed["optionId"])
+        await one.answer(prompt)
+        assert (work / "notes.txt").read_text() == "hello"
+        said = "".join(one.said(session))
+    async with serve(tmp_path / "home", own_agent(tmp_path)) as served:
+        two = await seer(served)
+        listed = (await two.ask("session/list", {"cwd": str(work)}))["result"]["sessions"]
+        assert [entry["sessionId"] for entry in listed] == [session]
+        answer = await two.load(session, cwd=str(work))
+        assert "configOptions" in answer["result"]
+        assert "".join(two.said(session)) == said
+
+
+async def test_the_scripted_agent_is_served_to_several_viewers(tmp_path):
+    turns = [[steps.Say("Hello"), steps.AskPermission(), steps.Say("Goodbye")], [steps.WaitForCancel()]]
+    spec = AgentSpec("scripted", (sys.executable, "-m", "dragoman.testing", dump_turns(turns)))
+    async with serve(tmp_path, spec) as served:
+        one, two = await seer(served), await seer(served)
+        session = await one.new()
+        await two.load(session)
+        prompt = one.request("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "hi"}]})
+        two.choose(await two.asked())
+        assert (await one.answer(prompt))["result"] == {"stopReason": "end_turn"}
+        assert one.said() == ["Hello", "outcome: selected yes", "Goodbye"]
+        prompt = one.request("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "wait"}]})
+        await eventually(lambda: served.registry.sessions[session].info.turns == 1)
+        two.send({"method": "session/cancel", "params": {"sessionId": session}})
+        assert (await one.answer(prompt))["result"] == {"stopReason": "cancelled"}
