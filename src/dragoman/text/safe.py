@@ -3,7 +3,7 @@ r"""Foreign text made safe to show: on a terminal, in a log, in a title, in a qu
 An agent, a model, a server or a file name may hold characters that a terminal obeys (control characters and the escape
 sequences that begin with them), that turn the characters around them (bidi overrides, isolates and marks), or that
 cannot be seen (zero-width and other format characters, fillers, tags). The table of them is here and nowhere else in
-Python; `bridge/web/js/text/visible.js` has the same one for the page, and a test compares the two.
+Python; `bridge/web/js/text/safe.js` has the same one for the page, and a test compares the two.
 
 There are two renderings:
 

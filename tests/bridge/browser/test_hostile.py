@@ -173,6 +173,47 @@ async def test_what_cannot_be_seen_is_written_out_in_names_of_servers_and_in_que
     turn.end()
 
 
+async def test_what_cannot_be_seen_is_written_out_in_a_form(page, stage):
+    await say(page, "Go")
+    turn = await stage.next_turn()
+    schema = {
+        "type": "object",
+        "description": "Read\u202e this",
+        "properties": {
+            "one": {"type": "string", "title": "Your\u202e name", "description": "As\u2066 written"},
+            "t\u202ewo": {"type": "boolean"},
+            "three": {"type": "string", "oneOf": [{"const": "a", "title": "A\u202e", "description": "first\u2066"}]},
+            "four": {"type": "array", "items": {"type": "string", "enum": ["b\u202e"]}},
+        },
+    }
+    params = {"sessionId": turn.session_id, "mode": "form", "message": "Who?", "requestedSchema": schema}
+    asking = asyncio.ensure_future(stage.ask("elicitation/create", params))
+    form = page.get_by_role("dialog")
+    await expect(form.locator(".field-label").first).to_contain_text(r"Your\u202e name")
+    await expect(form.locator(".switch").first).to_have_text(r"t\u202ewo")
+    await expect(form.locator("option").last).to_have_text(r"A\u202e: first\u2066")
+    await expect(form.locator(".many")).to_have_text(r"b\u202e")
+    assert await form.locator(".field-hint").all_text_contents() == ["Read this", "As written"]
+    await form.get_by_role("button", name="Decline").click()
+    await asking
+    turn.end()
+
+
+async def test_output_and_what_stands_around_it_cannot_read_reversed(page, stage):
+    await say(page, "Go")
+    turn = await stage.next_turn()
+    output = {"type": "content", "content": {"type": "text", "text": "open \u202egnp.exe\n"}}
+    turn.start_call("one", status="completed", kind="execute", content=[output], rawInput={"x": "\u202ey"})
+    turn.update("plan", entries=[{"content": "Step\u202e one", "priority": "high", "status": "pending"}])
+    turn.update("notice", severity="info", title="Wait\u202ed", description="for\u2066 it")
+    turn.end()
+    await expect(page.locator(".output")).to_have_text("open gnp.exe")
+    await expect(page.locator(".plan-current")).to_have_text(r"Step\u202e one")
+    assert await page.locator(".notice p").all_text_contents() == ["Waitd", "for it"]
+    await page.locator(".tool-raw summary").click()
+    await expect(page.locator(".raw")).to_contain_text(r"\u202ey")
+
+
 @pytest.mark.usefixtures("own_bridge")
 async def test_the_wire_is_shown_as_words(page, stage):
     await say(page, HOSTILE)

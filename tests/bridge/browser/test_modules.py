@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from dragoman.text import one_line, visible
+from dragoman.text import clean_text, one_line, visible
 
 POEM = (
     "# Title\n\nOne paragraph\nof two lines.\n\n1. first\n\n2. second\n   - inner\n\nAfter.\n"
@@ -387,7 +387,7 @@ async def test_the_page_writes_out_the_same_characters_as_the_terminal(modules):
       const escaped = (code) => m.visible(String.fromCodePoint(code)) !== String.fromCodePoint(code);
       return Array.from({ length: 0x110000 }, (_, code) => code).filter(escaped);
     """
-    escaped = await modules.run("text/visible", body)
+    escaped = await modules.run("text/safe", body)
     assert escaped == [code for code in range(sys.maxunicode + 1) if visible(chr(code)) != chr(code)]
 
 
@@ -398,5 +398,33 @@ async def test_the_page_writes_them_out_in_the_same_way(modules):
         "  \ufeff two\u2028 words\u3000 ",
     ]
     body = "return values.map((text) => [m.visible(text), m.visible(text, { lines: true }), m.oneLine(text)])"
-    shown = await modules.run("text/visible", body, *texts)
+    shown = await modules.run("text/safe", body, *texts)
     assert shown == [[visible(text), visible(text, lines=True), one_line(text)] for text in texts]
+
+
+async def test_the_page_leaves_out_of_texts_what_the_terminal_leaves_out(modules):
+    body = """
+      const dropped = (code) => m.cleanText(String.fromCodePoint(code)) !== String.fromCodePoint(code);
+      return Array.from({ length: 0x110000 }, (_, code) => code).filter(dropped);
+    """
+    dropped = await modules.run("text/safe", body)
+    assert dropped == [code for code in range(sys.maxunicode + 1) if clean_text(chr(code)) != chr(code)]
+
+
+async def test_the_page_reads_escape_sequences_as_the_terminal_does(modules):
+    texts = [
+        "a\x1b[31mb\x1b[0m\r\nc\x1b]0;title\x07d\x9b1me",
+        "\x1b]8;;https://example.org\x1b\\link\x1b]8;;\x1b\\ \x1bPlost\nkept \x1b(B\x1b7x\x1b[",
+        "two\u2028lines \u202egnp.exe \u200b\u2066x\u2069 e\u0301 नि\u200dष a\u00a0b",
+    ]
+    shown = await modules.run("text/safe", "return values.map(m.cleanText)", *texts)
+    assert shown == [clean_text(text) for text in texts]
+
+
+async def test_output_has_no_characters_that_turn_the_others_around(modules):
+    pieces = await modules.run(
+        "conversation/ansi",
+        "return m.parseAnsi(values[0]).pieces",
+        "\x1b[1mopen \u202egnp.exe\u2069\x1b[0m \u200b日\u3000本",
+    )
+    assert pieces == [{"text": "open gnp.exe", "classes": "ansi-bold"}, {"text": " 日\u3000本", "classes": ""}]

@@ -1,6 +1,7 @@
 /** The list under the caret: commands after a slash, files after an at sign. */
 
 import { el, fill } from "../page/dom.js";
+import { oneLine } from "../text/safe.js";
 import { directoriesOf, fittingPaths, knownPaths } from "./paths.js";
 
 const MOST = 8;
@@ -149,9 +150,9 @@ export class Completion {
     return el(
       "li",
       { role: "option", id: `completion-${n}`, onmousedown: take },
-      el("span", { class: "completion-name" }, choice.name),
-      choice.hint && el("span", { class: "completion-hint" }, choice.hint),
-      choice.words && el("span", { class: "completion-words" }, choice.words),
+      el("span", { class: "completion-name" }, oneLine(choice.name)),
+      choice.hint && el("span", { class: "completion-hint" }, oneLine(choice.hint)),
+      choice.words && el("span", { class: "completion-words" }, oneLine(choice.words)),
     );
   }
 

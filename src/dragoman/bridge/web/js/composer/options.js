@@ -1,6 +1,7 @@
 /** The pickers for what the agent lets a person choose: mode, model and others, as selects and switches. */
 
 import { el, fill, find } from "../page/dom.js";
+import { cleanText, oneLine } from "../text/safe.js";
 import { explain } from "../connection/failure.js";
 
 export class Options {
@@ -55,7 +56,7 @@ export class Options {
     const box = el("input", { type: "checkbox", role: "switch", disabled: isOff, dataset: { option: option.id } });
     box.checked = option.currentValue === true;
     box.addEventListener("change", () => this.#set(option, box.checked));
-    return el("label", { class: "switch option", title: option.description }, box, el("span", {}, option.name));
+    return el("label", { class: "switch option", title: cleanText(option.description ?? "") }, box, el("span", {}, oneLine(option.name)));
   }
 
   /**
@@ -68,13 +69,13 @@ export class Options {
       "select",
       {
         class: "picker",
-        "aria-label": option.name,
+        "aria-label": oneLine(option.name),
         title: titleOf(option),
         disabled: isOff || only,
         dataset: { option: option.id },
       },
       option.options.map((one) =>
-        "options" in one ? el("optgroup", { label: one.name }, one.options.map(choice)) : choice(one),
+        "options" in one ? el("optgroup", { label: oneLine(one.name) }, one.options.map(choice)) : choice(one),
       ),
     );
     select.value = option.currentValue;
@@ -93,7 +94,7 @@ export class Options {
       if (option.isMode) await session.setMode(value);
       else await session.setOption(option, value);
     } catch (error) {
-      this.#app.toast(`${option.name} was not changed: ${explain(error)}`, "error");
+      this.#app.toast(`${oneLine(option.name)} was not changed: ${explain(error)}`, "error");
       this.#drawn = null;
       this.#draw();
     }
@@ -116,7 +117,7 @@ function optionsOf({ transcript }) {
 
 /** @param {acp.SessionConfigSelectOption} option */
 function choice({ value, name, description }) {
-  return el("option", { value, title: description }, name);
+  return el("option", { value, title: description && cleanText(description) }, oneLine(name));
 }
 
 /**
@@ -130,5 +131,5 @@ function choicesOf(option) {
 /** @param {Extract<page.Option, { type: "select" }>} option */
 function titleOf(option) {
   const current = choicesOf(option).find((one) => one.value === option.currentValue);
-  return [option.name, option.description, current?.description].filter(Boolean).join("\n");
+  return [option.name, option.description, current?.description].filter(Boolean).map(cleanText).join("\n");
 }

@@ -1,6 +1,7 @@
 /** The agent's plan above the composer: one line with how far it is, all steps when opened. */
 
 import { el, fill, icon } from "../page/dom.js";
+import { oneLine } from "../text/safe.js";
 
 const STATES = { pending: "To do", in_progress: "Under way", completed: "Done" };
 
@@ -36,7 +37,7 @@ function summary(entries) {
   const done = entries.filter((entry) => entry.status === "completed").length;
   const current =
     entries.find((entry) => entry.status === "in_progress") ?? entries.find((entry) => entry.status !== "completed");
-  const words = current ? current.content : "All steps are done";
+  const words = current ? oneLine(current.content) : "All steps are done";
   return el(
     "summary",
     {},
@@ -57,7 +58,7 @@ function step(entry) {
     "li",
     { class: `step step-${status}` },
     el("span", { class: "step-sign" }, sign, el("span", { class: "visually-hidden" }, `${STATES[status]}: `)),
-    el("span", {}, entry.content),
+    el("span", {}, oneLine(entry.content)),
     entry.priority === "high" && el("span", { class: "chip chip-warn" }, "important"),
   );
 }

@@ -1,6 +1,7 @@
 /** How much of the model's room is used, and what it cost. */
 
 import { el, fill } from "../page/dom.js";
+import { oneLine } from "../text/safe.js";
 
 const HIGH = 0.8;
 
@@ -61,6 +62,6 @@ function money({ amount, currency }) {
   try {
     return new Intl.NumberFormat(undefined, { style: "currency", currency, maximumFractionDigits: 4 }).format(amount);
   } catch {
-    return `${amount} ${currency}`;
+    return `${amount} ${oneLine(currency)}`;
   }
 }

@@ -1,6 +1,7 @@
 /** The line above the conversation for what is wrong with the connection or the agent, and what happens next. */
 
 import { el, fill, icon } from "../page/dom.js";
+import { cleanText } from "../text/safe.js";
 import { sentence } from "./failure.js";
 
 /**
@@ -53,12 +54,12 @@ export class Banner {
   #content({ words, more, action, busy }) {
     const details =
       more &&
-      el("details", { class: "stderr" }, el("summary", {}, "What it wrote"), el("pre", { tabindex: "0" }, more));
+      el("details", { class: "stderr" }, el("summary", {}, "What it wrote"), el("pre", { tabindex: "0" }, cleanText(more)));
     const line = el(
       "div",
       { class: "banner-line" },
       busy ? el("span", { class: "spinner" }) : icon("warning"),
-      el("span", {}, words, " ", el("span", { class: "banner-count" })),
+      el("span", {}, cleanText(words), " ", el("span", { class: "banner-count" })),
       action,
     );
     return [line, details];

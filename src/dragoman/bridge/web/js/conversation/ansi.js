@@ -1,8 +1,11 @@
 /**
- * Terminal output to pieces of text with class names. It touches no document; what is no colour is left out.
+ * Terminal output to pieces of text with class names. It touches no document. Sequences other than colours are left
+ * out, and so are characters that turn the others around or cannot be seen.
  *
  * `parseAnsi(text, style)` gives {pieces: [{text, classes}], style}; `style` goes into the next call.
  */
+
+import { dropHidden } from "../text/safe.js";
 
 // A control sequence; one that tells the terminal something (a title, a link); any other escape; stray controls.
 const SEQUENCE =
@@ -31,7 +34,8 @@ export function parseAnsi(text, style = PLAIN) {
   const pieces = [];
   let done = 0;
   const push = (/** @type {number} */ end) => {
-    if (end > done) addPiece(pieces, text.slice(done, end), classesOf(style));
+    const shown = dropHidden(text.slice(done, end));
+    if (shown) addPiece(pieces, shown, classesOf(style));
   };
   for (const match of text.matchAll(SEQUENCE)) {
     push(match.index);
@@ -51,13 +55,6 @@ export function collapseReturns(line) {
   const bare = line.endsWith("\r") ? line.slice(0, -1) : line;
   const at = bare.lastIndexOf("\r");
   return at < 0 ? bare : bare.slice(at + 1);
-}
-
-/** @param {string} text */
-export function stripAnsi(text) {
-  return parseAnsi(text)
-    .pieces.map((piece) => piece.text)
-    .join("");
 }
 
 /**

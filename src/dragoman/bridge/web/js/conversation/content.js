@@ -2,7 +2,7 @@
 
 import { el, icon } from "../page/dom.js";
 import { Output } from "./output.js";
-import { oneLine, visible } from "../text/visible.js";
+import { cleanText, oneLine, visible } from "../text/safe.js";
 import { guardLink, safeAddress } from "../text/sanitize.js";
 
 // In an <img> even an SVG can run nothing and load nothing.
@@ -31,17 +31,17 @@ export function contentElement(block) {
     case "resource":
       return embedded(block.resource ?? {});
     case "audio":
-      return chip("file", `Sound (${block.mimeType ?? "unknown kind"}), not played here`);
+      return chip("file", `Sound (${oneLine(block.mimeType ?? "unknown kind")}), not played here`);
     default:
-      return chip("other", `Content of the kind ${String(block?.type)}, which this page cannot show`);
+      return chip("other", `Content of the kind ${oneLine(Reflect.get(block ?? {}, "type"))}, which this page cannot show`);
   }
 }
 
 /** @param {{ data?: string, mimeType?: string | null, uri?: string | null }} image */
 function picture({ data, mimeType, uri }) {
   if (!PICTURES.has(mimeType ?? "") || !BASE64.test(data ?? ""))
-    return chip("image", `Picture of the kind ${String(mimeType)}, not shown`);
-  const name = uri ? `Picture: ${baseName(uri)}` : "Picture";
+    return chip("image", `Picture of the kind ${oneLine(mimeType)}, not shown`);
+  const name = uri ? `Picture: ${visible(baseName(uri))}` : "Picture";
   return el("img", { class: "picture", alt: name, src: `data:${mimeType};base64,${data}`, loading: "lazy" });
 }
 
@@ -49,7 +49,7 @@ function picture({ data, mimeType, uri }) {
 function linkChip({ uri, name, title, description }) {
   const words = oneLine(title || name || baseName(uri ?? ""));
   const address = safeAddress(uri);
-  const shape = { class: "attachment", title: [uri, description].filter(Boolean).join("\n") };
+  const shape = { class: "attachment", title: [visible(uri ?? ""), cleanText(description ?? "")].filter(Boolean).join("\n") };
   if (!address) return el("span", shape, icon("file"), el("span", {}, words));
   return guardLink(el("a", { ...shape, href: address.href }, icon("link"), el("span", {}, words)));
 }
@@ -65,7 +65,7 @@ function embedded({ uri, text, mimeType, blob }) {
   const details = el(
     "details",
     { class: "embedded" },
-    el("summary", {}, icon("file"), el("span", { title: uri }, name)),
+    el("summary", {}, icon("file"), el("span", { title: visible(uri ?? "") }, name)),
     output.element,
   );
   details.addEventListener("toggle", () => output.update(text), { once: true });

@@ -2,7 +2,7 @@
 
 import { changedPart, countChanges, diffLines, splitLines, toHunks, toPairs } from "./diff.js";
 import { el, fill } from "../page/dom.js";
-import { visible } from "../text/visible.js";
+import { visible } from "../text/safe.js";
 
 const KEY = "dragoman.diff";
 // Two columns of code need room; the style sheet takes the button away.

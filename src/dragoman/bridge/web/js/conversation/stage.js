@@ -2,7 +2,7 @@
 
 import { el, fill, icon } from "../page/dom.js";
 import { explain, sentence } from "../connection/failure.js";
-import { oneLine, visible } from "../text/visible.js";
+import { cleanText, oneLine, visible } from "../text/safe.js";
 
 /** @typedef {{ key: string, make: () => HTMLElement }} Face what is drawn anew when its key is another */
 
@@ -139,7 +139,7 @@ function broken(app, session) {
       { class: "face", role: "alert" },
       icon("warning", "face-icon bad"),
       el("h2", {}, "This session cannot be opened"),
-      el("p", {}, session.problem),
+      el("p", {}, cleanText(session.problem ?? "")),
       actions,
     );
   return { key: `broken ${session.id} ${session.problem}`, make };
@@ -160,7 +160,7 @@ function end(app, session) {
     const why = facts.error
       ? explain(facts.error)
       : "The agent no longer has this session; it can be read, not continued.";
-    return { key: `gone ${why}`, make: () => note("warning", why, "bad") };
+    return { key: `gone ${why}`, make: () => note("warning", cleanText(why), "bad") };
   }
   const { failure } = session;
   if (failure) return { key: `error ${JSON.stringify(failure)}`, make: () => failureNote(failure, { role: "alert" }) };
@@ -198,9 +198,9 @@ function note(drawing, words, kind = "") {
  * @param {page.NoticeItem} notice
  */
 export function noticeNote({ severity, title, description }) {
-  const more = description && el("p", { class: "notice-detail" }, description);
+  const more = description && el("p", { class: "notice-detail" }, cleanText(description));
   const drawing = severity === "warning" || severity === "error" ? "warning" : "info";
-  return el("div", { class: "note notice" }, icon(drawing), el("div", {}, el("p", {}, title), more));
+  return el("div", { class: "note notice" }, icon(drawing), el("div", {}, el("p", {}, cleanText(title)), more));
 }
 
 /**
@@ -214,11 +214,11 @@ export function failureNote(error, attributes = {}) {
   const more =
     typeof stderr === "string" &&
     stderr &&
-    el("details", { class: "stderr" }, el("summary", {}, "What it wrote"), el("pre", { tabindex: "0" }, stderr));
+    el("details", { class: "stderr" }, el("summary", {}, "What it wrote"), el("pre", { tabindex: "0" }, cleanText(stderr)));
   return el(
     "div",
     { class: "note bad", ...attributes },
     icon("warning"),
-    el("div", {}, el("p", {}, sentence(explain(error))), more),
+    el("div", {}, el("p", {}, cleanText(sentence(explain(error)))), more),
   );
 }

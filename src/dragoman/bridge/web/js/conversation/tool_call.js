@@ -3,7 +3,7 @@
 import { relativePath } from "./content.js";
 import { el, fill, icon } from "../page/dom.js";
 import { whenNear } from "../page/scheduling.js";
-import { oneLine, visible } from "../text/visible.js";
+import { oneLine, visible } from "../text/safe.js";
 import { ToolContent } from "./tool_content.js";
 
 /** @type {Record<string, string>} */
@@ -102,8 +102,8 @@ export class ToolCallView {
   /** @param {string} kind */
   #drawKind(kind) {
     this.#kind.dataset.kind = kind;
-    this.#kind.title = kind;
-    fill(this.#kind, icon(KINDS[kind] ?? "other"), el("span", { class: "visually-hidden" }, `${kind}, `));
+    this.#kind.title = oneLine(kind);
+    fill(this.#kind, icon(KINDS[kind] ?? "other"), el("span", { class: "visually-hidden" }, `${oneLine(kind)}, `));
   }
 
   #toggle() {
@@ -168,7 +168,7 @@ function rawPart(name, value) {
     text.length > MOST_RAW_CHARS
       ? `${text.slice(0, MOST_RAW_CHARS)}\n… ${text.length - MOST_RAW_CHARS} more characters`
       : text;
-  return el("div", {}, el("div", { class: "raw-name" }, name), el("pre", { class: "raw", tabindex: "0" }, cut));
+  return el("div", {}, el("div", { class: "raw-name" }, name), el("pre", { class: "raw", tabindex: "0" }, visible(cut, { lines: true })));
 }
 
 /** @param {acp.ToolCallContent} part */
@@ -181,6 +181,6 @@ function noteOf({ call, exit }) {
   const code = exit?.exit_code ?? call.rawOutput?.exitCode;
   const signal = exit?.signal ?? call.rawOutput?.signal;
   if (call.rawOutput?.timedOut === true) return "timed out";
-  if (typeof signal === "string" && signal) return signal;
+  if (typeof signal === "string" && signal) return oneLine(signal);
   return typeof code === "number" && code !== 0 ? `exit ${code}` : "";
 }

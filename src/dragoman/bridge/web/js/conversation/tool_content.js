@@ -5,7 +5,7 @@ import { DiffView } from "./diff_view.js";
 import { el } from "../page/dom.js";
 import { MarkdownText } from "../text/markdown.js";
 import { Output } from "./output.js";
-import { visible } from "../text/visible.js";
+import { visible } from "../text/safe.js";
 
 // These answer in prose; the others answer with files, lists and output.
 const IN_PROSE = new Set(["think", "fetch", "other", "switch_mode"]);

@@ -2,6 +2,7 @@
 
 import { DIRECTIONS, bytes, clock, duration, label } from "./format.js";
 import { el, fill, find, iconButton } from "../page/dom.js";
+import { visible } from "../text/safe.js";
 
 export class MessageDetail {
   /**
@@ -55,7 +56,7 @@ export class MessageDetail {
       ["Session", entry.sessionId ?? ""],
     ];
     const list = el("dl", { class: "wire-facts" });
-    for (const [name, value] of facts) if (value) list.append(el("div", {}, el("dt", {}, name), el("dd", {}, value)));
+    for (const [name, value] of facts) if (value) list.append(el("div", {}, el("dt", {}, name), el("dd", {}, visible(value))));
     if (entry.partner) list.append(el("div", {}, el("dt", {}, "Pair"), el("dd", {}, this.#partner(entry))));
     return list;
   }
@@ -88,7 +89,7 @@ const MOST_COLOURED = 200_000;
  */
 function prettyJson(line) {
   const code = el("code", { class: "json" });
-  const text = laidOut(line);
+  const text = visible(laidOut(line), { lines: true });
   if (text.length > MOST_COLOURED) {
     code.append(text);
     return code;

@@ -1,5 +1,7 @@
 /** Numbers and times of the wire as people read them. */
 
+import { oneLine } from "../text/safe.js";
+
 /** @param {number} ms */
 export function clock(ms) {
   const date = new Date(ms);
@@ -39,7 +41,7 @@ export function arrow(entry) {
  * @param {page.WireEntry} entry
  */
 export function label(entry) {
-  const name = entry.name || (entry.kind === "malformed" ? "not understood" : "response");
+  const name = oneLine(entry.name) || (entry.kind === "malformed" ? "not understood" : "response");
   const update = entry.method === "session/update" ? /"sessionUpdate"\s*:\s*"([a-z_]{1,40})"/.exec(entry.line) : null;
   return update ? `${name} ${update[1]}` : name;
 }

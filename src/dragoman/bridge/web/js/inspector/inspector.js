@@ -1,6 +1,7 @@
 /** The second view: every message between the bridge and the agent, as a list or as a sequence, with one of them whole. */
 
 import { el, fill, icon } from "../page/dom.js";
+import { oneLine } from "../text/safe.js";
 import { explain } from "../connection/failure.js";
 import { MessageDetail } from "./detail.js";
 import { SequenceDiagram } from "./diagram.js";
@@ -112,7 +113,7 @@ class Inspector {
 
   #agentName() {
     const info = this.app.initialized?.agentInfo;
-    return info?.title || info?.name || this.app.agentName || "Agent";
+    return oneLine(info?.title || info?.name || this.app.agentName || "Agent");
   }
 }
 

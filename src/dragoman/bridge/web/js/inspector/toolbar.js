@@ -1,6 +1,7 @@
 /** The inspector's controls: filters, pause, clear, list or diagram, export. */
 
 import { el, fill, icon, iconButton } from "../page/dom.js";
+import { oneLine } from "../text/safe.js";
 import { NO_FILTER } from "./log.js";
 
 export class Toolbar {
@@ -42,7 +43,7 @@ export class Toolbar {
 
   refresh() {
     const { entries, shown, dropped, paused, heldCount } = this.log;
-    setOptions(this.method, [["", "All methods"], ...this.log.methods().map((name) => [name, name])]);
+    setOptions(this.method, [["", "All methods"], ...this.log.methods().map((name) => [name, oneLine(name)])]);
     setOptions(this.session, [["", "All sessions"], ...this.log.sessions().map((id) => [id, this.#sessionName(id)])]);
     const of = shown.length === entries.length ? "" : ` of ${entries.length.toLocaleString()}`;
     const more = paused ? `, paused: ${heldCount.toLocaleString()} wait` : dropped ? `, ${dropped.toLocaleString()} older dropped` : "";
@@ -92,7 +93,7 @@ export class Toolbar {
 
   /** @param {string} id */
   #sessionName(id) {
-    return this.app.state.sessions.get(id)?.title || `Session ${id.slice(0, 8)}`;
+    return oneLine(this.app.state.sessions.get(id)?.title || `Session ${id.slice(0, 8)}`);
   }
 }
 

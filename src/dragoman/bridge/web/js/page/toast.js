@@ -1,6 +1,7 @@
 /** Short notes on screen, and what is only read aloud. */
 
 import { lastText } from "../session/transcript.js";
+import { cleanText } from "../text/safe.js";
 import { el, icon, iconButton } from "./dom.js";
 
 const INFO_MS = 4_000;
@@ -27,7 +28,7 @@ export class Toasts {
       "div",
       { class: `toast toast-${kind}` },
       icon(ICONS[kind]),
-      el("span", {}, words),
+      el("span", {}, cleanText(words)),
     );
     note.append(iconButton("close", "Close this note", () => note.remove(), { class: "small" }));
     this.#list.append(note);

@@ -2,7 +2,7 @@
 
 import { el, fill, icon } from "../page/dom.js";
 import { SchemaForm } from "./form.js";
-import { oneLine, visible } from "../text/visible.js";
+import { cleanText, oneLine, visible } from "../text/safe.js";
 
 /** @type {Record<string, string>} */
 const DONE = { accept: "answered", decline: "declined", cancel: "dismissed" };
@@ -77,7 +77,7 @@ export class ElicitationCard {
     this.#form = new SchemaForm(requestedSchema);
     this.#buttons(el("button", { type: "submit", class: "button button-primary" }, "Send"));
     return [
-      requestedSchema?.description && el("p", { class: "field-hint" }, requestedSchema.description),
+      requestedSchema?.description && el("p", { class: "field-hint" }, cleanText(requestedSchema.description)),
       this.#form.element,
     ];
   }

@@ -1,6 +1,7 @@
 /** A form made from a schema of the protocol's elicitation: flat, of texts, numbers, switches and choices. */
 
 import { el, find } from "../page/dom.js";
+import { cleanText, oneLine, visible } from "../text/safe.js";
 
 let nextId = 1;
 
@@ -76,10 +77,10 @@ function makeField(name, property, required) {
   const id = `field-${nextId++}`;
   made.control.id = id;
   const error = el("p", { class: "field-error", id: `${id}-error`, hidden: true });
-  const hint = property.description && el("p", { class: "field-hint", id: `${id}-hint` }, property.description);
+  const hint = property.description && el("p", { class: "field-hint", id: `${id}-hint` }, cleanText(property.description));
   made.control.setAttribute("aria-describedby", [hint && `${id}-hint`, `${id}-error`].filter(Boolean).join(" "));
   if (required) made.control.setAttribute("aria-required", "true");
-  const words = [property.title || name, required ? null : el("span", { class: "optional" }, " optional")];
+  const words = [oneLine(property.title || name), required ? null : el("span", { class: "optional" }, " optional")];
   const say = (/** @type {string | null} */ problem) => {
     error.hidden = !problem;
     error.textContent = problem ?? "";
@@ -121,9 +122,18 @@ function controlFor(property) {
 function choicesOf({ enum: values, enumNames, oneOf, anyOf }) {
   const titled = oneOf ?? anyOf;
   if (Array.isArray(titled))
-    return titled.map((one) => ({ value: one.const, title: one.title ?? one.const, description: one.description }));
-  if (Array.isArray(values)) return values.map((value, n) => ({ value, title: enumNames?.[n] ?? value }));
+    return titled.map((one) => shownChoice(one.const, one.title ?? one.const, one.description));
+  if (Array.isArray(values)) return values.map((value, n) => shownChoice(value, enumNames?.[n] ?? value));
   return null;
+}
+
+/**
+ * @param {string} value
+ * @param {string} title
+ * @param {string | null} [description]
+ */
+function shownChoice(value, title, description) {
+  return { value, title: oneLine(title), description: description && oneLine(description) };
 }
 
 /** @param {any} property */
@@ -151,7 +161,7 @@ function textProblem(text, { minLength, maxLength, pattern }, format) {
   if (minLength && length < minLength) return `At least ${minLength} characters are needed.`;
   if (maxLength && length > maxLength) return `At most ${maxLength} characters fit; these are ${length}.`;
   if (format && !format.fits(text)) return `This should be ${format.words}.`;
-  if (pattern && !fitsPattern(text, pattern)) return `This should fit the pattern ${pattern}`;
+  if (pattern && !fitsPattern(text, pattern)) return `This should fit the pattern ${visible(pattern)}`;
   return null;
 }
 

@@ -2,7 +2,7 @@
 
 import { relativePath } from "../conversation/content.js";
 import { closestTo, el, fill, icon } from "../page/dom.js";
-import { oneLine, visible } from "../text/visible.js";
+import { oneLine, visible } from "../text/safe.js";
 import { ToolContent } from "../conversation/tool_content.js";
 
 // The `_meta` of an option whose "always" may hold for longer or shorter than its name says, and of the answer.

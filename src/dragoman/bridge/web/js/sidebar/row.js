@@ -2,7 +2,7 @@
 
 import { el, fill, icon, iconButton } from "../page/dom.js";
 import { explain } from "../connection/failure.js";
-import { oneLine, visible } from "../text/visible.js";
+import { oneLine, visible } from "../text/safe.js";
 import { ago, lastName, millis } from "./groups.js";
 
 /** @param {bridge.SessionFacts} facts */

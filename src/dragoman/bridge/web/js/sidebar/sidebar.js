@@ -2,6 +2,7 @@
 
 import { closestTo, el, fill, find, icon } from "../page/dom.js";
 import { explain } from "../connection/failure.js";
+import { visible } from "../text/safe.js";
 import { groupSessions } from "./groups.js";
 import { Listing } from "./listing.js";
 import { openMenu } from "./menu.js";
@@ -128,8 +129,8 @@ class Sidebar {
     this.#order = order;
     const focused = document.activeElement;
     fill(this.list, groups.map(({ heading, hint, sessions }) =>
-      el("section", { class: "session-group", "aria-label": hint || heading },
-        el("h2", { class: "session-heading", title: hint || null }, heading),
+      el("section", { class: "session-group", "aria-label": visible(hint || heading) },
+        el("h2", { class: "session-heading", title: visible(hint) || null }, visible(heading)),
         el("ul", {}, sessions.map((facts) => this.#rows.get(facts.sessionId)?.element)))));
     if (focused instanceof HTMLElement && focused !== document.activeElement && this.list.contains(focused)) focused.focus();
     const shown = new Set(groups.flatMap(({ sessions }) => sessions.map((one) => one.sessionId)));

@@ -1,7 +1,7 @@
 /** The MCP servers of the open session: how each of them is, and why one is not. */
 
 import { el, fill, icon } from "../page/dom.js";
-import { oneLine, visible } from "../text/visible.js";
+import { oneLine, visible } from "../text/safe.js";
 
 const FACES = {
   connecting: ["dot-busy", "connecting"],
@@ -51,8 +51,8 @@ function isBad({ state }) {
 
 /** @param {bridge.ServerFacts} server */
 function row({ name, transport, state, tools, reason }) {
-  const [dot, words] = FACES[state] ?? ["", String(state)];
-  const facts = [transport, tools ? `${tools} ${tools === 1 ? "tool" : "tools"}` : null].filter(Boolean).join(" · ");
+  const [dot, words] = FACES[state] ?? ["", oneLine(state)];
+  const facts = [oneLine(transport ?? ""), tools ? `${tools} ${tools === 1 ? "tool" : "tools"}` : null].filter(Boolean).join(" · ");
   return el(
     "li",
     { class: "server" },

@@ -3,7 +3,7 @@
 import { appearanceButton } from "./appearance.js";
 import { el, fill, icon, iconButton } from "../page/dom.js";
 import { Servers } from "./servers.js";
-import { oneLine, visible } from "../text/visible.js";
+import { oneLine, visible } from "../text/safe.js";
 
 export class Topbar {
   /** @type {page.App} */

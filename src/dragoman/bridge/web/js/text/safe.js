@@ -1,8 +1,10 @@
 /**
- * Words of an agent in one line: titles, commands, paths. What a person could not see is written out: `\u202e` for a
- * character that turns the ones around it, `\x1b` for one that a terminal obeys, `\n` for the end of a line.
+ * Foreign text made safe to show, in the two renderings of `dragoman/text/safe.py`; tests compare the tables.
  *
- * The table is that of `dragoman/text/safe.py`; a test compares the two.
+ * - Text for reading (`cleanText`): descriptions, notices, errors, output. Escape sequences and hidden characters are
+ *   left out, line ends and tabs stay.
+ * - One line (`visible`, `oneLine`): names, titles, commands, paths. What a person could not see is written out:
+ *   `\u202e` for a character that turns the ones around it, `\x1b` for one that a terminal obeys, `\n` for a line end.
  */
 
 // DEL and C1, soft hyphen, marks, overrides and isolates, zero-width characters, half letters, tags and the like.
@@ -28,9 +30,41 @@ const UNSEEN = new RegExp(
     `|[${JOINERS}](?!${LETTER})`,
   "gu",
 );
+const DROPPED = new RegExp(`[\\x00-\\x08\\x0b-\\x1f${FORMAT}]`, "gu");
+const SEQUENCE = new RegExp(
+  "\\x1b\\[[0-?]*[ -/]*[@-~]" + // CSI: colours, cursor
+    "|\\x9b[0-?]*[ -/]*[@-~]" +
+    "|(?:\\x1b[\\]PX^_]|[\\x9d\\x90\\x98\\x9e\\x9f])[^\\x07\\x1b\\x9c\\n]*" + // OSC, DCS and the like,
+    "(?:\\x07|\\x1b\\\\|\\x9c|(?=\\x1b[^\\\\])|(?=\\n))" + // which the end of a line ends too
+    "|\\x1b[ -/]+[0-~]" +
+    "|\\x1b[0-OQ-WYZ\\\\`-~]",
+  "g",
+);
+// What is left of a sequence that never ended.
+const INTRODUCER = /\x1b[[\]PX^_]?|[\x9b\x9d\x90\x98\x9e\x9f]/g;
 const SPACE = /[\t-\r \x1c-\x1f\x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/gu;
 /** @type {Record<string, string>} */
 const SHORT = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+/**
+ * A text for reading: characters that can be seen, tabs and line ends.
+ *
+ * @param {unknown} text
+ * @returns {string}
+ */
+export function cleanText(text) {
+  return dropHidden(String(text).replace(SEQUENCE, "").replace(INTRODUCER, "").replaceAll("\r\n", "\n"));
+}
+
+/**
+ * A text without hidden characters; its escape sequences have been read already.
+ *
+ * @param {string} text
+ * @returns {string}
+ */
+export function dropHidden(text) {
+  return text.replace(/[\u2028\u2029]/g, "\n").replace(DROPPED, "");
+}
 
 /**
  * A text with what cannot be seen written out; with `lines`, line ends and tabs stay.
