@@ -2,7 +2,6 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -18,6 +17,7 @@ from dragoman.agent.prompt_words import unwrap
 from dragoman.agent.session import Session, turn_end
 from dragoman.agent.tool_calls import ToolCallRunner
 from dragoman.agent.trust_question import ask_for_trust
+from dragoman.cancellation import finish
 from dragoman.errors import ConnectionClosed, ContextOverflow, LogFailed, ModelFailure
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
@@ -82,7 +82,12 @@ class Turn:
 
     async def _answer(self, blocks: list[v1.ContentBlock]) -> v1.StopReason:
         session = self._session
-        await _to_the_end(self._begin(blocks))
+        beginning = asyncio.ensure_future(self._begin(blocks))
+        try:
+            await finish(beginning)
+        except asyncio.CancelledError:
+            beginning.result()  # a log that cannot be written is an error, and no cancelled turn
+            raise
         await ask_for_trust(session)
         session.show_notices()
         if names_prompt(blocks):
@@ -239,15 +244,3 @@ def _title(blocks: list[v1.ContentBlock]) -> str:
         if isinstance(block, v1.TextContent) and block.text.strip():
             return one_line(block.text, MAX_TITLE_LENGTH)
     return "Untitled"
-
-
-async def _to_the_end(work: Awaitable[None]) -> None:
-    """Wait for work that must not stop half-way; a cancellation meanwhile is raised when it is done."""
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        if not task.cancelled():
-            task.result()
-        raise

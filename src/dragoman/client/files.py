@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import msgspec
 
+from dragoman.cancellation import finish
 from dragoman.client.deed import Read, Write, locate
 from dragoman.client.ground import BoundaryOf, Decide, Grounds, check_absolute, denied, refuse, require
 from dragoman.client.policy import Policy, Question, ReadGuard
@@ -60,7 +61,8 @@ class FileService:
         place = await _in_thread(lambda: _locate_inside(boundary, params.path))
         before = await _in_thread(lambda: _read_if_text(boundary, place.path))
         await require(self._decide, _question(params, boundary, place, before), f"writing {place.path}")
-        await _to_the_end(lambda: _write(boundary, params.path, place, data))
+        # A cancellation is raised when it is done, so that nothing is written after its answer.
+        await finish(_in_thread(lambda: _write(boundary, params.path, place, data)))
         return v1.WriteTextFileResponse()
 
     def _read(self, boundary: Boundary, params: v1.ReadTextFileRequest) -> str:
@@ -176,15 +178,3 @@ async def _in_thread(work: Callable[[], T]) -> T:
         return await asyncio.to_thread(work)
     except PathError as error:
         raise refuse(error) from None
-
-
-async def _to_the_end(work: Callable[[], None]) -> None:
-    """Work in a thread; a cancellation is raised when it is done, so that nothing is written after its answer."""
-    task = asyncio.ensure_future(_in_thread(work))
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        if not task.cancelled():
-            task.exception()  # looked at, or asyncio complains that nobody has
-        raise

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from dragoman.cancellation import finish
 from dragoman.descriptors import is_open
 from dragoman.errors import StartError
 from dragoman.proc.child import Child, MonitorConnection
@@ -119,7 +120,7 @@ class Supervisor:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await _finish(asyncio.create_task(self._close()))
+        await finish(self._close())
 
     async def start(
         self,
@@ -189,18 +190,6 @@ class Supervisor:
         finally:
             if fork_server is not None:
                 await fork_server.end()
-
-
-async def _finish(task: asyncio.Task[None]) -> None:
-    """Wait for a cleanup to its end, and be cancelled only then."""
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
 
 
 def _absolute(cwd: str | None, command: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from dragoman.cancellation import finish_in_thread
 from dragoman.errors import LogFailed
 from dragoman.store.disk import APPEND, Disk, failing, write_all
 from dragoman.store.lock import Lock
@@ -21,7 +22,6 @@ from dragoman.store.log_summary import read_log_end
 from dragoman.store.naming import has_aside
 from dragoman.store.record import KEYS, Header, Record, encode_write, now_ms
 from dragoman.store.sealed_log import Damage, Reader, mend_torn, set_aside
-from dragoman.store.thread import finish
 
 
 class _State(Enum):
@@ -115,7 +115,7 @@ class FileLog:
         self.flush()
         fd, self._fd = self._fd, -1
         if fd >= 0:
-            await finish(lambda: self._sync(fd))
+            await finish_in_thread(lambda: self._sync(fd))
         listed = (self.title, self.message_count, self.updated_ms)
         if self._is_prompted and listed != self._listed:
             await self._on_sync(self)
@@ -136,7 +136,7 @@ class FileLog:
         finally:
             try:
                 if self._lock is not None:  # to remove its file can take as long as a sync
-                    await finish(self._lock.release)
+                    await finish_in_thread(self._lock.release)
             finally:
                 self._let_go()
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+from dragoman.cancellation import finish_in_thread
 from dragoman.errors import DragomanError, LogFailed, SessionBusy, SessionUnknown, SessionUnreadable
 from dragoman.store.disk import CREATE, READ, Disk, failing, make_directories, sync_named, write_all
 from dragoman.store.file_log import FileLog
@@ -29,7 +30,6 @@ from dragoman.store.store import (
     decode_cursor,
     encode_cursor,
 )
-from dragoman.store.thread import finish
 
 _Result = TypeVar("_Result")
 
@@ -60,10 +60,10 @@ class FileStore:
 
     async def create(self, header: Header, settings: bytes | None = None) -> FileLog:
         path = log_path(self._home, header.cwd, header.id)
-        return self._hold(await finish(lambda: self._create(path, header, settings), undo=_uncreate))
+        return self._hold(await finish_in_thread(lambda: self._create(path, header, settings), undo=_uncreate))
 
     async def open(self, session_id: str) -> FileLog:
-        return self._hold(await finish(lambda: self._open(session_id), undo=FileLog.abandon))
+        return self._hold(await finish_in_thread(lambda: self._open(session_id), undo=FileLog.abandon))
 
     async def find(self, session_id: str) -> Header | None:
         found = await asyncio.to_thread(self._find, session_id)
@@ -86,10 +86,10 @@ class FileStore:
         if live is not None:
             live.flush_if_possible()
             end = live.records_span[1]
-        await finish(lambda: self._fork(session_id, header, target, end))
+        await finish_in_thread(lambda: self._fork(session_id, header, target, end))
 
     async def delete(self, session_id: str) -> bool:
-        existed = await finish(lambda: self._delete(session_id))
+        existed = await finish_in_thread(lambda: self._delete(session_id))
         await self._in_index(lambda: self._index.remove(session_id))
         return existed
 

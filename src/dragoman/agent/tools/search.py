@@ -11,8 +11,8 @@ import msgspec
 
 from dragoman.agent.tools.searcher import MAX_LINE_CHARS, MAX_SEARCHED_BYTES
 from dragoman.agent.tools.tool import ToolFailure
-from dragoman.agent.workspace.client_side import finish
 from dragoman.agent.workspace.shell import TERM_GRACE_S, Supervise
+from dragoman.cancellation import finish
 from dragoman.errors import StartError
 from dragoman.proc import Child, Exit
 from dragoman.proc.pipes import PipeReader

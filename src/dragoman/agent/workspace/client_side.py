@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from dragoman.agent.tools.tool import ToolFailure
@@ -20,7 +19,6 @@ CLEANUP_TIMEOUT_S = 2.0
 """What is no longer needed is given back in this time: a cancelled turn waits for it."""
 
 _log = logging.getLogger("dragoman.agent")
-_cleanups: set[asyncio.Task[Any]] = set()
 
 
 class ClientSide:
@@ -46,17 +44,3 @@ class ClientSide:
             await self.ask(method, params, timeout_s=CLEANUP_TIMEOUT_S)
         except (RemoteError, ToolFailure) as error:
             _log.debug("%s at the client failed: %s", method.name, error)
-
-
-async def finish(cleanup: Coroutine[Any, Any, R]) -> R:
-    """Run a cleanup to its end, and raise a cancellation that comes meanwhile only then; it bounds itself."""
-    task = asyncio.create_task(cleanup)
-    _cleanups.add(task)
-    task.add_done_callback(_cleanups.discard)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        if not task.cancelled():
-            task.exception()  # looked at, or asyncio complains that nobody has
-        raise

@@ -9,8 +9,9 @@ import msgspec
 
 from dragoman.agent.tools.content import code
 from dragoman.agent.tools.tool import ShowProgress, ToolFailure
-from dragoman.agent.workspace.client_side import CLEANUP_TIMEOUT_S, finish
+from dragoman.agent.workspace.client_side import CLEANUP_TIMEOUT_S
 from dragoman.agent.workspace.output import BoundedOutput
+from dragoman.cancellation import finish
 from dragoman.errors import ConnectionClosed, LogFailed, StartError
 from dragoman.proc import Child, Exit, Supervisor
 from dragoman.proc.command import without_secrets

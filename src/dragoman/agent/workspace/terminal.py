@@ -4,9 +4,10 @@ import asyncio
 
 from dragoman.agent.tools.content import code
 from dragoman.agent.tools.tool import ShowProgress, ToolFailure
-from dragoman.agent.workspace.client_side import ANSWER_TIMEOUT_S, CLEANUP_TIMEOUT_S, ClientSide, finish
+from dragoman.agent.workspace.client_side import ANSWER_TIMEOUT_S, CLEANUP_TIMEOUT_S, ClientSide
 from dragoman.agent.workspace.output import HEAD_BYTES, TAIL_BYTES
 from dragoman.agent.workspace.shell import CommandEnd, show_last
+from dragoman.cancellation import finish
 from dragoman.errors import RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import (

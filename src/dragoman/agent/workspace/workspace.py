@@ -21,6 +21,7 @@ from dragoman.agent.workspace.client_files import ClientFiles
 from dragoman.agent.workspace.client_side import CLEANUP_TIMEOUT_S, ClientSide
 from dragoman.agent.workspace.shell import CommandRunner, Shell, Supervise
 from dragoman.agent.workspace.terminal import ClientTerminals
+from dragoman.cancellation import finish
 from dragoman.files import Boundary, DirectoryEntry, FileProblem, OutsideBoundary, PathError
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
@@ -131,7 +132,9 @@ class Workspace:
             await self._client_files.write(target.path, text)
         else:
             must_match = not self._client_files.can_read  # what the client has unsaved is not what is on the disk
-            await _to_the_end(lambda: _write(self._boundary, target, text, expected, must_match=must_match))
+            # A cancellation is raised when it is done, so that nothing is written after its answer.
+            writing = _in_thread(lambda: _write(self._boundary, target, text, expected, must_match=must_match))
+            await finish(writing, limit_s=CLEANUP_TIMEOUT_S)
 
     async def list_directory(self, target: ResolvedPath) -> list[DirectoryEntry]:
         """List a directory; raises ToolFailure."""
@@ -245,15 +248,3 @@ async def _in_thread(work: Callable[[], T]) -> T:
         return await asyncio.to_thread(work)
     except PathError as error:
         raise ToolFailure(str(error)) from None
-
-
-async def _to_the_end(work: Callable[[], None]) -> None:
-    """Work in a thread; a cancellation is raised when it is done, so that nothing is written after its answer."""
-    task = asyncio.ensure_future(_in_thread(work))
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task], timeout=CLEANUP_TIMEOUT_S)
-        if task.done() and not task.cancelled():
-            task.exception()  # looked at, or asyncio complains that nobody has
-        raise

@@ -20,8 +20,8 @@ from dragoman.bridge.delivery.tail import TailBudget
 from dragoman.bridge.delivery.viewer import Viewer, ViewerHandler
 from dragoman.bridge.problem import TooManyViewers
 from dragoman.bridge.settings import Settings
+from dragoman.cancellation import finish_in_thread
 from dragoman.store.disk import Disk
-from dragoman.store.thread import finish
 
 PAUSE_S = 0.02
 """Between a turn's end and the sync: the answer is out by then, and many turns may end at once."""
@@ -81,7 +81,7 @@ async def _sync_all(works: list[Callable[[], None]]) -> None:
             work()
 
     if works:
-        await finish(work_all)
+        await finish_in_thread(work_all)
 
 
 async def sync_side_by_side(journals: Iterable[Journal], timeout_s: float) -> int:

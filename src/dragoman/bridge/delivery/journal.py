@@ -25,10 +25,10 @@ import msgspec
 
 from dragoman.bridge.delivery.journal_file import JournalBlock, JournalFile, RecordOffset
 from dragoman.bridge.delivery.tail import JournalTail, TailBudget
+from dragoman.cancellation import finish_in_thread
 from dragoman.errors import LogFailed
 from dragoman.store.disk import Disk
 from dragoman.store.record import KEYS, Header, encode_header, encode_write, now_ms
-from dragoman.store.thread import finish
 
 MAX_UNWRITTEN_BYTES = 64 * 1024 * 1024
 """Kept in memory for a full disk: the rest of a long turn, because no other begins meanwhile."""
@@ -218,7 +218,7 @@ class Journal:
         """Bring what was added to the disk, so that it survives a power cut."""
         work = self.begin_sync()
         if work is not None:
-            await finish(work)
+            await finish_in_thread(work)
 
     def begin_sync(self) -> Callable[[], None] | None:
         """Write what was added, and give the work of a thread that makes it survive a power cut, if there is any."""
