@@ -37,8 +37,8 @@ BEING_RENAMED = frozenset(
 
 BEING_SPLIT = frozenset(
     """
-    AgentOptions Attachment Background EventStream FileLog Hub Journal Keeper Limits ModelContext SeenSession
-    ServerConnection Session Settings StreamableHttpTransport Viewer
+    AgentOptions Background EventStream FileLog Limits ModelContext SeenSession
+    ServerConnection Session Settings StreamableHttpTransport
     """.split()  # noqa: SIM905 - names to delete one by one
 )
 """Classes that are being split now (issue 14)."""

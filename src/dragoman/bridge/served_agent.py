@@ -121,10 +121,6 @@ class ServedAgent:
         """Let a viewer in; raises TooManyViewers."""
         return self.delivery.open_viewer(self, read_only=read_only)
 
-    def find_viewer(self, viewer_id: str) -> Viewer | None:
-        """Give a viewer by its id; None once it is gone."""
-        return self.delivery.viewers.get(viewer_id)
-
     async def sweep(self, now: float) -> None:
         """Drop viewers that do not read, write journals that waited for space, stop an agent that nobody needs."""
         self.delivery.drop_stalled(now)

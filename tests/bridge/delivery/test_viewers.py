@@ -63,7 +63,7 @@ async def test_over_http_initialize_is_answered_at_once_and_names_the_connection
         one = HttpSeer(served)
         answer = await one.initialize()
         assert answer["result"]["connectionId"] == one.viewer.id
-        assert served.find_viewer(one.viewer.id) is one.viewer
+        assert served.delivery.viewers.get(one.viewer.id) is one.viewer
         other = served.open_viewer()
         refused = json.loads(await other.greet(b'{"jsonrpc":"2.0","id":3,"method":"session/new"}'))
         assert refused["id"] == 3
@@ -321,7 +321,7 @@ async def test_a_viewer_that_takes_nothing_is_dropped_and_can_come_back(tmp_path
         async with asyncio.timeout(PATIENCE_S):
             await stuck.viewer.closed.wait()
         assert "took nothing for 0.3 s" in stuck.viewer.close_reason
-        assert served.find_viewer(stuck.viewer.id) is None
+        assert served.delivery.viewers.get(stuck.viewer.id) is None
         assert await stuck.stream.take() == []
         assert len(served.registry.sessions[session].subscriptions) == 1
         back = await seer(served, marked=True)

@@ -192,7 +192,7 @@ async def test_a_message_to_a_session_that_is_not_here_is_not_found(viewer):
 
 async def test_a_session_is_known_while_it_is_being_opened(served, viewer):
     await viewer.initialize()
-    one = served.bridge.agent().find_viewer(viewer.id)
+    one = served.bridge.agent().delivery.viewers.get(viewer.id)
     opening = {"sessionId": "a", "cwd": "/", "mcpServers": []}
     one.receive(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "session/load", "params": opening}).encode())
     assert one.can_use("a")
@@ -229,7 +229,7 @@ async def test_a_stream_may_be_opened_for_whatever_could_be_loaded_and_is_forgot
         await viewer.initialize()
         async with viewer.stream("a"):
             pass
-        one = served.bridge.agent().find_viewer(viewer.id)
+        one = served.bridge.agent().delivery.viewers.get(viewer.id)
         older, newer = one.session_stream("b", None), one.session_stream("b", None)
         assert older.ended
         assert one.can_use("b")

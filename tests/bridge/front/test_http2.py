@@ -111,7 +111,7 @@ async def test_a_client_that_reads_nothing_at_all_is_cut(tmp_path):
         stuck.core.increment_flow_control_window(2**30, events)
         await stuck.wait(lambda: events in stuck.heads)
         await prompt(stuck, viewer, session, chunks=2_000, bytes=20_000)
-        one = served.bridge.agent().find_viewer(viewer)
+        one = served.bridge.agent().delivery.viewers.get(viewer)
         stuck.pause()
         async with asyncio.timeout(PATIENCE_S), http_viewer(served) as other:
             while served.server.open_connections > 1:

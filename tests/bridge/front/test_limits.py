@@ -102,7 +102,7 @@ async def test_one_stream_too_many_is_refused(tmp_path):
 async def test_a_connection_without_streams_is_given_up_after_a_while(tmp_path):
     async with serving(tmp_path, limits=Limits(reattach_s=0.3)) as served, http_viewer(served) as viewer:
         await viewer.initialize()
-        one = served.bridge.agent().find_viewer(viewer.id)
+        one = served.bridge.agent().delivery.viewers.get(viewer.id)
         async with viewer.stream():
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(one.closed.wait(), 1)
@@ -127,7 +127,7 @@ async def test_an_http2_peer_that_stops_answering_is_cut(tmp_path):
     async with serving(tmp_path, limits=limits) as served, await connect_http2(served) as client:
         viewer = await open_viewer(client)
         await client.ask("GET", "/acp", acp_connection_id=viewer, accept="text/event-stream")
-        one = served.bridge.agent().find_viewer(viewer)
+        one = served.bridge.agent().delivery.viewers.get(viewer)
         await client.wait(lambda: client.pings > 10)
         assert not one.closed.is_set()
         client.pause()

@@ -69,7 +69,7 @@ async def test_a_turn_runs_over_a_websocket(served):
 async def test_the_upgrade_tells_the_connection_and_sets_the_cookie(served):
     async with dial(served) as socket:
         headers = socket.response.headers
-        assert served.bridge.agent().find_viewer(headers["Acp-Connection-Id"]) is not None
+        assert served.bridge.agent().delivery.viewers.get(headers["Acp-Connection-Id"]) is not None
         assert headers["Set-Cookie"].startswith("acp_affinity=")
         assert "Sec-WebSocket-Extensions" not in headers
 
@@ -83,7 +83,7 @@ async def test_a_connection_of_a_websocket_is_none_over_http(served):
 async def test_a_viewer_is_gone_with_its_socket(served):
     async with dial(served) as socket:
         await call(socket, **INITIALIZE)
-        viewer = served.bridge.agent().find_viewer(socket.response.headers["Acp-Connection-Id"])
+        viewer = served.bridge.agent().delivery.viewers.get(socket.response.headers["Acp-Connection-Id"])
     async with asyncio.timeout(PATIENCE_S):
         await viewer.closed.wait()
 
@@ -165,7 +165,7 @@ async def test_a_socket_that_is_not_read_is_dropped_and_others_go_on(tmp_path):
         await call(other, **INITIALIZE)
         await stuck.send(order(session, chunks=4_000, bytes=10_000))
         stuck.transport.pause_reading()
-        viewer = served.bridge.agent().find_viewer(stuck.response.headers["Acp-Connection-Id"])
+        viewer = served.bridge.agent().delivery.viewers.get(stuck.response.headers["Acp-Connection-Id"])
         number = 10
         while not viewer.closed.is_set():
             number += 1
@@ -193,7 +193,7 @@ async def test_a_peer_that_stops_answering_is_noticed(tmp_path):
             sys.executable, "-c", PEER, f"ws://127.0.0.1:{served.port}/acp", TOKEN, stdout=asyncio.subprocess.PIPE
         )
         try:
-            viewer = served.bridge.agent().find_viewer((await peer.stdout.readline()).decode().strip())
+            viewer = served.bridge.agent().delivery.viewers.get((await peer.stdout.readline()).decode().strip())
             with pytest.raises(TimeoutError):  # it is silent, but it answers pings
                 await asyncio.wait_for(viewer.closed.wait(), 2 * limits.silence_s)
             os.kill(peer.pid, signal.SIGSTOP)

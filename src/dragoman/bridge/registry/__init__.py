@@ -1,6 +1,6 @@
 """The registry: the sessions of one agent, each with its state machine, and how they are opened and woken."""
 
-from dragoman.bridge.registry.opening import OpeningQuestions, SessionOpener
+from dragoman.bridge.registry.opening import OpeningQuestions, OpeningRequests
 from dragoman.bridge.registry.registry import Announcements, SessionRegistry
 from dragoman.bridge.registry.restoring import SessionRestorer
 from dragoman.bridge.registry.session import ServedSession
@@ -10,9 +10,9 @@ __all__ = [
     "Announcements",
     "LifeEvent",
     "OpeningQuestions",
+    "OpeningRequests",
     "ServedSession",
     "SessionLife",
-    "SessionOpener",
     "SessionPhase",
     "SessionRegistry",
     "SessionRestorer",

@@ -4,12 +4,12 @@ A session that is open here is served from its journal, whatever the agent can d
 however many viewers want it: the others wait and are then served from the journal.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
 from msgspec import UNSET, Raw
 
-from dragoman.bridge.delivery import Cursor, Delivery, Journal, ReplayedJournal, Viewer, ViewerRequest, read_cursor
+from dragoman.bridge.delivery import Cursor, Journal, JournalStore, ReplayedJournal, Viewer, ViewerRequest, read_cursor
 from dragoman.bridge.envelope import fields_of, is_unrouted, make_request, parse_list, string_of, with_id
 from dragoman.bridge.registry.registry import Announcements, SessionRegistry
 from dragoman.bridge.registry.restoring import SessionRestorer
@@ -42,14 +42,15 @@ class OpeningQuestions(Protocol):
         ...
 
 
-class SessionOpener:
-    """Opens sessions for viewers."""
+class OpeningRequests:
+    """Serves the requests of viewers that open sessions."""
 
     def __init__(
         self,
         settings: Settings,
         *,
-        delivery: Delivery,
+        journals: JournalStore,
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
         supervisor: AgentSupervisor,
         registry: SessionRegistry,
         restorer: SessionRestorer,
@@ -57,7 +58,8 @@ class SessionOpener:
         questions: OpeningQuestions,
     ) -> None:
         self._settings = settings
-        self._delivery = delivery
+        self._journals = journals
+        self._spawn = spawn
         self._supervisor = supervisor
         self._registry = registry
         self._restorer = restorer
@@ -80,7 +82,7 @@ class SessionOpener:
                 return
             parent = self._registry.find(request.session_id)
             if parent is not None and self._registry.find(session_id) is None:
-                self._delivery.spawn(self._add_fork(request, session_id, parent, result, line))
+                self._spawn(self._add_fork(request, session_id, parent, result, line))
             else:
                 self._add_new(request, session_id, result, line)
 
@@ -108,7 +110,7 @@ class SessionOpener:
 
     def _open_when_ready(self, session_id: str, request: ViewerRequest) -> None:
         def go_on() -> None:
-            self._delivery.spawn(self._open(session_id, request))
+            self._spawn(self._open(session_id, request))
 
         def failed(failure: AgentFailure) -> None:
             request.fail(failure.data())
@@ -144,11 +146,11 @@ class SessionOpener:
 
     async def _open_journal(self, session_id: str) -> ServedSession | None:
         """Open a session of which there is a journal; raises OSError."""
-        journal = await self._delivery.journals.reopen(session_id)
+        journal = await self._journals.reopen(session_id)
         if journal is None:
             return None
         session = self._registry.add(session_id, {}, journal, SessionPhase.JOURNAL_ONLY)
-        session.info.title = session.info.title or await self._delivery.journals.title_of(journal)
+        session.info.title = session.info.title or await self._journals.title_of(journal)
         return session
 
     def _open_unknown(self, request: ViewerRequest, session_id: str) -> None:
@@ -185,7 +187,7 @@ class SessionOpener:
     ) -> None:
         """Begin the journal of a fork with that of its parent; updates of the fork are held meanwhile."""
         parent.journal.flush()
-        history = await self._delivery.journals.copy_for(parent.journal, session_id)
+        history = await self._journals.copy_for(parent.journal, session_id)
         self._add_new(request, session_id, result, line, history)
         fork = self._registry.sessions[session_id]
         fork.info.title = fork.info.title or parent.info.title
@@ -212,7 +214,7 @@ class SessionOpener:
     def _begin_journal(self, session_id: str, params: Raw) -> Journal:
         fields = fields_of(params)
         directories = [text for raw in parse_list(fields.get("additionalDirectories")) if (text := string_of(raw))]
-        return self._delivery.journals.create(session_id, string_of(fields.get("cwd")) or "", directories)
+        return self._journals.create(session_id, string_of(fields.get("cwd")) or "", directories)
 
     def _ask_agent(self, request: ViewerRequest, session: ServedSession) -> None:
         """Have the agent load or resume a session, in OPENING or REPLAYING."""

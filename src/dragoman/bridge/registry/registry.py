@@ -136,6 +136,7 @@ class SessionRegistry:
         self.sessions: dict[str, ServedSession] = {}
         self.early = EarlyUpdates()
         self._delivery = delivery
+        self._journals = delivery.journals
         self._announcements = announcements
         self._questions = questions
 
@@ -145,7 +146,7 @@ class SessionRegistry:
 
     def knows(self, session_id: str) -> bool:
         """Tell whether a session is open here, or has a journal here."""
-        return session_id in self.sessions or session_id in self._delivery.journals.stored
+        return session_id in self.sessions or session_id in self._journals.stored
 
     def add(self, session_id: str, params: dict[str, Raw], journal: Journal, phase: SessionPhase) -> ServedSession:
         """Make a session known, with the updates that came before it was."""
@@ -159,7 +160,7 @@ class SessionRegistry:
 
     def settle(self, session: ServedSession) -> None:
         """Let the journal of a session that was opened take the place of an older one."""
-        self._delivery.journals.settle(session.journal)
+        self._journals.settle(session.journal)
 
     def drop(self, session: ServedSession) -> None:
         """Forget a session that could not be opened, or was deleted."""
@@ -174,12 +175,12 @@ class SessionRegistry:
             waiting.request.refuse(ErrorCode.RESOURCE_NOT_FOUND, problem)
         session.drop_replay()
         session.journal.delete()
-        if session.id not in self._delivery.journals.stored:
+        if session.id not in self._journals.stored:
             self._announcements.session_deleted(session)
 
     def delete(self, session_id: str) -> None:
         """Forget a session for good, with its journal."""
-        self._delivery.journals.delete(session_id)
+        self._journals.delete(session_id)
         session = self.sessions.get(session_id)
         if session is not None:
             self.drop(session)
@@ -231,7 +232,7 @@ class SessionRegistry:
         """Describe the sessions that were prompted or have viewers, the latest first."""
         shown = [session for session in self.sessions.values() if session.info.prompted or session.subscriptions]
         found = [session.describe() for session in shown]
-        found += [_describe_stored(stored) for stored in self._delivery.journals.stored.values() if stored.prompted]
+        found += [_describe_stored(stored) for stored in self._journals.stored.values() if stored.prompted]
         return sorted(found, key=lambda session: session["updatedAt"], reverse=True)
 
     def _changed(self, session: ServedSession) -> None:

@@ -10,7 +10,7 @@ from msgspec import UNSET, Raw
 
 from dragoman.bridge.delivery import Delivery, Viewer, ViewerRequest
 from dragoman.bridge.envelope import fields_of, make_error, make_notification, session_of
-from dragoman.bridge.registry import Announcements, SessionOpener, SessionRegistry, SessionRestorer
+from dragoman.bridge.registry import Announcements, OpeningRequests, SessionRegistry, SessionRestorer
 from dragoman.bridge.router.handshake import ViewerHandshakes
 from dragoman.bridge.router.inspection import WireInspector
 from dragoman.bridge.router.questions import Questions
@@ -59,9 +59,10 @@ class Router:
         self._session_requests = session_requests = SessionRequests(
             delivery=delivery, supervisor=supervisor, registry=registry, restorer=restorer, questions=questions
         )
-        opener = SessionOpener(
+        opening = OpeningRequests(
             settings,
-            delivery=delivery,
+            journals=delivery.journals,
+            spawn=delivery.spawn,
             supervisor=supervisor,
             registry=registry,
             restorer=restorer,
@@ -69,10 +70,10 @@ class Router:
             questions=questions,
         )
         self._handlers: dict[str, Callable[[ViewerRequest], None]] = {
-            "session/new": opener.new,
-            "session/fork": opener.new,
-            "session/load": opener.load,
-            "session/resume": opener.load,
+            "session/new": opening.new,
+            "session/fork": opening.new,
+            "session/load": opening.load,
+            "session/resume": opening.load,
             "session/prompt": session_requests.prompt,
             "session/list": session_requests.list,
             "session/delete": session_requests.delete,
