@@ -49,15 +49,15 @@ class Tap:
     """A transport that writes down the lines that go through it."""
 
     def __init__(self, transport):
-        self._transport = transport
+        self.transport = transport
         self.lines = []
 
     def __getattr__(self, name):
-        return getattr(self._transport, name)
+        return getattr(self.transport, name)
 
     def write(self, lines):
         self.lines += bytes(lines).splitlines()
-        self._transport.write(lines)
+        self.transport.write(lines)
 
 
 class Side:
@@ -145,12 +145,12 @@ class Conversation:
                 side.calls[what][2].cancel()
                 self.cancelled.add(side.calls[what][1])
             case "garbage":
-                side.tap._transport.write(what + b"\n")
+                side.tap.transport.write(what + b"\n")
             case "anonymous":
                 self.tokens += 1
                 side.anonymous += 1
                 message = b'{"jsonrpc":"2.0","id":null,"method":"%b","params":%d}\n' % (what.encode(), self.tokens)
-                side.tap._transport.write(message)
+                side.tap.transport.write(message)
             case "deaf":
                 (side.tap.pause_reading if what else side.tap.resume_reading)()
             case "open":

@@ -10,7 +10,7 @@ from dragoman.agent.models.message import SummaryMessage, UserMessage
 from dragoman.agent.models.model import ReplyText, TokenUsage
 from dragoman.errors import ContextOverflow
 from dragoman.protocol import v1
-from dragoman.protocol.methods import SESSION_PROMPT
+from dragoman.protocol.methods import SESSION_PROMPT, SESSION_REQUEST_PERMISSION
 from tests.agent.running import running_agent, session_in
 
 
@@ -227,8 +227,7 @@ async def test_an_agreement_is_remembered_until_the_file_changes(tmp_path):
                 asked.append(params)
                 return v1.RequestPermissionResponse(outcome=v1.SelectedPermissionOutcome(option_id="allow_always"))
 
-            known = client.routes._requests["session/request_permission"][0]
-            client.routes._requests["session/request_permission"] = (known, always)
+            client.routes.on_request(SESSION_REQUEST_PERMISSION, always)
             await client.prompt(session_id, "hi")
             return len(asked)
 

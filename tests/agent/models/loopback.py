@@ -45,7 +45,7 @@ class Loopback:
     """The server; answers in the order that they were given, the last one again and again."""
 
     def __init__(self, answers):
-        self._connections = {}
+        self.connections = {}
         self.url = ""
         self.begin_anew(*answers)
 
@@ -58,10 +58,10 @@ class Loopback:
 
     @property
     def connection_count(self):
-        return len(self._connections)
+        return len(self.connections)
 
     async def serve(self, reader, writer):
-        self._connections[writer] = asyncio.current_task()
+        self.connections[writer] = asyncio.current_task()
         try:
             while (request := await self._read(reader)) is not None:
                 self.requests.append(request)
@@ -72,13 +72,13 @@ class Loopback:
         except (ConnectionError, asyncio.IncompleteReadError):
             self.hung_up.set()
         finally:
-            del self._connections[writer]
+            del self.connections[writer]
             writer.close()
 
     async def close(self):
         """Break the connections that are left, and wait until nobody serves them."""
-        tasks = list(self._connections.values())
-        for writer in list(self._connections):
+        tasks = list(self.connections.values())
+        for writer in list(self.connections):
             writer.transport.abort()
         if tasks:
             await asyncio.wait(tasks)

@@ -111,7 +111,8 @@ async def test_a_secret_shows_nowhere(wire, status, caplog, capfd):
         with pytest.raises(ModelFailure) as caught:
             await parts_of(model)
     assert KEY in str(provider.requests[0].headers)
-    shown = [str(caught.value), repr(caught.value), repr(model), repr(model._options), caplog.text, *capfd.readouterr()]
+    options = ProviderOptions(api_key=KEY, headers={"x-secret": header})
+    shown = [str(caught.value), repr(caught.value), repr(model), repr(options), caplog.text, *capfd.readouterr()]
     for place in shown:
         assert KEY not in place
         assert header not in place

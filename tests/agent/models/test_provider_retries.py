@@ -206,7 +206,7 @@ async def test_cancelling_while_it_streams_hangs_up_at_once(wire):
         with pytest.raises(asyncio.CancelledError):
             await task
         await provider.hung_up.wait()
-        assert asyncio.all_tasks() - {asyncio.current_task()} <= set(provider._connections.values())
+        assert asyncio.all_tasks() - {asyncio.current_task()} <= set(provider.connections.values())
 
 
 @every_format
@@ -248,7 +248,7 @@ async def test_connections_are_kept_for_the_next_request_and_closed_in_the_end()
         await parts_of(model)
         await parts_of(model)
         assert provider.connection_count == 1
-        [task] = provider._connections.values()
+        [task] = provider.connections.values()
         await model.close()
         await asyncio.wait([task])
         assert provider.connection_count == 0

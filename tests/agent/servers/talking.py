@@ -4,7 +4,7 @@ import asyncio
 import json
 from contextlib import asynccontextmanager
 
-from dragoman.agent.models.script import ScriptModel, parse_script
+from dragoman.agent.models.script import parse_script
 from dragoman.protocol import v1
 from dragoman.protocol.methods import (
     SESSION_CLOSE,
@@ -20,16 +20,18 @@ from tests.mcp.servers.commands import scripted
 SERVERS = "dragoman/mcp"
 
 
-class WatchedModel(ScriptModel):
-    """Replies from a script, and writes down what it is asked."""
+class WatchedModel:
+    """Replies from a script, and records the requests."""
 
     def __init__(self, *replies):
-        script = parse_script(json.dumps(replies), "test.yaml")
-        super().__init__(script.name, script._replies)
+        self._script = parse_script(json.dumps(replies), "test.yaml")
         self.requests = []
 
+    def __getattr__(self, name):
+        return getattr(self._script, name)
+
     def start(self):
-        return WatchedConversation(super().start(), self.requests)
+        return WatchedConversation(self._script.start(), self.requests)
 
     def tools(self):
         """Return the names of the servers' tools, request by request."""

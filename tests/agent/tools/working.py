@@ -27,6 +27,23 @@ FILES = v1.ClientCapabilities(fs=v1.FileSystemCapabilities(read_text_file=True, 
 TERMINAL = v1.ClientCapabilities(terminal=True)
 
 
+class WatchedSupervisor(Supervisor):
+    """A supervisor that tells which of its children still run."""
+
+    def __init__(self):
+        super().__init__()
+        self._started = []
+
+    async def start(self, *arguments, **options):
+        child = await super().start(*arguments, **options)
+        self._started.append(child)
+        return child
+
+    @property
+    def running(self):
+        return [child for child in self._started if child.exit is None]
+
+
 class Working:
     def __init__(self, workspace, tools, plans, client, supervisor):
         self.supervisor = supervisor
@@ -49,7 +66,7 @@ class Working:
 
     @property
     def children(self):
-        return self.supervisor._children
+        return self.supervisor.running
 
     async def show(self, content):
         self.progress.append(list(content))
@@ -68,7 +85,7 @@ async def working(cwd, *directories, capabilities=None, set_up=lambda routes: No
         set_up(client.routes)
         await stack.enter_async_context(client)
         connection = await stack.enter_async_context(Connection(far, Routes("agent")))
-        supervisor = await stack.enter_async_context(Supervisor())
+        supervisor = await stack.enter_async_context(WatchedSupervisor())
 
         async def supervise():
             return supervisor
