@@ -38,7 +38,7 @@ BEING_RENAMED = frozenset(
 BEING_SPLIT = frozenset(
     """
     AgentOptions Background EventStream FileLog Limits ModelContext SeenSession
-    ServerConnection Session Settings StreamableHttpTransport
+    Session Settings StreamableHttpTransport
     """.split()  # noqa: SIM905 - names to delete one by one
 )
 """Classes that are being split now (issue 14)."""

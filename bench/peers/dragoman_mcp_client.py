@@ -10,8 +10,9 @@ from typing import Any
 import uvloop
 
 from dragoman.mcp.client import DECLINED
+from dragoman.mcp.connector import ServerEnvironment
 from dragoman.mcp.definition import StdioServer
-from dragoman.mcp.server import ServerConnection, ServerEnvironment
+from dragoman.mcp.server import ServerConnection
 from dragoman.proc import Supervisor
 
 WARM_UP_CALLS = 5

@@ -3,8 +3,9 @@
 import asyncio
 from contextlib import asynccontextmanager
 
+from dragoman.mcp.connector import ServerEnvironment
 from dragoman.mcp.definition import StdioServer
-from dragoman.mcp.server import ServerConnection, ServerEnvironment
+from dragoman.mcp.server import ServerConnection
 from dragoman.proc import Supervisor
 from tests.mcp.servers.commands import scripted
 

@@ -23,8 +23,8 @@ from dragoman.agent.setup import GUIDE, AgentSetup
 from dragoman.agent.update_sender import UpdateSender
 from dragoman.errors import DragomanError, ErrorCode, InvalidParams, RpcError
 from dragoman.mcp.channel import McpMessageRouter
+from dragoman.mcp.connector import ServerEnvironment
 from dragoman.mcp.info import PromptInfo, ServerStatus
-from dragoman.mcp.server import ServerEnvironment
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_REQUEST_PERMISSION
 from dragoman.protocol.notice import as_thought, takes_notices

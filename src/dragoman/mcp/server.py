@@ -1,23 +1,23 @@
-"""A server as its users see it: connecting, ready or failed, and brought back when it breaks."""
+"""A server as its users see it: connecting, ready or failed, and restarted when it breaks.
+
+stopped ──start──▶ connecting ──handshake and lists──▶ ready
+   ▲                   │  ▲                              │
+   │                 fails └──────── ends, if it has ────┤
+   │                   ▼             earned a restart    │
+   └───── stop ───── failed ◀──────── ends, else ────────┘
+"""
 
 import asyncio
 import logging
-import traceback
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any, TypeVar, cast
-
-import msgspec
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
 
 from dragoman.errors import ConnectionClosed, DragomanError, ServerFailure
-from dragoman.mcp.channel import McpMessageRouter, TransportResources, open_channel
 from dragoman.mcp.client import ClientCallbacks, Host, McpClient
-from dragoman.mcp.definition import Definition, Redactor, StdioServer
+from dragoman.mcp.connector import ServerConnector, ServerEnvironment
+from dragoman.mcp.definition import Definition
 from dragoman.mcp.info import CallResult, ProgressListener, PromptInfo, PromptText, ServerState, ServerStatus, ToolInfo
-from dragoman.proc import Child, Supervisor
-from dragoman.protocol.connection import Connection
-from dragoman.text import clean_text
-from dragoman.wire import StdioTransport
 
 CONNECT_TIMEOUT_S = 60.0
 """How long a server may take to get ready: package runners may have to fetch it first."""
@@ -26,30 +26,70 @@ STEADY_S = 60.0
 """A server that ran this long, or answered a call, has earned another restart."""
 
 LIST_PAUSE_S = 0.5
-"""Between two lists: a server that says with each of them that it has changed would keep us at it for ever."""
+"""Pause between two lists, because a server may say with each list that it has changed."""
 
 REASON_TIMEOUT_S = 2.0
 """Longer than it takes to learn how a process ended."""
-
-MAX_REASON = 600
-"""Letters of a reason, of which the end matters: it is where programs say why they died."""
 
 R = TypeVar("R")
 
 _log = logging.getLogger("dragoman.mcp")
 
 
-class ServerEnvironment(msgspec.Struct, frozen=True):
-    """Where servers are started, and over what those inside the client are reached."""
+class _State:
+    """The state of a server, with the events that others wait for."""
 
-    cwd: str
-    supervise: Callable[[], Awaitable[Supervisor]]
-    connection: Connection | None = None
-    router: McpMessageRouter | None = None
+    def __init__(self) -> None:
+        self.name: ServerState = "stopped"
+        self.reason: str | None = None
+        self.last_reason = "the server closed the connection"
+        self.settled = asyncio.Event()
+        """Set when it is not connecting."""
+        self.broken = asyncio.Event()
+        """Set when it is not ready."""
+        self.attempts = 0
+        self.may_restart = True
+
+    def change(self, name: ServerState, reason: str | None) -> None:
+        self.name, self.reason = name, reason
+        if name == "ready":
+            self.broken.clear()
+        else:
+            self.last_reason = reason or self.last_reason
+            self.broken.set()
+        if name == "connecting":
+            self.attempts += 1
+            self.settled.clear()
+        else:
+            self.settled.set()
+
+
+class _Hosts:
+    """Chooses the host that answers a server."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._callers: list[Host] = []
+
+    @contextmanager
+    def calling(self, host: Host | None) -> Generator[None]:
+        """Let the host of a call answer while the call runs."""
+        if host is None:
+            yield
+            return
+        self._callers.append(host)
+        try:
+            yield
+        finally:
+            self._callers.remove(host)
+
+    def current(self) -> Host:
+        """Return the host of the one caller; with several, nobody knows which of them the server means."""
+        return self._callers[0] if len(self._callers) == 1 else self._host
 
 
 class ServerConnection:
-    """One server. `on_change` is called whenever its state or what it offers has changed."""
+    """One server. `on_change` is called whenever its state, tools or prompts have changed."""
 
     def __init__(
         self,
@@ -59,53 +99,57 @@ class ServerConnection:
         on_change: "Callable[[ServerConnection], None]",
     ) -> None:
         self.definition = definition
-        self.state: ServerState = "stopped"
-        self.reason: str | None = None
         self.tools: Sequence[ToolInfo] = ()
         self.prompts: Sequence[PromptInfo] = ()
-        self._environment = environment
-        self._host = host
-        self._callers: list[Host] = []
+        self._connector = ServerConnector(definition, environment)
+        self._hosts = _Hosts(host)
         self._on_change = on_change
-        self._redactor = Redactor([definition])
+        self._state = _State()
+        self._client: McpClient | None = None
+        self._outdated = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._stops = 0
-        self._child: Child | None = None
-        self._client: McpClient | None = None
-        self._settled = asyncio.Event()
-        self._outdated = asyncio.Event()
-        self._may_restart = True
-        self.attempts = 0
-        """How often it has begun to connect."""
-        self._broken = asyncio.Event()
-        self._last_reason = "the server closed the connection"
 
     @property
     def name(self) -> str:
         return self.definition.name
 
+    @property
+    def state(self) -> ServerState:
+        return self._state.name
+
+    @property
+    def reason(self) -> str | None:
+        """Why it failed, or is connecting anew."""
+        return self._state.reason
+
+    @property
+    def attempts(self) -> int:
+        """How often it has begun to connect."""
+        return self._state.attempts
+
     def __repr__(self) -> str:
-        return f"Server({self.name!r}, {self.state})"
+        return f"ServerConnection({self.name!r}, {self.state})"
 
     def status(self) -> ServerStatus:
-        """Say how it is."""
+        """Return its state, for people and clients."""
         return ServerStatus(self.name, self.definition.transport, self.state, len(self.tools), self.reason)
 
-    # ── coming and going ────────────────────────────────────────────────────────────────────────
+    # ── starting and stopping ───────────────────────────────────────────────────────────────────
 
     def start(self) -> None:
         """Begin to connect."""
-        self._may_restart = True
+        self._state.may_restart = True
         self._set("connecting")
         self._task = asyncio.create_task(self._run(), name=f"mcp {self.name}")
 
     async def settled(self) -> None:
         """Wait until it is no longer connecting."""
-        await self._settled.wait()
+        await self._state.settled.wait()
 
     async def restart(self) -> None:
-        """End it, and begin anew, unless somebody stops or starts it meanwhile."""
+        """Stop and start it, unless another caller stops or starts it meanwhile."""
         stops = self._stops
         await self._end()
         if self._stops == stops and self._task is None:
@@ -118,7 +162,7 @@ class ServerConnection:
 
     async def _end(self) -> None:
         task, self._task = self._task, None
-        # First, because whoever waits here may be cancelled, and it ends all the same.
+        # The state changes first: the caller may be cancelled in the wait below, and the server ends all the same.
         self._set("stopped")
         if task is not None:
             task.cancel()
@@ -128,40 +172,41 @@ class ServerConnection:
             await asyncio.wait(self._ending)
 
     async def _run(self) -> None:
-        await asyncio.sleep(0)  # the answer to whoever asked for the server goes out before any work for it
+        await asyncio.sleep(0)  # the answer to the request for the server goes out before any work for it
         while True:
             began = asyncio.get_running_loop().time()
             reason = await self._connect()
             if self._task is not asyncio.current_task():
-                return  # stopped in the very moment in which it failed
+                return  # it was stopped in the moment in which it failed
             was_ready, self._client = self._client is not None, None
-            self._may_restart = self._may_restart or asyncio.get_running_loop().time() - began > STEADY_S
-            if not (was_ready and self._may_restart):
+            self._state.may_restart |= asyncio.get_running_loop().time() - began > STEADY_S
+            if not (was_ready and self._state.may_restart):
                 _log.warning("MCP server %s failed: %s", self.name, reason)
                 self._set("failed", reason)
                 return
             _log.warning("MCP server %s is restarted: %s", self.name, reason)
-            self._may_restart = False
+            self._state.may_restart = False
             self._set("connecting", reason)
 
     async def _connect(self) -> str:
-        """Connect, and stay so; return why that is over."""
+        """Connect, and stay connected; return the reason of the end."""
+        callbacks = ClientCallbacks(self.name, self._hosts.current, self._outdated.set, self._connector.redact)
         try:
-            async with asyncio.timeout(CONNECT_TIMEOUT_S) as patience, self._open() as client:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S) as timeout, self._connector.open(callbacks) as client:
                 await self._list(client)
                 self._client = client
-                patience.reschedule(None)
+                timeout.reschedule(None)
                 self._set("ready")
                 await self._keep(client)
                 end = ConnectionClosed(client.end)
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 -- a task top, and the edge to a foreign library
-            return await self._explain(_first_cause(error))
-        return await self._explain(end)
+            return await self._connector.explain(error, timeout_s=CONNECT_TIMEOUT_S)
+        return await self._connector.explain(end, timeout_s=CONNECT_TIMEOUT_S)
 
     async def _keep(self, client: McpClient) -> None:
-        """List anew whenever the server says so, until it is gone."""
+        """List the tools and prompts anew whenever they have changed, until the server is gone."""
         while True:
             await _either(client.closed, self._outdated)
             if client.closed.is_set():
@@ -171,7 +216,8 @@ class ServerConnection:
                 async with asyncio.timeout(CONNECT_TIMEOUT_S):
                     await self._list(client)
             except (ServerFailure, TimeoutError) as failure:
-                _log.warning("MCP server %s did not list its tools anew: %s", self.name, self._show(str(failure)))
+                problem = self._connector.show(str(failure))
+                _log.warning("MCP server %s did not list its tools anew: %s", self.name, problem)
             else:
                 self._on_change(self)
             with suppress(TimeoutError):
@@ -181,59 +227,11 @@ class ServerConnection:
     async def _list(self, client: McpClient) -> None:
         self.tools, self.prompts = await client.tools(), await client.prompts()
 
-    @asynccontextmanager
-    async def _open(self) -> AsyncGenerator[McpClient]:
-        client = McpClient(ClientCallbacks(self.name, self._asked, self._outdated.set, self._redactor.clean))
-        child = await self._start(self.definition) if isinstance(self.definition, StdioServer) else None
-        self._child = child
-        try:
-            resources = TransportResources(_stdio(child), self._environment.connection, self._environment.router)
-            async with open_channel(self.definition, resources, client) as channel:
-                await client.greet(channel)
-                yield client
-        finally:
-            if child is not None:
-                await child.stop()
-
-    async def _start(self, definition: StdioServer) -> Child:
-        supervisor = await self._environment.supervise()
-        command = [definition.command, *definition.args]
-        return await supervisor.start(command, cwd=definition.cwd or self._environment.cwd, env=dict(definition.env))
-
-    async def _explain(self, error: BaseException) -> str:
-        if isinstance(error, TimeoutError):
-            said = self._child.stderr_tail.strip() if self._child else ""
-            tail = f"; its stderr ends:\n{said}" if said else ""
-            return self._show(f"it did not get ready within {CONNECT_TIMEOUT_S:.0f} s{tail}")
-        if isinstance(error, ConnectionClosed) and self._child is not None:
-            return self._show(str(await self._child.death()))
-        if isinstance(error, DragomanError):
-            return self._show(str(error))
-        return self._show(_explain_foreign(error, self._redactor.clean))
-
-    def _show(self, text: str) -> str:
-        """Make a text of unknown origin fit to be shown."""
-        # Before as well: a secret may hold what is taken out.
-        text = self._redactor.clean(clean_text(self._redactor.clean(text))).strip()
-        if len(text) <= MAX_REASON:
-            return text
-        head, _, tail = text.partition("\n")
-        return f"{head[: MAX_REASON // 3]}\n… {tail[-MAX_REASON * 2 // 3 :]}" if tail else f"{head[:MAX_REASON]}…"
-
     def _set(self, state: ServerState, reason: str | None = None) -> None:
-        self.state, self.reason = state, reason
-        if state == "ready":
-            self._broken.clear()
-        else:
+        self._state.change(state, reason)
+        if state != "ready":
             self._client = None
             self.tools, self.prompts = (), ()
-            self._last_reason = reason or self._last_reason
-            self._broken.set()
-        if state == "connecting":
-            self.attempts += 1
-            self._settled.clear()
-        else:
-            self._settled.set()
         self._on_change(self)
 
     # ── using it ────────────────────────────────────────────────────────────────────────────────
@@ -247,21 +245,21 @@ class ServerConnection:
         timeout_s: float | None = None,
         host: Host | None = None,
     ) -> CallResult:
-        """Call a tool; what the server asks meanwhile, `host` answers. Cancelling the wait cancels the call.
+        """Call a tool; `host` answers the server's requests meanwhile. Cancelling the wait cancels the call.
 
         Raises ServerFailure.
         """
-        with self._asked_by(host):
+        with self._hosts.calling(host):
             result = await self._ask(lambda client: client.call(tool, arguments, progress), timeout_s)
-        self._may_restart = True
+        self._state.may_restart = True
         return result
 
     async def prompt(self, name: str, arguments: dict[str, str], *, timeout_s: float | None = None) -> list[PromptText]:
-        """Have a prompt filled in; raises ServerFailure."""
+        """Get a prompt, filled in with arguments; raises ServerFailure."""
         return await self._ask(lambda client: client.prompt(name, arguments), timeout_s)
 
     async def tell_roots(self) -> None:
-        """Tell it that its roots are other ones now."""
+        """Tell it that its roots have changed."""
         if self._client is not None:
             await self._client.tell_roots()
 
@@ -277,36 +275,14 @@ class ServerConnection:
         except ConnectionClosed:
             raise ServerFailure(f"{self.name} broke down: {await self._why_broken()}") from None
         except DragomanError as failure:
-            raise ServerFailure(self._show(str(failure))) from None
+            raise ServerFailure(self._connector.show(str(failure))) from None
 
     async def _why_broken(self) -> str:
-        """Wait for the reason, which is known once the end of the process is."""
+        """Wait for the reason, which is known when the end of the process is."""
         with suppress(TimeoutError):
             async with asyncio.timeout(REASON_TIMEOUT_S):
-                await self._broken.wait()
-        return self._last_reason
-
-    @contextmanager
-    def _asked_by(self, host: Host | None) -> Generator[None]:
-        if host is None:
-            yield
-            return
-        self._callers.append(host)
-        try:
-            yield
-        finally:
-            self._callers.remove(host)
-
-    def _asked(self) -> Host:
-        """Return who answers the server: its one caller, for of several nobody knows whom it means."""
-        return self._callers[0] if len(self._callers) == 1 else self._host
-
-
-def _stdio(child: Child | None) -> StdioTransport | None:
-    if child is None:
-        return None
-    read_fd, write_fd = child.take_stdio()
-    return StdioTransport(read_fd, write_fd, explain_end=child.death)
+                await self._state.broken.wait()
+        return self._state.last_reason
 
 
 async def _either(*events: asyncio.Event) -> None:
@@ -316,21 +292,3 @@ async def _either(*events: asyncio.Event) -> None:
     finally:
         for each in waiting:
             each.cancel()
-
-
-def _explain_foreign(error: BaseException, clean: Callable[[str], str]) -> str:
-    """Say what kept a server from being reached, in words without its address; what is not known here is logged."""
-    from dragoman.mcp.http_errors import explain_http
-
-    known = explain_http(error)
-    if known is not None:
-        return known
-    _log.error("an MCP server failed in an unknown way: %s", clean("".join(traceback.format_exception(error))))
-    return f"it failed in a way that is not known here ({type(error).__name__}); the log on stderr has the details"
-
-
-def _first_cause(error: BaseException) -> BaseException:
-    """Look into the groups that the SDK's tasks wrap their errors in."""
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseException", error.exceptions[0])
-    return error

@@ -6,8 +6,9 @@ from typing import Any
 
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.mcp.client import DECLINED
+from dragoman.mcp.connector import ServerEnvironment
 from dragoman.mcp.definition import Definition
-from dragoman.mcp.server import ServerConnection, ServerEnvironment
+from dragoman.mcp.server import ServerConnection
 
 
 class IdleHost:

@@ -11,9 +11,10 @@ from dragoman.agent.servers.include import ToolIncludes
 from dragoman.agent.servers.pool import ServerLease, ServerPool
 from dragoman.errors import DragomanError, ServerFailure
 from dragoman.mcp.client import Host
+from dragoman.mcp.connector import ServerEnvironment
 from dragoman.mcp.definition import Definition
 from dragoman.mcp.info import ServerStatus
-from dragoman.mcp.server import ServerConnection, ServerEnvironment
+from dragoman.mcp.server import ServerConnection
 
 SILENT_WAIT_S = 0.3
 """A shorter wait than this is not worth a word."""

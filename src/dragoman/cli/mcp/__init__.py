@@ -72,7 +72,7 @@ async def _connect(
     from dragoman.agent.servers.pool import IdleHost
     from dragoman.agent.servers.session_servers import ClientServer, SessionServers
     from dragoman.cli.mcp.report import McpReport, server_rows
-    from dragoman.mcp.server import ServerEnvironment
+    from dragoman.mcp.connector import ServerEnvironment
 
     progress = _Progress()
     environment = ServerEnvironment(cwd, setup.supervise)
