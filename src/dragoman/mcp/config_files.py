@@ -1,4 +1,4 @@
-"""Files in which other programs keep their MCP servers, read as they are: JSON, in which comments are no mistake.
+"""Files in which other programs keep their MCP servers, read as they are: JSON, with comments allowed.
 
     {"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"], "env": {}, "cwd": "."}}}    most of them
     {"servers": {"time": {"type": "http", "url": "https://…", "headers": {}}}}                          VS Code
@@ -23,9 +23,9 @@ SHAPES = ("mcpServers", "context_servers", "servers")
 """The keys under which the servers stand, in the order in which they are looked for."""
 
 _NOT_SECRET = frozenset(("HOME", "LOGNAME", "PATH", "PWD", "SHELL", "TMPDIR", "USER"))
-"""Variables that may be shown; of all others nobody knows."""
+"""Variables whose values may be shown; any other may be a secret."""
 
-# Each of them matches whatever follows its first letter, so that nothing is looked at twice.
+# Each pattern matches any text that follows its first letter, so that no character is looked at twice.
 _STRING = r'("(?:\\.|[^"\\])*+(?:"|\\?\Z))'
 _COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
@@ -46,14 +46,14 @@ _IN_ENVIRONMENT = "env://"
 
 
 class ServerProblem(msgspec.Struct, frozen=True):
-    """What is wrong with one server; without a name, with the file."""
+    """A problem with one server; without a name, with the file."""
 
     words: str
     server: str | None = None
 
 
 class ServersFile(msgspec.Struct, frozen=True):
-    """The servers that can be used, what is wrong with the others, and what else the reader should know."""
+    """The usable servers of a file, the problems with the others, and notes for the reader."""
 
     servers: tuple[Definition, ...] = ()
     problems: tuple[ServerProblem, ...] = ()
@@ -61,7 +61,7 @@ class ServersFile(msgspec.Struct, frozen=True):
 
 
 def read_servers(text: str, folder: str, environment: Mapping[str, str]) -> ServersFile:
-    """Read the text of such a file for a session in this directory. No problem holds a value of the file."""
+    """Read the text of a file for a session in this directory. No problem repeats a value of the file."""
     duplicates: list[str] = []
     try:
         root = json.loads(_without_comments(text), object_pairs_hook=lambda pairs: _object(pairs, duplicates))
@@ -80,7 +80,7 @@ def read_servers(text: str, folder: str, environment: Mapping[str, str]) -> Serv
 
 
 class _Unusable(Exception):
-    """What is wrong with an entry, or with the whole file."""
+    """A problem with an entry, or with the whole file."""
 
 
 def _unusable(words: str) -> ServersFile:
@@ -88,7 +88,7 @@ def _unusable(words: str) -> ServersFile:
 
 
 def _without_comments(text: str) -> str:
-    """Put blanks for comments and last commas, so that lines and columns stay where they are."""
+    """Replace comments and trailing commas by blanks, so that lines and columns stay the same."""
     for pattern in (_COMMENT, _LAST_COMMA):
         text = pattern.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
     return text.removeprefix("\ufeff")
@@ -116,7 +116,7 @@ def _find(root: Any) -> dict[str, Any]:
 
 
 class _Reader:
-    """Makes definitions of entries, and keeps what cannot be one."""
+    """Makes definitions of entries, and collects problems and notes."""
 
     def __init__(self, folder: str, environment: Mapping[str, str]) -> None:
         self._folder = folder
@@ -198,7 +198,7 @@ class _Reader:
         return os.path.join(self._folder, path)  # noqa: PTH118 -- a text, as definitions have it
 
     def _text(self, key: str, value: Any) -> tuple[str, bool]:
-        """Return a text with its placeholders filled in, and whether that may have made it a secret."""
+        """Return a text with its placeholders filled in, and whether it may be secret by that."""
         if not isinstance(value, str):
             raise _Unusable(f"{key}: expected text, got {_kind(value)}")
         used: set[str] = set()
@@ -277,7 +277,7 @@ def _list(entry: dict[str, Any], key: str) -> list[Any]:
 
 
 def _digits(value: Any) -> Any:
-    """Return a number as the text that was meant: a port is often written as one."""
+    """Return a number as text, because a port is often written as a number."""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 

@@ -1,4 +1,4 @@
-"""What a server is: how it is started or reached. Values of env and headers are secrets and are shown nowhere."""
+"""Definitions of servers: how each is started or reached. Values of env and headers are secrets and are never shown."""
 
 import hashlib
 import re
@@ -17,7 +17,7 @@ TransportName = Literal["stdio", "http", "sse", "acp"]
 _SECRET_NAME = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
 
 SHORTEST_SECRET = 4
-"""Shorter values are words of any text, and hiding them would only garble it."""
+"""Shorter values occur in any text, and hiding them would only garble it."""
 
 
 class StdioServer(msgspec.Struct, frozen=True, tag="stdio"):
@@ -29,7 +29,7 @@ class StdioServer(msgspec.Struct, frozen=True, tag="stdio"):
     env: tuple[tuple[str, str], ...] = ()
     cwd: str | None = None
     secret_args: tuple[str, ...] = ()
-    """Those of `args` that are shown nowhere."""
+    """The arguments among `args` that are never shown."""
 
     transport = "stdio"
 
@@ -42,26 +42,26 @@ class _AtAddress(msgspec.Struct, frozen=True):
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     secret_path: bool = False
-    """Whether the path of the address is shown nowhere."""
+    """Whether the path of the address is never shown."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
 
 class HttpServer(_AtAddress, frozen=True, tag="http"):
-    """A server at an address, spoken to by streamable HTTP."""
+    """A server at an address, over streamable HTTP."""
 
     transport = "http"
 
 
 class SseServer(_AtAddress, frozen=True, tag="sse"):
-    """A server at an address, spoken to by the older pair of an event stream and posts."""
+    """A server at an address, over the older transport: an event stream and posts."""
 
     transport = "sse"
 
 
 class AcpServer(msgspec.Struct, frozen=True, tag="acp"):
-    """A server inside the client, spoken to over the ACP connection itself."""
+    """A server inside the client, over the ACP connection itself."""
 
     name: str
     server_id: str
@@ -87,16 +87,16 @@ def from_protocol(server: v1.McpServer) -> Definition:
 
 
 def identity(definition: Definition) -> str:
-    """Return what approvals bind to: a hash of all that decides what would run, and nothing that a peer may choose.
+    """Return the hash that approvals bind to: it covers all that decides which program would run or be reached.
 
-    The name is left out, for a peer may give any server any name.
+    The name is left out, because a peer may give any server any name.
     """
     nameless = msgspec.structs.replace(definition, name="")
     return hashlib.sha256(msgspec.json.encode(nameless)).hexdigest()
 
 
 def describe(definition: Definition) -> str:
-    """Say in one line what would be started or reached, without secrets."""
+    """Return the command or the address in one line, without secrets."""
     match definition:
         case StdioServer():
             return Redactor([definition]).clean(" ".join([definition.command, *definition.args]))
@@ -107,7 +107,7 @@ def describe(definition: Definition) -> str:
 
 
 class Redactor:
-    """Hides the secrets of servers in texts that somebody else wrote, such as their stderr."""
+    """Hides the secrets of servers in texts of other origin, such as their stderr."""
 
     def __init__(self, definitions: Sequence[Definition]) -> None:
         secrets = {secret for definition in definitions for secret in _secrets(definition)}

@@ -1,4 +1,4 @@
-"""What can be said of servers at an address: which headers they can be sent, and what went wrong with them."""
+"""Servers at an address: the check of their headers, and the words for their failures."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ def check_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def explain_status(status: int) -> str:
-    """Say what an HTTP status means for somebody who gave the address of a server."""
+    """Say what an HTTP status means for the person who gave the address of a server."""
     match status:
         case 401 | 403:
             return f"the server answered HTTP {status}: it wants other credentials; check the headers given for it"
@@ -29,7 +29,7 @@ def explain_status(status: int) -> str:
 
 
 def explain_http(error: BaseException) -> str | None:
-    """Say what went wrong with a server, without its address, which may be secret; None when it is no such error."""
+    """Explain an httpx2 error without the server's address, which may be secret; None for other errors."""
     match error:
         case httpx2.ConnectError():
             return "nothing answers at its address; check that the server runs"

@@ -1,4 +1,4 @@
-"""What a server says of itself and the results of its calls, and the readers that make them of its JSON."""
+"""The tools, prompts, results and status of a server, and the readers that make them of its JSON."""
 
 from collections.abc import Sequence
 from contextlib import suppress

@@ -18,12 +18,12 @@ from dragoman.wire import MAX_LINE_BYTES, Receiver
 from dragoman.wire.transport import Outbox
 
 READ_TIMEOUT_S = 3600.0
-"""An event stream may be silent for as long as nobody calls."""
+"""An event stream may be silent while there is no call."""
 
 CONNECT_TIMEOUT_S = 30.0
 
 MAX_SKIPPED_BYTES = 64 * 1024
-"""Of the answer to a post, which says nothing but its status."""
+"""Bytes read of the answer to a post, of which only the status matters."""
 
 
 class SseTransport:
@@ -115,7 +115,7 @@ class SseTransport:
         self._outbox.sent(len(line) + 1)
 
     def _take_endpoint(self, data: str) -> None:
-        """The server says where to post; headers and messages are for its own origin only."""
+        """Take the address to post to; headers and messages go to the server's own origin only."""
         try:
             endpoint = urljoin(self._url, data)
             is_own = _origin(endpoint) == _origin(self._url)
@@ -134,7 +134,7 @@ class SseTransport:
 
 
 async def _skip(response: httpx2.Response) -> None:
-    """Read on, so that the connection can be used again, but not for ever."""
+    """Read the rest, so that the connection can be used again, up to a limit."""
     count = 0
     async for piece in response.aiter_raw():
         count += len(piece)

@@ -1,4 +1,4 @@
-"""A way to a server at an address, by streamable HTTP: the SDK's own transport, which is imported for nothing else."""
+"""A channel to a server at an address over streamable HTTP: the SDK's own transport, imported for nothing else."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -23,14 +23,14 @@ from dragoman.mcp.http_errors import check_headers, explain_status
 from dragoman.wire import MAX_LINE_BYTES, error_object
 
 TIMEOUT = httpx2.Timeout(30.0, read=3600.0)
-"""A tool may work for long before it says anything; calls have a timeout of their own."""
+"""A tool may work for long before it sends anything; calls have a timeout of their own."""
 
 GOODBYE_TIMEOUT_S = 2.0
-"""A server that does not let go of a session this soon has gone or does not care."""
+"""A server that does not answer the DELETE of a session this soon is gone, or never will."""
 
 
 class HttpChannel:
-    """Over the SDK's transport and dispatcher; the status of the last post says more than the SDK does."""
+    """A channel over the SDK's transport and dispatcher; it knows the status of the last post, which the SDK hides."""
 
     version: str | None = None
 
@@ -44,7 +44,7 @@ class HttpChannel:
     async def ask(self, method: str, params: dict[str, Any], *, cancellable: bool = True) -> dict[str, Any]:
         options: CallOptions = {"headers": self._headers(), "cancel_on_abandon": cancellable}
         try:
-            with unlogged():  # the SDK's tasks work in the context of who sends
+            with unlogged():  # the SDK's tasks run in the context of the sender
                 return await self._dispatcher.send_raw_request(method, params, options)
         except MCPError as error:
             if error.code == CONNECTION_CLOSED:
@@ -63,13 +63,13 @@ class HttpChannel:
         return self._greeted and self._bad_status == 404
 
     async def look(self, response: httpx2.Response) -> None:
-        """Remember how a post was answered; many servers have no stream to get."""
+        """Remember the status of a post; a GET may fail, because many servers have no stream to get."""
         if response.request.method == "POST":
             self._bad_status = response.status_code if response.status_code >= 300 else None
             self._greeted = self._greeted or self._bad_status is None
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-        """Take what the server sends, until it is gone."""
+        """Handle the server's messages until it is gone."""
         try:
             await self._dispatcher.run(self._answer, self._take, task_status=task_status)
         finally:
@@ -96,7 +96,7 @@ class HttpChannel:
 
 @asynccontextmanager
 async def open_http(definition: HttpServer, inbound: InboundHandler) -> AsyncGenerator[HttpChannel]:
-    """Talk with a server at an address; raises what httpx2 raises, inside groups."""
+    """Open a channel to a server at an address; raises errors of httpx2, inside groups."""
     with unlogged():
         async with (
             _HttpClient(headers=check_headers(definition.headers), timeout=TIMEOUT) as client,
@@ -113,7 +113,7 @@ async def open_http(definition: HttpServer, inbound: InboundHandler) -> AsyncGen
 
 
 class _HttpClient(httpx2.AsyncClient):
-    """Waits less for the answer to a goodbye, however slowly it trickles in."""
+    """Bounds the wait for the whole answer to a DELETE, also when it comes byte by byte."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         if request.method != "DELETE":

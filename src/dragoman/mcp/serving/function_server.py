@@ -36,7 +36,7 @@ class _Call(msgspec.Struct):
 
 
 class FunctionServer:
-    """The tools, for any number of conversations at a time. Raises UnusableFunction."""
+    """The tools, for any number of sessions at a time. Raises UnusableFunction."""
 
     def __init__(self, tools: Iterable[ToolFunction], name: str = "functions") -> None:
         self.name = name

@@ -35,7 +35,7 @@ IDLE_TIMEOUT_S = 300.0
 """How long a connection without a request is kept open."""
 
 MAX_HEAD_BYTES = 64 * 1024
-"""Request line and headers: several times what any client sends."""
+"""Longest request line with headers: several times as long as any client's."""
 
 CLOSE_TIMEOUT_S = 1.0
 """How long closing waits until the client has read everything."""

@@ -69,4 +69,4 @@ class _Acceptor:
         try:
             await self._converse(client)
         except Exception:  # noqa: BLE001 -- boundary: task top
-            _log.exception("a conversation with functions failed")
+            _log.exception("a connection to the functions failed")
