@@ -10,9 +10,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from dragoman.bridge.delivery.direct_queue import Backlog, DirectMessage, DirectQueue
 from dragoman.bridge.delivery.journal import Cursor, read_cursor
-from dragoman.bridge.delivery.subscription import Subscriber, Subscription
+from dragoman.bridge.delivery.subscription import Backlog, DirectMessage, DirectQueue, Subscriber, Subscription
 from dragoman.bridge.delivery.tail import StreamEvent
 
 Pull = Callable[[int], list[StreamEvent]]

@@ -1,7 +1,15 @@
 """The supervisor: one agent's process, started, restarted and stopped, and the requests that it has not answered."""
 
-from dragoman.bridge.supervisor.calls import AgentCall, PendingCalls, SilenceTimer
-from dragoman.bridge.supervisor.process import AgentFailure, AgentProcess, WireLog, silence_failure, start_agent
+from dragoman.bridge.supervisor.process import (
+    AgentCall,
+    AgentFailure,
+    AgentProcess,
+    PendingCalls,
+    SilenceTimer,
+    WireLog,
+    silence_failure,
+    start_agent,
+)
 from dragoman.bridge.supervisor.supervisor import AgentStatus, AgentSupervisor, InitializeRefused, SessionSupport
 
 __all__ = [

@@ -18,8 +18,15 @@ from msgspec import UNSET, Raw
 
 from dragoman.bridge.envelope import fields_of, is_given, make_request
 from dragoman.bridge.settings import Settings
-from dragoman.bridge.supervisor.calls import AgentCall, CallFailed, PendingCalls, own_call
-from dragoman.bridge.supervisor.process import AgentFailure, AgentProcess, death_failure
+from dragoman.bridge.supervisor.process import (
+    AgentCall,
+    AgentFailure,
+    AgentProcess,
+    CallFailed,
+    PendingCalls,
+    death_failure,
+    own_call,
+)
 from dragoman.errors import StartError
 from dragoman.wire.message import ErrorObject, parse_error
 
