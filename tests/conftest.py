@@ -58,6 +58,24 @@ def a_home_of_its_own(process_state_is_kept, homes, monkeypatch):
     home = next(homes)
     home.mkdir(mode=0o700)
     monkeypatch.setenv("DRAGOMAN_HOME", str(home))
+    return home
+
+
+@pytest.fixture
+def home(a_home_of_its_own):
+    """The home of this test, which `DRAGOMAN_HOME` names."""
+    return a_home_of_its_own
+
+
+@pytest.fixture
+def no_keys(monkeypatch):
+    """No model is configured by the environment, and no provider has a key or an address."""
+    from dragoman.agent.models.provider_names import PROVIDERS
+
+    monkeypatch.delenv("DRAGOMAN_MODEL", raising=False)
+    for provider in PROVIDERS.values():
+        for variable in (*provider.variables, *provider.addresses):
+            monkeypatch.delenv(variable, raising=False)
 
 
 @pytest.fixture

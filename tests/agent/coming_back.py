@@ -4,13 +4,10 @@ import asyncio
 import json
 from contextlib import asynccontextmanager
 
-import pytest
-
 from dragoman.agent import Agent
 from dragoman.agent.models.model import ReplyText
 from dragoman.agent.models.script import parse_script
 from dragoman.agent.setup import AgentSetup
-from dragoman.errors import RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import (
     SESSION_CLOSE,
@@ -55,12 +52,6 @@ class Remembers:
 
     async def reply(self, request):
         yield ReplyText(f"{len(request.messages)} messages")
-
-
-async def refused(call):
-    with pytest.raises(RemoteError) as caught:
-        await call
-    return caught.value
 
 
 async def load(client, session_id, cwd, **options):

@@ -4,18 +4,13 @@ import pytest
 
 from dragoman import __version__
 from dragoman.agent.models.script import ScriptModel
-from dragoman.errors import ErrorCode, RemoteError
+from dragoman.errors import ErrorCode
 from dragoman.protocol import v1
 from dragoman.protocol.methods import AUTHENTICATE, INITIALIZE, SESSION_NEW, SESSION_PROMPT
 from tests.agent.running import running_agent, session_in
+from tests.errors import refused
 
 WAITING = "- - text: started\n  - delay_s: 600\n- - text: second reply\n"
-
-
-async def refused(call):
-    with pytest.raises(RemoteError) as caught:
-        await call
-    return caught.value
 
 
 # ── initialize ──────────────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,7 @@ from dragoman.agent.models.provider import provider_model
 from dragoman.agent.models.provider_names import PROVIDERS
 from dragoman.agent.models.provider_options import ProviderOptions
 from dragoman.agent.setup import AgentSetup
-from dragoman.errors import ErrorCode, MissingKey, RemoteError
+from dragoman.errors import ErrorCode, MissingKey
 from dragoman.protocol import v1
 from dragoman.protocol.methods import AUTHENTICATE, LOGOUT
 from dragoman.store import FileStore
@@ -22,16 +22,13 @@ from dragoman.testing import ScriptedClient
 from dragoman.wire import memory_pair
 from tests.agent.models.asking import AT_ONCE, KEY, asked, parts_of, text_of
 from tests.agent.models.loopback import Anthropic, loopback
+from tests.errors import refused
 
 MODEL = "anthropic:claude-opus-5"
 TERMINAL = v1.ClientCapabilities(auth=v1.AuthCapabilities(terminal=True))
 
 
-@pytest.fixture(autouse=True)
-def no_keys(monkeypatch):
-    for provider in PROVIDERS.values():
-        for variable in (*provider.variables, *provider.addresses):
-            monkeypatch.delenv(variable, raising=False)
+pytestmark = pytest.mark.usefixtures("no_keys")
 
 
 @pytest.fixture
@@ -64,12 +61,6 @@ async def anthropic(monkeypatch, *texts):
         here = msgspec.structs.replace(PROVIDERS["anthropic"], base_url=provider.url + wire.base_path)
         monkeypatch.setitem(PROVIDERS, "anthropic", here)
         yield provider
-
-
-async def refused(call):
-    with pytest.raises(RemoteError) as caught:
-        await call
-    return caught.value
 
 
 def authenticate(client, method_id):

@@ -9,8 +9,9 @@ import pytest
 
 from dragoman.errors import ErrorCode
 from dragoman.protocol import v1
-from tests.agent.coming_back import SCRIPT, close, converse, delete, fork, listed, load, refused, resume
+from tests.agent.coming_back import SCRIPT, close, converse, delete, fork, listed, load, resume
 from tests.agent.running import running_agent
+from tests.errors import refused
 
 FULL = pytest.mark.parametrize("files", [False, True], ids=["no byte", "no file"])
 NO_SPACE = "No space left on device; free some space on that disk, then try again"

@@ -20,11 +20,11 @@ from tests.agent.coming_back import (
     listed,
     load,
     raw_client,
-    refused,
     resume,
     without_user,
 )
 from tests.agent.running import running_agent
+from tests.errors import refused
 
 
 async def test_what_works_is_advertised(place):

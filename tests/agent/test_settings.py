@@ -4,8 +4,9 @@ import pytest
 
 from dragoman.errors import ErrorCode
 from dragoman.protocol import v1
-from tests.agent.coming_back import load, refused
+from tests.agent.coming_back import load
 from tests.agent.running import running_agent
+from tests.errors import refused
 
 KNOWS_BOOLEAN = v1.ClientCapabilities(
     session=v1.ClientSessionCapabilities(

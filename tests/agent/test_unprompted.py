@@ -7,9 +7,10 @@ import pytest
 
 from dragoman.errors import ErrorCode
 from dragoman.store import FileStore
-from tests.agent.coming_back import close, converse, delete, files, fork, listed, load, raw_client, refused, resume
+from tests.agent.coming_back import close, converse, delete, files, fork, listed, load, raw_client, resume
 from tests.agent.own_process import AgentProcess
 from tests.agent.running import running_agent
+from tests.errors import refused
 from tests.waiting import until
 
 

@@ -1,11 +1,9 @@
 """Agents by name: what the two files say, how they are listed, and how `-- NAME` finds one."""
 
 import json
-import os
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -21,11 +19,6 @@ def main(arguments):
 
 
 CANARY = "canary-4711"
-
-
-@pytest.fixture
-def home():
-    return Path(os.environ["DRAGOMAN_HOME"])
 
 
 @pytest.fixture

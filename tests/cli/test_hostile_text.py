@@ -11,7 +11,6 @@ import re
 import subprocess
 import sys
 import unicodedata
-from pathlib import Path
 
 import pytest
 
@@ -261,11 +260,6 @@ def test_sessions_prints_exact_json_in_which_nothing_hides(arguments):
     done = dragoman("sessions", *arguments, "--json", agent=TALKING)
     assert unsafe_in(done.stdout) == unsafe_in(done.stderr) == set()
     assert any(EVIL in text for text in texts_of(json.loads(done.stdout)))
-
-
-@pytest.fixture
-def home():
-    return Path(os.environ["DRAGOMAN_HOME"])
 
 
 def test_agents_prints_nothing_that_a_terminal_obeys(home):

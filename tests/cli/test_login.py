@@ -9,19 +9,13 @@ import sys
 import pytest
 
 from dragoman.agent.keys import KeyStore
-from dragoman.agent.models.provider_names import PROVIDERS
 from tests.commands import DRAGOMAN
 
 KEY = "sk-canary-8e11b0"
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
 
 
-@pytest.fixture(autouse=True)
-def no_keys(monkeypatch):
-    monkeypatch.delenv("DRAGOMAN_MODEL", raising=False)
-    for provider in PROVIDERS.values():
-        for variable in (*provider.variables, *provider.addresses):
-            monkeypatch.delenv(variable, raising=False)
+pytestmark = pytest.mark.usefixtures("no_keys")
 
 
 @pytest.fixture

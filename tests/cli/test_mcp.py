@@ -35,11 +35,6 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.fixture
-def home():
-    return Path(os.environ["DRAGOMAN_HOME"])
-
-
 def entry(command, **more):
     return {"command": command[0], "args": command[1:], **more}
 

@@ -1,7 +1,6 @@
 """`dragoman mcp add` and `remove` change the agent file, and nothing else in it."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -24,11 +23,6 @@ CANARY = "canary-4711"
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def home():
-    return Path(os.environ["DRAGOMAN_HOME"])
 
 
 def test_a_server_that_is_added_is_there(here, home, capsys):

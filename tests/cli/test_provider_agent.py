@@ -15,7 +15,7 @@ from dragoman.protocol import v1
 from dragoman.testing import ScriptedClient
 from dragoman.wire import StdioTransport
 from tests.agent.models.loopback import Anthropic, Chat, Google, Refusal, Stream, loopback
-from tests.cli.test_agent_command import DRAGOMAN
+from tests.commands import DRAGOMAN
 
 KEY = "sk-canary-19ab44f0"
 AT_ONCE = {"retry-after-ms": "1"}
@@ -23,13 +23,7 @@ AT_ONCE = {"retry-after-ms": "1"}
 
 VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "DRAGOMAN_MODEL")
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest.fixture(autouse=True)
-def no_keys(monkeypatch):
-    for variable in VARIABLES:
-        monkeypatch.delenv(variable, raising=False)
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.usefixtures("no_keys")]
 
 
 def write_agent_file(name, url=None, *more):

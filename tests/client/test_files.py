@@ -10,12 +10,13 @@ from dragoman.client import files
 from dragoman.client.deed import Write
 from dragoman.client.files import FileService
 from dragoman.client.policy import ReadGuard, allow_all, allow_reads, ask, deny_all, rules
-from dragoman.errors import ErrorCode, RpcError
+from dragoman.errors import ErrorCode
 from dragoman.files import Boundary
 from dragoman.protocol import v1
 from tests.client.driving import END, read, session_with, text
 from tests.client.grounds import Asker, only, request_of
 from tests.commands import raw
+from tests.errors import refused_with
 
 
 class Ground:
@@ -46,13 +47,6 @@ def ground(tmp_path):
     yield ground
     assert sorted(os.listdir(ground.outside)) == ["secret"]
     assert (ground.outside / "secret").read_text() == "secret\n"
-
-
-async def refused(code, doing):
-    with pytest.raises(RpcError) as caught:
-        await doing
-    assert caught.value.code == code
-    return caught.value.data["problem"]
 
 
 async def test_a_file_is_read_whole_with_its_line_ends(ground):
@@ -90,12 +84,12 @@ async def test_a_part_is_read_of_a_file_that_is_too_large_as_a_whole(ground, mon
     monkeypatch.setattr(files, "MAX_FILE_BYTES", 100)
     (ground.root / "a").write_text("x" * 100_000 + "\nlast\n")
     assert await ground.read(ground.root / "a", line=2) == "last\n"
-    assert "limit is 100" in await refused(ErrorCode.INVALID_PARAMS, ground.read(ground.root / "a"))
-    assert "limit is 100" in await refused(ErrorCode.INVALID_PARAMS, ground.read(ground.root / "a", limit=1))
+    assert "limit is 100" in await refused_with(ErrorCode.INVALID_PARAMS, ground.read(ground.root / "a"))
+    assert "limit is 100" in await refused_with(ErrorCode.INVALID_PARAMS, ground.read(ground.root / "a", limit=1))
 
 
 async def test_a_missing_file_is_not_found(ground):
-    problem = await refused(ErrorCode.RESOURCE_NOT_FOUND, ground.read(ground.root / "gone"))
+    problem = await refused_with(ErrorCode.RESOURCE_NOT_FOUND, ground.read(ground.root / "gone"))
     assert "gone" in problem
     assert "does not exist" in problem
 
@@ -103,9 +97,9 @@ async def test_a_missing_file_is_not_found(ground):
 async def test_what_is_no_text_file_is_refused_in_words(ground):
     (ground.root / "binary").write_bytes(b"\0\1")
     os.mkfifo(ground.root / "fifo")
-    assert "not UTF-8" in await refused(ErrorCode.INVALID_PARAMS, ground.read(ground.root / "binary"))
-    assert "directory" in await refused(ErrorCode.INVALID_PARAMS, ground.read(ground.root))
-    assert "fifo" in await refused(ErrorCode.INVALID_PARAMS, ground.read(ground.root / "fifo"))
+    assert "not UTF-8" in await refused_with(ErrorCode.INVALID_PARAMS, ground.read(ground.root / "binary"))
+    assert "directory" in await refused_with(ErrorCode.INVALID_PARAMS, ground.read(ground.root))
+    assert "fifo" in await refused_with(ErrorCode.INVALID_PARAMS, ground.read(ground.root / "fifo"))
 
 
 @pytest.fixture
@@ -131,9 +125,9 @@ OUTWARD = [
 
 @pytest.mark.parametrize("path", OUTWARD)
 async def test_no_path_leads_out(traps, path):
-    await refused(ErrorCode.INVALID_PARAMS, traps.read(traps.root / "." / path))
-    await refused(ErrorCode.INVALID_PARAMS, traps.read(f"{traps.root}/{path}", rules(["allow:any"])))
-    problem = await refused(ErrorCode.INVALID_PARAMS, traps.write(f"{traps.root}/{path}"))
+    await refused_with(ErrorCode.INVALID_PARAMS, traps.read(traps.root / "." / path))
+    await refused_with(ErrorCode.INVALID_PARAMS, traps.read(f"{traps.root}/{path}", rules(["allow:any"])))
+    problem = await refused_with(ErrorCode.INVALID_PARAMS, traps.write(f"{traps.root}/{path}"))
     assert "outside" in problem
     assert not traps.asker.questions
 
@@ -141,19 +135,19 @@ async def test_no_path_leads_out(traps, path):
 @pytest.mark.parametrize("path", ["/etc/passwd", "/proc/self/environ", "/proc/self/cwd/a", "/dev/null"])
 async def test_a_path_elsewhere_is_outside(traps, path):
     (traps.root / "a").write_text("a")
-    assert "outside" in await refused(ErrorCode.INVALID_PARAMS, traps.read(path))
-    assert "outside" in await refused(ErrorCode.INVALID_PARAMS, traps.write(path))
+    assert "outside" in await refused_with(ErrorCode.INVALID_PARAMS, traps.read(path))
+    assert "outside" in await refused_with(ErrorCode.INVALID_PARAMS, traps.write(path))
 
 
 @pytest.mark.parametrize("path", ["a", "~/a", ""])
-async def test_a_path_that_is_not_absolute_is_refused(ground, path):
-    assert "not absolute" in await refused(ErrorCode.INVALID_PARAMS, ground.read(path))
-    assert "not absolute" in await refused(ErrorCode.INVALID_PARAMS, ground.write(path))
+async def test_a_path_that_is_not_absolute_is_refused_with(ground, path):
+    assert "not absolute" in await refused_with(ErrorCode.INVALID_PARAMS, ground.read(path))
+    assert "not absolute" in await refused_with(ErrorCode.INVALID_PARAMS, ground.write(path))
 
 
 async def test_a_session_that_is_not_open_has_no_files(ground):
     params = v1.ReadTextFileRequest(session_id="other", path=str(ground.root / "a"))
-    await refused(ErrorCode.RESOURCE_NOT_FOUND, ground.service(allow_all()).read(params, request_of(params)))
+    await refused_with(ErrorCode.RESOURCE_NOT_FOUND, ground.service(allow_all()).read(params, request_of(params)))
 
 
 async def test_a_file_is_written_and_made_with_its_directories(ground):
@@ -176,7 +170,7 @@ async def test_a_write_is_put_to_the_policy_with_its_diff(ground):
 @pytest.mark.parametrize("policy", [deny_all, allow_reads])
 async def test_a_write_that_is_not_allowed_changes_nothing(ground, policy):
     (ground.root / "a").write_text("old\n")
-    problem = await refused(ErrorCode.INVALID_REQUEST, ground.write(ground.root / "a", policy=policy()))
+    problem = await refused_with(ErrorCode.INVALID_REQUEST, ground.write(ground.root / "a", policy=policy()))
     assert "not allowed" in problem
     assert (ground.root / "a").read_text() == "old\n"
 
@@ -185,7 +179,7 @@ async def test_a_write_through_a_link_is_judged_by_where_it_leads(ground):
     (ground.root / "notes.md").symlink_to("main.py")
     (ground.root / "main.py").write_text("old\n")
     policy = rules(["allow:write:*.md"])
-    await refused(ErrorCode.INVALID_REQUEST, ground.write(ground.root / "notes.md", policy=policy))
+    await refused_with(ErrorCode.INVALID_REQUEST, ground.write(ground.root / "notes.md", policy=policy))
     assert (ground.root / "main.py").read_text() == "old\n"
     await ground.write(ground.root / "real.md", policy=policy)
     assert (ground.root / "real.md").read_text() == "new\n"
@@ -198,7 +192,7 @@ async def test_a_path_that_leads_elsewhere_once_it_is_allowed_is_not_written(gro
         (ground.root / "notes.md").symlink_to("main.py")
         return True
 
-    problem = await refused(ErrorCode.INVALID_PARAMS, ground.write(ground.root / "notes.md", policy=ask(swap)))
+    problem = await refused_with(ErrorCode.INVALID_PARAMS, ground.write(ground.root / "notes.md", policy=ask(swap)))
     assert "leads elsewhere" in problem
     assert (ground.root / "main.py").read_text() == "old\n"
 
@@ -209,7 +203,7 @@ async def test_a_cancelled_turn_writes_nothing(ground):
 
     service = FileService(only("s", ground.boundary), nobody)
     params = v1.WriteTextFileRequest(session_id="s", path=str(ground.root / "a"), content="x")
-    await refused(ErrorCode.REQUEST_CANCELLED, service.write(params, request_of(params)))
+    await refused_with(ErrorCode.REQUEST_CANCELLED, service.write(params, request_of(params)))
     assert not (ground.root / "a").exists()
 
 
@@ -219,13 +213,15 @@ async def test_a_rule_that_denies_reading_holds_for_our_files(ground):
     (ground.root / "harmless").symlink_to(".env")
     (ground.root / "a").write_text("a")
     for name in (".env", "harmless"):
-        assert "deny:read:.env" in await refused(ErrorCode.INVALID_REQUEST, ground.read(ground.root / name, policy))
+        assert "deny:read:.env" in await refused_with(
+            ErrorCode.INVALID_REQUEST, ground.read(ground.root / name, policy)
+        )
     assert await ground.read(ground.root / "a", policy) == "a"
 
 
 async def test_a_text_that_is_too_large_is_not_written(ground, monkeypatch):
     monkeypatch.setattr(files, "MAX_FILE_BYTES", 10)
-    await refused(ErrorCode.INVALID_PARAMS, ground.write(ground.root / "a", "x" * 11))
+    await refused_with(ErrorCode.INVALID_PARAMS, ground.write(ground.root / "a", "x" * 11))
     assert not (ground.root / "a").exists()
 
 

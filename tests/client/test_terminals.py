@@ -32,6 +32,7 @@ from dragoman.wire import IncomingRequest
 from tests.client.driving import END, read, session_with, text
 from tests.client.grounds import Asker, only, request_of, soon
 from tests.commands import raw
+from tests.errors import refused_with
 from tests.proc.processes import TREE, TREE_SIZE, announced, open_descriptors, wait_until_gone
 from tests.waiting import until
 
@@ -101,13 +102,6 @@ async def client(root):
         yield client
 
 
-async def refused(code, doing):
-    with pytest.raises(RpcError) as caught:
-        await doing
-    assert caught.value.code == code
-    return caught.value.data["problem"]
-
-
 async def test_a_command_runs_with_its_arguments_and_both_outputs_are_one(client):
     terminal_id = await client.create("/bin/sh", "-c", 'echo "$1"; echo err >&2; exit 3', "sh", "a  b")
     ended = await client.wait(terminal_id)
@@ -147,16 +141,16 @@ async def test_a_whole_line_for_the_shell_is_understood_too(client):
 
 
 async def test_a_command_that_is_not_there_is_refused_in_words(client):
-    assert "no command 'no-such-thing'" in await refused(ErrorCode.INVALID_PARAMS, client.create("no-such-thing"))
-    await refused(ErrorCode.INVALID_PARAMS, client.create("no-such-thing", "x"))
-    await refused(ErrorCode.INVALID_PARAMS, client.create(""))
+    assert "no command 'no-such-thing'" in await refused_with(ErrorCode.INVALID_PARAMS, client.create("no-such-thing"))
+    await refused_with(ErrorCode.INVALID_PARAMS, client.create("no-such-thing", "x"))
+    await refused_with(ErrorCode.INVALID_PARAMS, client.create(""))
     assert not client.asker.questions
 
 
 async def test_arguments_that_cannot_be_read_are_refused_and_not_left_out(client):
     raw = Raw(msgspec.json.encode({"sessionId": "s", "command": "rm", "args": ["-i", 5, "x"]}))
     params = v1.CreateTerminalRequest(session_id="s", command="rm", args=["-i", "x"])
-    await refused(
+    await refused_with(
         ErrorCode.INVALID_PARAMS, client.service.create(params, IncomingRequest("terminal/create", raw, b"1"))
     )
     assert not client.asker.questions
@@ -171,19 +165,19 @@ async def test_a_command_runs_in_the_cwd_or_in_the_directory_that_is_named(clien
 
 
 @pytest.mark.parametrize("cwd", ["/", "/proc/self/cwd", "{root}/../outside", "{root}/out", "{root}/proc"])
-async def test_a_directory_outside_is_refused(client, root, cwd, monkeypatch):
+async def test_a_directory_outside_is_refused_with(client, root, cwd, monkeypatch):
     (root / "out").symlink_to(root.parent / "outside")
     (root / "proc").symlink_to("/proc/self/cwd")
     monkeypatch.chdir(root)
-    assert "outside" in await refused(ErrorCode.INVALID_PARAMS, client.shell("touch x", cwd=cwd.format(root=root)))
+    assert "outside" in await refused_with(ErrorCode.INVALID_PARAMS, client.shell("touch x", cwd=cwd.format(root=root)))
     assert not client.asker.questions
 
 
-async def test_a_directory_that_is_none_is_refused(client, root):
+async def test_a_directory_that_is_none_is_refused_with(client, root):
     (root / "file").write_text("")
-    await refused(ErrorCode.RESOURCE_NOT_FOUND, client.shell("pwd", cwd=str(root / "gone")))
-    await refused(ErrorCode.RESOURCE_NOT_FOUND, client.shell("pwd", cwd=str(root / "file")))
-    assert "not absolute" in await refused(ErrorCode.INVALID_PARAMS, client.shell("pwd", cwd="sub"))
+    await refused_with(ErrorCode.RESOURCE_NOT_FOUND, client.shell("pwd", cwd=str(root / "gone")))
+    await refused_with(ErrorCode.RESOURCE_NOT_FOUND, client.shell("pwd", cwd=str(root / "file")))
+    assert "not absolute" in await refused_with(ErrorCode.INVALID_PARAMS, client.shell("pwd", cwd="sub"))
 
 
 async def test_variables_come_on_top_of_ours_without_what_looks_like_a_secret(client, monkeypatch):
@@ -275,7 +269,7 @@ async def test_a_terminal_that_is_released_is_known_no_more(client):
     await client.release(terminal_id)
     assert (await waiting).signal == "SIGTERM"
     for call in (client.output, client.wait, client.kill, client.release):
-        assert "released" in await refused(ErrorCode.RESOURCE_NOT_FOUND, call(terminal_id))
+        assert "released" in await refused_with(ErrorCode.RESOURCE_NOT_FOUND, call(terminal_id))
 
 
 @pytest.mark.parametrize("ending", ["release", "kill", "end_session", "close"])
@@ -306,9 +300,9 @@ async def test_a_session_that_ends_takes_only_its_own_terminals(root):
     async with serving(root, boundary_of=lambda session_id: boundary) as client:
         one = await client.shell("exec sleep 1000", session_id="one")
         two = await client.shell("exec sleep 1000", session_id="two")
-        await refused(ErrorCode.RESOURCE_NOT_FOUND, client.kill(two, session_id="one"))
+        await refused_with(ErrorCode.RESOURCE_NOT_FOUND, client.kill(two, session_id="one"))
         await client.service.end_session("one")
-        await refused(ErrorCode.RESOURCE_NOT_FOUND, client.output(one, session_id="one"))
+        await refused_with(ErrorCode.RESOURCE_NOT_FOUND, client.output(one, session_id="one"))
         assert (await client.output(two, session_id="two")).exit_status is None
 
 
@@ -325,20 +319,20 @@ async def test_a_terminal_whose_session_closes_while_it_is_asked_about_is_ended(
         return True
 
     async with serving(root, policy=ask(close_meanwhile), boundary_of=boundary_of) as client:
-        await refused(ErrorCode.RESOURCE_NOT_FOUND, client.create(sys.executable, "-c", "input()"))
+        await refused_with(ErrorCode.RESOURCE_NOT_FOUND, client.create(sys.executable, "-c", "input()"))
         assert not client.service._terminals
 
 
 async def test_after_the_end_nothing_is_started(client):
     await client.service.close()
-    await refused(ErrorCode.INVALID_REQUEST, client.shell("echo"))
+    await refused_with(ErrorCode.INVALID_REQUEST, client.shell("echo"))
 
 
 async def test_terminals_that_are_not_released_are_limited(client, monkeypatch):
     monkeypatch.setattr(terminals, "MAX_TERMINALS", 2)
     first = await client.shell("true")
     await client.shell("true")
-    assert "release some" in await refused(ErrorCode.INVALID_REQUEST, client.shell("true"))
+    assert "release some" in await refused_with(ErrorCode.INVALID_REQUEST, client.shell("true"))
     await client.release(first)
     await client.shell("true")
 
@@ -365,7 +359,7 @@ async def test_the_policy_is_asked_about_what_runs(client, root):
 @pytest.mark.parametrize("policy", [deny_all(), allow_reads(), rules(["deny:run:touch *", "allow:any"])])
 async def test_a_command_that_is_not_allowed_does_not_run(root, policy):
     async with serving(root, policy=policy) as client:
-        problem = await refused(ErrorCode.INVALID_REQUEST, client.shell("true; touch x"))
+        problem = await refused_with(ErrorCode.INVALID_REQUEST, client.shell("true; touch x"))
         assert "not allowed" in problem
     assert not (root / "x").exists()
 
@@ -375,7 +369,7 @@ async def test_a_command_that_is_allowed_by_name_is_not_if_the_agent_sets_its_pa
     (root / "git").chmod(0o755)
     async with serving(root, policy=rules(["allow:run:git *"])) as client:
         env = [v1.EnvVariable(name="PATH", value=f"{root}:/usr/bin:/bin")]
-        await refused(ErrorCode.INVALID_REQUEST, client.create("git", "status", env=env))
+        await refused_with(ErrorCode.INVALID_REQUEST, client.create("git", "status", env=env))
     assert not (root / "x").exists()
 
 

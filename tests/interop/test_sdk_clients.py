@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from dragoman.testing import dump_turns, steps
+from dragoman.testing import steps
+from tests.commands import scripted
 from tests.interop.peers import CLIENTS
 
 pytestmark = pytest.mark.parametrize("client", CLIENTS)
@@ -45,10 +46,6 @@ def our_agent(tmp_path):
     script = tmp_path / "script.yaml"
     script.write_text(SCRIPT)
     return [sys.executable, "-m", "dragoman", "agent", "--model", f"script:{script}"]
-
-
-def scripted_agent(*turns):
-    return [sys.executable, "-m", "dragoman.testing", dump_turns(list(turns))]
 
 
 def kinds(prompt):
@@ -98,7 +95,7 @@ def test_an_error_tells_the_client_in_its_message_what_is_wrong(client, our_agen
     ],
 )
 def test_a_permission_request_is_answered(client, answer, outcome, reason, statuses, tmp_path):
-    agent = scripted_agent([steps.AskPermission()])
+    agent = scripted([steps.AskPermission()])
     [prompt] = converse(client, tmp_path, agent, "--prompt", "go", "--answer", answer)["prompts"]
     assert prompt["stopReason"] == reason
     assert kinds(prompt) == ["tool_call", *["tool_call_update"] * len(statuses), "agent_message_chunk"]

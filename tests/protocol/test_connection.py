@@ -3,7 +3,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from dragoman.errors import ErrorCode, InvalidResult, RemoteError
+from dragoman.errors import ErrorCode, InvalidResult
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.methods import (
@@ -17,6 +17,7 @@ from dragoman.protocol.methods import (
 from dragoman.protocol.routes import Routes
 from dragoman.protocol.unions import UnknownVariant
 from dragoman.wire import memory_pair
+from tests.errors import refused
 
 
 @asynccontextmanager
@@ -28,12 +29,6 @@ async def connected(agent_routes=None, client_routes=None):
         Connection(far, agent_routes or Routes("agent")) as to_client,
     ):
         yield to_agent, to_client
-
-
-async def refused(call):
-    with pytest.raises(RemoteError) as caught:
-        await call
-    return caught.value
 
 
 async def test_a_typed_call_gets_a_typed_result():

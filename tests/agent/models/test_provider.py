@@ -19,11 +19,7 @@ WIRES = [Chat(), Anthropic(), Responses(), Google()]
 every_format = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: type(wire).__name__)
 
 
-@pytest.fixture(autouse=True)
-def no_keys(monkeypatch):
-    for provider in PROVIDERS.values():
-        for variable in provider.variables:
-            monkeypatch.delenv(variable, raising=False)
+pytestmark = pytest.mark.usefixtures("no_keys")
 
 
 @pytest.mark.parametrize("name", ["nobody:gpt", "gpt-5", "openai:", ""])

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.agent.coming_back import refused
 from tests.agent.servers.talking import (
     SERVERS,
     begin,
@@ -15,6 +14,7 @@ from tests.agent.servers.talking import (
     text,
     write_agent_file,
 )
+from tests.errors import refused
 from tests.mcp.servers.commands import scripted
 from tests.proc.processes import alive, announced
 from tests.waiting import until

@@ -5,8 +5,8 @@ import asyncio
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import ELICITATION_CREATE, MCP_CONNECT, MCP_DISCONNECT, MCP_MESSAGE, MCP_NOTIFICATION
-from tests.agent.coming_back import refused
 from tests.agent.servers.talking import begin, call, connected, said, text
+from tests.errors import refused
 
 ECHO = {"name": "echo", "description": "Answers what it was given", "inputSchema": {"type": "object"}}
 

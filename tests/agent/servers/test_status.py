@@ -7,7 +7,6 @@ import pytest
 from dragoman.agent.servers import session_servers
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_FORK
-from tests.agent.coming_back import refused
 from tests.agent.servers.talking import (
     SERVERS,
     Question,
@@ -19,6 +18,7 @@ from tests.agent.servers.talking import (
     text,
     write_agent_file,
 )
+from tests.errors import refused
 
 
 async def test_the_answer_says_how_each_server_is(place):

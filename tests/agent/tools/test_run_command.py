@@ -9,16 +9,8 @@ from dragoman.agent.tools.run_command import MAX_COMMAND_BYTES
 from dragoman.agent.tools.tool import Action, TargetChanged, ToolFailure
 from dragoman.agent.workspace.output import HEAD_BYTES, LIVE_BYTES, TAIL_BYTES
 from tests.agent.tools.working import text_of, working
+from tests.proc.processes import alive
 from tests.waiting import until
-
-
-def is_alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
 
 # ── what is shown and approved ──────────────────────────────────────────────────────────────────────
 
@@ -171,7 +163,7 @@ async def test_an_error_while_showing_ends_the_command(tmp_path):
 
         with pytest.raises(TimeoutError, match="the log is gone"):
             await call.run(show)
-        assert not is_alive(int((tmp_path / "pid").read_text()))
+        assert not alive(int((tmp_path / "pid").read_text()))
 
 
 # ── nobody is left behind ───────────────────────────────────────────────────────────────────────────
@@ -194,7 +186,7 @@ async def test_what_is_left_running_ends_with_the_command(tmp_path):
     async with working(tmp_path) as here:
         outcome = await here.call("run_command", command=f"{STUBBORN}\necho over")
         assert outcome.text == "over\n[exit code 0]"
-        assert not any(map(is_alive, pids_in(tmp_path)))
+        assert not any(map(alive, pids_in(tmp_path)))
 
 
 async def test_a_cancelled_command_is_killed_with_all_it_started_even_if_it_ignores_sigterm(tmp_path):
@@ -205,7 +197,7 @@ async def test_a_cancelled_command_is_killed_with_all_it_started_even_if_it_igno
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        assert not any(map(is_alive, pids_in(tmp_path)))
+        assert not any(map(alive, pids_in(tmp_path)))
 
 
 async def test_a_command_out_of_time_is_killed_with_all_it_started(tmp_path):
@@ -213,7 +205,7 @@ async def test_a_command_out_of_time_is_killed_with_all_it_started(tmp_path):
         outcome = await here.call("run_command", command=f"{STUBBORN}\nwait; sleep 1000")
         assert outcome.failed
         assert outcome.raw_output["timedOut"]
-        assert not any(map(is_alive, pids_in(tmp_path)))
+        assert not any(map(alive, pids_in(tmp_path)))
 
 
 async def test_a_command_that_cleans_up_on_sigterm_can(tmp_path):
@@ -239,7 +231,7 @@ async def test_a_command_cancelled_at_any_step_leaves_nobody(steps, tmp_path):
             await running
         assert not here.children
     pid = (tmp_path / "pid").read_text() if (tmp_path / "pid").exists() else ""
-    assert not pid or not is_alive(int(pid))
+    assert not pid or not alive(int(pid))
 
 
 async def test_commands_run_side_by_side(tmp_path):
