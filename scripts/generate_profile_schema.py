@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from dragoman.agent.profile.profile import AgentFileShape
 from dragoman.agent.profile.secret import Secret
-from dragoman.agent.profile.shape import AgentFileShape
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "agent-file.schema.json"
 

@@ -79,7 +79,7 @@ async def test_the_detail_of_a_notice_cannot_become_markdown_in_a_thought(tmp_pa
         await client.prompt(session_id, "hello")
         [thought] = [each.update for each in client.updates if isinstance(each.update, v1.AgentThoughtChunk)]
     title, empty, *detail = thought.content.text.rstrip("\n").split("\n")
-    assert title == "The agent file of this project is ignored, for it is wrong"
+    assert title == "The agent file of this project is ignored, because it is wrong"
     assert empty == ""
     assert any("![x]" in line for line in detail)
     assert all(line.startswith("    ") for line in detail)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 
 from dragoman.agent.profile import Profile
-from dragoman.agent.profile.model import ModelSettings
+from dragoman.agent.profile.settings import ModelSettings
 from dragoman.agent.setup import AgentSetup
 from tests.agent.models.asking import asked
 from tests.agent.models.loopback import Chat

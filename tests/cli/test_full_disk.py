@@ -107,7 +107,7 @@ def test_a_key_a_decision_and_a_token_are_kept_whole_or_not_at_all(tiny_disk, ho
     tiny_disk.free()
     token = keep_all()
     assert keys.find("anthropic") == "new"
-    assert trust.is_trusted(path, "digest")
+    assert trust.verdict(path, "digest")
     assert Approvals(home, str(tmp_path)).find(action) == "allow"
     assert keep_token(home / "bridge").matches(token.reveal())
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.agent.profile import Profile, find_profile
+from dragoman.agent.profile import Profile
 from dragoman.cli import main as run_command
 from dragoman.cli.init import EDITORS, agent_command, snippets
+from tests.agent.profile.finding import first_profile
 
 
 def main(arguments):
@@ -32,7 +33,7 @@ def here(tmp_path, monkeypatch):
 def test_a_commented_file_is_written_that_changes_nothing(here, capsys):
     assert main([]) == 0
     assert str(here / "dragoman.yaml") in capsys.readouterr().out
-    assert find_profile(None, str(here), here / "home").profile == Profile()
+    assert first_profile(None, str(here), here / "home").profile == Profile()
     assert stat.S_IMODE((here / "dragoman.yaml").stat().st_mode) == 0o600
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.agent.profile import TrustStore, find_profile
+from dragoman.agent.profile import TrustStore
 from dragoman.agent.profile.file import parse_profile
 from dragoman.cli import main as run_command
 from dragoman.mcp.config_files import read_servers
+from tests.agent.profile.finding import first_profile
 from tests.mcp.servers.commands import TIME, everything_http, needs_node, scripted, scripted_http
 from tests.proc.processes import alive, wait_until_gone
 
@@ -300,7 +301,7 @@ def test_a_projects_file_starts_nothing_before_it_is_trusted(here, home, capsys)
     assert f"`--agent {here / 'dragoman.yaml'}` uses it now" in notice
     assert "It would start a program, the MCP server one:" in notice
     assert not (here / "started").exists()
-    TrustStore(home).remember(here / "dragoman.yaml", find_profile(None, str(here), home).digest, allowed=True)
+    TrustStore(home).remember(here / "dragoman.yaml", first_profile(None, str(here), home).digest, allowed=True)
     assert states(look(capsys)[1]) == {"one": "ready"}
 
 
@@ -315,7 +316,7 @@ def test_a_projects_file_that_is_wrong_is_said_and_the_own_one_counts(here, home
     write_agent_file(home, one=entry(scripted()))
     assert main([]) == 0
     shown = capsys.readouterr().out
-    assert "The agent file of this project is ignored, for it is wrong:" in shown
+    assert "The agent file of this project is ignored, because it is wrong:" in shown
     assert "one of the agent file (stdio): ready" in shown
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.agent.profile import find_profile
 from dragoman.agent.profile.file import parse_profile
 from dragoman.cli import main as run_command
+from tests.agent.profile.finding import first_profile
 from tests.mcp.servers.commands import scripted
 
 
@@ -37,7 +37,7 @@ def test_a_server_at_an_address_is_added_with_its_headers(here, home, capsys):
     arguments = ["add", "one", "--header", "Authorization=env://TOKEN", "--sse", "https://one.example/sse"]
     assert main(arguments) == 0
     assert capsys.readouterr().err == ""
-    [server] = find_profile(None, str(here), home).profile.servers
+    [server] = first_profile(None, str(here), home).profile.servers
     assert (server.transport, server.url) == ("sse", "https://one.example/sse")
     assert server.headers["Authorization"].variable == "TOKEN"
 
@@ -58,7 +58,7 @@ def test_what_else_is_in_the_file_stays(here, capsys):
 
 def test_the_file_can_be_named(here, home):
     assert main(["add", "one", "--agent", "mine.yaml", "--", "some-server"]) == 0
-    assert [server.name for server in find_profile(Path("mine.yaml"), str(here), home).profile.servers] == ["one"]
+    assert [server.name for server in first_profile(Path("mine.yaml"), str(here), home).profile.servers] == ["one"]
     assert main(["remove", "--agent", "mine.yaml", "one"]) == 0
     assert list(home.iterdir()) == []
 
@@ -78,7 +78,7 @@ def test_a_home_that_cannot_be_made_is_said(here, monkeypatch, capsys):
 
 def test_a_relative_command_means_the_same_program_in_the_file(here, home):
     main(["add", "one", "--", "./bin/server", "./data"])
-    [server] = find_profile(None, str(here), home).profile.servers
+    [server] = first_profile(None, str(here), home).profile.servers
     assert server.command == str(here / "bin/server")
     assert [argument.shown for argument in server.args] == ["./data"]
 

@@ -10,7 +10,7 @@ from dragoman.agent.keys import KeyStore, give_keys
 from dragoman.agent.models import find_model
 from dragoman.agent.models.model import Model
 from dragoman.agent.profile import Profile, ProfileChoice, TrustStore, choose_profile
-from dragoman.agent.profile.model import ModelSettings
+from dragoman.agent.profile.settings import ModelSettings
 from dragoman.agent.servers.pool import ServerPool
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from pathlib import Path
 
-from dragoman.agent.profile import TrustFailed, what_is_not_used
+from dragoman.agent.profile import TrustFailed, describe_unused_keys
 from dragoman.agent.session import Session
 from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError
 from dragoman.protocol import v1
@@ -55,7 +55,7 @@ async def ask_for_trust(session: Session) -> None:
     session.updates.put(v1.ToolCallProgress(tool_call_id=call_id, status=status, raw_output={"optionId": answer}))
     if allowed:
         await session.use_profile(found)
-        if left := what_is_not_used(found.understood):
+        if left := describe_unused_keys(found.understood):
             session.notices.append(f"{found.path} counts. {left}")
     else:
         session.notices.append(f"{found.path} is not used in this session.")

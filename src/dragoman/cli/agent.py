@@ -82,7 +82,7 @@ def _prepare(options: AgentArguments) -> "Callable[[], AgentSetup]":
     if options.agent is not None and not os.path.exists(options.agent):  # noqa: PTH110 -- as above
         from pathlib import Path
 
-        from dragoman.agent.profile.lookup import find_explicit
+        from dragoman.agent.profile.choice import find_explicit
 
         find_explicit(Path(options.agent))
     from dragoman.agent.models import find_model

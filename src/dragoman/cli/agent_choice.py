@@ -145,7 +145,7 @@ def check_own_agent(model: str | None, agent_file: str | None) -> None:
     for name in named:
         find_model(name)
     if agent_file is not None:
-        from dragoman.agent.profile.lookup import find_explicit
+        from dragoman.agent.profile.choice import find_explicit
 
         settings = find_explicit(Path(agent_file)).profile.model
         if settings is not None and model is None:

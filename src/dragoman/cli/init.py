@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.agent.profile.lookup import FILE_NAME
+from dragoman.agent.profile.choice import FILE_NAME
 from dragoman.cli.home import BadHome, home
 from dragoman.cli.output import complain
 from dragoman.files.private_file import next_step

@@ -10,7 +10,7 @@ from dragoman.agent.auth import configured_model
 from dragoman.agent.keys import MAX_KEY_LENGTH, BadKey, KeyStore
 from dragoman.agent.models.provider_names import PROVIDERS, Provider, leads_elsewhere, login_name
 from dragoman.agent.profile import ProfileError
-from dragoman.agent.profile.lookup import find_explicit
+from dragoman.agent.profile.choice import find_explicit
 from dragoman.cli.home import home
 from dragoman.cli.options import closest
 from dragoman.cli.output import complain

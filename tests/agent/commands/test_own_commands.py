@@ -241,7 +241,7 @@ async def test_a_broken_file_of_a_project_is_ignored_with_a_word(tmp_path):
     async with session_in(tmp_path, model=Forgetful()) as (client, session_id):
         await client.prompt(session_id, "hi")
         [notice] = client.notices()
-        assert notice.startswith("The agent file of this project is ignored, for it is wrong\n")
+        assert notice.startswith("The agent file of this project is ignored, because it is wrong\n")
         assert "did you mean model?" in notice
     [log] = (tmp_path / ".home").glob("projects/*/*.jsonl")
     assert not any("modle" in json.dumps(record) for record in map(json.loads, log.read_text().splitlines()))

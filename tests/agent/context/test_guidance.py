@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.agent.profile import Profile
 from dragoman.agent.profile.items import TextItem
-from dragoman.agent.profile.search import SearchSettings
+from dragoman.agent.profile.settings import SearchSettings
 from tests.agent.context.offering import Choosing, no_embedder
 
 RELEASES = TextItem(

@@ -4,9 +4,9 @@ import pytest
 
 from dragoman.agent.profile import Profile
 from dragoman.agent.profile.items import TextItem
-from dragoman.agent.profile.search import SearchSettings
 from dragoman.agent.profile.secret import Secret
 from dragoman.agent.profile.servers import AgentServer
+from dragoman.agent.profile.settings import SearchSettings
 from tests.agent.context.offering import PLAY, SEARCHED, SONG, Choosing, no_embedder, offer
 
 

@@ -9,7 +9,7 @@ import pytest
 from dragoman.agent.context import ToolOffer
 from dragoman.agent.profile import Profile
 from dragoman.agent.profile.items import TextItem
-from dragoman.agent.profile.search import SearchSettings
+from dragoman.agent.profile.settings import SearchSettings
 from dragoman.protocol import v1
 from tests.agent.context.offering import (
     COMMIT,

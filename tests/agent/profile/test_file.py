@@ -8,11 +8,8 @@ import pytest
 
 from dragoman.agent.profile import MissingVariable, Profile, ProfileError
 from dragoman.agent.profile.file import MAX_OWN_BYTES, load_profile, parse_profile
-from dragoman.agent.profile.limits import TurnLimits
-from dragoman.agent.profile.model import ModelOptions, ModelSettings
-from dragoman.agent.profile.permissions import Permissions
-from dragoman.agent.profile.search import SearchSettings
 from dragoman.agent.profile.secret import Secret
+from dragoman.agent.profile.settings import ModelOptions, ModelSettings, Permissions, SearchSettings, TurnLimits
 from dragoman.agent.profile.sources import MAX_BYTES
 
 ROOT = Path(__file__).parents[3]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.agent.profile import ProfileError, TextItem, what_it_changes
+from dragoman.agent.profile import ProfileError, TextItem, describe_changes
 from dragoman.agent.profile.file import load_profile, parse_profile
 from dragoman.agent.profile.sources import MAX_FILES
 
@@ -145,7 +145,7 @@ def test_what_the_model_would_be_given_is_shown():
     references = "references: {r: {text: Know., include: manual}}"
     text = f"rules: {{a: Obey., long: {{text: {'x' * 250}, include: agent}}}}\n{references}"
     own = "rules: {mine: Mine.}\nreferences: {r: {text: Know., include: manual}, s: S.}"
-    assert what_it_changes(parse(text), parse(own)) == [
+    assert describe_changes(parse(text), parse(own)) == [
         "It would give the model the rule a, in every turn: «Obey.»",
         (
             f"It would give the model the rule long, when found by the search: «{'x' * 200}» … and 50 characters more; "

@@ -11,10 +11,10 @@ from dragoman.agent.profile import (
     ProfileError,
     TrustStore,
     choose_profile,
-    find_profile,
-    what_it_changes,
+    describe_changes,
 )
 from dragoman.agent.profile.file import parse_profile
+from tests.agent.profile.finding import first_profile
 
 
 @pytest.fixture
@@ -33,13 +33,13 @@ def write(directory, text):
 
 def changes(text, instead_of=""):
     first, other = (parse_profile(each, Path("/p/f")) for each in (text, instead_of))
-    return what_it_changes(first, other)
+    return describe_changes(first, other)
 
 
 def test_without_any_file_all_is_default(places):
     home, project = places
-    assert find_profile(None, str(project), home) == FoundProfile(Profile(), None, "none", "")
-    assert find_profile(None, str(project), home / "not there").origin == "none"
+    assert first_profile(None, str(project), home) == FoundProfile(Profile(), None, "none", "")
+    assert first_profile(None, str(project), home / "not there").origin == "none"
 
 
 def test_the_first_found_counts(places, tmp_path):
@@ -47,24 +47,24 @@ def test_the_first_found_counts(places, tmp_path):
     named = tmp_path / "named.yaml"
     named.write_text("model: named")
     write(home, "model: at-home")
-    assert find_profile(None, str(project), home).profile.model.name == "at-home"
+    assert first_profile(None, str(project), home).profile.model.name == "at-home"
     path = write(project, "model: in-project")
-    found = find_profile(None, str(project), home)
+    found = first_profile(None, str(project), home)
     assert (found.profile.model.name, found.path, found.origin) == ("in-project", path, "project")
     assert found.digest == hashlib.sha256(b"model: in-project").hexdigest()
-    found = find_profile(named, str(project), home)
+    found = first_profile(named, str(project), home)
     assert (found.profile.model.name, found.origin) == ("named", "explicit")
 
 
 def test_a_named_file_that_is_not_there_is_an_error(places, tmp_path):
     with pytest.raises(ProfileError, match=r"nowhere\.yaml: there is no such agent file; `dragoman init` writes one"):
-        find_profile(tmp_path / "nowhere.yaml", str(places[1]), places[0])
+        first_profile(tmp_path / "nowhere.yaml", str(places[1]), places[0])
 
 
 def test_a_session_in_the_home_uses_the_persons_own_file(places):
     home, _ = places
     write(home, "model: mine")
-    assert find_profile(None, str(home), home).origin == "home"
+    assert first_profile(None, str(home), home).origin == "home"
 
 
 def test_a_projects_file_is_ignored_with_a_notice_until_the_person_agreed(places):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.agent.profile import AgentServer, MissingVariable, ProfileError, ToolSettings, what_it_changes
+from dragoman.agent.profile import AgentServer, MissingVariable, ProfileError, ToolSettings, describe_changes
 from dragoman.agent.profile.file import parse_profile
 from dragoman.agent.profile.secret import Secret
 from dragoman.agent.profile.servers import Argument
@@ -23,7 +23,7 @@ def one(entry):
 
 
 def changes(text, instead_of=""):
-    return what_it_changes(parse(text), parse(instead_of))
+    return describe_changes(parse(text), parse(instead_of))
 
 
 @pytest.mark.parametrize(

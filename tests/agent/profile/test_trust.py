@@ -20,8 +20,8 @@ def test_a_decision_is_kept_for_path_and_digest(tmp_path):
     TrustStore(tmp_path).remember(FILE, "d1", allowed=True)
     TrustStore(tmp_path).remember(FILE, "d2", allowed=False)
     trust = TrustStore(tmp_path)
-    assert trust.is_trusted(FILE, "d1")
-    assert trust.is_trusted(Path("/p/x/../dragoman.yaml"), "d1")
+    assert trust.verdict(FILE, "d1")
+    assert trust.verdict(Path("/p/x/../dragoman.yaml"), "d1")
     assert trust.verdict(FILE, "d2") is False
     assert trust.verdict(FILE, "d3") is None
     assert trust.verdict(Path("/q/dragoman.yaml"), "d1") is None
@@ -31,7 +31,7 @@ def test_the_last_word_counts(tmp_path):
     trust = TrustStore(tmp_path)
     trust.remember(FILE, "d", allowed=True)
     trust.remember(FILE, "d", allowed=False)
-    assert not trust.is_trusted(FILE, "d")
+    assert not trust.verdict(FILE, "d")
 
 
 def test_the_file_is_for_its_owner_only_and_nothing_is_left_beside_it(tmp_path):
@@ -66,28 +66,28 @@ def test_a_damaged_file_trusts_nothing_and_is_replaced(tmp_path, content, caplog
     (tmp_path / "trusted.json").write_bytes(content)
     trust = TrustStore(tmp_path)
     with caplog.at_level(logging.WARNING):
-        assert not trust.is_trusted(FILE, "d")
+        assert not trust.verdict(FILE, "d")
     assert "no project's agent file is trusted" in caplog.text
     trust.remember(FILE, "d", allowed=True)
-    assert trust.is_trusted(FILE, "d")
+    assert trust.verdict(FILE, "d")
 
 
 def test_what_others_can_write_trusts_nothing(tmp_path):
     trust = TrustStore(tmp_path)
     trust.remember(FILE, "d", allowed=True)
     (tmp_path / "trusted.json").chmod(0o620)
-    assert not trust.is_trusted(FILE, "d")
+    assert not trust.verdict(FILE, "d")
 
 
 def test_a_directory_in_its_place_trusts_nothing(tmp_path):
     (tmp_path / "trusted.json").mkdir()
-    assert not TrustStore(tmp_path).is_trusted(FILE, "d")
+    assert not TrustStore(tmp_path).verdict(FILE, "d")
 
 
 def test_a_link_trusts_nothing(tmp_path):
     TrustStore(tmp_path / "elsewhere").remember(FILE, "d", allowed=True)
     (tmp_path / "trusted.json").symlink_to(tmp_path / "elsewhere/trusted.json")
-    assert not TrustStore(tmp_path).is_trusted(FILE, "d")
+    assert not TrustStore(tmp_path).verdict(FILE, "d")
 
 
 def test_a_decision_that_cannot_be_kept_is_an_error_that_says_why(tmp_path):

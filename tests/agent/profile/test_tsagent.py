@@ -4,13 +4,11 @@ import json
 
 import pytest
 
-from dragoman.agent.profile import ProfileError, TextItem, TrustStore, choose_profile, what_is_not_used
+from dragoman.agent.profile import ProfileError, TextItem, TrustStore, choose_profile, describe_unused_keys
 from dragoman.agent.profile.file import load_profile
-from dragoman.agent.profile.limits import TurnLimits
-from dragoman.agent.profile.model import ModelOptions, ModelSettings
-from dragoman.agent.profile.search import SearchSettings
 from dragoman.agent.profile.secret import Secret
 from dragoman.agent.profile.servers import AgentServer, Argument, ToolSettings
+from dragoman.agent.profile.settings import ModelOptions, ModelSettings, SearchSettings, TurnLimits
 
 NEW = """
 metadata: {name: An agent, created: 2025-04-07T17:32:29.081Z, lastAccessed: 2025-04-07T17:32:29.081Z}
@@ -280,7 +278,7 @@ def test_one_in_a_project_waits_for_the_persons_word(tmp_path):
 
 
 def test_nothing_is_said_of_a_file_that_is_understood_whole(tmp_path):
-    assert what_is_not_used(load(tmp_path, "systemPrompt: x").understood) == ""
+    assert describe_unused_keys(load(tmp_path, "systemPrompt: x").understood) == ""
 
 
 def test_no_secret_is_in_the_table(tmp_path):

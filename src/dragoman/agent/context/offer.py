@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from dragoman.agent.profile.include import Include
+from dragoman.agent.profile.settings import Include
 from dragoman.agent.tools.tool import Tool
 
 _PLACES = {"builtin": 0, "session": 1, "agent": 2}

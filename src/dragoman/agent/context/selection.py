@@ -5,8 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from dragoman.agent.profile.include import Include
-from dragoman.agent.profile.search import SearchSettings
+from dragoman.agent.profile.settings import Include, SearchSettings
 
 Why = Literal["always", "mentioned", "by hand", "found by search"]
 

@@ -7,7 +7,7 @@ from dragoman.errors import UnknownModel
 if TYPE_CHECKING:
     from dragoman.agent.models.model import Model
     from dragoman.agent.models.provider_options import ProviderOptions
-    from dragoman.agent.profile.model import ModelSettings
+    from dragoman.agent.profile.settings import ModelSettings
 
 SCRIPT_TAKES = frozenset({"image", "audio"})
 """A script answers whatever comes."""

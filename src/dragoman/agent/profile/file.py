@@ -5,15 +5,12 @@ from typing import Any
 
 import msgspec
 
-from dragoman.agent.profile.instructions import TextFile
 from dragoman.agent.profile.items import gather_items
-from dragoman.agent.profile.model import ModelSettings
 from dragoman.agent.profile.problem import ProfileError
-from dragoman.agent.profile.profile import Profile
+from dragoman.agent.profile.profile import AgentFileShape, Profile, UnderstoodKey
 from dragoman.agent.profile.servers import gather_servers
-from dragoman.agent.profile.shape import AgentFileShape
+from dragoman.agent.profile.settings import ModelSettings, TextFile
 from dragoman.agent.profile.sources import MAX_BYTES, Sources, read_bytes
-from dragoman.agent.profile.understood import UnderstoodKey
 from dragoman.agent.yaml.nodes import YamlError, YamlProblem, parse_yaml
 
 MAX_OWN_BYTES = 8 * MAX_BYTES
@@ -24,7 +21,7 @@ PATH_MODELS = ("script", "local")
 
 
 class LoadedProfile(msgspec.Struct, frozen=True):
-    """A profile, the hash of all the bytes that made it, and what was understood of a file that is not ours."""
+    """A profile, the hash of all its bytes, and, for a TsAgent file, the meaning of each key."""
 
     profile: Profile
     digest: str

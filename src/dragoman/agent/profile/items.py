@@ -19,10 +19,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from dragoman.agent.profile.include import Include
-from dragoman.agent.profile.markdown import split_head
 from dragoman.agent.profile.problem import ProfileError
-from dragoman.agent.profile.sources import Sources
+from dragoman.agent.profile.settings import Include
+from dragoman.agent.profile.sources import Sources, split_head
 from dragoman.agent.yaml.nodes import KeyConflict, YamlError
 from dragoman.agent.yaml.words import printable
 
@@ -59,7 +58,7 @@ class TextItem(msgspec.Struct, frozen=True):
 
 
 class ItemHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the head of a Markdown file may say; what it leaves out is as its folder says."""
+    """The head of a Markdown file; a key that it leaves out has the value of its folder."""
 
     name: Annotated[str, Meta(pattern=f"^{_NAME}$", extra={"expected": _NAME_EXPECTED})] | None = None
     description: str = ""
@@ -134,7 +133,7 @@ def in_order(items: Iterable[TextItem]) -> tuple[TextItem, ...]:
 
 
 def name_of_file(path: str) -> str:
-    """Make an item's name of a file's: what no name may hold becomes a dash."""
+    """Make an item's name of a file's: characters that no name may hold become a dash."""
     return re.sub(r"[^\w.-]+|\.{2,}", "-", Path(path).stem).strip(".") or "unnamed"
 
 

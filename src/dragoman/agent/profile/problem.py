@@ -1,10 +1,10 @@
-"""What can be wrong with an agent file, and with the memory of what was agreed to.
+"""Errors of agent files, and of the store of the person's decisions.
 
 ProfileError        the file is wrong, at these lines
 MissingVariable     it names an environment variable that is not set
-TrustFailed         what was decided about a project's file cannot be kept
+TrustFailed         a decision about a project's file cannot be kept
 EditRefused         the file cannot be changed as it was asked to be
-└─ ImpossibleEdit   because of what was asked for, not because of the file
+└─ ImpossibleEdit   because of the request, not because of the file
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from dragoman.errors import DragomanError
 
 
 class ProfileError(DragomanError):
-    """An agent file is wrong: all that is wrong with it, each with its line; line 0 is the file itself."""
+    """An agent file is wrong: all its problems, each with its line; line 0 is the file itself."""
 
     def __init__(self, file: str, problems: Sequence[YamlProblem]) -> None:
         self.file = file
@@ -34,7 +34,7 @@ class MissingVariable(DragomanError):
 
 
 class TrustFailed(DragomanError):
-    """What the person decided about a project's agent file cannot be kept."""
+    """A decision of the person about a project's agent file cannot be kept."""
 
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
@@ -52,7 +52,7 @@ class EditRefused(DragomanError):
 
 
 class ImpossibleEdit(EditRefused):
-    """What was asked for cannot be: the name is taken, or is not there, or the entry is wrong."""
+    """The request is wrong: the name is taken, or is not there, or the entry is wrong."""
 
 
 def _place(file: str, problem: YamlProblem) -> str:

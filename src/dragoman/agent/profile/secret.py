@@ -1,4 +1,4 @@
-"""A secret: told when it is used, and to nobody else."""
+"""A secret, which is revealed only where it is used."""
 
 import os
 import re

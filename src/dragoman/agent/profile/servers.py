@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from dragoman.agent.profile.include import Include
-from dragoman.agent.profile.model import ADDRESS
 from dragoman.agent.profile.secret import Secret
+from dragoman.agent.profile.settings import ADDRESS, Include
 from dragoman.agent.profile.sources import Sources
 from dragoman.agent.yaml.nodes import KeyConflict
 from dragoman.text import is_visible
@@ -54,7 +53,7 @@ class Argument(Secret):
 
 
 class ToolSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What counts for one tool in place of what its server has."""
+    """Settings of one tool, in place of its server's."""
 
     include: Annotated[
         Include | None, Meta(description="The mode of this tool, when it is not that of its server.")
@@ -167,7 +166,7 @@ class AgentServer(msgspec.Struct, frozen=True):
         return (settings and settings.permission) or self.permission
 
     def definition(self, environment: Mapping[str, str] = os.environ) -> "Definition":
-        """Return what would be started or reached, with the secrets told; raises MissingVariable."""
+        """Return the definition of the server with its secrets revealed; raises MissingVariable."""
         from dragoman.mcp.definition import HttpServer, SseServer, StdioServer
 
         if self.url is None:

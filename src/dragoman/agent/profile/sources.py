@@ -1,20 +1,41 @@
 """The files that an agent file consists of: itself, and those that it names; their bytes are read once and hashed.
 
-What a person agrees to are the words, so a change of a named file is a change of the agent file.
+A person agrees to the text, so a change of a named file is a change of the agent file.
 """
 
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+
+import msgspec
 
 from dragoman.agent.profile.problem import ProfileError
 from dragoman.agent.yaml.nodes import YamlProblem
 from dragoman.agent.yaml.words import printable
 
+_HEAD = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+
+
+class MarkdownFile(msgspec.Struct, frozen=True):
+    """A text and its head (front matter), or None without one; line numbers in the head are those of the file."""
+
+    text: str
+    head: str | None = None
+
+
+def split_head(content: str) -> MarkdownFile:
+    """Take the head off a Markdown text."""
+    found = _HEAD.match(content)
+    if found is None:
+        return MarkdownFile(content)
+    return MarkdownFile(content[found.end() :], f"\n{found[1]}")
+
+
 MAX_BYTES = 1 << 20
-"""Of one file: written by hand, or by somebody who wants us to choke on it."""
+"""Longest file: written by hand, all are shorter; a longer one may be an attack."""
 
 MAX_FILES = 500
 """Of one directory: more than anybody writes as rules, and read in a moment."""
@@ -23,7 +44,7 @@ _OUTSIDE = "is outside the project, and a project's agent file may only name fil
 
 
 class Sources:
-    """What lies beside an agent file; a confined one may only name what is below its own directory."""
+    """The files beside an agent file; a confined agent file may only name files below its own directory."""
 
     def __init__(self, path: Path, data: bytes, *, confined: bool) -> None:
         self.path = path
@@ -82,7 +103,7 @@ class Sources:
         return [os.path.join(name, each) for each in found]  # noqa: PTH118 -- as the file has it, for messages
 
     def refuse(self, key: str, words: str) -> ProfileError:
-        """Return the error that says what is wrong with a key."""
+        """Return the error for a problem with a key."""
         return ProfileError(str(self.path), [YamlProblem(self.lines.get(key, 0), f"{printable(key)}: {words}")])
 
     def _may_read(self, target: Path) -> bool:

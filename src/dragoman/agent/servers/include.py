@@ -5,7 +5,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from dragoman.agent.profile.include import Include
+from dragoman.agent.profile.settings import Include
 from dragoman.errors import InvalidParams
 
 KEY = "dragoman/include"

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from dragoman.agent.profile.include import Include
 from dragoman.agent.profile.servers import AgentServer
+from dragoman.agent.profile.settings import Include
 from dragoman.agent.servers.include import ToolIncludes
 from dragoman.agent.servers.pool import ServerLease, ServerPool
 from dragoman.errors import DragomanError, ServerFailure

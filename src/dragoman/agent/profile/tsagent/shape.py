@@ -1,12 +1,14 @@
-"""The keys of a TsAgent file that mean something here; others may stand beside them."""
+"""The keys of a TsAgent file that have a meaning here; others may stand beside them."""
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, TypeVar
 
 import msgspec
 
-from dragoman.agent.profile.include import Include
+from dragoman.agent.profile.profile import UnderstoodKey
 from dragoman.agent.profile.secret import Secret
 from dragoman.agent.profile.servers import Argument
+from dragoman.agent.profile.settings import Include
 
 Whole = int | float | str
 """The older form has its numbers as texts."""
@@ -36,7 +38,7 @@ class TsAgentText(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class TsAgentTool(msgspec.Struct, frozen=True, rename="camel"):
-    """What counts for a tool, or for all of a server that have nothing of their own."""
+    """Settings of a tool, or of all tools of a server without settings of their own."""
 
     permission_required: bool | None = None
     include: Include | None = None
@@ -82,3 +84,38 @@ class TsAgentFile(msgspec.Struct, frozen=True, rename="camel"):
     references: list[TsAgentText] | None = None
     providers: dict[str, dict[str, Secret]] = {}
     mcp_servers: dict[str, TsAgentServer] = {}
+
+
+N = TypeVar("N", int, float)
+
+
+class UnderstoodTable:
+    """Rows in the order in which the keys were looked at."""
+
+    def __init__(self) -> None:
+        self.rows: list[UnderstoodKey] = []
+
+    def take(self, key: str, meaning: str) -> None:
+        """Note that a key counts."""
+        self.rows.append(UnderstoodKey(key, meaning))
+
+    def leave(self, key: str, reason: str) -> None:
+        """Note that a key does not count."""
+        self.rows.append(UnderstoodKey(key, reason, taken=False))
+
+    def number(
+        self, key: str, value: float | str | None, kind: Callable[[float], N], least: N, meaning: str
+    ) -> N | None:
+        """Return a number that may stand there as a text, or note that it is none."""
+        if value is None:
+            return None
+        try:
+            number = kind(float(value))
+        except (ValueError, OverflowError):
+            self.leave(key, "it is no number")
+            return None
+        if not number >= least:
+            self.leave(key, f"it is less than {least}")
+            return None
+        self.take(key, meaning)
+        return number
