@@ -3,7 +3,8 @@
 import asyncio
 import json
 
-from tests.bridge.seeing import PATIENCE_S, GatedDisk, agent, eventually, seer, serve
+from tests.bridge.viewers import PATIENCE_S, GatedDisk, agent, join, serve
+from tests.waiting import until
 
 
 def heard(viewer):
@@ -12,7 +13,7 @@ def heard(viewer):
 
 async def test_a_viewer_that_loads_its_own_session_again_sees_what_it_said(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"say": "yes"})
         one.forget()
@@ -23,7 +24,7 @@ async def test_a_viewer_that_loads_its_own_session_again_sees_what_it_said(tmp_p
 
 async def test_a_viewer_that_resumes_where_it_is_misses_nothing(tmp_path):
     async with serve(tmp_path) as served:
-        one, two = await seer(served), await seer(served)
+        one, two = await join(served), await join(served)
         session = await one.new()
         await two.load(session)
         await one.prompt(session, {"flood": 50})
@@ -33,7 +34,7 @@ async def test_a_viewer_that_resumes_where_it_is_misses_nothing(tmp_path):
 
 async def test_what_a_fork_says_at_once_reaches_whoever_asked_for_it(tmp_path):
     async with serve(tmp_path, agent(early=True, late=True)) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"say": "of the parent"})
         answer = await one.ask("session/fork", {"sessionId": session, "cwd": "/work", "mcpServers": []})
@@ -45,18 +46,18 @@ async def test_what_a_fork_says_at_once_reaches_whoever_asked_for_it(tmp_path):
 async def test_a_viewer_that_goes_back_while_history_is_being_read_misses_nothing(tmp_path):
     disk = GatedDisk()
     async with serve(tmp_path, disk=disk, tail_bytes=1_000) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"flood": 200})
-        two = await seer(served)
+        two = await join(served)
         middle = f"{served.registry.sessions[session].journal.epoch}.100"
         disk.shut()
         two.request("session/load", {"sessionId": session, "cwd": "/work", "_meta": {"dragoman": {"after": middle}}})
         taking = asyncio.ensure_future(two.more())
-        await eventually(lambda: disk.waited == 1)
+        await until(lambda: disk.waited == 1)
         again = two.request("session/load", {"sessionId": session, "cwd": "/work", "mcpServers": []})
         disk.let_one_through()
-        await eventually(lambda: taking.done() or disk.waited > 1)
+        await until(lambda: taking.done() or disk.waited > 1)
         disk.open_gate()
         await taking
         await two.answer(again)
@@ -69,7 +70,7 @@ def line(number, method, params):
 
 async def begin_to_load(served):
     """Have a session loaded over HTTP, and give the two streams."""
-    one = await seer(served)
+    one = await join(served)
     session = await one.new()
     await one.prompt(session, {"say": "before"})
     viewer = served.open_viewer()

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from dragoman.bridge import AgentSpec
-from tests.bridge.own import own_agent, plain_prompt
-from tests.bridge.seeing import LOADING, agent, seer, serve
+from tests.bridge.own_agent import own_agent, plain_prompt
+from tests.bridge.viewers import LOADING, agent, join, serve
 
 FULL = pytest.mark.parametrize("files", [False, True], ids=["no byte", "no file"])
 
@@ -21,7 +21,7 @@ async def test_what_is_said_while_the_disk_is_full_is_there_once_it_is_not(tiny_
     store.mkdir()
     spec = agent(capabilities=LOADING, store=str(store))
     async with serve(tiny_disk.path, spec) as served:
-        one = await seer(served, marked=True)
+        one = await join(served, extensions=True)
         session = await one.new()
         before = descriptors()
         turn = one.start_prompt(session, {"say": "before"}, {"until": str(gate)}, {"large": 9000}, {"say": "after"})
@@ -39,7 +39,7 @@ async def test_what_is_said_while_the_disk_is_full_is_there_once_it_is_not(tiny_
             assert (await one.prompt(each, {"say": "again"}))["result"]["stopReason"] == "end_turn"
         assert descriptors() == before
     async with serve(tiny_disk.path, spec) as served:
-        two = await seer(served)
+        two = await join(served)
         await two.load(session)
         assert two.said(session) == ["before", "x" * 9000, "after", "again"]
         await two.load(fresh)
@@ -49,7 +49,7 @@ async def test_what_is_said_while_the_disk_is_full_is_there_once_it_is_not(tiny_
 @FULL
 async def test_a_session_is_deleted_from_a_full_disk(tiny_disk, files):
     async with serve(tiny_disk.path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"say": "hi"})
         path = served.registry.sessions[session].journal.path
@@ -61,7 +61,7 @@ async def test_a_session_is_deleted_from_a_full_disk(tiny_disk, files):
 @FULL
 async def test_a_bridge_begins_and_reads_its_journals_on_a_full_disk(tiny_disk, files):
     async with serve(tiny_disk.path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"say": "hi"})
     tiny_disk.fill(files=files)
@@ -72,7 +72,7 @@ async def test_a_bridge_begins_and_reads_its_journals_on_a_full_disk(tiny_disk, 
         tiny_disk.free()
         tiny_disk.fill()
     async with serve(tiny_disk.path) as served:
-        two = await seer(served)
+        two = await join(served)
         await two.load(session)
         assert two.said(session) == ["hi"]
 
@@ -82,7 +82,7 @@ async def test_our_agent_and_the_bridge_in_one_home_go_on_once_there_is_room(tin
     spec = own_agent(tmp_path)
     spec = AgentSpec(spec.name, spec.command, env={"DRAGOMAN_HOME": str(tiny_disk.path)})
     async with serve(tiny_disk.path, spec) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new(str(tmp_path))
         assert "result" in await plain_prompt(one, session, "first")
         await one.ask("session/list", {})

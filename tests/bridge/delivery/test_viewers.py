@@ -7,10 +7,11 @@ import time
 import pytest
 
 from dragoman.bridge.problem import TooManyViewers
-from tests.bridge.seeing import A_DAY_S, LOADING, OPTIONS, PATIENCE_S, agent, eventually, seer, serve
+from tests.bridge.viewers import A_DAY_S, LOADING, OPTIONS, PATIENCE_S, agent, join, serve
+from tests.waiting import until
 
 
-class HttpSeer:
+class HttpViewer:
     """A viewer over HTTP: streams of its own for the connection and for each session."""
 
     def __init__(self, served):
@@ -60,7 +61,7 @@ def answers(request_id):
 
 async def test_over_http_initialize_is_answered_at_once_and_names_the_connection(tmp_path):
     async with serve(tmp_path) as served:
-        one = HttpSeer(served)
+        one = HttpViewer(served)
         answer = await one.initialize()
         assert answer["result"]["connectionId"] == one.viewer.id
         assert served.delivery.viewers.get(one.viewer.id) is one.viewer
@@ -73,7 +74,7 @@ async def test_over_http_initialize_is_answered_at_once_and_names_the_connection
 
 async def test_over_http_each_message_is_on_the_stream_where_it_belongs(tmp_path):
     async with serve(tmp_path) as served:
-        one = HttpSeer(served)
+        one = HttpViewer(served)
         await one.initialize()
         connection = one.viewer.connection_stream(None)
         session = await one.open_session(connection)
@@ -93,7 +94,7 @@ async def test_over_http_each_message_is_on_the_stream_where_it_belongs(tmp_path
 
 async def test_over_http_a_refusal_is_on_the_stream_of_its_session(tmp_path):
     async with serve(tmp_path, max_requests=1) as served:
-        one = HttpSeer(served)
+        one = HttpViewer(served)
         await one.initialize()
         session = await one.open_session(one.viewer.connection_stream(None))
         stream = one.viewer.session_stream(session, None)
@@ -107,7 +108,7 @@ async def test_over_http_a_refusal_is_on_the_stream_of_its_session(tmp_path):
 
 async def test_a_stream_that_broke_goes_on_after_the_last_event_that_arrived(tmp_path):
     async with serve(tmp_path) as served:
-        one = HttpSeer(served)
+        one = HttpViewer(served)
         await one.initialize()
         connection = one.viewer.connection_stream(None)
         session = await one.open_session(connection)
@@ -125,7 +126,7 @@ async def test_a_stream_that_broke_goes_on_after_the_last_event_that_arrived(tmp
 
 async def test_answers_on_a_broken_connection_stream_are_sent_again(tmp_path):
     async with serve(tmp_path) as served:
-        one = HttpSeer(served)
+        one = HttpViewer(served)
         await one.initialize()
         stream = one.viewer.connection_stream(None)
         requests = [one.request("_echo", {"n": number}) for number in range(4)]
@@ -138,13 +139,13 @@ async def test_answers_on_a_broken_connection_stream_are_sent_again(tmp_path):
 
 async def test_a_stream_that_broke_before_its_first_event_loses_no_answer_though_no_id_is_named(tmp_path):
     async with serve(tmp_path) as served:
-        one = HttpSeer(served)
+        one = HttpViewer(served)
         await one.initialize()
         lost = one.viewer.connection_stream(None)
         created = one.request("session/new", {"cwd": "/work", "mcpServers": []})
         await read_until(lost, answers(created))
         reading_on = asyncio.create_task(lost.take())  # all was sent, into a network that was gone
-        await asyncio.sleep(0)
+        await until(lambda: lost.is_hungry)
         connection = one.viewer.connection_stream(None)
         assert await reading_on == []
         (answer,) = await read_until(connection, answers(created))
@@ -160,7 +161,7 @@ async def test_a_stream_that_broke_before_its_first_event_loses_no_answer_though
 
 async def test_a_client_that_never_names_an_event_is_not_told_again_what_it_has_shown_to_have(tmp_path):
     async with serve(tmp_path) as served:
-        one = HttpSeer(served)
+        one = HttpViewer(served)
         await one.initialize()
         session = await one.open_session(one.viewer.connection_stream(None))
         stream = one.viewer.session_stream(session, None)
@@ -171,7 +172,7 @@ async def test_a_client_that_never_names_an_event_is_not_told_again_what_it_has_
         one.viewer.receive(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": {}}}).encode())
         await read_until(stream, answers(second))
         reading_on = asyncio.create_task(stream.take())
-        await asyncio.sleep(0)
+        await until(lambda: stream.is_hungry)
         stream = one.viewer.session_stream(session, None)
         assert await reading_on == []
         third = one.prompt(session, {"say": "third"})
@@ -184,7 +185,7 @@ async def test_a_client_that_never_names_an_event_is_not_told_again_what_it_has_
 
 async def test_a_client_that_names_events_and_now_names_none_has_seen_nothing_of_the_stream(tmp_path):
     async with serve(tmp_path) as served:
-        one = HttpSeer(served)
+        one = HttpViewer(served)
         await one.initialize()
         connection = one.viewer.connection_stream(None)
         session = await one.open_session(connection)
@@ -194,7 +195,7 @@ async def test_a_client_that_names_events_and_now_names_none_has_seen_nothing_of
         prompt = one.prompt(session, {"flood": 3})
         everything = await read_until(lost, answers(prompt))
         reading_on = asyncio.create_task(lost.take())
-        await asyncio.sleep(0)
+        await until(lambda: lost.is_hungry)
         again = await read_until(one.viewer.session_stream(session, None), answers(prompt))
         assert await reading_on == []
         assert again == everything
@@ -202,7 +203,7 @@ async def test_a_client_that_names_events_and_now_names_none_has_seen_nothing_of
 
 async def test_a_prompt_into_the_dark_loses_no_answer_of_before(tmp_path):
     async with serve(tmp_path) as served:
-        one = HttpSeer(served)
+        one = HttpViewer(served)
         await one.initialize()
         session = await one.open_session(one.viewer.connection_stream(None))
         broken = one.viewer.session_stream(session, None)
@@ -218,11 +219,11 @@ async def test_a_prompt_into_the_dark_loses_no_answer_of_before(tmp_path):
 
 async def test_asking_for_a_stream_again_ends_the_older_one(tmp_path):
     async with serve(tmp_path) as served:
-        one = HttpSeer(served)
+        one = HttpViewer(served)
         await one.initialize()
         first = one.viewer.connection_stream(None)
         waiting = asyncio.create_task(first.take())
-        await asyncio.sleep(0)
+        await until(lambda: first.is_hungry)
         session = await one.open_session(one.viewer.connection_stream(None))
         assert await waiting == []
         older = one.viewer.session_stream(session, None)
@@ -234,10 +235,10 @@ async def test_a_stream_may_be_opened_before_its_session_is_loaded(tmp_path):
     store = tmp_path / "store"
     store.mkdir()
     async with serve(tmp_path / "home", agent(capabilities=LOADING, store=str(store))) as served:
-        owner = await seer(served)
+        owner = await join(served)
         session = await owner.new()
         await owner.prompt(session, {"flood": 3})
-        one = HttpSeer(served)
+        one = HttpViewer(served)
         await one.initialize()
         connection = one.viewer.connection_stream(None)
         stream = one.viewer.session_stream(session, None)
@@ -258,10 +259,10 @@ def _as_event(message):
 
 async def test_the_answer_to_a_load_does_not_wait_for_a_stream_that_nobody_opened(tmp_path):
     async with serve(tmp_path) as served:
-        owner = await seer(served)
+        owner = await join(served)
         session = await owner.new()
         await owner.prompt(session, {"flood": 3})
-        one = HttpSeer(served)
+        one = HttpViewer(served)
         await one.initialize()
         connection = one.viewer.connection_stream(None)
         load = one.request("session/load", {"sessionId": session, "cwd": "/work", "mcpServers": []})
@@ -273,13 +274,13 @@ async def test_the_answer_to_a_load_does_not_wait_for_a_stream_that_nobody_opene
 
 async def test_a_new_connection_goes_on_where_the_last_one_was_by_event_id(tmp_path):
     async with serve(tmp_path) as served:
-        one = HttpSeer(served)
+        one = HttpViewer(served)
         await one.initialize()
         session = await one.open_session(one.viewer.connection_stream(None))
         prompt = one.prompt(session, {"flood": 5})
         events = await read_until(one.viewer.session_stream(session, None), answers(prompt))
         await one.viewer.close()
-        two = HttpSeer(served)
+        two = HttpViewer(served)
         await two.initialize()
         stream = two.viewer.session_stream(session, events[2].id.decode())
         load = two.request("session/load", {"sessionId": session, "cwd": "/work", "mcpServers": []})
@@ -292,7 +293,7 @@ async def test_a_new_connection_goes_on_where_the_last_one_was_by_event_id(tmp_p
 
 async def test_a_stream_of_a_session_that_cannot_be_is_refused(tmp_path):
     async with serve(tmp_path) as served:
-        one = HttpSeer(served)
+        one = HttpViewer(served)
         await one.initialize()
         assert one.viewer.session_stream("unknown", None) is None
         assert not one.viewer.knows("unknown")
@@ -301,7 +302,7 @@ async def test_a_stream_of_a_session_that_cannot_be_is_refused(tmp_path):
 @pytest.mark.parametrize("event_id", ["", "x", "a.b.c", "1.2", "x.-1.0", "x.1.1e3", "…"])
 async def test_an_event_id_that_is_none_of_ours_is_no_harm(tmp_path, event_id):
     async with serve(tmp_path) as served:
-        one = HttpSeer(served)
+        one = HttpViewer(served)
         await one.initialize()
         session = await one.open_session(one.viewer.connection_stream(event_id))
         stream = one.viewer.session_stream(session, event_id)
@@ -311,9 +312,9 @@ async def test_an_event_id_that_is_none_of_ours_is_no_harm(tmp_path, event_id):
 
 async def test_a_viewer_that_takes_nothing_is_dropped_and_can_come_back(tmp_path):
     async with serve(tmp_path, viewer_stall_s=0.3) as served:
-        owner = await seer(served)
+        owner = await join(served)
         session = await owner.new()
-        stuck = await seer(served, marked=True)
+        stuck = await join(served, extensions=True)
         await stuck.load(session)
         prompt = owner.start_prompt(session, {"flood": 20_000})
         (first, *_) = await stuck.stream.take(1)
@@ -324,7 +325,7 @@ async def test_a_viewer_that_takes_nothing_is_dropped_and_can_come_back(tmp_path
         assert served.delivery.viewers.get(stuck.viewer.id) is None
         assert await stuck.stream.take() == []
         assert len(served.registry.sessions[session].subscriptions) == 1
-        back = await seer(served, marked=True)
+        back = await join(served, extensions=True)
         await back.load(session)
         assert len(back.said()) == 20_000
         assert first.data
@@ -332,9 +333,9 @@ async def test_a_viewer_that_takes_nothing_is_dropped_and_can_come_back(tmp_path
 
 async def test_a_viewer_that_waits_is_not_dropped_however_long_nothing_comes(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         waiting = asyncio.create_task(one.stream.take())
-        await eventually(lambda: one.stream.is_hungry)
+        await until(lambda: one.stream.is_hungry)
         await served.sweep(time.monotonic() + A_DAY_S)
         assert not one.viewer.closed.is_set()
         one.request("_echo", {})
@@ -343,18 +344,18 @@ async def test_a_viewer_that_waits_is_not_dropped_however_long_nothing_comes(tmp
 
 async def test_a_viewer_that_lets_answers_pile_up_is_dropped(tmp_path):
     async with serve(tmp_path, viewer_window_bytes=10_000) as served:
-        one = await seer(served)
+        one = await join(served)
         for number in range(40):
             one.send({"id": number, "method": "_echo", "params": {"x": "y" * 1_000}})
         async with asyncio.timeout(PATIENCE_S):
             await one.viewer.closed.wait()
         assert "10000 bytes" in one.viewer.close_reason
-        assert "result" in await (await seer(served)).ask("_echo")
+        assert "result" in await (await join(served)).ask("_echo")
 
 
 async def test_one_answer_that_is_larger_than_the_window_passes(tmp_path):
     async with serve(tmp_path, viewer_window_bytes=1_000) as served:
-        one = await seer(served)
+        one = await join(served)
         assert len((await one.ask("_echo", {"x": "y" * 100_000}))["result"]["x"]) == 100_000
 
 
@@ -371,16 +372,16 @@ async def test_too_many_viewers_are_refused_in_words(tmp_path):
 
 async def test_too_many_sessions_are_refused_in_words(tmp_path):
     async with serve(tmp_path, max_sessions=1) as served:
-        one = await seer(served)
+        one = await join(served)
         await one.new()
         assert "1 sessions are open" in (await one.ask("session/new", {"cwd": "/work"}))["error"]["data"]
 
 
 async def test_whoever_is_cancelled_while_taking_has_left(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         taking = asyncio.create_task(one.stream.take())
-        await asyncio.sleep(0)
+        await until(lambda: one.stream.is_hungry)
         taking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await taking
@@ -389,22 +390,22 @@ async def test_whoever_is_cancelled_while_taking_has_left(tmp_path):
 
 async def test_news_of_a_session_does_not_pile_up(tmp_path):
     async with serve(tmp_path, viewer_window_bytes=2_000) as served:
-        one = await seer(served)
-        idle = await seer(served, marked=True)
+        one = await join(served)
+        idle = await join(served, extensions=True)
         session = await one.new()
         for _ in range(30):
             await one.prompt(session, {"say": "x"})
         assert not idle.viewer.closed.is_set()
-        news = await idle.news(session, lambda news: news["state"] == "idle")
+        news = await idle.announced(session, lambda news: news["state"] == "idle")
         assert news["stopReason"] == "end_turn"
         assert len(idle.told("_dragoman/session")) == 1
 
 
 async def test_what_a_viewer_said_passes_in_its_order(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         requests = [one.request("_echo", {"n": number}) for number in range(50)]
         for request in requests:
             await one.answer(request)
         assert [message["result"]["n"] for message in one.seen[1:]] == list(range(50))
-        await eventually(lambda: len(one.viewer.requests) == 0)
+        await until(lambda: len(one.viewer.requests) == 0)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.bridge.seeing import LOADING, RESUMING, Seer, agent, eventually, go_on_elsewhere, seer, serve
+from tests.bridge.viewers import LOADING, RESUMING, RecordedViewer, agent, go_on_elsewhere, join, serve
+from tests.waiting import until
 
 
 def cursor_of(message):
@@ -17,10 +18,10 @@ def cursor_of(message):
 
 async def test_a_second_viewer_gets_the_history_and_then_the_answer(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"flood": 5})
-        two = await seer(served)
+        two = await join(served)
         answer = await two.load(session)
         assert two.said() == [str(number) for number in range(5)]
         assert two.updates()[0]["sessionUpdate"] == "user_message_chunk"
@@ -31,7 +32,7 @@ async def test_a_second_viewer_gets_the_history_and_then_the_answer(tmp_path):
 
 async def test_the_sender_does_not_see_its_own_prompt_and_the_others_do(tmp_path):
     async with serve(tmp_path) as served:
-        one, two, three = await seer(served), await seer(served), await seer(served, marked=True)
+        one, two, three = await join(served), await join(served), await join(served, extensions=True)
         session = await one.new()
         for other in (two, three):
             await other.load(session)
@@ -50,7 +51,7 @@ async def test_the_sender_does_not_see_its_own_prompt_and_the_others_do(tmp_path
 
 async def test_the_end_of_a_turn_does_not_overtake_its_updates(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"flood": 3_000})
         assert one.said() == [str(number) for number in range(3_000)]
@@ -59,11 +60,11 @@ async def test_the_end_of_a_turn_does_not_overtake_its_updates(tmp_path):
 async def test_a_viewer_that_comes_in_the_middle_of_a_turn_misses_nothing_and_sees_nothing_twice(tmp_path):
     gate = tmp_path / "gate"
     async with serve(tmp_path / "home", tail_bytes=20_000) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         prompt = one.start_prompt(session, {"flood": 1_000}, {"until": str(gate)}, {"flood": 1_000})
         await one.until(lambda message: "999" in json.dumps(message))
-        two = await seer(served)
+        two = await join(served)
         loading = two.request("session/load", {"sessionId": session, "cwd": "/work", "mcpServers": []})
         gate.touch()
         await two.answer(loading)
@@ -84,7 +85,7 @@ def test_viewers_that_come_and_go_at_any_moment_see_each_update_once(tmp_path_fa
 async def _come_and_go(home, chance, tail_bytes):
     total = 2_000
     async with serve(home, tail_bytes=tail_bytes) as served:
-        owner = await seer(served)
+        owner = await join(served)
         session = await owner.new()
         prompt = owner.start_prompt(session, {"flood": total})
         viewers = [_watch(served, session, random.Random(chance.random()), total) for _ in range(5)]
@@ -99,7 +100,7 @@ async def _watch(served, session, chance, total):
     """Read in pieces of any size, and leave now and then to come back by the cursor of the last message."""
     seen, after = [], None
     while len(seen) < total:
-        one = await seer(served, marked=True)
+        one = await join(served, extensions=True)
         loading = one.request(
             "session/load",
             {"sessionId": session, "cwd": "/work", "mcpServers": []}
@@ -127,15 +128,15 @@ async def _watch(served, session, chance, total):
 
 async def test_a_cursor_goes_on_exactly_where_it_was(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served, marked=True)
+        one = await join(served, extensions=True)
         session = await one.new()
         await one.prompt(session, {"flood": 5})
         third = [message for message in one.seen if message.get("method") == "session/update"][3]
-        two = await seer(served, marked=True)
+        two = await join(served, extensions=True)
         answer = await two.load(session, after=cursor_of(third))
         assert two.said() == ["3", "4"]
         end = answer["result"]["_meta"]["dragoman"]["cursor"]
-        three = await seer(served, marked=True)
+        three = await join(served, extensions=True)
         await three.load(session, after=end)
         assert three.updates() == []
         assert three.told("_dragoman/session")[0].get("reset") is None
@@ -145,10 +146,10 @@ async def test_a_cursor_goes_on_exactly_where_it_was(tmp_path):
 @pytest.mark.parametrize("method", ["session/load", "session/resume"])
 async def test_a_cursor_that_does_not_fit_begins_anew_and_says_so(tmp_path, cursor, method):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"flood": 3})
-        two = await seer(served, marked=True)
+        two = await join(served, extensions=True)
         await two.load(session, method, after=cursor.format(epoch=served.registry.sessions[session].journal.epoch))
         kinds = [message.get("method", "answer") for message in two.seen]
         assert [params for params in two.told("_dragoman/session") if params.get("reset")]
@@ -158,10 +159,10 @@ async def test_a_cursor_that_does_not_fit_begins_anew_and_says_so(tmp_path, curs
 
 async def test_resume_gives_nothing_of_the_past(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"flood": 3})
-        two = await seer(served)
+        two = await join(served)
         assert "result" in await two.load(session, "session/resume")
         await one.prompt(session, {"say": "new"})
         await two.until(lambda message: "new" in json.dumps(message.get("params", {})) and message.get("method"))
@@ -171,7 +172,7 @@ async def test_resume_gives_nothing_of_the_past(tmp_path):
 
 async def test_a_session_of_another_directory_is_refused_in_words(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new("/work/a")
         error = (await one.load(session, cwd="/work/b"))["error"]
         assert error["code"] == -32602
@@ -182,7 +183,7 @@ async def test_a_session_of_another_directory_is_refused_in_words(tmp_path):
 async def test_the_latest_mode_and_options_are_in_the_answer(tmp_path):
     options = [{"id": "model", "name": "Model", "type": "select", "currentValue": "b", "options": []}]
     async with serve(tmp_path) as served:
-        one, two = await seer(served), await seer(served)
+        one, two = await join(served), await join(served)
         session = await one.new()
         await one.ask("session/set_mode", {"sessionId": session, "modeId": "code"})
         await one.prompt(session, {"update": {"sessionUpdate": "config_option_update", "configOptions": options}})
@@ -190,8 +191,8 @@ async def test_the_latest_mode_and_options_are_in_the_answer(tmp_path):
         assert result["modes"]["currentModeId"] == "code"
         assert result["configOptions"] == options
         await one.prompt(session, {"update": {"sessionUpdate": "current_mode_update", "currentModeId": "ask"}})
-        assert (await Seer(served).initialize())["result"]
-        three = await seer(served)
+        assert (await RecordedViewer(served).initialize())["result"]
+        three = await join(served)
         assert (await three.load(session))["result"]["modes"]["currentModeId"] == "ask"
 
 
@@ -201,13 +202,13 @@ async def test_the_latest_mode_and_options_are_in_the_answer_after_a_restart_of_
     store.mkdir()
     spec = agent(capabilities=capabilities, store=str(store))
     async with serve(tmp_path, spec) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         options = {"sessionUpdate": "config_option_update", "configOptions": [{"id": "o"}]}
         await one.prompt(session, {"update": {"sessionUpdate": "current_mode_update", "currentModeId": "code"}})
         await one.prompt(session, {"update": options})
     async with serve(tmp_path, spec) as served:
-        two = await seer(served)
+        two = await join(served)
         resumed = (await two.load(session, "session/resume"))["result"]
         assert resumed["modes"]["currentModeId"] == "code"
         assert len(resumed["modes"]["availableModes"]) == 2
@@ -221,7 +222,7 @@ async def test_the_latest_mode_and_options_are_in_the_answer_after_a_restart_of_
 async def test_marks_are_merged_with_what_is_there(tmp_path):
     note = {"sessionId": "?", "update": {"sessionUpdate": "x"}, "_meta": {"mine": 1, "dragoman": 2}}
     async with serve(tmp_path) as served:
-        one = await seer(served, marked=True)
+        one = await join(served, extensions=True)
         session = await one.new()
         lines = [
             {"jsonrpc": "2.0", "method": "session/update", "params": {**note, "sessionId": session}},
@@ -237,12 +238,12 @@ async def test_marks_are_merged_with_what_is_there(tmp_path):
 
 async def test_history_that_is_no_longer_in_memory_comes_from_the_disk(tmp_path):
     async with serve(tmp_path, tail_bytes=2_000) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         for _ in range(3):
             await one.prompt(session, {"flood": 5_000})
-        for marked in (False, True):
-            two = await seer(served, marked=marked)
+        for extensions in (False, True):
+            two = await join(served, extensions=extensions)
             await two.load(session)
             assert two.said() == [str(number) for number in range(5_000)] * 3
 
@@ -253,7 +254,7 @@ async def test_two_viewers_that_load_at_once_are_both_served_by_one_request_to_t
     (store / "old").write_text(_history("old", 50))
     spec = agent(capabilities=LOADING, store=str(store), log=str(log))
     async with serve(tmp_path / "home", spec) as served:
-        viewers = [await seer(served) for _ in range(3)]
+        viewers = [await join(served) for _ in range(3)]
         await asyncio.gather(*(viewer.load("old") for viewer in viewers))
         for viewer in viewers:
             assert viewer.said() == [str(number) for number in range(50)]
@@ -266,7 +267,7 @@ async def test_a_session_that_the_agent_does_not_know_is_its_own_error(tmp_path)
     for capabilities in (LOADING, RESUMING):
         spec = agent(capabilities=capabilities, store=str(store))
         async with serve(tmp_path / "home", spec) as served:
-            one = await seer(served)
+            one = await join(served)
             for method in ("session/load", "session/resume"):
                 error = (await one.load("never", method))["error"]
                 assert error == {"code": -32002, "message": "no such session here", "data": "never"}
@@ -278,7 +279,7 @@ async def test_a_session_that_the_agent_does_not_know_is_its_own_error(tmp_path)
 async def test_a_session_that_nobody_has_is_not_asked_for_where_the_agent_cannot_open_any(tmp_path, method):
     log = tmp_path / "log"
     async with serve(tmp_path / "home", agent(log=str(log))) as served:
-        error = (await (await seer(served)).load("never", method))["error"]
+        error = (await (await join(served)).load("never", method))["error"]
         words = "there is no session never here, and the agent can open no earlier ones; start a new one"
         assert (error["code"], error["message"]) == (-32002, f"Resource not found: {words}")
         assert served.registry.sessions == {}
@@ -292,23 +293,23 @@ async def test_an_agent_that_advertises_a_resume_and_has_none_is_asked_to_load(t
     go_on_elsewhere(store, "old")
     spec = agent(capabilities={**LOADING, **RESUMING}, store=str(store), unrouted=["session/resume"])
     async with serve(tmp_path / "home", spec) as served:
-        one = await seer(served)
+        one = await join(served)
         assert "result" in await one.load("old", method)
         assert (await one.prompt("old", {"say": "on"}))["result"] == {"stopReason": "end_turn"}
         history = ["answer 0", "answer 1", "answer 2"] if method == "session/load" else []
         assert one.said() == [*history, "on"]
     async with serve(tmp_path / "home", spec) as served:
-        two = await seer(served)
+        two = await join(served)
         assert (await two.prompt("old", {"say": "again"}))["result"] == {"stopReason": "end_turn"}
 
 
 async def test_a_journal_outlives_the_bridge_where_the_agent_cannot_load(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"update": {"sessionUpdate": "session_info_update", "title": "Kept"}}, {"flood": 3})
     async with serve(tmp_path) as served:
-        two = await seer(served, marked=True)
+        two = await join(served, extensions=True)
         listed = (await two.ask("session/list"))["result"]["sessions"]
         assert [(entry["sessionId"], entry["title"]) for entry in listed] == [(session, "Kept")]
         await two.load(session)
@@ -322,11 +323,11 @@ async def test_a_session_that_the_agent_can_resume_goes_on_after_a_restart_of_th
     store.mkdir()
     spec = agent(capabilities=RESUMING, store=str(store))
     async with serve(tmp_path / "home", spec) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"flood": 3})
     async with serve(tmp_path / "home", spec) as served:
-        two = await seer(served)
+        two = await join(served)
         await two.load(session)
         await two.prompt(session, {"say": "more"})
         assert two.said() == ["0", "1", "2", "more"]
@@ -334,13 +335,13 @@ async def test_a_session_that_the_agent_can_resume_goes_on_after_a_restart_of_th
 
 async def test_a_deleted_session_is_gone_with_its_journal(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served, marked=True)
+        one = await join(served, extensions=True)
         session = await one.new()
         await one.prompt(session, {"say": "x"})
         path = served.registry.sessions[session].journal.path
         assert path.exists()
         await one.ask("session/delete", {"sessionId": session})
-        await one.news(session, lambda news: news["state"] == "gone")
+        await one.announced(session, lambda news: news["state"] == "gone")
         assert not path.exists()
         assert (await one.ask("_dragoman/sessions"))["result"] == {"sessions": []}
         assert not one.viewer.knows(session)
@@ -351,11 +352,11 @@ async def test_a_closed_session_is_woken_by_the_next_prompt(tmp_path):
     store.mkdir()
     spec = agent(capabilities=LOADING, store=str(store), log=str(log))
     async with serve(tmp_path / "home", spec) as served:
-        one = await seer(served, marked=True)
+        one = await join(served, extensions=True)
         session = await one.new()
         await one.prompt(session, {"say": "before"})
         await one.ask("session/close", {"sessionId": session})
-        await one.news(session, lambda news: news["state"] == "asleep")
+        await one.announced(session, lambda news: news["state"] == "asleep")
         await one.prompt(session, {"say": "after"})
         assert one.said() == ["before", "after"]
     assert log.read_text().count('"session/load"') == 1
@@ -365,7 +366,7 @@ async def test_a_closed_session_takes_prompts_only_after_it_was_opened_again(tmp
     store = tmp_path / "store"
     store.mkdir()
     async with serve(tmp_path / "home", agent(capabilities=LOADING, store=str(store))) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"say": "before"})
         await one.ask("session/close", {"sessionId": session})
@@ -390,14 +391,14 @@ async def test_a_version_that_is_no_number_is_refused(version, tmp_path):
 async def test_a_viewer_that_leaves_with_a_prompt_under_way_takes_nothing_with_it(tmp_path):
     gate = tmp_path / "gate"
     async with serve(tmp_path / "home") as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         one.start_prompt(session, {"until": str(gate)}, {"say": "done"})
-        await eventually(lambda: served.registry.sessions[session].info.turns == 1)
+        await until(lambda: served.registry.sessions[session].info.turns == 1)
         await one.viewer.close()
         gate.touch()
-        await eventually(lambda: served.registry.sessions[session].info.turns == 0)
-        two = await seer(served)
+        await until(lambda: served.registry.sessions[session].info.turns == 0)
+        two = await join(served)
         await two.load(session)
         assert two.said() == ["done"]
         assert served.registry.sessions[session].info.stop_reason == "end_turn"
@@ -405,10 +406,10 @@ async def test_a_viewer_that_leaves_with_a_prompt_under_way_takes_nothing_with_i
 
 async def test_a_session_whose_viewer_left_before_it_was_opened_can_be_loaded(tmp_path):
     async with serve(tmp_path) as served:
-        one, two = await seer(served), await seer(served)
+        one, two = await join(served), await join(served)
         one.request("session/new", {"cwd": "/work", "mcpServers": []})
         await one.viewer.close()
-        await eventually(lambda: len(served.registry.sessions) == 1)
+        await until(lambda: len(served.registry.sessions) == 1)
         (session,) = served.registry.sessions
         assert "result" in await two.load(session)
 

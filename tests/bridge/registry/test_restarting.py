@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from dragoman.store.disk import Disk
-from tests.bridge.seeing import LOADING, GatedDisk, Seer, agent, eventually, go_on_elsewhere, seer, serve
+from tests.bridge.viewers import LOADING, GatedDisk, RecordedViewer, agent, go_on_elsewhere, join, serve
+from tests.waiting import until
 
 ELSEWHERE = ["answer 0", "answer 1", "answer 2"]
 
@@ -22,7 +23,7 @@ class Before:
 
     async def make(self):
         async with serve(self.home, self.spec) as served:
-            one = await seer(served, marked=True)
+            one = await join(served, extensions=True)
             self.id = await one.new()
             await one.prompt(self.id, {"say": "first"})
             self.cursor = one.told("session/update")[-1]["_meta"]["dragoman"]["cursor"]
@@ -55,13 +56,13 @@ async def test_what_the_agent_has_forgotten_is_in_the_journal(tmp_path):
     old = await before(tmp_path)
     old.at_agent.write_text("")
     async with old.again() as served:
-        one = await seer(served)
+        one = await join(served)
         assert "result" in await one.load(old.id)
         assert one.said() == ["first", "second"]
         await one.prompt(old.id, {"say": "third"})
         assert one.said() == ["first", "second", "third"]
     async with old.again() as served:
-        two = await seer(served)
+        two = await join(served)
         await two.load(old.id)
         assert two.said() == ["first", "second", "third"]
     assert [path.suffix for path in old.path.parent.iterdir() if path.is_file()] == [".jsonl"]
@@ -70,7 +71,7 @@ async def test_what_the_agent_has_forgotten_is_in_the_journal(tmp_path):
 async def test_a_cursor_from_before_goes_on_where_it_was(tmp_path):
     old = await before(tmp_path)
     async with old.again() as served:
-        one = await seer(served, marked=True)
+        one = await join(served, extensions=True)
         await one.load(old.id, after=old.cursor)
         assert one.said() == ["second"]
         assert not any(news.get("reset") for news in one.told("_dragoman/session"))
@@ -79,7 +80,7 @@ async def test_a_cursor_from_before_goes_on_where_it_was(tmp_path):
 async def test_the_id_of_an_event_is_a_cursor_too(tmp_path):
     old = await before(tmp_path)
     async with old.again() as served:
-        one = await seer(served)
+        one = await join(served)
         await one.load(old.id, after=f"{old.cursor}.7")
         assert one.said() == ["second"]
 
@@ -89,7 +90,7 @@ async def test_a_session_that_the_agent_has_no_more_can_be_read(tmp_path):
     old.at_agent.unlink()
     journal = old.path.read_bytes()
     async with old.again() as served:
-        one = await seer(served)
+        one = await join(served)
         assert "result" in await one.load(old.id)
         assert one.said() == ["first", "second"]
         error = (await one.prompt(old.id, {"say": "more"}))["error"]
@@ -102,13 +103,13 @@ async def test_what_was_said_elsewhere_since_is_shown(tmp_path):
     old = await before(tmp_path)
     go_on_elsewhere(old.store, old.id)
     async with old.again() as served:
-        one = await seer(served, marked=True)
+        one = await join(served, extensions=True)
         await one.load(old.id, after=old.cursor)
         assert one.said() == ["first", "second", *ELSEWHERE]
         assert any(news.get("reset") for news in one.told("_dragoman/session"))
         await one.prompt(old.id, {"say": "on"})
     async with old.again() as served:
-        two = await seer(served)
+        two = await join(served)
         await two.load(old.id)
         assert two.said() == ["first", "second", *ELSEWHERE, "on"]
 
@@ -117,7 +118,7 @@ async def test_an_agent_that_wants_a_login_first_is_asked_again_after_it(tmp_pat
     login = tmp_path / "login"
     old = await before(tmp_path, login=str(login))
     async with old.again() as served:
-        one = await seer(served)
+        one = await join(served)
         assert (await one.load(old.id))["error"]["code"] == -32000
         await one.ask("authenticate", {"methodId": "any"})
         assert "result" in await one.load(old.id)
@@ -129,7 +130,7 @@ async def test_a_prompt_that_comes_while_the_session_is_loaded_waits_for_it(tmp_
     go = tmp_path / "go"
     old = await before(tmp_path, load_waits=str(go))
     async with old.again() as served:
-        one, two = await seer(served), await seer(served)
+        one, two = await join(served), await join(served)
         loading = old.load(one)
         while old.id not in served.registry.sessions:
             await two.ask("_echo")
@@ -146,7 +147,7 @@ async def test_a_crash_in_the_middle_of_a_load_leaves_the_journal_alone(tmp_path
     old = await before(tmp_path, load_dies=str(tmp_path / "died"))
     journal = old.path.read_bytes()
     async with old.again() as served:
-        one = await seer(served)
+        one = await join(served)
         assert "exited with code 5" in json.dumps((await one.load(old.id))["error"])
         assert old.path.read_bytes() == journal
         assert "result" in await one.load(old.id)
@@ -156,7 +157,7 @@ async def test_a_crash_in_the_middle_of_a_load_leaves_the_journal_alone(tmp_path
 async def test_a_load_that_was_cancelled_can_be_tried_again(tmp_path):
     old = await before(tmp_path, load_fails=[str(tmp_path / "failed"), -32800])
     async with old.again() as served:
-        one = await seer(served)
+        one = await join(served)
         assert (await one.load(old.id))["error"]["code"] == -32800
         assert "result" in await one.load(old.id)
         assert (await one.prompt(old.id, {"say": "third"}))["result"]
@@ -166,7 +167,7 @@ async def test_a_load_that_was_cancelled_can_be_tried_again(tmp_path):
 async def test_an_agent_that_failed_once_is_asked_again_by_the_next_load(tmp_path):
     old = await before(tmp_path, load_fails=[str(tmp_path / "failed"), -32603])
     async with old.again() as served:
-        one = await seer(served)
+        one = await join(served)
         assert "result" in await one.load(old.id)
         assert "not now" in (await one.prompt(old.id, {"say": "never"}))["error"]["data"]
         one.forget()
@@ -179,19 +180,19 @@ async def test_a_reader_that_came_first_is_shown_what_was_said_elsewhere_too(tmp
     old = await before(tmp_path)
     go_on_elsewhere(old.store, old.id)
     async with old.again() as served:
-        marked, plain = await seer(served, read_only=True, marked=True), await seer(served, read_only=True)
-        for reader in (marked, plain):
+        page, plain = await join(served, read_only=True, extensions=True), await join(served, read_only=True)
+        for reader in (page, plain):
             await reader.load(old.id)
             assert reader.said() == ["first", "second"]
             reader.forget()
-        one = await seer(served)
+        one = await join(served)
         await one.load(old.id)
         assert one.said() == ["first", "second", *ELSEWHERE]
         await one.prompt(old.id, {"say": "on"})
-        for reader in (marked, plain):
+        for reader in (page, plain):
             await reader.until(lambda message, reader=reader: "on" in reader.said())
-        assert any(news.get("reset") for news in marked.told("_dragoman/session"))
-        assert marked.said() == ["first", "second", *ELSEWHERE, "on"]
+        assert any(news.get("reset") for news in page.told("_dragoman/session"))
+        assert page.said() == ["first", "second", *ELSEWHERE, "on"]
         assert plain.said() == ["on"]
 
 
@@ -199,7 +200,7 @@ async def test_a_login_hides_nothing_of_what_was_said_elsewhere(tmp_path):
     old = await before(tmp_path, login=str(tmp_path / "login"))
     go_on_elsewhere(old.store, old.id)
     async with old.again() as served:
-        one = await seer(served)
+        one = await join(served)
         assert "error" in await one.load(old.id)
         await one.ask("authenticate", {"methodId": "any"})
         await one.load(old.id)
@@ -211,9 +212,9 @@ async def test_a_session_that_is_deleted_while_it_is_loaded_stays_deleted(tmp_pa
     old = await before(tmp_path, load_holds=str(go))
     go_on_elsewhere(old.store, old.id)
     async with old.again() as served:
-        one = await seer(served)
+        one = await join(served)
         loading = old.load(one)
-        await eventually(lambda: old.id in served.registry.sessions and served.registry.sessions[old.id].heard >= 8)
+        await until(lambda: old.id in served.registry.sessions and served.registry.sessions[old.id].heard >= 8)
         served.registry.delete(old.id)  # as when the agent has answered session/delete before the load
         go.touch()
         await one.answer(loading)
@@ -238,7 +239,7 @@ async def test_what_cannot_be_written_takes_the_place_of_nothing(tmp_path, fault
     go_on_elsewhere(old.store, old.id)
     journal, disk = old.path.read_bytes(), HeadersOnly()
     async with old.again(disk=disk) as served:
-        one = await seer(served)
+        one = await join(served)
         disk.fault = fault
         await one.load(old.id)
         assert one.said()[:2] == ["first", "second"]
@@ -249,11 +250,11 @@ async def test_settings_and_title_come_along_when_the_agent_has_more(tmp_path):
     old = await before(tmp_path)
     go_on_elsewhere(old.store, old.id)
     async with old.again() as served:
-        one = await seer(served)
+        one = await join(served)
         await one.load(old.id)
         await one.prompt(old.id, {"update": {"sessionUpdate": "session_info_update", "title": "A name"}})
     async with old.again() as served:
-        reader = await seer(served, read_only=True, marked=True)
+        reader = await join(served, read_only=True, extensions=True)
         result = (await reader.load(old.id))["result"]
         assert result["modes"]["currentModeId"] == "ask"
         assert result["_meta"]["dragoman"]["title"] == "A name"
@@ -274,7 +275,7 @@ async def test_a_journal_that_cannot_be_read_just_now_is_not_given_up(tmp_path):
     old = await before(tmp_path)
     journal, disk = old.path.read_bytes(), FewFiles()
     async with old.again(disk=disk) as served:
-        one = await seer(served)
+        one = await join(served)
         disk.is_out = True
         assert "Too many open files" in (await one.load(old.id))["error"]["data"]
         disk.is_out = False
@@ -286,11 +287,11 @@ async def test_a_journal_that_cannot_be_read_just_now_is_not_given_up(tmp_path):
 async def test_an_agent_that_is_started_again_while_a_journal_is_read_is_asked_then(tmp_path):
     old, disk = await before(tmp_path), GatedDisk()
     async with old.again(disk=disk) as served:
-        one = await seer(served)
+        one = await join(served)
         disk.shut()
         loading = old.load(one)
-        await eventually(lambda: disk.waited == 1)
-        two = Seer(served)
+        await until(lambda: disk.waited == 1)
+        two = RecordedViewer(served)
         greeting = two.request("initialize", {"protocolVersion": 1, "clientCapabilities": {"terminal": True}})
         assert served.supervisor.status.state == "stopped"  # it is started again for the terminals
         disk.open_gate()

@@ -3,8 +3,9 @@
 import pytest
 
 from dragoman.store.record import KEYS, decode_records, encode_write
-from tests.bridge.own import kill_agent, own_agent, plain_prompt
-from tests.bridge.seeing import LOADING, RESUMING, agent, eventually, seer, serve
+from tests.bridge.own_agent import kill_agent, own_agent, plain_prompt
+from tests.bridge.viewers import LOADING, RESUMING, agent, join, serve
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -30,34 +31,34 @@ async def check_goes_on(viewer, session, work):
 
 async def test_it_survives_a_crash_of_the_agent(tmp_path, work):
     async with serve(tmp_path / "home", own_agent(tmp_path), backoff_min_s=0.01) as served:
-        one = await seer(served, marked=True)
+        one = await join(served, extensions=True)
         session = await make_session(one, work)
         await kill_agent(served, one)
         assert (await plain_prompt(one, session, "begin"))["result"]["stopReason"] == "end_turn"
         assert "".join(one.said(session)) == "One. "
-        two = await seer(served)
+        two = await join(served)
         assert (await two.load(session, cwd=work))["result"]["modes"]["currentModeId"] == "plan"
 
 
 async def test_it_survives_an_idle_stop_of_the_agent(tmp_path, work):
     async with serve(tmp_path / "home", own_agent(tmp_path), idle_stop_s=0.05) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await make_session(one, work)
         await one.viewer.close()
-        await eventually(lambda: served.supervisor.status.state == "stopped")
-        await check_goes_on(await seer(served), session, work)
+        await until(lambda: served.supervisor.status.state == "stopped")
+        await check_goes_on(await join(served), session, work)
 
 
 async def test_it_survives_a_restart_of_the_bridge(tmp_path, work):
     async with serve(tmp_path / "home", own_agent(tmp_path)) as served:
-        session = await make_session(await seer(served), work)
+        session = await make_session(await join(served), work)
     async with serve(tmp_path / "home", own_agent(tmp_path)) as served:
-        await check_goes_on(await seer(served), session, work)
+        await check_goes_on(await join(served), session, work)
 
 
 async def test_it_survives_that_it_is_closed(tmp_path, work):
     async with serve(tmp_path / "home", own_agent(tmp_path)) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await make_session(one, work)
         assert (await one.ask("session/close", {"sessionId": session}))["result"] == {}
         await check_goes_on(one, session, work)
@@ -68,16 +69,16 @@ async def test_an_agent_that_does_not_keep_it_is_told_of_in_words(tmp_path, capa
     forgetful = agent(capabilities=capabilities)
     words = "was never prompted, and is lost: the agent could not take it up again: no such session here"
     async with serve(tmp_path, forgetful, backoff_min_s=0.01, idle_stop_s=0.05) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.viewer.close()
-        await eventually(lambda: served.supervisor.status.state == "stopped")
-        two = await seer(served)
+        await until(lambda: served.supervisor.status.state == "stopped")
+        two = await join(served)
         error = (await two.prompt(session, {"say": "hi"}))["error"]
         assert words in error["data"]
         assert error["data"].endswith("start a new session")
     async with serve(tmp_path, forgetful) as served:
-        three = await seer(served)
+        three = await join(served)
         await three.load(session)
         assert words in (await three.prompt(session, {"say": "hi"}))["error"]["data"]
 
@@ -85,11 +86,11 @@ async def test_an_agent_that_does_not_keep_it_is_told_of_in_words(tmp_path, capa
 async def test_a_prompt_waits_until_the_agent_has_said_whether_it_has_the_session(tmp_path):
     gate, log = tmp_path / "gate", tmp_path / "log"
     async with serve(tmp_path, agent()) as served:
-        session = await (await seer(served)).new()
+        session = await (await join(served)).new()
     async with serve(tmp_path, agent(capabilities=RESUMING, load_waits=str(gate), log=str(log))) as served:
-        one = await seer(served)
+        one = await join(served)
         await one.load(session)  # from the journal, while the agent is asked
-        await eventually(lambda: "session/resume" in log.read_text())
+        await until(lambda: "session/resume" in log.read_text())
         prompt = one.start_prompt(session, {"say": "hi"})
         gate.touch()
         assert "no such session here" in (await one.answer(prompt))["error"]["data"]
@@ -98,7 +99,7 @@ async def test_a_prompt_waits_until_the_agent_has_said_whether_it_has_the_sessio
 
 async def test_an_agent_that_can_open_nothing_again_is_told_of_in_words(tmp_path):
     async with serve(tmp_path, agent(), backoff_min_s=0.01) as served:
-        one = await seer(served)
+        one = await join(served)
         session, other = await one.new(), await one.new()
         await one.prompt(other, {"exit": 1})
         error = (await one.prompt(session, {"say": "hi"}))["error"]
@@ -111,7 +112,7 @@ async def test_lists_have_it_while_somebody_looks_at_it_and_from_its_first_promp
         return [session["sessionId"] for session in answer["result"]["sessions"]]
 
     async with serve(tmp_path, agent()) as served:
-        one, two = await seer(served, marked=True), await seer(served, marked=True)
+        one, two = await join(served, extensions=True), await join(served, extensions=True)
         session, prompted = await one.new(), await one.new()
         await one.prompt(prompted, {"say": "hi"})
         for method in ("session/list", "_dragoman/sessions"):
@@ -120,13 +121,13 @@ async def test_lists_have_it_while_somebody_looks_at_it_and_from_its_first_promp
         for method in ("session/list", "_dragoman/sessions"):
             assert ids(await two.ask(method)) == [prompted]
     async with serve(tmp_path, agent()) as served:
-        three = await seer(served, marked=True)
+        three = await join(served, extensions=True)
         assert ids(await three.ask("_dragoman/sessions")) == [prompted]
 
 
 async def test_its_journal_is_deleted_after_a_week(tmp_path):
     async with serve(tmp_path, agent()) as served:
-        one = await seer(served)
+        one = await join(served)
         session, prompted = await one.new(), await one.new()
         await one.prompt(prompted, {"say": "hi"})
         journals = {each: served.registry.sessions[each].journal.path for each in (session, prompted)}

@@ -2,7 +2,8 @@
 
 import json
 
-from tests.bridge.seeing import OPTIONS, agent, eventually, seer, serve
+from tests.bridge.viewers import OPTIONS, agent, join, serve
+from tests.waiting import until
 
 CHOSEN = {"outcome": {"outcome": "selected", "optionId": "yes"}}
 ELICITATION = {"mode": "form", "message": "Which?", "requestedSchema": {"type": "object", "properties": {}}}
@@ -10,7 +11,7 @@ FORMS = {"elicitation": {"form": {}}}
 
 
 async def on_session(served, count, **options):
-    viewers = [await seer(served, **options) for _ in range(count)]
+    viewers = [await join(served, **options) for _ in range(count)]
     session = await viewers[0].new()
     for viewer in viewers[1:]:
         await viewer.load(session)
@@ -24,7 +25,7 @@ def outcome(viewer):
 async def test_all_are_asked_the_first_answer_counts_and_the_others_are_told(tmp_path):
     async with serve(tmp_path) as served:
         session, (one, two) = await on_session(served, 2)
-        three = await seer(served, marked=True)
+        three = await join(served, extensions=True)
         await three.load(session)
         prompt = one.start_prompt(session, {"ask": OPTIONS})
         asked = [await viewer.asked() for viewer in (one, two, three)]
@@ -43,7 +44,7 @@ async def test_all_are_asked_the_first_answer_counts_and_the_others_are_told(tmp
 
 async def test_two_answers_at_once_count_as_one(tmp_path):
     async with serve(tmp_path) as served:
-        session, (one, two) = await on_session(served, 2, marked=True)
+        session, (one, two) = await on_session(served, 2, extensions=True)
         prompt = one.start_prompt(session, {"ask": OPTIONS}, {"say": "end"})
         asked = [await viewer.asked() for viewer in (one, two)]
         one.choose(asked[0], "no")
@@ -82,7 +83,7 @@ async def test_a_question_waits_for_somebody_who_comes(tmp_path):
         one.start_prompt(session, {"ask": OPTIONS})
         await one.asked()
         await one.viewer.close()
-        two = await seer(served, marked=True)
+        two = await join(served, extensions=True)
         answer = await two.load(session)
         asked = await two.asked()
         assert two.seen.index(answer) < two.seen.index(asked)
@@ -100,8 +101,8 @@ async def test_the_time_runs_only_while_nobody_is_there_and_then_it_is_refused(t
         assert ask.timer is None
         await one.viewer.close()
         assert ask.timer is not None
-        await eventually(lambda: served.registry.sessions[session].info.turns == 0)
-        two = await seer(served)
+        await until(lambda: served.registry.sessions[session].info.turns == 0)
+        two = await join(served)
         await two.load(session)
         assert outcome(two) == {"result": {"outcome": {"outcome": "selected", "optionId": "no"}}}
 
@@ -112,8 +113,8 @@ async def test_without_an_option_to_refuse_the_agent_gets_an_error(tmp_path):
         one.start_prompt(session, {"ask": OPTIONS[:1]})
         await one.asked()
         await one.viewer.close()
-        await eventually(lambda: served.registry.sessions[session].info.turns == 0)
-        two = await seer(served)
+        await until(lambda: served.registry.sessions[session].info.turns == 0)
+        two = await join(served)
         await two.load(session)
         assert "nobody was there" in outcome(two)["error"]["data"]
 
@@ -121,7 +122,7 @@ async def test_without_an_option_to_refuse_the_agent_gets_an_error(tmp_path):
 async def test_cancel_reaches_the_agent_first_and_settles_all_as_cancelled(tmp_path):
     log = tmp_path / "log"
     async with serve(tmp_path / "home", agent(log=str(log))) as served:
-        session, (one, two) = await on_session(served, 2, marked=True)
+        session, (one, two) = await on_session(served, 2, extensions=True)
         prompt = one.start_prompt(session, {"ask": OPTIONS})
         await two.asked()
         two.send({"method": "session/cancel", "params": {"sessionId": session}})
@@ -136,9 +137,9 @@ async def test_cancel_reaches_the_agent_first_and_settles_all_as_cancelled(tmp_p
 
 async def test_elicitation_goes_to_those_who_offered_it(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
-        two = await seer(served, **FORMS)
+        two = await join(served, **FORMS)
         await two.load(session)
         prompt = one.start_prompt(session, {"request": ["elicitation/create", ELICITATION]})
         two.reply(await two.asked("elicitation/create"), {"action": "accept", "content": {"x": None}})
@@ -149,7 +150,7 @@ async def test_elicitation_goes_to_those_who_offered_it(tmp_path):
 
 async def test_elicitation_about_a_request_goes_to_whoever_made_it_under_its_own_id(tmp_path):
     async with serve(tmp_path) as served:
-        one, two = await seer(served, **FORMS), await seer(served, **FORMS)
+        one, two = await join(served, **FORMS), await join(served, **FORMS)
         request = two.request("_elicit", {})
         asked = await two.asked("elicitation/create")
         assert asked["params"]["requestId"] == request
@@ -170,7 +171,7 @@ async def test_other_requests_go_to_one_viewer_that_can_answer_the_latest_to_hav
     files = {"fs": {"readTextFile": True}}
     async with serve(tmp_path) as served:
         session, (one, two) = await on_session(served, 2, **files)
-        three = await seer(served)
+        three = await join(served)
         await three.load(session)
         prompt = two.start_prompt(session, {"request": ["fs/read_text_file", {"path": "/x"}]})
         asked = await two.asked("fs/read_text_file")
@@ -259,7 +260,7 @@ async def test_a_request_goes_to_the_next_viewer_when_the_first_leaves_and_to_no
     files = {"fs": {"readTextFile": True}}
     async with serve(tmp_path) as served:
         session, (one, two) = await on_session(served, 2, **files)
-        watcher = await seer(served)
+        watcher = await join(served)
         await watcher.load(session)
         two.start_prompt(session, {"request": ["fs/read_text_file", {"path": "/x"}]})
         await two.asked("fs/read_text_file")
@@ -311,7 +312,7 @@ async def test_what_the_agent_takes_back_is_taken_back(tmp_path):
 async def test_a_reader_is_not_asked_and_may_do_nothing_else(tmp_path):
     async with serve(tmp_path) as served:
         session, (one,) = await on_session(served, 1)
-        reader = await seer(served, read_only=True, marked=True)
+        reader = await join(served, read_only=True, extensions=True)
         await reader.load(session)
         prompt = one.start_prompt(session, {"ask": OPTIONS})
         asked = await one.asked()
@@ -338,13 +339,13 @@ async def test_a_reader_is_not_asked_and_may_do_nothing_else(tmp_path):
 
 async def test_a_viewer_can_ask_to_be_a_reader(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served, _meta={"dragoman": {"viewer": 1, "readOnly": True}})
+        one = await join(served, _meta={"dragoman": {"viewer": 1, "readOnly": True}})
         assert "only read" in (await one.ask("session/new"))["error"]["data"]
         assert one.seen[0]["result"]["_meta"]["dragoman"]["readOnly"] is True
 
 
 async def test_a_reader_has_nothing_opened_at_the_agent(tmp_path):
-    from tests.bridge.seeing import LOADING
+    from tests.bridge.viewers import LOADING
 
     store, log = tmp_path / "store", tmp_path / "log"
     store.mkdir()
@@ -353,12 +354,12 @@ async def test_a_reader_has_nothing_opened_at_the_agent(tmp_path):
         session, (one,) = await on_session(served, 1)
         await one.prompt(session, {"say": "x"})
     async with serve(tmp_path / "home", spec) as served:
-        reader = await seer(served, read_only=True)
+        reader = await join(served, read_only=True)
         await reader.load(session)
         assert reader.said() == ["x"]
         assert "not open here" in (await reader.load("other"))["error"]["data"]
         assert "session/load" not in log.read_text()
-        owner = await seer(served)
+        owner = await join(served)
         await owner.load(session)
         await owner.prompt(session, {"say": "y"})
         assert owner.said() == ["x", "y"]
@@ -366,7 +367,7 @@ async def test_a_reader_has_nothing_opened_at_the_agent(tmp_path):
 
 async def test_a_server_inside_a_viewer_is_spoken_to_through_that_viewer(tmp_path):
     async with serve(tmp_path) as served:
-        one, two = await seer(served), await seer(served)
+        one, two = await join(served), await join(served)
         server = {"type": "acp", "id": "srv", "name": "mine"}
         session = await one.new(mcpServers=[server])
         await two.load(session)

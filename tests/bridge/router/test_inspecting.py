@@ -4,12 +4,12 @@ import json
 
 from dragoman.bridge.router.inspection import MAX_SHOWN_BYTES
 from dragoman.bridge.supervisor.process import TO_AGENT, WireLog
-from tests.bridge.seeing import seer, serve
+from tests.bridge.viewers import join, serve
 
 
 async def test_what_passed_before_is_shown_with_its_latency(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served, marked=True)
+        one = await join(served, extensions=True)
         session = await one.new()
         await one.prompt(session, {"say": "x"}, {"line": "garbage"})
         entries = (await one.ask("_dragoman/inspect", {"on": True}))["result"]["entries"]
@@ -32,7 +32,7 @@ async def test_what_passed_before_is_shown_with_its_latency(tmp_path):
 
 async def test_what_comes_is_told_while_somebody_looks(tmp_path):
     async with serve(tmp_path) as served:
-        one, two = await seer(served, marked=True), await seer(served, marked=True)
+        one, two = await join(served, extensions=True), await join(served, extensions=True)
         session, other = await one.new(), await one.new()
         assert not served.router.inspector.is_open
         await two.ask("_dragoman/inspect", {"on": True, "sessionId": session})
@@ -54,7 +54,7 @@ async def test_what_comes_is_told_while_somebody_looks(tmp_path):
 async def test_secrets_are_hidden_and_long_lines_cut(tmp_path):
     server = {"name": "m", "command": "x", "args": ["hunter2"], "env": [{"name": "K", "value": "hunter2"}]}
     async with serve(tmp_path) as served:
-        one = await seer(served, marked=True)
+        one = await join(served, extensions=True)
         session = await one.new(mcpServers=[server])
         await one.prompt(session, {"large": 2 * MAX_SHOWN_BYTES})
         answer = await one.ask("_dragoman/inspect", {"on": True})
@@ -66,7 +66,7 @@ async def test_secrets_are_hidden_and_long_lines_cut(tmp_path):
 
 async def test_a_wrong_request_is_refused_in_words(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served, marked=True)
+        one = await join(served, extensions=True)
         error = (await one.ask("_dragoman/inspect", {"on": "yes"}))["error"]
         assert error["code"] == -32602
         assert "on: true or false" in error["data"]

@@ -2,7 +2,8 @@
 
 import json
 
-from tests.bridge.seeing import LOADING, OPTIONS, agent, eventually, seer, serve
+from tests.bridge.viewers import LOADING, OPTIONS, agent, join, serve
+from tests.waiting import until
 
 MAKING = {"request": ["terminal/create", {"command": "sleep"}]}
 WAITING = {"request": ["terminal/wait_for_exit", {"terminalId": "t1"}]}
@@ -10,7 +11,7 @@ WAITING = {"request": ["terminal/wait_for_exit", {"terminalId": "t1"}]}
 
 async def test_what_waits_for_a_terminal_is_answered_when_the_viewer_that_has_it_leaves(tmp_path):
     async with serve(tmp_path) as served:
-        one, two = await seer(served, terminal=True), await seer(served)
+        one, two = await join(served, terminal=True), await join(served)
         session = await one.new()
         await two.load(session)
         one.start_prompt(session, MAKING, WAITING)
@@ -23,7 +24,7 @@ async def test_what_waits_for_a_terminal_is_answered_when_the_viewer_that_has_it
 
 async def test_a_question_is_held_when_whoever_has_not_refused_it_leaves(tmp_path):
     async with serve(tmp_path, permission_timeout_s=60) as served:
-        one, two = await seer(served), await seer(served)
+        one, two = await join(served), await join(served)
         session = await one.new()
         await two.load(session)
         prompt = one.start_prompt(session, {"ask": OPTIONS})
@@ -32,7 +33,7 @@ async def test_a_question_is_held_when_whoever_has_not_refused_it_leaves(tmp_pat
         await two.viewer.close()
         (ask,) = served.router.questions.of_session(served.registry.sessions[session])
         assert ask.timer is not None
-        three = await seer(served)
+        three = await join(served)
         await three.load(session)
         three.choose(await three.asked())
         await one.answer(prompt)
@@ -41,12 +42,12 @@ async def test_a_question_is_held_when_whoever_has_not_refused_it_leaves(tmp_pat
 
 async def test_a_viewer_that_comes_with_a_prompt_is_asked_what_is_open(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         one.start_prompt(session, {"ask": OPTIONS})
         await one.asked()
         await one.viewer.close()
-        two = await seer(served)
+        two = await join(served)
         prompt = two.start_prompt(session, {"say": "and this"})
         two.choose(await two.asked())
         await two.answer(prompt)
@@ -57,25 +58,25 @@ async def test_a_request_that_is_open_when_its_session_is_put_away_is_answered(t
     log = tmp_path / "log"
     read = {"jsonrpc": "2.0", "id": "x1", "method": "fs/read_text_file", "params": {"path": "/a"}}
     async with serve(tmp_path, agent(log=str(log))) as served:
-        one = await seer(served, fs={"readTextFile": True})
+        one = await join(served, fs={"readTextFile": True})
         session = await one.new()
         read["params"]["sessionId"] = session
         await one.prompt(session, {"line": json.dumps(read)})
         await one.asked("fs/read_text_file")
         await one.ask("session/close", {"sessionId": session})
-        await eventually(lambda: '"id":"x1"' in log.read_text())
+        await until(lambda: '"id":"x1"' in log.read_text())
 
 
 async def test_a_session_deleted_with_a_question_open_is_not_told_of_again(tmp_path):
     line = {"jsonrpc": "2.0", "id": "x1", "method": "session/request_permission"}
     async with serve(tmp_path) as served:
-        one = await seer(served, marked=True)
+        one = await join(served, extensions=True)
         session = await one.new()
         params = {"sessionId": session, "toolCall": {"toolCallId": "c1"}, "options": OPTIONS}
         await one.prompt(session, {"line": json.dumps({**line, "params": params})})
         await one.asked()
         await one.ask("session/delete", {"sessionId": session})
-        await one.news(session, lambda news: news.get("deleted"))
+        await one.announced(session, lambda news: news.get("deleted"))
         other = await one.new()
         await one.prompt(other, {"say": "on"})
         await one.ask("_dragoman/sessions")
@@ -87,7 +88,7 @@ async def test_what_an_agent_takes_back_is_taken_back_from_a_viewer_that_cannot_
     read = {"jsonrpc": "2.0", "id": "x1", "method": "fs/read_text_file", "params": {"path": "/a"}}
     back = {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": "x1"}}
     async with serve(tmp_path, agent(capabilities=LOADING), viewer_window_bytes=64) as served:
-        one, two = await seer(served), await seer(served, fs={"readTextFile": True})
+        one, two = await join(served), await join(served, fs={"readTextFile": True})
         session = await one.new()
         await two.load(session)
         read["params"] |= {"sessionId": session, "padding": "x" * 200}
@@ -97,30 +98,30 @@ async def test_what_an_agent_takes_back_is_taken_back_from_a_viewer_that_cannot_
 
 async def test_a_session_that_could_not_be_opened_is_not_left_in_anybodys_list(tmp_path):
     async with serve(tmp_path, agent(capabilities=LOADING)) as served:
-        one, two = await seer(served, marked=True), await seer(served)
+        one, two = await join(served, extensions=True), await join(served)
         assert "error" in await two.load("nowhere")
-        await one.news("nowhere", lambda news: news.get("deleted"))
+        await one.announced("nowhere", lambda news: news.get("deleted"))
         assert (await one.ask("_dragoman/sessions"))["result"]["sessions"] == []
 
 
 async def test_a_journal_that_was_taken_away_costs_its_history_and_no_viewer(tmp_path):
     async with serve(tmp_path, tail_bytes=1_000) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"flood": 100})
         for path in tmp_path.rglob("*.jsonl"):
             path.unlink()
-        two = await seer(served, marked=True)
+        two = await join(served, extensions=True)
         assert "result" in await two.load(session)
         await two.prompt(session, {"say": "on"})
         assert two.said()[-1] == "on"
         assert two.said()[-2] == "99"
-        await two.news(session, lambda news: "error" in news)
+        await two.announced(session, lambda news: "error" in news)
 
 
 async def test_whoever_leaves_a_session_is_not_asked_twice_about_its_own_terminal(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served, terminal=True)
+        one = await join(served, terminal=True)
         session = await one.new()
         create = {"request": ["terminal/create", {"command": "x"}]}
         wait = {"request": ["terminal/wait_for_exit", {"terminalId": "t"}]}

@@ -3,13 +3,14 @@
 import asyncio
 import json
 
-from tests.bridge.seeing import Seer, agent, bridge_of, eventually, seer, serve
+from tests.bridge.viewers import RecordedViewer, agent, bridge_of, join, serve
+from tests.waiting import until
 
 
 async def test_requests_without_an_id_of_their_own_count_as_well(tmp_path):
     gate = tmp_path / "gate"
     async with serve(tmp_path, max_requests=4) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         one.start_prompt(session, {"until": str(gate)})
         for _ in range(4):
@@ -25,7 +26,7 @@ async def test_requests_without_an_id_of_their_own_count_as_well(tmp_path):
 
 async def test_one_greeting_at_a_time(tmp_path):
     async with serve(tmp_path, agent(initialize="never")) as served:
-        one = Seer(served)
+        one = RecordedViewer(served)
         one.request("initialize", {"protocolVersion": 1})
         second = one.request("initialize", {"protocolVersion": 1})
         assert "under way" in (await one.answer(second))["error"]["data"]
@@ -34,7 +35,7 @@ async def test_one_greeting_at_a_time(tmp_path):
 async def test_over_http_answers_that_nobody_takes_do_not_pile_up(tmp_path):
     async with bridge_of(tmp_path, viewer_window_bytes=10_000) as bridge:
         served = bridge.agent()
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         viewer = served.open_viewer(read_only=True)
         greeting = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
@@ -49,11 +50,11 @@ async def test_over_http_answers_that_nobody_takes_do_not_pile_up(tmp_path):
 
 async def test_a_viewer_that_reads_gets_a_large_answer_and_what_comes_with_it(tmp_path):
     async with serve(tmp_path, viewer_window_bytes=10_000) as served:
-        one = await seer(served, marked=True)
+        one = await join(served, extensions=True)
         session = await one.new()
         await one.prompt(session, {"large": 50_000})
         reading = asyncio.ensure_future(one.answer("last"))
-        await eventually(lambda: one.stream.is_hungry)
+        await until(lambda: one.stream.is_hungry)
         large = one.request("_dragoman/inspect", {"on": True})
         one.send({"id": "last", "method": "_dragoman/sessions"})
         assert "result" in await reading
@@ -63,7 +64,7 @@ async def test_a_viewer_that_reads_gets_a_large_answer_and_what_comes_with_it(tm
 async def test_notifications_to_an_agent_that_does_not_read_do_not_pile_up(tmp_path):
     gate = tmp_path / "gate"
     async with serve(tmp_path, max_line_bytes=100_000) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         prompt = one.start_prompt(session, {"say": "here"}, {"until": str(gate)})
         await one.until(lambda _: one.said() == ["here"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.bridge.seeing import LOADING, agent, seer, serve
+from tests.bridge.viewers import LOADING, agent, join, serve
 
 SHOWING = {"notices": {}}
 
@@ -17,7 +17,7 @@ def kinds(one):
 
 async def test_a_notice_comes_between_the_words_that_it_was_sent_between(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served, session=SHOWING)
+        one = await join(served, session=SHOWING)
         await one.prompt(await one.new(), {"say": "a"}, notice("busy", description="why"), {"say": "b"})
         assert kinds(one) == ["agent_message_chunk", "notice", "agent_message_chunk"]
         [shown] = [update for update in one.updates() if update["sessionUpdate"] == "notice"]
@@ -26,7 +26,7 @@ async def test_a_notice_comes_between_the_words_that_it_was_sent_between(tmp_pat
 
 async def test_a_viewer_that_does_not_show_notices_gets_a_thought(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         await one.prompt(await one.new(), notice("busy", description="why"), {"say": "b"})
         thought, answer = [update for update in one.updates() if "chunk" in update["sessionUpdate"]][-2:]
         assert thought["sessionUpdate"] == "agent_thought_chunk"
@@ -34,14 +34,14 @@ async def test_a_viewer_that_does_not_show_notices_gets_a_thought(tmp_path):
         assert answer["content"]["text"] == "b"
 
 
-@pytest.mark.parametrize("marked", [True, False])
-async def test_a_notice_is_not_in_the_history(tmp_path, marked):
+@pytest.mark.parametrize("extensions", [True, False])
+async def test_a_notice_is_not_in_the_history(tmp_path, extensions):
     async with serve(tmp_path) as served:
-        one = await seer(served, session=SHOWING)
+        one = await join(served, session=SHOWING)
         session = await one.new()
         await one.prompt(session, {"say": "a"}, notice("busy"), {"say": "b"})
         for capabilities in ({"session": SHOWING}, {}):
-            other = await seer(served, marked=marked, **capabilities)
+            other = await join(served, extensions=extensions, **capabilities)
             await other.load(session)
             assert other.said() == ["a", "b"]
             assert not {"notice", "agent_thought_chunk"} & set(kinds(other))
@@ -52,20 +52,20 @@ async def test_a_notice_of_a_load_reaches_whoever_is_there(tmp_path):
     store.mkdir()
     spec = agent(capabilities=LOADING, store=str(store))
     async with serve(tmp_path / "home", spec, backoff_min_s=0.01) as served:
-        one = await seer(served, marked=True, session=SHOWING)
+        one = await join(served, extensions=True, session=SHOWING)
         session = await one.new()
         await one.prompt(session, {"say": "a"}, notice("while it runs"))
         await one.prompt(session, {"exit": 1})
         one.forget()
         await one.until(lambda message: message.get("params", {}).get("update", {}).get("title") == "while it runs")
-        other = await seer(served, session=SHOWING)
+        other = await join(served, session=SHOWING)
         await other.load(session)
         assert "notice" not in kinds(other)
 
 
 async def test_a_viewer_that_does_not_read_is_spared_notices_and_stays(tmp_path):
     async with serve(tmp_path, viewer_window_bytes=4096) as served:
-        slow, quick = await seer(served, session=SHOWING), await seer(served, session=SHOWING)
+        slow, quick = await join(served, session=SHOWING), await join(served, session=SHOWING)
         session = await slow.new()
         await quick.load(session)
         for _ in range(20):
@@ -77,9 +77,9 @@ async def test_a_viewer_that_does_not_read_is_spared_notices_and_stays(tmp_path)
 
 async def test_what_looks_like_a_notice_in_the_words_is_kept(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"say": 'a "notice" of mine'})
-        other = await seer(served)
+        other = await join(served)
         await other.load(session)
         assert other.said() == ['a "notice" of mine']

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.bridge.seeing import seer, serve
+from tests.bridge.viewers import join, serve
 
 LIMIT = 100_000
 LONG = "y" * (2 * LIMIT)
@@ -12,7 +12,7 @@ LONG = "y" * (2 * LIMIT)
 
 async def test_an_answer_that_is_too_long_is_an_error_in_words(tmp_path):
     async with serve(tmp_path, max_line_bytes=LIMIT) as served:
-        one = await seer(served)
+        one = await join(served)
         error = (await one.ask("_echo", {"x": LONG}))["error"]
         assert "longer than 100000 bytes" in error["message"]
         assert "ask for less" in error["data"]["problem"]
@@ -21,7 +21,7 @@ async def test_an_answer_that_is_too_long_is_an_error_in_words(tmp_path):
 
 async def test_a_request_of_the_agent_that_is_too_long_is_refused(tmp_path):
     async with serve(tmp_path, max_line_bytes=LIMIT) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"request": ["_much", {"x": LONG}]})
         assert "longer than 100000 bytes" in json.loads(one.said()[0])["error"]["data"]
@@ -29,7 +29,7 @@ async def test_a_request_of_the_agent_that_is_too_long_is_refused(tmp_path):
 
 async def test_an_update_that_is_too_long_is_told_of_and_the_rest_goes_on(tmp_path):
     async with serve(tmp_path, max_line_bytes=LIMIT) as served:
-        one = await seer(served, marked=True)
+        one = await join(served, extensions=True)
         session = await one.new()
         await one.prompt(session, {"large": 2 * LIMIT}, {"say": "after"})
         assert one.said() == ["after"]
@@ -40,7 +40,7 @@ async def test_an_update_that_is_too_long_is_told_of_and_the_rest_goes_on(tmp_pa
 
 async def test_an_answer_that_is_nested_too_deeply_is_an_error_in_words(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         error = (await one.ask("_echo", {"x": "DEEP"}))["error"]
         assert "nested deeper than 200 levels" in error["message"]
         assert (await one.ask("_echo", {"x": 1}))["result"] == {"x": 1}
@@ -48,7 +48,7 @@ async def test_an_answer_that_is_nested_too_deeply_is_an_error_in_words(tmp_path
 
 async def test_a_request_of_the_agent_that_is_nested_too_deeply_is_refused(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"request": ["_deep", {"x": "DEEP"}]})
         assert "nested deeper than 200 levels" in json.loads(one.said()[0])["error"]["message"]
@@ -60,7 +60,7 @@ async def test_a_request_of_the_agent_that_is_nested_too_deeply_is_refused(tmp_p
 )
 async def test_a_viewer_is_told_under_its_own_id_that_it_nests_too_deeply(tmp_path, line):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         one.send(line.replace("DEEP", "[" * 1_000 + "]" * 1_000).encode())
         answer = await one.answer(9)
         assert "nested deeper than 200 levels" in answer["error"]["message"]
@@ -68,6 +68,6 @@ async def test_a_viewer_is_told_under_its_own_id_that_it_nests_too_deeply(tmp_pa
 
 async def test_a_viewer_is_told_under_its_own_id_that_it_says_too_much(tmp_path):
     async with serve(tmp_path, max_message_bytes=10_000) as served:
-        one = await seer(served)
+        one = await join(served)
         one.send({"method": "x", "params": {"y": "y" * 10_000}, "id": 9})
         assert "longer than 10000 bytes" in (await one.answer(9))["error"]["message"]

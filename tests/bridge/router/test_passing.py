@@ -5,12 +5,13 @@ import json
 
 import pytest
 
-from tests.bridge.seeing import Seer, agent, eventually, seer, serve
+from tests.bridge.viewers import RecordedViewer, agent, join, serve
+from tests.waiting import until
 
 
 async def test_a_conversation_passes_through(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         assert (await one.prompt(session, {"say": "Hello"}, {"say": "you"}))["result"] == {"stopReason": "end_turn"}
         assert one.said(session) == ["Hello", "you"]
@@ -19,7 +20,7 @@ async def test_a_conversation_passes_through(tmp_path):
 async def test_what_the_agent_said_of_itself_is_kept_and_only_what_the_bridge_can_do_is_added(tmp_path):
     spec = agent(capabilities={"promptCapabilities": {"image": True}, "sessionCapabilities": {"fork": {}}, "new": None})
     async with serve(tmp_path, spec) as served:
-        result = (await Seer(served).initialize())["result"]
+        result = (await RecordedViewer(served).initialize())["result"]
     assert result == {
         "protocolVersion": 1,
         "agentCapabilities": {
@@ -35,7 +36,7 @@ async def test_what_the_agent_said_of_itself_is_kept_and_only_what_the_bridge_ca
 
 async def test_a_viewer_that_knows_our_extensions_is_told_of_the_bridge(tmp_path):
     async with serve(tmp_path, agent(), agent("two")) as served:
-        result = (await Seer(served).initialize(marked=True))["result"]
+        result = (await RecordedViewer(served).initialize(extensions=True))["result"]
     own = result["_meta"].pop("dragoman")
     assert result["_meta"] == {"mine": 1}
     assert {key: own[key] for key in ("agent", "agents", "cwd", "readOnly")} == {
@@ -49,7 +50,7 @@ async def test_a_viewer_that_knows_our_extensions_is_told_of_the_bridge(tmp_path
 @pytest.mark.parametrize("request_id", [b'"a string"', b"7", b"null", b'"7"', b"-1", b"1.5"])
 async def test_ids_come_back_to_the_letter(tmp_path, request_id):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         one.send(b'{"jsonrpc":"2.0","id":%b,"method":"_echo","params":{"n":null}}' % request_id)
         await one.more()
         assert b'"id":%b,' % request_id in one.lines[-1]
@@ -58,7 +59,7 @@ async def test_ids_come_back_to_the_letter(tmp_path, request_id):
 
 async def test_unknown_fields_nulls_and_extension_methods_pass_both_ways(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         params = {"a": None, "b": {"c": [1, None]}, "_meta": None}
         answer = await one.ask("_echo", params)
         assert answer["result"] == params
@@ -75,7 +76,7 @@ async def test_unknown_fields_nulls_and_extension_methods_pass_both_ways(tmp_pat
 async def test_top_level_members_of_a_request_reach_the_agent(tmp_path):
     log = tmp_path / "log"
     async with serve(tmp_path / "home", agent(log=str(log))) as served:
-        one = await seer(served)
+        one = await join(served)
         await one.ask("_echo", {}, trace={"id": None})
     sent = [json.loads(line) for line in log.read_text().splitlines()]
     assert [message["trace"] for message in sent if message.get("method") == "_echo"] == [{"id": None}]
@@ -84,7 +85,7 @@ async def test_top_level_members_of_a_request_reach_the_agent(tmp_path):
 async def test_lines_that_are_no_messages_do_no_harm(tmp_path):
     garbage = ["Loading model…", "{", '{"jsonrpc":"2.0","id":99,"result":1}', "[]", '{"jsonrpc":"2.0"}', "\x00"]
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, *({"line": line} for line in garbage), {"say": "still here"})
         assert one.said() == ["still here"]
@@ -92,7 +93,7 @@ async def test_lines_that_are_no_messages_do_no_harm(tmp_path):
 
 async def test_an_answer_that_comes_twice_is_passed_once(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         assert (await one.ask("_twice"))["result"] == 1
         await one.ask("_echo")
         assert [message.get("result") for message in one.seen].count(2) == 0
@@ -104,7 +105,7 @@ async def test_a_message_with_half_a_letter_in_it_is_mended_and_passed(tmp_path)
         r'{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"\ud83d"}}}}'
     )
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"line": line % session})
         assert one.said() == ["\N{REPLACEMENT CHARACTER}"]
@@ -114,18 +115,18 @@ async def test_a_message_with_half_a_letter_in_it_is_mended_and_passed(tmp_path)
 
 async def test_a_line_of_many_megabytes_passes(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"large": 48 * 1024 * 1024})
         assert [len(text) for text in one.said()] == [48 * 1024 * 1024]
-        two = await seer(served)
+        two = await join(served)
         await two.load(session)
         assert [len(text) for text in two.said()] == [48 * 1024 * 1024]
 
 
 async def test_a_line_beyond_the_limit_is_dropped_and_the_rest_goes_on(tmp_path):
     async with serve(tmp_path, max_line_bytes=100_000) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"large": 200_000}, {"say": "after"})
         assert one.said() == ["after"]
@@ -133,7 +134,7 @@ async def test_a_line_beyond_the_limit_is_dropped_and_the_rest_goes_on(tmp_path)
 
 async def test_requests_before_initialize_are_refused_in_words(tmp_path):
     async with serve(tmp_path) as served:
-        one = Seer(served)
+        one = RecordedViewer(served)
         error = (await one.ask("session/new"))["error"]
         assert error["code"] == -32600
         assert "initialize" in error["data"]
@@ -151,7 +152,7 @@ async def test_requests_before_initialize_are_refused_in_words(tmp_path):
 )
 async def test_what_is_no_message_of_a_viewer_is_answered_as_json_rpc_does(tmp_path, line, code):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         one.send(line)
         await one.more()
         assert one.seen[-1]["error"]["code"] == code
@@ -159,7 +160,7 @@ async def test_what_is_no_message_of_a_viewer_is_answered_as_json_rpc_does(tmp_p
 
 async def test_a_message_of_a_viewer_that_is_too_long_is_refused(tmp_path):
     async with serve(tmp_path, max_message_bytes=1_000) as served:
-        one = await seer(served)
+        one = await join(served)
         one.send({"id": 1, "method": "_echo", "params": {"x": "y" * 1_000}})
         await one.more()
         assert "1000 bytes" in one.seen[-1]["error"]["data"]
@@ -168,7 +169,7 @@ async def test_a_message_of_a_viewer_that_is_too_long_is_refused(tmp_path):
 async def test_an_id_that_is_under_way_cannot_be_used_again(tmp_path):
     gate = tmp_path / "gate"
     async with serve(tmp_path / "home") as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         running = one.start_prompt(session, {"until": str(gate)})
         one.send({"id": running, "method": "_echo"})
@@ -181,7 +182,7 @@ async def test_an_id_that_is_under_way_cannot_be_used_again(tmp_path):
 async def test_too_many_requests_at_once_are_refused(tmp_path):
     gate = tmp_path / "gate"
     async with serve(tmp_path / "home", max_requests=3) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         prompts = [one.start_prompt(session, {"until": str(gate)}) for _ in range(3)]
         assert "3 requests" in (await one.ask("_echo"))["error"]["data"]
@@ -193,9 +194,9 @@ async def test_too_many_requests_at_once_are_refused(tmp_path):
 
 async def test_updates_that_come_before_and_after_the_answer_to_session_new_reach_the_viewer_after_it(tmp_path):
     async with serve(tmp_path, agent(early=True, late=True)) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
-        await eventually(lambda: served.registry.sessions[session].journal.end == 3)
+        await until(lambda: served.registry.sessions[session].journal.end == 3)
         await one.until(lambda message: message.get("method") == "session/update")
         while len(one.said()) < 2:
             await one.more()
@@ -206,7 +207,7 @@ async def test_updates_that_come_before_and_after_the_answer_to_session_new_reac
 
 async def test_a_viewer_cancels_its_own_request_at_the_agent(tmp_path):
     async with serve(tmp_path) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         prompt = one.start_prompt(session, {"hear": "$/cancel_request"})
         one.send({"method": "$/cancel_request", "params": {"requestId": prompt, "why": None}})
@@ -219,7 +220,7 @@ async def test_a_viewer_cancels_its_own_request_at_the_agent(tmp_path):
 async def test_a_request_without_params_reaches_the_agent_without(tmp_path):
     log = tmp_path / "log"
     async with serve(tmp_path / "home", agent(log=str(log))) as served:
-        one = await seer(served)
+        one = await join(served)
         one.send(b'{"jsonrpc":"2.0","id":1,"method":"_null"}')
         one.send(b'{"jsonrpc":"2.0","id":2,"method":"_null","params":null}')
         await one.answer(2)
@@ -229,12 +230,12 @@ async def test_a_request_without_params_reaches_the_agent_without(tmp_path):
 
 
 async def test_several_agents_are_several_processes(tmp_path):
-    from tests.bridge.seeing import bridge_of
+    from tests.bridge.viewers import bridge_of
 
     async with bridge_of(tmp_path, agent("one"), agent("two")) as bridge:
         assert bridge.agent("three") is None
         assert bridge.agent() is bridge.agent("one")
-        one, two = await asyncio.gather(seer(bridge.agent("one")), seer(bridge.agent("two")))
+        one, two = await asyncio.gather(join(bridge.agent("one")), join(bridge.agent("two")))
         sessions = await one.new(), await two.new()
         await two.prompt(sessions[1], {"say": "for two"})
         assert two.said() == ["for two"]

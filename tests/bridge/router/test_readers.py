@@ -2,7 +2,7 @@
 
 import json
 
-from tests.bridge.seeing import RESUMING, agent, seer, serve
+from tests.bridge.viewers import RESUMING, agent, join, serve
 
 EVIL = [{"name": "evil", "command": "/bin/evil", "args": [], "env": []}]
 NOTICES = {"session": {"notices": {}}}
@@ -11,7 +11,7 @@ NOTICES = {"session": {"notices": {}}}
 
 async def leave_a_session(home, spec):
     async with serve(home, spec) as served:
-        one = await seer(served)
+        one = await join(served)
         session = await one.new()
         await one.prompt(session, {"say": "before"})
     return session
@@ -23,7 +23,7 @@ async def test_what_a_reader_names_as_servers_never_reaches_the_agent(tmp_path):
     spec = agent(capabilities=RESUMING, store=str(store), log=str(log))
     session = await leave_a_session(tmp_path, spec)
     async with serve(tmp_path, spec) as served:
-        reader, owner = await seer(served, read_only=True), await seer(served)
+        reader, owner = await join(served, read_only=True), await join(served)
         await reader.load(session, mcpServers=EVIL, additionalDirectories=["/etc"])
         await owner.prompt(session, {"say": "after"})
         assert owner.said() == ["after"]
@@ -38,7 +38,7 @@ async def test_a_session_asked_for_with_a_wrong_directory_is_not_spoilt(tmp_path
     session = await leave_a_session(tmp_path, spec)
     log.unlink()
     async with serve(tmp_path, spec) as served:
-        one = await seer(served)
+        one = await join(served)
         assert "error" in await one.load(session, cwd="/elsewhere", mcpServers=EVIL)
         assert "result" in await one.load(session)
         await one.prompt(session, {"say": "after"})
@@ -55,19 +55,19 @@ async def test_a_session_that_a_reader_opened_comes_back_after_a_crash(tmp_path)
     spec = agent(capabilities=RESUMING, store=str(store))
     session = await leave_a_session(tmp_path, spec)
     async with serve(tmp_path, spec, backoff_min_s=0.01) as served:
-        reader, owner = await seer(served, read_only=True), await seer(served, marked=True)
+        reader, owner = await join(served, read_only=True), await join(served, extensions=True)
         await reader.load(session)
         await owner.prompt(session, {"say": "after"})
         await owner.prompt(session, {"exit": 1})
         owner.forget()
-        await owner.news(session, lambda news: news["state"] == "idle")
+        await owner.announced(session, lambda news: news["state"] == "idle")
 
 
 async def test_what_a_reader_can_do_is_not_what_the_agent_begins_with(tmp_path):
     log = tmp_path / "log"
     async with serve(tmp_path, agent(log=str(log)), backoff_min_s=0.01) as served:
-        await seer(served, read_only=True, terminal=True)
-        await seer(served, fs={"readTextFile": True})
+        await join(served, read_only=True, terminal=True)
+        await join(served, fs={"readTextFile": True})
     sent = [json.loads(line) for line in log.read_text().splitlines()]
     begun = [message["params"]["clientCapabilities"] for message in sent if message["method"] == "initialize"]
     assert begun == [NOTICES, {"fs": {"readTextFile": True}, **NOTICES}]
@@ -76,17 +76,17 @@ async def test_what_a_reader_can_do_is_not_what_the_agent_begins_with(tmp_path):
 async def test_the_agent_is_told_what_those_can_do_who_are_there_when_it_starts(tmp_path):
     log = tmp_path / "log"
     async with serve(tmp_path, agent(log=str(log), login=str(tmp_path / "login")), backoff_min_s=0.01) as served:
-        page = await seer(served, elicitation={"form": {}}, _meta={"mine": 1})
-        editor = await seer(served, fs={"readTextFile": True, "writeTextFile": False}, elicitation={"url": {}})
-        await seer(served, fs={"readTextFile": True})
+        page = await join(served, elicitation={"form": {}}, _meta={"mine": 1})
+        editor = await join(served, fs={"readTextFile": True, "writeTextFile": False}, elicitation={"url": {}})
+        await join(served, fs={"readTextFile": True})
         session = await page.new()
-        await seer(served, terminal=True)  # not told: a life of the agent with a session is not ended for it
+        await join(served, terminal=True)  # not told: a life of the agent with a session is not ended for it
         await editor.viewer.close()
         await page.prompt(session, {"exit": 1})
         await page.new()
         await page.prompt(await page.new(), {"exit": 1})
         await page.ask("authenticate", {"methodId": "x"})
-        await seer(served, fs={"writeTextFile": True})  # nor one with which somebody has logged in
+        await join(served, fs={"writeTextFile": True})  # nor one with which somebody has logged in
     sent = [json.loads(line) for line in log.read_text().splitlines()]
     begun = [message["params"]["clientCapabilities"] for message in sent if message["method"] == "initialize"]
     both = {"form": {}, "url": {}}

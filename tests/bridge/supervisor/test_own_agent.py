@@ -4,15 +4,16 @@ import sys
 
 from dragoman.bridge import AgentSpec
 from dragoman.testing import dump_turns, steps
-from tests.bridge.own import kill_agent, own_agent, plain_prompt
-from tests.bridge.seeing import eventually, seer, serve
+from tests.bridge.own_agent import kill_agent, own_agent, plain_prompt
+from tests.bridge.viewers import join, serve
+from tests.waiting import until
 
 
 async def test_our_agent_goes_on_after_it_was_killed_and_after_the_bridge_was_stopped(tmp_path):
     work = tmp_path / "work"
     work.mkdir()
     async with serve(tmp_path / "home", own_agent(tmp_path), backoff_min_s=0.01) as served:
-        one = await seer(served, marked=True)
+        one = await join(served, extensions=True)
         session = await one.new(str(work))
         assert (await plain_prompt(one, session, "begin"))["result"]["stopReason"] == "end_turn"
         await kill_agent(served, one)
@@ -25,7 +26,7 @@ async def test_our_agent_goes_on_after_it_was_killed_and_after_the_bridge_was_st
         assert (work / "notes.txt").read_text() == "hello"
         said = "".join(one.said(session))
     async with serve(tmp_path / "home", own_agent(tmp_path)) as served:
-        two = await seer(served)
+        two = await join(served)
         listed = (await two.ask("session/list", {"cwd": str(work)}))["result"]["sessions"]
         assert [entry["sessionId"] for entry in listed] == [session]
         answer = await two.load(session, cwd=str(work))
@@ -37,7 +38,7 @@ async def test_the_scripted_agent_is_served_to_several_viewers(tmp_path):
     turns = [[steps.Say("Hello"), steps.AskPermission(), steps.Say("Goodbye")], [steps.WaitForCancel()]]
     spec = AgentSpec("scripted", (sys.executable, "-m", "dragoman.testing", dump_turns(turns)))
     async with serve(tmp_path, spec) as served:
-        one, two = await seer(served), await seer(served)
+        one, two = await join(served), await join(served)
         session = await one.new()
         await two.load(session)
         prompt = one.request("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "hi"}]})
@@ -45,6 +46,6 @@ async def test_the_scripted_agent_is_served_to_several_viewers(tmp_path):
         assert (await one.answer(prompt))["result"] == {"stopReason": "end_turn"}
         assert one.said() == ["Hello", "outcome: selected yes", "Goodbye"]
         prompt = one.request("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "wait"}]})
-        await eventually(lambda: served.registry.sessions[session].info.turns == 1)
+        await until(lambda: served.registry.sessions[session].info.turns == 1)
         two.send({"method": "session/cancel", "params": {"sessionId": session}})
         assert (await one.answer(prompt))["result"] == {"stopReason": "cancelled"}

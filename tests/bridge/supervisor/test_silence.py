@@ -3,7 +3,8 @@
 import pytest
 
 from dragoman.bridge.supervisor import SilenceTimer
-from tests.bridge.seeing import LOADING, RESUMING, agent, eventually, seer, serve
+from tests.bridge.viewers import LOADING, RESUMING, agent, join, serve
+from tests.waiting import until
 
 SILENT_S = 0.05
 
@@ -20,14 +21,14 @@ async def test_a_load_that_the_agent_does_not_answer_is_an_error_and_its_late_an
             '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"old","update":{"sessionUpdate":'
             '"agent_message_chunk","content":{"type":"text","text":"once"}}}}\n'
         )
-        one, two = await seer(served), await seer(served)
+        one, two = await join(served), await join(served)
         for viewer in (one, two):
             error = (await viewer.load("old", method))["error"]
             assert f"has not answered {method} of session old" in error["message"]
             assert error["message"] == f"Internal error: {error['data']['problem']}"
         assert not one.viewer.knows("old")
         gate.touch()
-        await eventually(lambda: served.registry.sessions["old"].setup.fields)
+        await until(lambda: served.registry.sessions["old"].setup.fields)
         for viewer in (one, two):
             assert "result" in await viewer.load("old")
             assert viewer.said() == (["once"] if method == "session/load" else [])
@@ -37,11 +38,11 @@ async def test_a_load_that_the_agent_does_not_answer_is_an_error_and_its_late_an
 async def test_a_new_session_that_the_agent_does_not_answer_is_an_error_and_can_be_opened_later(tmp_path):
     gate = tmp_path / "gate"
     async with serve(tmp_path, agent(new_waits=str(gate)), open_timeout_s=SILENT_S) as served:
-        one = await seer(served)
+        one = await join(served)
         error = (await one.ask("session/new", {"cwd": "/work", "mcpServers": []}))["error"]
         assert "has not answered session/new" in error["message"]
         gate.touch()
-        await eventually(lambda: served.registry.sessions)
+        await until(lambda: served.registry.sessions)
         (session,) = served.registry.sessions
         assert "result" in await one.load(session)
         assert len([message for message in one.seen if message.get("id") == "q2"]) == 1
@@ -49,7 +50,7 @@ async def test_a_new_session_that_the_agent_does_not_answer_is_an_error_and_can_
 
 async def test_an_agent_that_waits_for_a_person_is_not_silent(tmp_path):
     async with serve(tmp_path, agent(new_elicits=True)) as served:
-        one = await seer(served, elicitation={"form": {}})
+        one = await join(served, elicitation={"form": {}})
         new = one.request("session/new", {"cwd": "/work", "mcpServers": []})
         asked = await one.asked("elicitation/create")
         (call,) = served.supervisor.calls

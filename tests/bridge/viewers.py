@@ -64,7 +64,7 @@ class GatedDisk(Disk):
         return super().open(path, flags)
 
 
-class Seer:
+class RecordedViewer:
     """A viewer, and all that it has seen."""
 
     def __init__(self, served, *, read_only=False):
@@ -108,8 +108,8 @@ class Seer:
     async def ask(self, method, params=None, **extra):
         return await self.answer(self.request(method, params, **extra))
 
-    async def initialize(self, *, marked=False, **capabilities):
-        if marked:
+    async def initialize(self, *, extensions=False, **capabilities):
+        if extensions:
             capabilities["_meta"] = {"dragoman": {"viewer": 1}}
         return await self.ask("initialize", {"protocolVersion": 1, "clientCapabilities": capabilities})
 
@@ -154,8 +154,8 @@ class Seer:
     def told(self, method):
         return [message["params"] for message in self.seen if message.get("method") == method]
 
-    async def news(self, session, condition):
-        """Wait for news of a session that fit."""
+    async def announced(self, session, condition):
+        """Wait for an announcement of a session that fits."""
         message = await self.until(
             lambda message: (
                 message.get("method") == "_dragoman/session"
@@ -169,18 +169,11 @@ class Seer:
         self.seen, self.lines = [], []
 
 
-async def seer(served, *, read_only=False, marked=False, **capabilities):
+async def join(served, *, read_only=False, extensions=False, **capabilities):
     """Let a viewer in, and have it greet."""
-    one = Seer(served, read_only=read_only)
-    await one.initialize(marked=marked, **capabilities)
+    one = RecordedViewer(served, read_only=read_only)
+    await one.initialize(extensions=extensions, **capabilities)
     return one
-
-
-async def eventually(condition):
-    """Look again and again, in bounds."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.002)
 
 
 def go_on_elsewhere(store, session, turns=3):
