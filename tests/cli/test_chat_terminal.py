@@ -333,7 +333,7 @@ def test_an_image_goes_with_the_next_prompt_if_the_agent_can_see(chat, tmp_path)
     (tmp_path / "model.yaml").write_text("- - text: A dot.\n")
     terminal = chat(own=["--model", f"script:{tmp_path / 'model.yaml'}"], columns=250)  # so that no path wraps
     terminal.press(":image text.png\r")
-    terminal.expect("is no image that agents know")
+    terminal.expect("give a PNG, JPEG, GIF or WebP")
     terminal.expect(MARK)
     terminal.press(f":image d{TAB}\r")
     terminal.expect("dot.png goes with the next prompt")
