@@ -10,15 +10,18 @@ import asyncio
 import json
 import statistics
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from time import perf_counter
 from typing import Any
 
 from dragoman.cli.loop import run
-from dragoman.client import launch
+from dragoman.proc import EVERYTHING, Supervisor
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.methods import INITIALIZE, SESSION_NEW, SESSION_PROMPT, SESSION_UPDATE
 from dragoman.protocol.routes import Routes
+from dragoman.wire import StdioTransport
 
 TIMEOUT_S = 300
 WARM_UP_ROUNDTRIPS = 20
@@ -59,6 +62,16 @@ async def time_roundtrips(session: Session, count: int) -> dict[str, float]:
         "roundtrip_p99_s": seconds[min(count - 1, count * 99 // 100)],
         "roundtrip_min_s": seconds[0],
     }
+
+
+@asynccontextmanager
+async def launch(command: list[str], routes: Routes) -> AsyncGenerator[Connection]:
+    """Start an agent and open a bare connection to it."""
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(command, inherit=EVERYTHING)
+        transport = StdioTransport(*child.take_stdio(), explain_end=child.death)
+        async with Connection(transport, routes) as connection:
+            yield connection
 
 
 async def measure(options: argparse.Namespace, command: list[str]) -> dict[str, Any]:

@@ -4,6 +4,9 @@ import asyncio
 from contextlib import asynccontextmanager
 
 from dragoman.client import Done, Text, connect
+from dragoman.proc import EVERYTHING, Supervisor
+from dragoman.protocol.connection import Connection
+from dragoman.wire import StdioTransport
 
 
 def chunk(text):
@@ -23,6 +26,16 @@ async def agent_of(command, **options):
 async def session_with(command, cwd="/", **options):
     async with agent_of(command, **options) as agent:
         yield await agent.new_session(cwd)
+
+
+@asynccontextmanager
+async def open_connection(command, routes):
+    """Start an agent and open a bare connection to it, with these handlers; leaving stops the agent."""
+    async with Supervisor() as supervisor:
+        child = await supervisor.start(command, inherit=EVERYTHING)
+        transport = StdioTransport(*child.take_stdio(), explain_end=child.death)
+        async with Connection(transport, routes) as connection:
+            yield connection
 
 
 async def read(turn):

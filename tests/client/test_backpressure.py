@@ -33,18 +33,14 @@ def flood(count, size=10, kind="agent_message_chunk"):
     return [sys.executable, "-c", FLOOD, str(count), str(size), kind]
 
 
-def is_paused(agent):
-    return agent.link._connection._peer._transport._transport._input._is_paused
-
-
 async def test_a_slow_reader_stops_the_agent_and_then_gets_everything():
     count = 30_000
     async with agent_of(flood(count)) as agent:
         session = await agent.new_session("/")
         turn = session.prompt("flood")
         first = await anext(turn)
-        await until(lambda: is_paused(agent))
-        assert len(turn._events) <= MAX_EVENTS
+        await until(lambda: turn.is_held)
+        assert turn.waiting <= MAX_EVENTS
         events = [first, *await read(turn)]
     assert text(events).split() == [str(number) for number in range(count)]
     assert done(events).stop_reason == "end_turn"
@@ -56,27 +52,32 @@ async def test_long_updates_are_held_back_sooner():
         session = await agent.new_session("/")
         turn = session.prompt("flood")
         await anext(turn)
-        await until(lambda: is_paused(agent))
-        assert len(turn._events) * size <= (MAX_READS + 2) * 64 * 1024
+        await until(lambda: turn.is_held)
+        assert turn.waiting * size <= (MAX_READS + 2) * 64 * 1024
         assert len(await read(turn)) == count
 
 
 async def test_a_call_in_the_middle_of_the_loop_does_not_wait_for_ever():
     async with agent_of(flood(5 * MAX_EVENTS)) as agent:
         session, count = await agent.new_session("/"), 0
-        async for event in session.prompt("flood"):
+        turn = session.prompt("flood")
+        async for event in turn:
             count += isinstance(event, Text)
             if count == 1:
-                await until(lambda: is_paused(agent) or len(session._course.events) >= MAX_EVENTS)
+                await until(lambda: turn.waiting >= MAX_EVENTS)
                 other = await agent.new_session("/")
                 assert await other.ask("one") == "0         "
     assert count == 5 * MAX_EVENTS
 
 
 async def test_a_reader_who_leaves_lets_the_agent_go_on():
+    async def leave_in_the_middle(session):
+        turn = session.prompt("flood")
+        async for _ in turn:
+            await until(lambda: turn.waiting >= MAX_EVENTS)
+            return
+
     async with agent_of(flood(5 * MAX_EVENTS)) as agent:
         session = await agent.new_session("/")
-        async for _ in session.prompt("flood"):
-            await until(lambda: len(session._course.events) >= MAX_EVENTS)
-            break
+        await leave_in_the_middle(session)
         assert await session.ask("one") == "0         "

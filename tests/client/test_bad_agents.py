@@ -51,7 +51,7 @@ async def test_an_update_of_the_session_before_its_answer_is_kept():
     early = {"session/new": [[{"update": commands}, {"result": {"sessionId": "s"}}]]}
     async with session_with(raw(early)) as session:
         assert [command.name for command in session.commands] == ["a"]
-        assert len(session.strays) == 1
+        assert len(session.events_between_turns) == 1
 
 
 async def test_an_update_right_behind_the_answer_is_kept():
@@ -65,7 +65,7 @@ async def test_updates_for_a_session_that_nobody_opened_are_dropped():
     stranger = {**chunk("not yours"), "sessionId": "stranger"}
     events, session = await events_of(chunk("a"), stranger, chunk("b"))
     assert text(events) == "ab"
-    assert not session.strays
+    assert not session.events_between_turns
 
 
 async def test_an_update_after_the_answer_is_merged_and_shown_once():
@@ -73,7 +73,7 @@ async def test_an_update_after_the_answer_is_merged_and_shown_once():
     async with session_with(raw({}, late, [chunk("next"), END])) as session:
         events = await read(session.prompt("go"))
         await until(lambda: "c" in session.tool_calls)
-        shown = [event for event in [*events, *session.strays] if isinstance(event, ToolChanged)]
+        shown = [event for event in [*events, *session.events_between_turns] if isinstance(event, ToolChanged)]
         assert len(shown) == 1
         assert await session.ask("again") == "next"
 
@@ -222,5 +222,5 @@ async def test_a_resume_that_replays_is_kept_out_of_the_next_turn():
         raw(script, [chunk("new"), END], capabilities={"sessionCapabilities": {"resume": {}}})
     ) as agent:
         session = await agent.resume_session("s", "/")
-        assert text(session.strays) == "old"
+        assert text(session.events_between_turns) == "old"
         assert await session.ask("go") == "new"

@@ -177,7 +177,7 @@ async def test_what_comes_after_leaving_is_no_part_of_the_next_turn():
         async for _ in session.prompt("go"):
             break
         assert await session.ask("again") == "b"
-        assert not session.strays
+        assert not session.events_between_turns
 
 
 async def test_an_error_instead_of_cancelled_is_no_error():

@@ -27,12 +27,14 @@ TOKEN = "s3cret-t0ken"
 
 
 @asynccontextmanager
-async def scripted_server(*turns, seen=None):
+async def scripted_server(*turns, seen=None, opened=None):
     """The scripted agent behind a WebSocket."""
 
     async def answer(connection):
         if seen is not None:
             seen.append(connection.request.headers.get("Authorization"))
+        if opened is not None:
+            opened.append(connection)
         await ScriptedAgent(WebSocketTransport(connection), list(turns)).serve()
 
     async with asyncio.timeout(30), serve(answer, "127.0.0.1", 0) as server:
@@ -73,11 +75,13 @@ async def test_the_conversation_is_recorded_without_the_token(tmp_path):
 
 
 async def test_what_gets_lost_later_fails_every_call(tmp_path):
-    async with scripted_server([steps.Say("a"), steps.WaitForCancel()]) as url, connect_url(url) as agent:
+    opened = []
+    turn = [steps.Say("a"), steps.WaitForCancel()]
+    async with scripted_server(turn, opened=opened) as url, connect_url(url) as agent:
         session = await agent.new_session(tmp_path)
         with pytest.raises(ConnectionClosed, match="the WebSocket was closed"):
             async for _ in session.prompt("go"):
-                agent.link._connection._peer._transport._transport._connection.transport.abort()
+                opened[0].transport.abort()
 
 
 async def test_a_refusal_says_what_to_do():

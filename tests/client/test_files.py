@@ -7,14 +7,14 @@ import os
 import pytest
 
 from dragoman.client import files
-from dragoman.client.deed import Write
+from dragoman.client.action import Write
 from dragoman.client.files import FileService
 from dragoman.client.policy import ReadGuard, allow_all, allow_reads, ask, deny_all, rules
 from dragoman.errors import ErrorCode
 from dragoman.files import Boundary
 from dragoman.protocol import v1
 from tests.client.driving import END, read, session_with, text
-from tests.client.grounds import Asker, only, request_of
+from tests.client.policies import Asker, only, request_of
 from tests.commands import raw
 from tests.errors import refused_with
 
@@ -162,7 +162,7 @@ async def test_a_write_is_put_to_the_policy_with_its_diff(ground):
     await ground.write(ground.root / "a")
     (question,) = ground.asker.questions
     path = str(ground.root / "a")
-    assert question.deed == Write(path, str(ground.root))
+    assert question.action == Write(path, str(ground.root))
     assert question.tool_call.content == (v1.Diff(path=path, old_text="old\n", new_text="new\n"),)
     assert question.cwd == str(ground.root)
 

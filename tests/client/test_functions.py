@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from dragoman.client import launch
 from dragoman.client.functions import FunctionHost, serve_functions
 from dragoman.errors import ErrorCode, RemoteError
 from dragoman.mcp.serving.function_tool import UnusableFunction
@@ -28,6 +27,7 @@ from dragoman.protocol.methods import (
 )
 from dragoman.protocol.routes import Routes
 from dragoman.wire import memory_pair
+from tests.client.driving import open_connection
 from tests.mcp.function_tools import Functions
 
 WAYS = {
@@ -88,7 +88,7 @@ async def agent_with(tmp_path, way, tools, *parts):
     routes.on_notification(SESSION_UPDATE, lambda notification: updates.append(notification.update))
     inside.register(routes)
     command = [sys.executable, "-m", "dragoman", "agent", "--agent", str(profile), "--model", f"script:{script}"]
-    async with asyncio.timeout(50), launch(command, routes) as connection:
+    async with asyncio.timeout(50), open_connection(command, routes) as connection:
         inside.attach(connection)
         hello = await connection.call(INITIALIZE, v1.InitializeRequest(protocol_version=1))
         capabilities = hello.agent_capabilities

@@ -70,7 +70,7 @@ async def test_resume_goes_on_without_a_replay(command, tmp_path):
     async with agent_of(command) as agent:
         resumed = await agent.resume_session(session.id, tmp_path)
         assert resumed.history == []
-        assert not any(isinstance(event, Text) for event in resumed.strays)
+        assert not any(isinstance(event, Text) for event in resumed.events_between_turns)
 
 
 async def test_sessions_are_listed_closed_and_deleted(command, tmp_path):
@@ -100,7 +100,7 @@ async def test_a_load_that_fails_leaves_nothing_open(command, tmp_path):
     async with agent_of(command) as agent:
         with pytest.raises(RemoteError):
             await agent.load_session("there-is-none", tmp_path)
-        assert agent._sessions.get("there-is-none") is None
+        assert agent.open_sessions == ()
 
 
 async def test_a_mode_can_be_set(command, tmp_path):

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.client.deed import Foreign, Read, Run, Several, Write, find_deed
+from dragoman.client.action import Foreign, Read, Run, Several, Write, find_action
 from dragoman.client.policy import Decision, allow_all, allow_reads, ask, choose_outcome, deny_all, rules
-from dragoman.client.rule import BadRule, Rule, parse_rule
+from dragoman.client.rule import BadRule, PolicyRule, parse_rule
 from dragoman.client.tool_call import ToolCallState
 from dragoman.errors import InvalidParams
 from dragoman.protocol import v1
 from dragoman.protocol.permission_options import RememberScope, write_scopes
 from tests.client.driving import END, read, session_with, text
-from tests.client.grounds import OPTIONS, diff, located, question_about, question_of, verdict
+from tests.client.policies import OPTIONS, diff, located, question_about, question_of, verdict
 from tests.commands import raw
 
 
@@ -31,7 +31,7 @@ def root(tmp_path):
 
 
 def deed_of(root, **call):
-    return find_deed(ToolCallState("c", **call), [str(root)])
+    return find_action(ToolCallState("c", **call), [str(root)])
 
 
 # ── what a call does ────────────────────────────────────────────────────────────────────────────
@@ -86,14 +86,14 @@ def test_a_read_that_shows_a_terminal_is_foreign(root):
 
 def test_what_is_executed_and_not_shown_is_foreign_too(root):
     path = str(root / "a.md")
-    deed = deed_of(root, kind="execute", title="make", content=(diff(path),))
-    assert deed == Several((Write(path, str(root)), Foreign("make")))
+    action = deed_of(root, kind="execute", title="make", content=(diff(path),))
+    assert action == Several((Write(path, str(root)), Foreign("make")))
 
 
 def test_every_file_of_a_call_counts(root):
     one, two = str(root / "a.md"), str(root / "src/main.py")
-    deed = deed_of(root, kind="edit", content=(diff(one),), raw_input={"edits": [{"path": two}]})
-    assert deed == Several((Write(one, str(root)), Write(two, str(root))))
+    action = deed_of(root, kind="edit", content=(diff(one),), raw_input={"edits": [{"path": two}]})
+    assert action == Several((Write(one, str(root)), Write(two, str(root))))
     moved = deed_of(root, kind="move", raw_input={"source": one, "destination": two})
     assert moved == Several((Write(one, str(root)), Write(two, str(root))))
 
@@ -103,9 +103,9 @@ def test_every_file_of_a_call_counts(root):
 )
 def test_a_path_that_leads_out_is_outside(root, path, monkeypatch):
     monkeypatch.chdir(root)  # so that what /proc says of us would lie inside
-    deed = deed_of(root, kind="read", raw_input={"path": path})
-    assert isinstance(deed, Read)
-    assert deed.root is None
+    action = deed_of(root, kind="read", raw_input={"path": path})
+    assert isinstance(action, Read)
+    assert action.root is None
 
 
 def test_a_path_is_judged_by_where_it_leads(root):
@@ -124,8 +124,8 @@ def test_a_page_is_no_file(root):
 
 def test_without_a_directory_all_is_outside(root):
     call = ToolCallState("c", kind="read", locations=located(root / "src"))
-    assert find_deed(call) == Read(str(root / "src"))
-    assert find_deed(call, [str(root / "gone")]) == Read(str(root / "src"))
+    assert find_action(call) == Read(str(root / "src"))
+    assert find_action(call, [str(root / "gone")]) == Read(str(root / "src"))
 
 
 # ── the ready policies ──────────────────────────────────────────────────────────────────────────
@@ -143,9 +143,9 @@ async def test_reads_are_allowed_inside_and_nothing_else(root):
 
 
 async def test_all_is_allowed_or_nothing_is(root):
-    for deed in (Read("/x"), Run("rm -rf /"), Foreign("x")):
-        assert await verdict(allow_all(), question_about(deed)) == "allow"
-        assert await verdict(deny_all(), question_about(deed)) == "deny"
+    for action in (Read("/x"), Run("rm -rf /"), Foreign("x")):
+        assert await verdict(allow_all(), question_about(action)) == "allow"
+        assert await verdict(deny_all(), question_about(action)) == "deny"
 
 
 @pytest.mark.parametrize("answer", [True, Decision("allow", "always"), asyncio.sleep])
@@ -187,11 +187,11 @@ async def test_what_differs_from_what_was_allowed_is_asked_again(other):
 async def test_a_write_of_another_text_than_was_allowed_is_asked_again():
     asked = []
     policy = ask(lambda question: asked.append(question) or True)
-    deed = Write("/project/a", "/project")
-    await policy.decide(question_about(deed, content=(diff("/project/a", "good"),)))
-    await policy.decide(question_about(deed, content=(diff("/project/a", "bad"),), options=()))
+    action = Write("/project/a", "/project")
+    await policy.decide(question_about(action, content=(diff("/project/a", "good"),)))
+    await policy.decide(question_about(action, content=(diff("/project/a", "bad"),), options=()))
     assert len(asked) == 2
-    await policy.decide(question_about(deed, content=(diff("/project/a", "good"),), options=()))
+    await policy.decide(question_about(action, content=(diff("/project/a", "good"),), options=()))
     assert len(asked) == 2
 
 
@@ -347,24 +347,24 @@ async def test_another_command_is_not_denied(command):
 
 
 async def test_a_title_allows_nothing_of_which_more_is_known():
-    policy = rules([Rule("allow", title="Read*")])
+    policy = rules([PolicyRule("allow", title="Read*")])
     assert await verdict(policy, question_about(Foreign("Read mail"), title="Read mail")) == "allow"
     assert await verdict(policy, question_about(Write("/project/x", "/project"), title="Read mail")) == "deny"
     assert await verdict(policy, question_about(Run("rm x"), title="Read mail")) == "deny"
-    denying = rules([Rule("deny", title="Read*"), "allow:any"])
+    denying = rules([PolicyRule("deny", title="Read*"), "allow:any"])
     assert await verdict(denying, question_about(Run("ls"), title="Read mail")) == "deny"
 
 
 async def test_a_title_narrows_a_path_or_a_command():
-    policy = rules([Rule("allow", "write", path="*.md", title="Edit*")])
-    deed = Write("/project/a.md", "/project")
-    assert await verdict(policy, question_about(deed, title="Edit a.md")) == "allow"
-    assert await verdict(policy, question_about(deed, title="Patch a.md")) == "deny"
+    policy = rules([PolicyRule("allow", "write", path="*.md", title="Edit*")])
+    action = Write("/project/a.md", "/project")
+    assert await verdict(policy, question_about(action, title="Edit a.md")) == "allow"
+    assert await verdict(policy, question_about(action, title="Patch a.md")) == "deny"
 
 
 async def test_a_rule_that_asks_asks():
     asked = []
-    policy = rules(["allow:read", "ask:run:git *"], ask=lambda question: asked.append(question.deed) or True)
+    policy = rules(["allow:read", "ask:run:git *"], ask=lambda question: asked.append(question.action) or True)
     assert await verdict(policy, question_about(Run("git push"))) == "allow"
     assert await verdict(policy, question_about(Run("git push; rm x"))) == "deny"
     assert asked == [Run("git push")]
@@ -413,9 +413,9 @@ def test_a_rule_is_written_as_it_is_read():
 
 def test_a_rule_with_a_pattern_for_something_else_is_refused():
     with pytest.raises(BadRule, match="path"):
-        Rule("allow", "run", path="*.md")
+        PolicyRule("allow", "run", path="*.md")
     with pytest.raises(BadRule, match="command"):
-        Rule("allow", "read", command="ls")
+        PolicyRule("allow", "read", command="ls")
 
 
 def test_rules_that_ask_need_somebody_to_ask():

@@ -29,7 +29,7 @@ async def test_files_are_read_and_written_as_the_policy_allows(tmp_path):
     assert answers(events)[0]["result"] == {"content": "before"}
     assert (tmp_path / "new").read_text() == "after"
     [asked] = [event for event in events if isinstance(event, Asked)]
-    assert isinstance(asked.question.deed, Write)
+    assert isinstance(asked.question.action, Write)
 
 
 @pytest.mark.parametrize("options", [{"files": "write", "policy": allow_reads()}, {"files": "write"}])

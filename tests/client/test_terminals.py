@@ -11,9 +11,8 @@ import pytest
 from msgspec import Raw
 
 from dragoman.client import Asked, terminals
-from dragoman.client.deed import Run, Write, find_deed
+from dragoman.client.action import Run, Write, find_action
 from dragoman.client.files import FileService, install_files
-from dragoman.client.launch import launch
 from dragoman.client.policy import Question, allow_all, allow_reads, ask, choose_outcome, deny_all, rules
 from dragoman.client.terminals import TerminalService, install_terminals
 from dragoman.client.tool_call import merge
@@ -29,8 +28,8 @@ from dragoman.protocol.methods import (
 )
 from dragoman.protocol.routes import Routes
 from dragoman.wire import IncomingRequest
-from tests.client.driving import END, read, session_with, text
-from tests.client.grounds import Asker, only, request_of, soon
+from tests.client.driving import END, open_connection, read, session_with, text
+from tests.client.policies import Asker, only, request_of, soon
 from tests.commands import raw
 from tests.errors import refused_with
 from tests.proc.processes import TREE, TREE_SIZE, announced, open_descriptors, wait_until_gone
@@ -137,7 +136,7 @@ async def test_a_whole_line_for_the_shell_is_understood_too(client):
     terminal_id = await client.create("echo a && echo b")
     await client.wait(terminal_id)
     assert (await client.output(terminal_id)).output == "a\nb\n"
-    assert client.asker.questions[0].deed.command == "echo a && echo b"
+    assert client.asker.questions[0].action.command == "echo a && echo b"
 
 
 async def test_a_command_that_is_not_there_is_refused_in_words(client):
@@ -320,7 +319,7 @@ async def test_a_terminal_whose_session_closes_while_it_is_asked_about_is_ended(
 
     async with serving(root, policy=ask(close_meanwhile), boundary_of=boundary_of) as client:
         await refused_with(ErrorCode.RESOURCE_NOT_FOUND, client.create(sys.executable, "-c", "input()"))
-        assert not client.service._terminals
+        assert client.service.open_terminals == ()
 
 
 async def test_after_the_end_nothing_is_started(client):
@@ -352,7 +351,7 @@ async def test_no_descriptor_is_left_open(root):
 async def test_the_policy_is_asked_about_what_runs(client, root):
     await client.run("rm -rf x", cwd=str(root / "sub"), env=[v1.EnvVariable(name="A", value="hidden")])
     (question,) = client.asker.questions
-    assert question.deed == Run("rm -rf x", str(root / "sub"), ("A",))
+    assert question.action == Run("rm -rf x", str(root / "sub"), ("A",))
     assert "hidden" not in repr(question)
 
 
@@ -387,7 +386,8 @@ SCRIPT = f"""
 async def test_our_own_agent_works_with_our_files_and_terminals_under_rules(root, tmp_path):
     (tmp_path / "script.yaml").write_text(SCRIPT)
     asked = []
-    policy = rules(["allow:write:*.md", "ask:run:cat *", "ask:run:echo *"], ask=lambda q: asked.append(q.deed) or True)
+    given = ["allow:write:*.md", "ask:run:cat *", "ask:run:echo *"]
+    policy = rules(given, ask=lambda question: asked.append(question.action) or True)
     boundary = Boundary([str(root)])
     asker = Asker(policy)
     routes, calls, answers = Routes("client"), {}, []
@@ -399,9 +399,9 @@ async def test_our_own_agent_works_with_our_files_and_terminals_under_rules(root
 
     async def permit(params, request):
         call = merge(calls.get(params.tool_call.tool_call_id), params.tool_call)
-        deed = find_deed(call, [str(root)])
-        decision = await policy.decide(Question(params.session_id, call, tuple(params.options), str(root), deed))
-        answers.append((deed, decision.verdict))
+        action = find_action(call, [str(root)])
+        decision = await policy.decide(Question(params.session_id, call, tuple(params.options), str(root), action))
+        answers.append((action, decision.verdict))
         return v1.RequestPermissionResponse(outcome=choose_outcome(decision, params.options))
 
     service = TerminalService(lambda session_id: boundary, asker)
@@ -412,7 +412,7 @@ async def test_our_own_agent_works_with_our_files_and_terminals_under_rules(root
     command = [sys.executable, "-m", "dragoman", "agent", "--model", f"script:{tmp_path / 'script.yaml'}"]
     fs = v1.FileSystemCapabilities(read_text_file=True, write_text_file=True)
     can = v1.ClientCapabilities(fs=fs, terminal=True)
-    async with soon(), launch(command, routes) as connection:
+    async with soon(), open_connection(command, routes) as connection:
         await connection.call(INITIALIZE, v1.InitializeRequest(protocol_version=1, client_capabilities=can))
         new = await connection.call(SESSION_NEW, v1.NewSessionRequest(cwd=str(root), mcp_servers=[]))
         prompt = v1.PromptRequest(session_id=new.session_id, prompt=[v1.TextContent(text="go")])
@@ -427,7 +427,7 @@ async def test_our_own_agent_works_with_our_files_and_terminals_under_rules(root
         (Run(CAT), "allow"),
         (Run("touch denied"), "deny"),
     ]
-    assert [type(question.deed) for question in asker.questions] == [Write, Run]
+    assert [type(question.action) for question in asker.questions] == [Write, Run]
     assert asked == [Run(CAT)]  # once, though the agent asked and then ran it through us
     assert not (root / "denied").exists()
 
@@ -460,7 +460,7 @@ async def test_a_denied_command_is_told_as_an_error_with_its_reason(root):
     error = json.loads(text(events))["error"]
     assert error["code"] == ErrorCode.INVALID_REQUEST
     assert "nothing is allowed here" in error["data"]["problem"]
-    assert [event.question.deed for event in events if isinstance(event, Asked)] == [Run("touch x", str(root))]
+    assert [event.question.action for event in events if isinstance(event, Asked)] == [Run("touch x", str(root))]
     assert not (root / "x").exists()
 
 

@@ -19,7 +19,7 @@ from dragoman.text import one_line
 if TYPE_CHECKING:
     from dragoman.bridge import AgentSpec
     from dragoman.client import Elicit, Policy, RemoteAgent
-    from dragoman.client.greeting import Watch
+    from dragoman.client.handshake import TrafficWatch
 
 OWN_COMMAND = (sys.executable, "-m", "dragoman", "agent")
 
@@ -42,12 +42,12 @@ class AgentAddress:
         *,
         policy: "Policy | None",
         elicit: "Elicit | None" = None,
-        watch: "Watch | None" = None,
+        watch: "TrafficWatch | None" = None,
         start_timeout_s: float | None = None,
     ) -> "AbstractAsyncContextManager[RemoteAgent]":
         """Connect to it."""
         from dragoman.client import connect_url
-        from dragoman.client.introduction import START_TIMEOUT_S
+        from dragoman.client.handshake import START_TIMEOUT_S
 
         return connect_url(
             self.url,
@@ -164,7 +164,7 @@ def check_commands(specs: "Iterable[AgentSpec]") -> None:
 
 def _find_by_name(name: str) -> list[str]:
     from dragoman.cli.agents import known_agents
-    from dragoman.client.launch import split_words
+    from dragoman.client.connect import split_words
 
     try:
         known = known_agents(home())

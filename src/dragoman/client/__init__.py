@@ -2,8 +2,7 @@
 
 from dragoman.client.agent import RemoteAgent
 from dragoman.client.asking import Asking
-from dragoman.client.connect import connect
-from dragoman.client.connect_url import connect_url
+from dragoman.client.connect import connect, connect_url
 from dragoman.client.elicitation import Elicit, Elicitation, Reply, accept, decline
 from dragoman.client.events import (
     Asked,
@@ -24,19 +23,18 @@ from dragoman.client.events import (
     UserText,
     Withdrawn,
 )
-from dragoman.client.introduction import Provision
-from dragoman.client.launch import launch
+from dragoman.client.handshake import Provision
 from dragoman.client.policy import (
     BadRule,
     Decision,
-    Deed,
     Foreign,
     Policy,
+    PolicyRule,
     Question,
     Read,
-    Rule,
     Run,
     Several,
+    ToolAction,
     Write,
     allow_all,
     allow_reads,
@@ -68,6 +66,11 @@ from dragoman.protocol.address import BadAddress
 from dragoman.protocol.recorder import NotRecorded, Recorder
 from dragoman.protocol.trajectory import TrajectoryRecord, TrajectoryUnreadable, read_trajectory
 
+Deed = ToolAction
+"""The former name of `ToolAction`."""
+Rule = PolicyRule
+"""The former name of `PolicyRule`."""
+
 __all__ = [
     "Asked",
     "Asking",
@@ -96,6 +99,7 @@ __all__ = [
     "Other",
     "PlanChanged",
     "Policy",
+    "PolicyRule",
     "PromptRunning",
     "Provision",
     "Question",
@@ -116,6 +120,7 @@ __all__ = [
     "Text",
     "Thought",
     "TitleChanged",
+    "ToolAction",
     "ToolCallState",
     "ToolChanged",
     "TrajectoryRecord",
@@ -137,7 +142,6 @@ __all__ = [
     "connect_url_sync",
     "decline",
     "deny_all",
-    "launch",
     "read_trajectory",
     "rules",
 ]

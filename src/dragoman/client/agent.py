@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from dragoman.client.check import Check, StrPath, absolute
+from dragoman.client.capability_check import CapabilityCheck, StrPath, absolute
 from dragoman.client.functions import FunctionHost
 from dragoman.client.link import Link
 from dragoman.client.problem import NotOffered, PromptRunning
@@ -44,7 +44,7 @@ class RemoteAgent:
         self.capabilities = answer.agent_capabilities
         self.auth_methods: Sequence[v1.AuthMethod] = tuple(answer.auth_methods)
         self.link = link
-        self.check = Check(self.capabilities, self.name)
+        self.check = CapabilityCheck(self.capabilities, self.name)
         self._sessions = sessions
         self._functions = functions
 
@@ -57,6 +57,11 @@ class RemoteAgent:
     def name(self) -> str:
         """How to call it in a sentence."""
         return f"{self.info.name} {self.info.version}" if self.info else self.link.command[0]
+
+    @property
+    def open_sessions(self) -> tuple[Session, ...]:
+        """The sessions that are open on this connection."""
+        return self._sessions.list_open()
 
     async def new_session(
         self,

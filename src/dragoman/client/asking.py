@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from dragoman.client.events import Asked
-from dragoman.client.policy import Decision, Policy, Question, choose_option, choose_outcome, find_deed
+from dragoman.client.policy import Decision, Policy, Question, choose_option, choose_outcome, find_action
 from dragoman.client.session import Session
 from dragoman.client.sessions import Sessions
 from dragoman.errors import RpcError
@@ -35,8 +35,8 @@ class Asking:
         del request
         session = self._sessions.find(params.session_id)
         call = session.note_call(params.tool_call)
-        deed = find_deed(call, (session.cwd, *session.additional_directories))
-        question = Question(session.id, call, tuple(params.options), session.cwd, deed)
+        action = find_action(call, (session.cwd, *session.additional_directories))
+        question = Question(session.id, call, tuple(params.options), session.cwd, action)
         decision = await self.decide(session, question)
         if decision is None:
             return v1.RequestPermissionResponse(outcome=v1.CancelledPermissionOutcome())

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from dragoman.client.deed import SHELLS
+from dragoman.client.action import SHELLS
 
 _HARMLESS_REDIRECT = re.compile(r">{1,2}[ \t]*(?:/dev/null|&[0-9]|&-)(?=[\s;|&)]|$)")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")

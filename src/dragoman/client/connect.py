@@ -1,22 +1,25 @@
-"""Starting an agent, and agreeing with it on how to talk."""
+"""`connect` and `connect_url`: start an agent, or reach one that runs already."""
 
+import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+import shlex
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Literal
 
 from dragoman.client.agent import RemoteAgent
-from dragoman.client.check import StrPath
+from dragoman.client.capability_check import StrPath
 from dragoman.client.elicitation import Elicit
-from dragoman.client.greeting import Greeting, Watch
-from dragoman.client.introduction import START_TIMEOUT_S, Counter, Provision
-from dragoman.client.launch import split_words
+from dragoman.client.handshake import START_TIMEOUT_S, OfferedServices, Provision, TrafficWatch, WatchedTransport
 from dragoman.client.policy import Policy, deny_all
 from dragoman.client.problem import ConnectFailed, NotAnAgent, StartTimeout
-from dragoman.errors import ConnectionClosed, ProcessDied
+from dragoman.errors import ConnectionClosed, ProcessDied, StartError
 from dragoman.proc import EVERYTHING, Child, Supervisor
+from dragoman.protocol.address import Address, AddressFailed
 from dragoman.protocol.recorder import Recorder
-from dragoman.wire import StdioTransport
+from dragoman.protocol.url import TransportChoice, open_url
+from dragoman.wire import StdioTransport, Transport
 
 
 @asynccontextmanager
@@ -31,7 +34,7 @@ async def connect(
     elicit: Elicit | None = None,
     on_stderr: Callable[[bytes], None] | None = None,
     record: StrPath | None = None,
-    watch: Watch | None = None,
+    watch: TrafficWatch | None = None,
     name: str = "dragoman",
     start_timeout_s: float = START_TIMEOUT_S,
 ) -> AsyncGenerator[RemoteAgent]:
@@ -50,33 +53,118 @@ async def connect(
     """
     words = split_words(command)
     async with AsyncExitStack() as stack:
-        counter = Counter(policy or deny_all(), elicit, stack)
-        counter.provide(files, terminals)
-        watches: list[Watch] = [] if watch is None else [watch]
+        services = OfferedServices(policy or deny_all(), elicit, stack)
+        services.provide(files, terminals)
+        watches: list[TrafficWatch] = [] if watch is None else [watch]
         if record is not None:
             watches.append(stack.enter_context(Recorder(record, *words[:1])))
         supervisor = await stack.enter_async_context(Supervisor())
         directory = None if cwd is None else os.fspath(cwd)
         child = await supervisor.start(words, cwd=directory, env=env, inherit=EVERYTHING, on_stderr=on_stderr)
-        greeting = Greeting(StdioTransport(*child.take_stdio(), explain_end=child.death), watches)
-        yield await counter.introduce(greeting, _Started(child, greeting), name, start_timeout_s)
+        watched = WatchedTransport(StdioTransport(*child.take_stdio(), explain_end=child.death), watches)
+        yield await services.initialize(watched, _StartedAgent(child, watched), name, start_timeout_s)
 
 
-class _Started:
+class _StartedAgent:
     """What was started, which may be anything."""
 
-    def __init__(self, child: Child, greeting: Greeting) -> None:
+    def __init__(self, child: Child, watched: WatchedTransport) -> None:
         self.command = child.command
         self._child = child
-        self._greeting = greeting
+        self._transport = watched
 
     def is_silent(self, timeout_s: float) -> ConnectFailed:
-        if self._greeting.printed:
+        if self._transport.printed:
             return self.is_no_agent(f"printed what is not JSON-RPC, and nothing else, for {timeout_s:g} s")
         return StartTimeout(self.command[0], timeout_s, stderr_tail=self._child.stderr_tail)
 
     def is_no_agent(self, problem: str, died: ProcessDied | None = None) -> ConnectFailed:
-        return NotAnAgent(self.command[0], problem, printed=self._greeting.printed, died=died)
+        return NotAnAgent(self.command[0], problem, printed=self._transport.printed, died=died)
 
     def is_gone(self, end: ConnectionClosed) -> ConnectFailed:
         return self.is_no_agent(f"ended before it answered: {end}", end if isinstance(end, ProcessDied) else None)
+
+
+@asynccontextmanager
+async def connect_url(
+    url: str,
+    *,
+    token: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    transport: TransportChoice = "auto",
+    tls: ssl.SSLContext | None = None,
+    policy: Policy | None = None,
+    files: Literal["read", "write"] | Provision | None = None,
+    terminals: bool | Provision = False,
+    elicit: Elicit | None = None,
+    record: StrPath | None = None,
+    watch: TrafficWatch | None = None,
+    name: str = "dragoman",
+    start_timeout_s: float = START_TIMEOUT_S,
+) -> AsyncGenerator[RemoteAgent]:
+    """Connect to an agent at a URL, such as that of `dragoman serve`, and agree with it on how to talk.
+
+    ws:// and wss:// are WebSockets; for http:// and https:// a WebSocket is tried, and HTTP with event streams if
+    there is none. `transport` picks one of them. `token` is sent as a bearer token and shown nowhere; `headers` go
+    along with every request. `tls` is for a server whose certificate an authority of your own has signed. The rest is
+    as with `connect`; mind that an agent elsewhere has other files than we have.
+
+    Raises BadAddress, ConnectFailed when there is no agent or it does not let us in, WrongVersion, and NeedsLogin when
+    it wants a login before anything else; a connection that breaks later fails every call with ConnectionClosed.
+    """
+    place = _Elsewhere(Address.parse(url).shown)
+    async with AsyncExitStack() as stack:
+        services = OfferedServices(policy or deny_all(), elicit, stack)
+        services.provide(files, terminals)
+        watches: list[TrafficWatch] = [] if watch is None else [watch]
+        if record is not None:
+            watches.append(stack.enter_context(Recorder(record, place.url)))
+        opening = open_url(url, token=token, headers=headers, transport=transport, tls=tls)
+        watched = WatchedTransport(await place.open(opening, start_timeout_s), watches)
+        yield await services.initialize(watched, place, name, start_timeout_s)
+
+
+class _Elsewhere:
+    """The place of an agent that we did not start."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.command = (url,)
+
+    async def open(self, opening: Awaitable[Transport], timeout_s: float) -> Transport:
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await opening
+        except TimeoutError:
+            raise self.is_silent(timeout_s) from None
+        except AddressFailed as end:
+            raise self.is_gone(end) from end
+
+    def is_silent(self, timeout_s: float) -> ConnectFailed:
+        return ConnectFailed(
+            self.url,
+            f"did not answer within {timeout_s:g} s; see that it is the endpoint of an agent, or give connect_url a "
+            "longer start_timeout_s",
+        )
+
+    def is_no_agent(self, problem: str) -> ConnectFailed:
+        return ConnectFailed(self.url, f"{problem}\nsee that the URL is that of an ACP agent, such as http://host/acp")
+
+    def is_gone(self, end: ConnectionClosed) -> ConnectFailed:
+        problem = end.problem if isinstance(end, AddressFailed) else f"ended before it answered: {end}"
+        return ConnectFailed(self.url, problem)
+
+
+def split_words(command: str | Sequence[str]) -> Sequence[str]:
+    """Return a command as its words; a string is split as a shell splits it, and no shell runs it.
+
+    Raises StartError when a quote of it is not closed.
+    """
+    if not isinstance(command, str):
+        return command
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        # The whole string may hold a secret: only the name of the program is told.
+        name = command.split(maxsplit=1)[0]
+        raise StartError(name, f"the command cannot be split into words ({error}); give it as a list") from None

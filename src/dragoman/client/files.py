@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 import msgspec
 
 from dragoman.cancellation import finish
-from dragoman.client.deed import Read, Write, locate
-from dragoman.client.ground import BoundaryOf, Decide, Grounds, check_absolute, denied, refuse, require
+from dragoman.client.action import Read, Write, locate
 from dragoman.client.policy import Policy, Question, ReadGuard
+from dragoman.client.session_boundary import (
+    BoundaryOf,
+    Decide,
+    SessionBoundaries,
+    check_absolute,
+    denied,
+    refuse,
+    require,
+)
 from dragoman.client.tool_call import ToolCallState
 from dragoman.errors import ErrorCode, InvalidParams, RpcError
 from dragoman.files import Boundary, OutsideBoundary, PathError, TooLarge
@@ -76,7 +84,7 @@ class FileService:
             return decode(_read_lines(file, params), params.path)
 
 
-class Files:
+class ClientFiles:
     """What `connect` needs to serve `fs/*`; only to read, or to write as well."""
 
     def __init__(self, *, write: bool = False, policy: Policy | None = None) -> None:
@@ -91,7 +99,7 @@ class Files:
     def install(self, routes: Routes, sessions: "Sessions", asking: "Asking") -> None:
         """Add the handlers."""
         service = FileService(
-            Grounds(sessions.find),
+            SessionBoundaries(sessions.find),
             lambda question: asking.decide(sessions.find(question.session_id), question),
             self._guard,
         )

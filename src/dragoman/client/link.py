@@ -1,6 +1,6 @@
 """The connection to an agent as the sessions on it share it.
 
-Back-pressure. Events that nobody has read wait in the course of their turn. When there are too many the connection
+Back-pressure. Events that nobody has read wait in the progress of their turn. When there are too many the connection
 reads no further until the reader has caught up: the agent has to wait, and memory stays bounded. There is one pipe
 for all sessions, though: while somebody else waits for something to come over it, be it the reader himself with
 another call in the middle of his loop, stopping to read could stop everything for ever. So then more may wait.

@@ -1,7 +1,7 @@
 """Who decides what an agent may do: a policy is asked before anything is done.
 
 It is asked when the agent asks for permission, and when the agent would write a file or run a command through us. What
-it decides on is the `deed`: see `deed.py` for where that comes from.
+it decides on is the `action`: see `action.py` for where that comes from.
 """
 
 import hashlib
@@ -12,8 +12,18 @@ from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
-from dragoman.client.deed import Deed, Foreign, Read, Run, Several, Single, Write, find_deed, singles
-from dragoman.client.rule import BadRule, Rule, Verdict, first_matches, parse_rule
+from dragoman.client.action import (
+    Foreign,
+    Read,
+    Run,
+    Several,
+    SingleAction,
+    ToolAction,
+    Write,
+    find_action,
+    single_actions,
+)
+from dragoman.client.rule import BadRule, PolicyRule, Verdict, first_matches, parse_rule
 from dragoman.client.tool_call import ToolCallState
 from dragoman.errors import InvalidParams
 from dragoman.protocol import v1
@@ -22,15 +32,15 @@ from dragoman.protocol.permission_options import REMEMBER_KEY, find_default, rea
 __all__ = [
     "BadRule",
     "Decision",
-    "Deed",
     "Foreign",
     "Policy",
+    "PolicyRule",
     "Question",
     "Read",
     "ReadGuard",
-    "Rule",
     "Run",
     "Several",
+    "ToolAction",
     "Write",
     "allow_all",
     "allow_reads",
@@ -38,7 +48,7 @@ __all__ = [
     "choose_option",
     "choose_outcome",
     "deny_all",
-    "find_deed",
+    "find_action",
     "parse_rule",
     "rules",
 ]
@@ -54,7 +64,12 @@ class Question(msgspec.Struct, frozen=True):
     tool_call: ToolCallState
     options: tuple[v1.PermissionOption, ...]
     cwd: str
-    deed: Deed
+    action: ToolAction
+
+    @property
+    def deed(self) -> ToolAction:
+        """The former name of `action`."""
+        return self.action
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -116,13 +131,16 @@ def ask(callback: Callback) -> Policy:
 
 
 def rules(
-    given: Iterable[Rule | str], *, ask: Callback | None = None, otherwise: Literal["allow", "deny", "ask"] = "deny"
+    given: Iterable[PolicyRule | str],
+    *,
+    ask: Callback | None = None,
+    otherwise: Literal["allow", "deny", "ask"] = "deny",
 ) -> Policy:
     """Return the policy of these rules, the first that matches wins; where none does, `otherwise` holds.
 
     Raises BadRule for a text that is none, and for a rule that asks when there is nobody to ask.
     """
-    parsed = tuple(rule if isinstance(rule, Rule) else parse_rule(rule) for rule in given)
+    parsed = tuple(rule if isinstance(rule, PolicyRule) else parse_rule(rule) for rule in given)
     asking = [str(rule) for rule in parsed if rule.verdict == "ask"] or (["ask:any"] if otherwise == "ask" else [])
     if asking and ask is None:
         raise BadRule(asking[0], "asks, and there is nobody to ask: give `rules` a function as `ask`, or write deny")
@@ -171,11 +189,11 @@ class _Always:
 
 class _AllowReads:
     async def decide(self, question: Question) -> Decision:
-        for deed in singles(question.deed):
-            if not isinstance(deed, Read):
-                return Decision("deny", reason=f"only reading is allowed here, and this is {describe(deed)}")
-            if deed.root is None:
-                return Decision("deny", reason=f"{deed.path} is outside the session's directories")
+        for action in single_actions(question.action):
+            if not isinstance(action, Read):
+                return Decision("deny", reason=f"only reading is allowed here, and this is {describe(action)}")
+            if action.root is None:
+                return Decision("deny", reason=f"{action.path} is outside the session's directories")
         return Decision("allow", reason="it only reads, inside the session's directories")
 
 
@@ -211,7 +229,7 @@ class _Ask:
 
 
 class _Rules:
-    def __init__(self, given: tuple[Rule, ...], person: _Ask | None, otherwise: Verdict) -> None:
+    def __init__(self, given: tuple[PolicyRule, ...], person: _Ask | None, otherwise: Verdict) -> None:
         self._rules = given
         self._person = person
         self._otherwise: Verdict = otherwise
@@ -219,8 +237,8 @@ class _Rules:
     async def decide(self, question: Question) -> Decision:
         found = [
             each
-            for deed in singles(question.deed)
-            for each in first_matches(self._rules, deed, question.tool_call.title, question.cwd)
+            for action in single_actions(question.action)
+            for each in first_matches(self._rules, action, question.tool_call.title, question.cwd)
         ]
         verdict, reason = min((self._judge(*each) for each in found), key=lambda each: _WORST_FIRST.index(each[0]))
         if verdict == "ask" and self._person is not None:
@@ -232,18 +250,18 @@ class _Rules:
         _, rule = first_matches(self._rules, read, "", cwd)[0]
         return f"the rule {rule} denies it" if rule is not None and rule.verdict == "deny" else ""
 
-    def _judge(self, deed: Single, rule: Rule | None) -> tuple[Verdict, str]:
+    def _judge(self, action: SingleAction, rule: PolicyRule | None) -> tuple[Verdict, str]:
         if rule is None:
-            return self._otherwise, f"no rule speaks of {describe(deed)}"
-        return rule.verdict, f"the rule {rule} speaks of {describe(deed)}"
+            return self._otherwise, f"no rule speaks of {describe(action)}"
+        return rule.verdict, f"the rule {rule} speaks of {describe(action)}"
 
 
 _WORST_FIRST: tuple[Verdict, ...] = ("deny", "ask", "allow")
 
 
-def describe(deed: Single) -> str:
-    """Say what a deed is, in words that follow "this is"."""
-    match deed:
+def describe(action: SingleAction) -> str:
+    """Say what a action is, in words that follow "this is"."""
+    match action:
         case Read(path):
             return f"reading {path}"
         case Write(path):
@@ -258,8 +276,8 @@ def _tokens(question: Question) -> list[bytes]:
     """Return what stands for exactly this and nothing else: a command in its directory, a path with its new text."""
     texts = {item.path: item.new_text for item in question.tool_call.content if isinstance(item, v1.Diff)}
     tokens: list[bytes] = []
-    for deed in singles(question.deed):
-        match deed:
+    for action in single_actions(question.action):
+        match action:
             case Run(command, cwd, variables):
                 tokens.append(_token(question.session_id, "run", command, cwd or question.cwd, *variables))
             case Write(path):

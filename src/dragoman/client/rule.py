@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import msgspec
 
+from dragoman.client.action import Foreign, Read, Run, SingleAction, Write
 from dragoman.client.command import SimpleCommand, parse_command
-from dragoman.client.deed import Foreign, Read, Run, Single, Write
 from dragoman.errors import DragomanError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class BadRule(DragomanError):
         )
 
 
-class Rule(msgspec.Struct, frozen=True, dict=True):
+class PolicyRule(msgspec.Struct, frozen=True, dict=True):
     """One rule; `path` is for `read` and `write`, `command` for `run`, and `title` narrows any of them."""
 
     verdict: Verdict
@@ -83,7 +83,7 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
         return ":".join(part for part in (self.verdict, self.what, pattern) if part)
 
 
-def parse_rule(text: str) -> Rule:
+def parse_rule(text: str) -> PolicyRule:
     """Read a rule as it is written on the command line; raises BadRule."""
     verdict, _, rest = text.partition(":")
     what, colon, pattern = rest.partition(":")
@@ -97,29 +97,31 @@ def parse_rule(text: str) -> Rule:
         raise BadRule(text, "gives `any` a pattern, of a path or of a command: say read, write, run or tool instead")
     field = {"read": "path", "write": "path", "run": "command", "tool": "title"}.get(what)
     try:
-        return Rule(cast("Verdict", verdict), cast("What", what), **({field: pattern} if field and colon else {}))
+        return PolicyRule(cast("Verdict", verdict), cast("What", what), **({field: pattern} if field and colon else {}))
     except BadRule as error:
         raise BadRule(text, error.problem) from None
 
 
-def first_matches(rules: Sequence[Rule], deed: Single, title: str, cwd: str) -> list[tuple[Single, Rule | None]]:
-    """Return the parts of a deed, each with the first rule that matches it, if one does."""
-    if not isinstance(deed, Run):
+def first_matches(
+    rules: Sequence[PolicyRule], action: SingleAction, title: str, cwd: str
+) -> list[tuple[SingleAction, PolicyRule | None]]:
+    """Return the parts of a action, each with the first rule that matches it, if one does."""
+    if not isinstance(action, Run):
         base = os.path.normpath(cwd)
-        return [(deed, next((rule for rule in rules if _matches(rule, deed, title, base)), None))]
-    parts = parse_command(deed.command)
-    if not _HARMLESS_VARIABLES.issuperset(deed.variables):
+        return [(action, next((rule for rule in rules if _matches(rule, action, title, base)), None))]
+    parts = parse_command(action.command)
+    if not _HARMLESS_VARIABLES.issuperset(action.variables):
         parts = tuple(SimpleCommand(part.words, sure=False, named=part.named) for part in parts)
     return [
         (
-            Run(shlex.join(part.words) if part.named else deed.command, deed.cwd),
+            Run(shlex.join(part.words) if part.named else action.command, action.cwd),
             next((rule for rule in rules if _covers(rule, "run", title) and _command_fits(rule, part)), None),
         )
         for part in parts
     ]
 
 
-def _check(rule: Rule) -> None:
+def _check(rule: PolicyRule) -> None:
     if rule.path is not None and rule.what not in ("read", "write"):
         raise BadRule(str(rule), f"has a path, and that is for read and write, not for {rule.what}")
     if rule.command is not None and rule.what != "run":
@@ -128,17 +130,17 @@ def _check(rule: Rule) -> None:
         raise BadRule(str(rule), "has a path that begins with ! or # or ~, or goes up: write the path itself")
 
 
-def _matches(rule: Rule, deed: Read | Write | Foreign, title: str, cwd: str) -> bool:
-    match deed:
+def _matches(rule: PolicyRule, action: Read | Write | Foreign, title: str, cwd: str) -> bool:
+    match action:
         case Foreign():
             return _covers(rule, "tool", title)
         case Read():
-            return _covers(rule, "read", title) and _path_fits(rule, deed, cwd)
+            return _covers(rule, "read", title) and _path_fits(rule, action, cwd)
         case Write():
-            return _covers(rule, "write", title) and _path_fits(rule, deed, cwd)
+            return _covers(rule, "write", title) and _path_fits(rule, action, cwd)
 
 
-def _covers(rule: Rule, what: What, title: str) -> bool:
+def _covers(rule: PolicyRule, what: What, title: str) -> bool:
     if rule.title is not None:
         is_claim_alone = rule.verdict == "allow" and rule.what == "any" and what != "tool"
         if is_claim_alone or not fnmatchcase(title, rule.title):
@@ -146,15 +148,15 @@ def _covers(rule: Rule, what: What, title: str) -> bool:
     return rule.what in (what, "any")
 
 
-def _path_fits(rule: Rule, deed: Read | Write, cwd: str) -> bool:
+def _path_fits(rule: PolicyRule, action: Read | Write, cwd: str) -> bool:
     pattern = rule.path
     if pattern is None or "/" not in pattern.rstrip("/"):
-        if rule.verdict == "allow" and deed.root is None:
+        if rule.verdict == "allow" and action.root is None:
             return rule.what == "any"
-        return pattern is None or rule.paths.match_file(_below(deed.path, deed.root or "/"))
+        return pattern is None or rule.paths.match_file(_below(action.path, action.root or "/"))
     if pattern.startswith("/"):
-        return rule.paths.match_file(_below(deed.path, "/"))
-    return _is_below(deed.path, cwd) and rule.paths.match_file(_below(deed.path, cwd))
+        return rule.paths.match_file(_below(action.path, "/"))
+    return _is_below(action.path, cwd) and rule.paths.match_file(_below(action.path, cwd))
 
 
 def _is_below(path: str, directory: str) -> bool:
@@ -165,7 +167,7 @@ def _below(path: str, directory: str) -> str:
     return path.removeprefix(directory.rstrip("/") + "/") if path != directory else "."
 
 
-def _command_fits(rule: Rule, part: SimpleCommand) -> bool:
+def _command_fits(rule: PolicyRule, part: SimpleCommand) -> bool:
     pattern = rule.command
     if pattern is None or pattern.strip() == "*":
         return True

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dragoman.client.check import Check
+from dragoman.client.capability_check import CapabilityCheck
 from dragoman.client.problem import Refused
 from dragoman.mcp.config_files import read_servers
 from dragoman.mcp.definition import AcpServer, Definition, HttpServer, SseServer, StdioServer
@@ -56,7 +56,7 @@ def as_servers(
     Raises BadServer for what cannot be one, and MissingCapability for those that the agent cannot reach.
     """
     reader = _Reader(cwd or str(Path.cwd()), environment)
-    return Check(capabilities, agent).servers(reader.read(given))
+    return CapabilityCheck(capabilities, agent).servers(reader.read(given))
 
 
 def to_protocol(definition: Definition) -> v1.McpServer:

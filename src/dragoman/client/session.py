@@ -8,12 +8,12 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from dragoman.client.check import Check, Prompt
+from dragoman.client.capability_check import CapabilityCheck, Prompt
 from dragoman.client.events import Done, Event, Text, Withdrawn
 from dragoman.client.link import Link
 from dragoman.client.problem import NotOffered, PromptRunning, SessionClosed, TurnStopped
 from dragoman.client.state import SessionState
-from dragoman.client.turn import Course, Turn
+from dragoman.client.turn import Turn, TurnProgress
 from dragoman.errors import DragomanError, RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_CANCEL, SESSION_SET_CONFIG_OPTION, SESSION_SET_MODE, Method
@@ -21,8 +21,8 @@ from dragoman.protocol.unions import UnknownVariant
 
 T = TypeVar("T")
 
-MAX_STRAYS = 1024
-"""Events outside of any turn that are kept: an agent that goes on talking costs no more than that."""
+MAX_BETWEEN_TURNS = 1024
+"""Events outside of any turn that are kept: the bound for an agent that goes on talking."""
 
 
 class PromptResponse(msgspec.Struct, rename="camel"):
@@ -37,14 +37,14 @@ SESSION_PROMPT: Method[v1.PromptRequest, PromptResponse] = Method(
 )
 
 
-class Home(Protocol):
+class OwningAgent(Protocol):
     """The agent that a session belongs to."""
 
     @property
     def link(self) -> Link: ...
 
     @property
-    def check(self) -> Check: ...
+    def check(self) -> CapabilityCheck: ...
 
     async def fork(self, session: "Session | str") -> "Session": ...
 
@@ -58,7 +58,7 @@ class Session(SessionState):
 
     def __init__(
         self,
-        home: Home,
+        home: OwningAgent,
         session_id: str,
         cwd: str,
         *,
@@ -69,21 +69,26 @@ class Session(SessionState):
         self.mcp_servers = tuple(mcp_servers)
         self.history: list[Event] = []
         """What a load replayed, in order, without the messages that were withdrawn."""
-        self.strays: deque[Event] = deque(maxlen=MAX_STRAYS)
+        self.events_between_turns: deque[Event] = deque(maxlen=MAX_BETWEEN_TURNS)
         """The last events that came outside of any turn."""
         self.on_detach: Callable[[], object] | None = None
         """Called once nothing comes for this session any more."""
         self._home = home
         self._link = home.link
-        self._course: Course | None = None
+        self._progress: TurnProgress | None = None
         self._is_closed = False
-        self._deliver: Callable[[Event], asyncio.Future[None] | None] = self.strays.append
+        self._deliver: Callable[[Event], asyncio.Future[None] | None] = self.events_between_turns.append
         self._cancellation: asyncio.Future[None] | None = None
+
+    @property
+    def strays(self) -> deque[Event]:
+        """The former name of `events_between_turns`."""
+        return self.events_between_turns
 
     @property
     def is_busy(self) -> bool:
         """Whether a turn is running."""
-        return self._course is not None
+        return self._progress is not None
 
     def prompt(self, prompt: Prompt) -> Turn:
         """Say something; the events of the turn that follows are read with `async for`, and the last one is `Done`.
@@ -92,8 +97,8 @@ class Session(SessionState):
         not end the turn before, and RemoteError, InvalidResult, NeedsLogin or ProcessDied when this one fails.
         """
         request = v1.PromptRequest(session_id=self.id, prompt=self._home.check.prompt(prompt))
-        course = Course(self._link, self.id)
-        return Turn(course, lambda: self._begin(course, request), self._leave)
+        progress = TurnProgress(self._link, self.id)
+        return Turn(progress, lambda: self._begin(progress, request), self._leave)
 
     async def ask(self, prompt: Prompt) -> str:
         """Say something and return the text of the answer.
@@ -113,8 +118,8 @@ class Session(SessionState):
 
         The turn goes on until the agent has ended it: its events are still to be read.
         """
-        if self._course is not None and not self._course.is_cancelled:
-            self._course.is_cancelled = True
+        if self._progress is not None and not self._progress.is_cancelled:
+            self._progress.is_cancelled = True
             self._link.tell(SESSION_CANCEL, v1.CancelNotification(session_id=self.id))
             self._dismiss()
 
@@ -172,7 +177,7 @@ class Session(SessionState):
         try:
             yield
         finally:
-            self._deliver = self.strays.append
+            self._deliver = self.events_between_turns.append
             self._drop_withdrawn()
 
     def _drop_withdrawn(self) -> None:
@@ -184,7 +189,7 @@ class Session(SessionState):
         """Wait for an answer to the agent; None as soon as the turn is cancelled, or has failed."""
         task = asyncio.ensure_future(work)
         try:
-            if self._course is not None and self._course.is_cancelled:
+            if self._progress is not None and self._progress.is_cancelled:
                 return None
             if self._cancellation is None:
                 self._cancellation = asyncio.get_running_loop().create_future()
@@ -201,38 +206,38 @@ class Session(SessionState):
         if self.on_detach is not None:
             self.on_detach()
 
-    async def _begin(self, course: Course, request: v1.PromptRequest) -> None:
+    async def _begin(self, progress: TurnProgress, request: v1.PromptRequest) -> None:
         self._require_open()
-        if self._course is not None and self._course.is_left:
-            await self._course.wait_ended()
-        if self._course is not None:
+        if self._progress is not None and self._progress.is_left:
+            await self._progress.wait_ended()
+        if self._progress is not None:
             raise PromptRunning(self.id)
         self._require_open()
-        self._course = course
-        self._deliver = course.put
-        self._link.start(self._run(course, request))
+        self._progress = progress
+        self._deliver = progress.put
+        self._link.start(self._run(progress, request))
 
-    async def _run(self, course: Course, request: v1.PromptRequest) -> None:
+    async def _run(self, progress: TurnProgress, request: v1.PromptRequest) -> None:
         try:
             answer = await self._link.send(SESSION_PROMPT, request)
         except DragomanError as error:
             self._end()
-            if course.is_cancelled and isinstance(error, RemoteError):
-                course.end("cancelled")  # what was aborted there came back as an error: no news to who cancelled it
+            if progress.is_cancelled and isinstance(error, RemoteError):
+                progress.end("cancelled")  # what was aborted there came back as an error: no news to who cancelled it
             else:
                 self._dismiss()
-                course.fail(error)
+                progress.fail(error)
         else:
             self._end()
-            course.end(answer.stop_reason, answer.usage)
+            progress.end(answer.stop_reason, answer.usage)
 
     def _end(self) -> None:
-        self._course = None
-        self._deliver = self.strays.append
+        self._progress = None
+        self._deliver = self.events_between_turns.append
 
-    def _leave(self, course: Course) -> None:
-        course.leave()
-        if self._course is course:
+    def _leave(self, progress: TurnProgress) -> None:
+        progress.leave()
+        if self._progress is progress:
             self._deliver = _drop
             self.cancel()
 

@@ -13,12 +13,11 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, Literal, TypeVar
 
 from dragoman.client.agent import RemoteAgent
-from dragoman.client.check import Prompt, StrPath
-from dragoman.client.connect import connect
-from dragoman.client.connect_url import connect_url
+from dragoman.client.capability_check import Prompt, StrPath
+from dragoman.client.connect import connect, connect_url
 from dragoman.client.elicitation import Elicit
 from dragoman.client.events import Event
-from dragoman.client.introduction import START_TIMEOUT_S, Provision
+from dragoman.client.handshake import START_TIMEOUT_S, Provision
 from dragoman.client.policy import Policy
 from dragoman.client.servers import McpServers
 from dragoman.client.session import Session

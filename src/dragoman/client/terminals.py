@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dragoman.client.deed import Run, command_text, locate
-from dragoman.client.ground import BoundaryOf, Decide, Grounds, check_absolute, refuse, require
+from dragoman.client.action import Run, command_text, locate
 from dragoman.client.policy import Question
+from dragoman.client.session_boundary import BoundaryOf, Decide, SessionBoundaries, check_absolute, refuse, require
 from dragoman.client.tool_call import ToolCallState
 from dragoman.errors import ErrorCode, InvalidParams, RpcError, StartError
 from dragoman.files import Boundary, OutsideBoundary, PathError
@@ -46,7 +46,7 @@ MAX_OUTPUT_BYTES = 8 * 1024 * 1024
 """Kept at most: the agent gets all of it in one message."""
 
 MAX_TERMINALS = 64
-"""Terminals of one session that were not released: more is a leak, and each may be a build."""
+"""ClientTerminals of one session that were not released: more is a leak, and each may be a build."""
 
 TERM_GRACE_S = 0.5
 """Between SIGTERM and SIGKILL: a cancelled turn has to end at once, and a program can still remove its lock file."""
@@ -102,6 +102,11 @@ class TerminalService:
         self._supervisor: Supervisor | None = None
         self._is_closed = False
         self._terminals: dict[str, Terminal] = {}
+
+    @property
+    def open_terminals(self) -> tuple[str, ...]:
+        """The ids of the terminals that are not released."""
+        return tuple(self._terminals)
 
     async def close(self) -> None:
         """End every terminal; no other is started from now on."""
@@ -211,7 +216,7 @@ class TerminalService:
         return terminal
 
 
-class Terminals:
+class ClientTerminals:
     """What `connect` needs to serve `terminal/*`; it has to be closed behind the connection."""
 
     def __init__(self) -> None:
@@ -224,7 +229,8 @@ class Terminals:
     def install(self, routes: Routes, sessions: "Sessions", asking: "Asking") -> None:
         """Add the handlers."""
         self._service = TerminalService(
-            Grounds(sessions.find), lambda question: asking.decide(sessions.find(question.session_id), question)
+            SessionBoundaries(sessions.find),
+            lambda question: asking.decide(sessions.find(question.session_id), question),
         )
         install_terminals(routes, self._service)
 

@@ -1,11 +1,11 @@
-"""A turn: its course, which runs whether or not anybody reads, and the iterator that somebody reads it by."""
+"""A turn: its progress, which runs whether or not anybody reads, and the iterator that somebody reads it by."""
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from io import StringIO
 from typing import Self
 
-from dragoman.client.answer import Answer
 from dragoman.client.events import Done, Event, Text, Withdrawn
 from dragoman.client.link import Link
 from dragoman.client.problem import CancelIgnored
@@ -22,7 +22,7 @@ CANCEL_TIMEOUT_S = 10.0
 """For an agent to end a turn that was cancelled: models and tools are stopped in less."""
 
 
-class Course:
+class TurnProgress:
     """A turn from its prompt to its end."""
 
     def __init__(self, link: Link, session_id: str) -> None:
@@ -41,6 +41,10 @@ class Course:
     @property
     def is_over(self) -> bool:
         return self._ended.is_set()
+
+    @property
+    def is_held(self) -> bool:
+        return self._room is not None
 
     def put(self, event: Event) -> asyncio.Future[None] | None:
         """Take the next event; returns what to wait for before the next one when its reader is far behind."""
@@ -147,14 +151,26 @@ class Turn:
     end is waited for there; otherwise the next prompt of the session does so.
     """
 
-    __slots__ = ("_begin", "_course", "_events", "_leave", "_loop")
+    __slots__ = ("_begin", "_events", "_leave", "_loop", "_progress")
 
-    def __init__(self, course: Course, begin: Callable[[], Awaitable[None]], leave: Callable[[Course], None]) -> None:
-        self._course = course
-        self._events = course.events
+    def __init__(
+        self, progress: TurnProgress, begin: Callable[[], Awaitable[None]], leave: Callable[[TurnProgress], None]
+    ) -> None:
+        self._progress = progress
+        self._events = progress.events
         self._begin: Callable[[], Awaitable[None]] | None = begin
         self._leave = leave
         self._loop = asyncio.get_running_loop()
+
+    @property
+    def waiting(self) -> int:
+        """How many events wait to be read."""
+        return len(self._events)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the agent is made to wait, because so much waits to be read."""
+        return self._progress.is_held
 
     def __aiter__(self) -> Self:
         return self
@@ -172,9 +188,9 @@ class Turn:
 
     async def aclose(self) -> None:
         """Leave: cancel the turn if it still runs, and wait for its end. Raises CancelIgnored."""
-        if self._begin is None and not self._course.is_over:
-            self._leave(self._course)
-            await self._course.wait_ended()
+        if self._begin is None and not self._progress.is_over:
+            self._leave(self._progress)
+            await self._progress.wait_ended()
 
     async def take(self) -> list[Event]:
         """Wait for the next event and return it with all that wait behind it; nothing at the end."""
@@ -190,22 +206,50 @@ class Turn:
             try:
                 await begin()
             except BaseException:
-                self._course.never_begun()
+                self._progress.never_begun()
                 raise
         try:
-            return await self._course.more()
+            return await self._progress.more()
         except asyncio.CancelledError:
-            self._leave(self._course)
+            self._leave(self._progress)
             raise
 
     def __del__(self) -> None:
-        if self._begin is not None or self._course.is_over or self._course.is_left or self._loop.is_closed():
+        if self._begin is not None or self._progress.is_over or self._progress.is_left or self._loop.is_closed():
             return
         try:
             here = asyncio.get_running_loop()
         except RuntimeError:
             here = None
         if here is self._loop:
-            self._leave(self._course)
+            self._leave(self._progress)
         else:
-            self._loop.call_soon_threadsafe(self._leave, self._course)
+            self._loop.call_soon_threadsafe(self._leave, self._progress)
+
+
+class Answer:
+    """What the agent said so far, by message; chunks without an id that follow each other are one message."""
+
+    def __init__(self) -> None:
+        self._messages: list[tuple[str | None, StringIO]] = []
+        self._id: str | None = None
+        self._open: StringIO | None = None
+
+    def add(self, text: str, message_id: str | None) -> None:
+        """Take some of it."""
+        if self._open is None or message_id != self._id:
+            self._id, self._open = message_id, StringIO()
+            self._messages.append((message_id, self._open))
+        self._open.write(text)
+
+    def withdraw(self, message_id: str | None) -> None:
+        """Forget a message; without an id it is the last one."""
+        if message_id is None:
+            del self._messages[-1:]
+        else:
+            self._messages = [message for message in self._messages if message[0] != message_id]
+        self._open = None
+
+    def messages(self) -> list[str]:
+        """Return the text of each message."""
+        return [text.getvalue() for _, text in self._messages]

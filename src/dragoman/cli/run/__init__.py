@@ -24,7 +24,7 @@ from dragoman.cli.session_choice import find_last_session
 from dragoman.cli.terminal.answer import AnswerOutput
 from dragoman.cli.terminal.permission import PermissionPrompt, has_person
 from dragoman.client import Policy, RemoteAgent, Session, connect
-from dragoman.client.introduction import START_TIMEOUT_S
+from dragoman.client.handshake import START_TIMEOUT_S
 from dragoman.client.turn import CANCEL_TIMEOUT_S, Turn
 from dragoman.errors import DragomanError
 from dragoman.protocol import v1
@@ -161,7 +161,7 @@ class _PromptRun:
         job = self._job
         async with self._connect() as agent:
             session = self.record.session = await _open(agent, job)
-            for event in session.strays:
+            for event in session.events_between_turns:
                 self.record.note(event)
             self._output.begin(session, withdraws=agent.withdraws)
             blocks = [file.as_block(agent.capabilities.prompt_capabilities) for file in job.files]

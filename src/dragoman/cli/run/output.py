@@ -8,7 +8,7 @@ import msgspec
 from dragoman.cli.failure import FAILED
 from dragoman.cli.terminal.answer import AnswerOutput, SettledText
 from dragoman.client import Asked, Done, Event, Noticed, Question, Session, Text, ToolCallState, ToolChanged, Withdrawn
-from dragoman.client.answer import Answer
+from dragoman.client.turn import Answer
 from dragoman.protocol.secrecy import hide_secrets
 from dragoman.text import one_line
 from dragoman.wire import Malformed, Oversized, parse
@@ -147,7 +147,7 @@ class TextOutput:
 
     def begin(self, session: Session, *, withdraws: bool) -> None:
         self._settled = SettledText(holds=withdraws and not self._output.is_terminal)
-        for event in session.strays:
+        for event in session.events_between_turns:
             show_notice(self._output, event)
             if isinstance(event, Text) and event.text.strip():
                 self._output.aside(f"[{event.text.strip()}]")
@@ -190,7 +190,7 @@ class JsonOutput:
 
     def begin(self, session: Session, *, withdraws: bool) -> None:
         del withdraws
-        for event in session.strays:
+        for event in session.events_between_turns:
             show_notice(self._output, event)
 
     def show(self, event: Event, added: str) -> None:

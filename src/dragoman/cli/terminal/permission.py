@@ -75,18 +75,18 @@ def question_rows(question: Question, choices: list[PermissionChoice], width: in
     inner = width - 2
     title = visible(question.tool_call.title or question.tool_call.kind)
     rows = wrap([Span("May the agent do this? ", "bold yellow"), Span(title, "bold")], inner)
-    details = _deed_rows(question, inner)
+    details = _action_rows(question, inner)
     for item in question.tool_call.content:
         details += diff_rows(item, inner) if isinstance(item, v1.Diff) else []
     rows += [*details, [], *_choice_rows(choices, inner)] if details else _choice_rows(choices, inner)
     return [[*_BAR, *row] for row in rows]
 
 
-def _deed_rows(question: Question, width: int) -> list[Row]:
-    deed = question.deed
+def _action_rows(question: Question, width: int) -> list[Row]:
+    action = question.action
     with_diff = {item.path for item in question.tool_call.content if isinstance(item, v1.Diff)}
     rows: list[Row] = []
-    for each in deed.deeds if isinstance(deed, Several) else (deed,):
+    for each in action.actions if isinstance(action, Several) else (action,):
         match each:
             case Run(command, cwd):
                 for line in command.split("\n"):

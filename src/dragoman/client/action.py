@@ -51,11 +51,16 @@ class Foreign(msgspec.Struct, frozen=True):
 class Several(msgspec.Struct, frozen=True):
     """More than one of them at once."""
 
-    deeds: "tuple[Read | Write | Run | Foreign, ...]"
+    actions: "tuple[Read | Write | Run | Foreign, ...]"
+
+    @property
+    def deeds(self) -> "tuple[Read | Write | Run | Foreign, ...]":
+        """The former name of `actions`."""
+        return self.actions
 
 
-Single = Read | Write | Run | Foreign
-Deed = Single | Several
+SingleAction = Read | Write | Run | Foreign
+ToolAction = SingleAction | Several
 
 READING = frozenset(("read", "search"))
 WRITING = frozenset(("edit", "delete", "move"))
@@ -89,7 +94,7 @@ _MAX_DEPTH = 8
 """Nobody nests what he means deeper; what lies below is not understood."""
 
 
-def find_deed(call: ToolCallState, roots: Sequence[str] = ()) -> Deed:
+def find_action(call: ToolCallState, roots: Sequence[str] = ()) -> ToolAction:
     """Return what a call will do in a session with these directories, its cwd first; without, all is outside."""
     try:
         boundary = Boundary(roots) if roots else None
@@ -98,18 +103,18 @@ def find_deed(call: ToolCallState, roots: Sequence[str] = ()) -> Deed:
     return join(_find(call, boundary))
 
 
-def join(deeds: Iterable[Single]) -> Deed:
-    """Return one deed for all of these, each of them once."""
-    different: list[Single] = []
-    for deed in deeds:
-        if deed not in different:
-            different.append(deed)
+def join(actions: Iterable[SingleAction]) -> ToolAction:
+    """Return one action for all of these, each of them once."""
+    different: list[SingleAction] = []
+    for action in actions:
+        if action not in different:
+            different.append(action)
     return different[0] if len(different) == 1 else Several(tuple(different))
 
 
-def singles(deed: Deed) -> tuple[Single, ...]:
-    """Return all that a deed consists of."""
-    return deed.deeds if isinstance(deed, Several) else (deed,)
+def single_actions(action: ToolAction) -> tuple[SingleAction, ...]:
+    """Return all that a action consists of."""
+    return action.actions if isinstance(action, Several) else (action,)
 
 
 def locate(boundary: Boundary, path: str) -> tuple[str, str | None]:
@@ -146,22 +151,22 @@ def command_text(command: str, args: Sequence[str]) -> str:
 SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash"))
 
 
-def _find(call: ToolCallState, boundary: Boundary | None) -> list[Single]:
+def _find(call: ToolCallState, boundary: Boundary | None) -> list[SingleAction]:
     diffs = [item.path for item in call.content if isinstance(item, v1.Diff)]
     said = _Said(call.raw_input)
     paths = [*(location.path for location in call.locations), *said.paths]
     if call.kind in WRITING:
         paths += said.moves
-    deeds: list[Single] = [Run(command, said.cwd, tuple(said.variables)) for command in said.commands]
+    actions: list[SingleAction] = [Run(command, said.cwd, tuple(said.variables)) for command in said.commands]
     writes = bool(diffs) or call.kind in WRITING
     if writes:
-        deeds += [Write(*_locate(boundary, path)) for path in (*diffs, *paths)]
+        actions += [Write(*_locate(boundary, path)) for path in (*diffs, *paths)]
     elif paths and call.kind in READING and not said.commands and said.understood and _is_plain(call):
-        deeds += [Read(*_locate(boundary, path)) for path in paths]
+        actions += [Read(*_locate(boundary, path)) for path in paths]
     runs_unseen = call.kind == "execute" and not said.commands
-    if not deeds or runs_unseen:
-        deeds.append(Foreign(call.title, call.raw_input))
-    return deeds
+    if not actions or runs_unseen:
+        actions.append(Foreign(call.title, call.raw_input))
+    return actions
 
 
 def _is_plain(call: ToolCallState) -> bool:

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from msgspec import Raw
 
-from dragoman.client.deed import find_deed
+from dragoman.client.action import find_action
 from dragoman.client.policy import Question
 from dragoman.client.tool_call import ToolCallState
 from dragoman.errors import ErrorCode, RpcError
@@ -29,13 +29,13 @@ def located(*paths):
     return tuple(v1.ToolCallLocation(path=str(path)) for path in paths)
 
 
-def question_about(deed, *, cwd="/project", title="", options=OPTIONS, content=()):
-    return Question("s", ToolCallState("c", title=title, content=content), options, str(cwd), deed)
+def question_about(action, *, cwd="/project", title="", options=OPTIONS, content=()):
+    return Question("s", ToolCallState("c", title=title, content=content), options, str(cwd), action)
 
 
 def question_of(root, *, options=OPTIONS, **call):
     state = ToolCallState("c", **call)
-    return Question("s", state, options, str(root), find_deed(state, [str(root)]))
+    return Question("s", state, options, str(root), find_action(state, [str(root)]))
 
 
 async def verdict(policy, question):

@@ -19,7 +19,7 @@ Decide = Callable[[Question], Awaitable[Decision | None]]
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
 
 
-class Grounds:
+class SessionBoundaries:
     """The boundary of each session, opened at first need and kept for as long as the session."""
 
     def __init__(self, find: Callable[[str], Session]) -> None:

@@ -31,7 +31,7 @@ _TRANSPORTS: dict[type, tuple[str, str]] = {
 }
 
 
-class Check:
+class CapabilityCheck:
     """Knows what one agent can do."""
 
     def __init__(self, capabilities: v1.AgentCapabilities, agent: str) -> None:
