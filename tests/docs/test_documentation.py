@@ -1,5 +1,6 @@
 """What the documentation shows is run, so that it stays true."""
 
+import importlib
 import json
 import os
 import re
@@ -212,3 +213,26 @@ def test_the_main_job_of_the_readme_is_done(tmp_path):
                 assert "<title>Dragoman" in answer.read().decode()
         finally:
             os.killpg(process.pid, signal.SIGTERM)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_source_file_and_module_that_a_page_names_exists(page):
+    text = "" if page.name in OF_OTHER_PLACES else page.read_text()
+    for path in re.findall(r"`([a-z_]+(?:/[a-z_0-9]+)+\.py)`", text):
+        assert any((folder / path).exists() for folder in (ROOT, ROOT / "src" / "dragoman")), path
+    for name in re.findall(r"`(dragoman(?:\.\w+)+)`", text):
+        assert name in NOT_MODULES or resolves(name), name
+
+
+NOT_MODULES = {"dragoman.yaml"}
+OF_OTHER_PLACES = {"CHANGELOG.md", "check-matrix.md"}  # which name former places, and files of others
+
+
+def resolves(name):
+    """Say whether a dotted name is a module, or a name in one."""
+    module, _, attribute = name.rpartition(".")
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError:
+        return hasattr(importlib.import_module(module), attribute)
+    return True
