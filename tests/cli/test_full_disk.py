@@ -12,7 +12,7 @@ from dragoman.agent.approvals import Approvals
 from dragoman.agent.keys import KeyStore, KeysUnusable
 from dragoman.agent.profile import TrustFailed, TrustStore
 from dragoman.agent.tools.tool import Action
-from dragoman.bridge.guard.token import TokenUnusable, keep_token
+from dragoman.bridge.guard.credentials import TokenUnusable, keep_token
 from tests.bridge.guard.serving import serving
 
 FULL = pytest.mark.parametrize("files", [False, True], ids=["no byte", "no file"])

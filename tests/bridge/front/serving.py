@@ -13,7 +13,7 @@ from dragoman.bridge import AgentSpec, Bridge, Settings
 from dragoman.bridge.front.app import Application
 from dragoman.bridge.front.limits import Limits
 from dragoman.bridge.front.server import Server, Tls
-from dragoman.bridge.guard import Guard, Token, make_policy, names_of
+from dragoman.bridge.guard import Guard, Token, make_policy, served_names
 
 AGENT = Path(__file__).with_name("agent.py")
 TOKEN = "t" * 43
@@ -45,7 +45,7 @@ def make_settings(home: Path, **changes) -> Settings:
 
 
 def make_guard(port: int, **changes) -> Guard:
-    return Guard(make_policy(Token(TOKEN), names=names_of("127.0.0.1"), port=port, **changes))
+    return Guard(make_policy(Token(TOKEN), names=served_names("127.0.0.1"), port=port, **changes))
 
 
 @asynccontextmanager

@@ -105,7 +105,7 @@ async def test_a_link_lets_one_browser_in_once(served, http):
 
 async def test_a_person_with_a_used_link_is_led_to_the_page_that_says_so(served):
     code = served.guard.new_link_code()
-    served.guard.exchange(code)
+    served.guard.redeem_code(code)
     async with httpx2.AsyncClient(base_url=served.url, headers={"accept": "text/html,*/*;q=0.8"}) as browser:
         answer = await browser.get("/login", params={"code": code})
         assert answer.status_code == 303

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.bridge.front.limits import Limits
-from dragoman.bridge.front.server.allowance import Allowance
 from dragoman.bridge.front.server.http2_frames import (
     DATA,
     END_STREAM,
@@ -17,7 +16,6 @@ from dragoman.bridge.front.server.http2_frames import (
     cost_of,
 )
 from dragoman.bridge.front.server.liveness import Liveness, Verdict
-from dragoman.bridge.guard.rates import Rate
 from tests.bridge.front.raw_http2 import PREFACE, frame
 
 
@@ -27,44 +25,6 @@ class Clock:
 
     def __call__(self):
         return self.now
-
-
-# ── allowance ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_what_there_is_at_once_can_be_spent_and_no_more():
-    allowance = Allowance(Rate(burst=5, per_s=1.0), Clock())
-    assert [allowance.take(2) for _ in range(4)] == [True, True, False, False]
-    assert allowance.take(1)
-
-
-def test_more_comes_with_time_up_to_what_there_was_at_first():
-    clock = Clock()
-    allowance = Allowance(Rate(burst=5, per_s=2.0), clock)
-    assert allowance.take(5)
-    clock.now += 1
-    assert [allowance.take(1) for _ in range(3)] == [True, True, False]
-    clock.now += 1_000
-    assert [allowance.take(1) for _ in range(6)] == [True] * 5 + [False]
-
-
-def test_more_comes_with_work():
-    allowance = Allowance(Rate(burst=5, per_s=1.0), Clock())
-    assert allowance.take(5)
-    allowance.earn(2)
-    assert [allowance.take(1) for _ in range(3)] == [True, True, False]
-    allowance.earn(1_000)
-    assert not allowance.take(6)
-
-
-def test_a_credential_gives_more_and_does_so_once():
-    allowance = Allowance(Rate(burst=5, per_s=1.0), Clock())
-    assert not allowance.take(6)
-    more = Rate(burst=50, per_s=1.0)
-    allowance.widen(more)
-    assert allowance.take(50)
-    allowance.widen(more)
-    assert not allowance.take(1)
 
 
 # ── liveness ────────────────────────────────────────────────────────────────────────────────────────

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from dragoman.bridge.guard import Guard, make_policy, names_of, new_token
+from dragoman.bridge.guard import Guard, make_policy, new_token, served_names
 from dragoman.bridge.guard.rates import Rate
 
 PORT = 8421
@@ -11,13 +11,13 @@ ORIGIN = f"http://{HOST}"
 
 
 def make_guard(token=None, **options):
-    names = options.pop("names", names_of("127.0.0.1"))
+    names = options.pop("names", served_names("127.0.0.1"))
     return Guard(make_policy(token or new_token(), names=names, port=options.pop("port", PORT), **options))
 
 
 def make_strict_guard(token, **bursts):
     """Return a guard that allows so many of each kind, and then no more within a test."""
-    policy = make_policy(token, names=names_of("127.0.0.1"), port=PORT)
+    policy = make_policy(token, names=served_names("127.0.0.1"), port=PORT)
     rates = {name: Rate(burst=burst, per_s=1e-6) for name, burst in bursts.items()}
     return Guard(msgspec.structs.replace(policy, **rates))
 

@@ -17,7 +17,7 @@ def guard(token):
 
 @pytest.fixture
 def cookie(guard):
-    return cookie_of(guard.exchange(guard.new_link_code()))
+    return cookie_of(guard.redeem_code(guard.new_link_code()))
 
 
 @pytest.fixture(scope="module")

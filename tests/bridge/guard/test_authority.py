@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.bridge.guard.authority import spell_host, spell_origin
+from dragoman.bridge.guard.policy import normalize_host, normalize_origin
 
 
 @pytest.mark.parametrize(
-    ("text", "spelt"),
+    ("text", "normal"),
     [
         ("localhost:8421", "localhost:8421"),
         ("LocalHost:8421", "localhost:8421"),
@@ -20,8 +20,8 @@ from dragoman.bridge.guard.authority import spell_host, spell_origin
         ("my_box-2:1", "my_box-2:1"),
     ],
 )
-def test_a_host_has_one_spelling(text, spelt):
-    assert spell_host(text) == spelt
+def test_a_host_has_one_normal_form(text, normal):
+    assert normalize_host(text) == normal
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def test_a_host_has_one_spelling(text, spelt):
         "x" * 300,
     ],
 )
-def test_what_is_no_plain_host_has_no_spelling(text):
-    assert spell_host(text) is None
+def test_what_is_no_plain_host_has_no_normal_form(text):
+    assert normalize_host(text) is None
 
 
 @pytest.mark.parametrize(
-    ("text", "spelt"),
+    ("text", "normal"),
     [
         ("http://localhost:8421", "http://localhost:8421"),
         ("HTTP://LOCALHOST:8421", "http://localhost:8421"),
@@ -72,8 +72,8 @@ def test_what_is_no_plain_host_has_no_spelling(text):
         ("http://[0:0::1]:8421", "http://[::1]:8421"),
     ],
 )
-def test_an_origin_has_one_spelling(text, spelt):
-    assert spell_origin(text) == spelt
+def test_an_origin_has_one_normal_form(text, normal):
+    assert normalize_origin(text) == normal
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_an_origin_has_one_spelling(text, spelt):
         "ws://localhost:8421",
     ],
 )
-def test_what_is_no_plain_origin_has_no_spelling(text):
-    assert spell_origin(text) is None
+def test_what_is_no_plain_origin_has_no_normal_form(text):
+    assert normalize_origin(text) is None
 
 
 PIECES = st.lists(
@@ -116,18 +116,18 @@ PIECES = st.lists(
 
 
 @given(PIECES)
-def test_a_spelling_is_its_own_and_hides_nothing(text):
-    for spell in (spell_host, spell_origin):
-        spelt = spell(text)
-        if spelt is not None:
-            assert spell(spelt) == spelt
+def test_a_normal_form_is_its_own_and_hides_nothing(text):
+    for normalize in (normalize_host, normalize_origin):
+        normal = normalize(text)
+        if normal is not None:
+            assert normalize(normal) == normal
             assert text.isascii()
             assert not set(text) & set(" @\\,?#%\t\r\n\0")
 
 
 @given(st.tuples(PIECES, st.sampled_from(["http://localhost:8421", "HTTP://LOCALHOST:08421"]), PIECES).map("".join))
 def test_only_what_a_browser_reads_the_same_way_is_one_of_ours(text):
-    if spell_origin(text) == "http://localhost:8421":
+    if normalize_origin(text) == "http://localhost:8421":
         parts = urlsplit(text)
         assert (parts.scheme, parts.hostname, parts.port) == ("http", "localhost", 8421)
         assert not (parts.path or parts.query or parts.fragment or parts.username)

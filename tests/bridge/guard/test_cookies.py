@@ -1,7 +1,7 @@
 import pytest
 
 from dragoman.bridge.guard import new_token
-from dragoman.bridge.guard.cookies import LIFE_S, Cookies
+from dragoman.bridge.guard.credentials import COOKIE_LIFE_S, Cookies
 from tests.bridge.guard.asking import cookie_of
 
 
@@ -18,7 +18,7 @@ def make_cookies(token, port=8421, *, is_secure=False, **options):
 
 def test_a_cookie_is_strict_and_out_of_reach_of_scripts(token):
     traits = make_cookies(token).make("owner").split("; ")[1:]
-    assert set(traits) == {"Path=/", "HttpOnly", "SameSite=Strict", f"Max-Age={LIFE_S}"}
+    assert set(traits) == {"Path=/", "HttpOnly", "SameSite=Strict", f"Max-Age={COOKIE_LIFE_S}"}
 
 
 def test_a_cookie_under_tls_is_bound_to_its_host(token):
@@ -72,7 +72,7 @@ def test_a_cookie_ends_after_its_time_whatever_the_browser_keeps(token):
     clock = Clock()
     cookies = make_cookies(token, clock=clock)
     cookie = cookie_of(cookies.make("owner"))
-    clock.now += LIFE_S - 1
+    clock.now += COOKIE_LIFE_S - 1
     assert cookies.read(cookie) == "owner"
     clock.now += 1
     assert cookies.read(cookie) is None

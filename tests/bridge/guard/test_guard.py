@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.bridge.guard import Grant, Refusal, new_token
+from dragoman.bridge.guard import AccessDenial, Grant, new_token
 from tests.bridge.guard.asking import (
     HOST,
     ORIGIN,
@@ -104,19 +104,19 @@ def test_subprotocols_of_a_plain_request_are_no_credential(guard, token):
 
 
 def test_a_reader_comes_in_as_a_reader(guard):
-    cookie = cookie_of(guard.exchange(guard.new_link_code("reader")))
+    cookie = cookie_of(guard.redeem_code(guard.new_link_code("reader")))
     assert guard.admit(ask(cookie=cookie)) == Grant("reader", "cookie")
 
 
 def test_the_token_buys_a_cookie_and_a_wrong_one_does_not(guard, token):
-    assert guard.admit(ask(cookie=cookie_of(guard.exchange_token(token.reveal())))) == Grant("owner", "cookie")
-    assert guard.exchange_token(new_token().reveal()) is None
+    assert guard.admit(ask(cookie=cookie_of(guard.redeem_token(token.reveal())))) == Grant("owner", "cookie")
+    assert guard.redeem_token(new_token().reveal()) is None
 
 
 def test_a_code_buys_one_cookie(guard):
     code = guard.new_link_code()
-    assert guard.exchange(code) is not None
-    assert guard.exchange(code) is None
+    assert guard.redeem_code(code) is not None
+    assert guard.redeem_code(code) is None
 
 
 def test_a_cookie_opens_the_same_bridge_after_a_restart(token, cookie):
@@ -290,7 +290,7 @@ def test_a_wrong_token_is_not_made_good_by_a_cookie(guard, cookie):
 def test_a_login_over_http_is_good_for_no_bridge_under_tls(token, cookie):
     secure = make_guard(token, is_tls=True)
     assert status_of(secure.admit(ask(cookie=cookie))) == 401
-    made = cookie_of(secure.exchange(secure.new_link_code()))
+    made = cookie_of(secure.redeem_code(secure.new_link_code()))
     assert secure.admit(ask("POST", origin=f"https://{HOST}", cookie=made)) == Grant("owner", "cookie")
     assert status_of(secure.admit(ask("POST", origin=ORIGIN, cookie=made))) == 403
 
@@ -321,7 +321,7 @@ def test_a_neighbour_who_fails_does_not_shut_the_owner_out(token, cookie):
 
 
 def test_strangers_who_come_too_often_are_sent_away_and_guests_are_not(token, cookie):
-    guard = make_strict_guard(token, strangers=2)
+    guard = make_strict_guard(token, anonymous=2)
     assert [status_of(guard.admit_public(ask())) for _ in range(3)] == [None, None, 429]
     assert guard.admit_public(ask(cookie=cookie)) is None
     assert guard.admit(ask(authorization=bearer(token))) == Grant("owner", "bearer")
@@ -329,7 +329,7 @@ def test_strangers_who_come_too_often_are_sent_away_and_guests_are_not(token, co
 
 
 def test_a_guest_who_runs_away_is_stopped(token):
-    guard = make_strict_guard(token, guests=2)
+    guard = make_strict_guard(token, admitted=2)
     assert [status_of(guard.admit(ask(authorization=bearer(token)))) for _ in range(3)] == [None, None, 429]
 
 
@@ -350,7 +350,7 @@ def test_a_refusal_quotes_nothing_and_is_not_cached(guard, token, cookie):
     ]
     for scope in scopes:
         refusal = guard.admit(scope)
-        assert isinstance(refusal, Refusal)
+        assert isinstance(refusal, AccessDenial)
         assert marker not in refusal.reason
         assert token.reveal() not in refusal.reason
         assert (b"cache-control", b"no-store") in refusal.headers

@@ -137,7 +137,7 @@ def test_a_page_of_another_port_gets_nothing_though_the_browser_is_logged_in(tmp
         assert hostile.evaluate(NULL_ATTACK, place) == ["null", "out"]
         assert own.evaluate("() => fetch('config.json').then((answer) => answer.status)") == 200
         assert served.stop() == 0
-    assert "another page asked this" in served.stderr
+    assert "another page sent this" in served.stderr
     assert "pages of that origin may not ask" in served.stderr
 
 

@@ -1,10 +1,10 @@
 import pytest
 
-from dragoman.bridge.guard import BadAddress, is_loopback, make_policy, names_of
+from dragoman.bridge.guard import BadServedAddress, is_loopback, make_policy, served_names
 
 
 def policy(token, **options):
-    return make_policy(token, **{"names": names_of("127.0.0.1"), "port": 8421, **options})
+    return make_policy(token, **{"names": served_names("127.0.0.1"), "port": 8421, **options})
 
 
 def test_on_loopback_only_its_three_names_are_served_at_this_port(token):
@@ -50,13 +50,13 @@ def test_an_allowed_origin_is_no_allowed_host(token):
 
 @pytest.mark.parametrize("origin", ["*", "null", "https://*.example", "app.example", "https://app.example/", "file://"])
 def test_an_origin_that_means_many_is_refused_in_words(token, origin):
-    with pytest.raises(BadAddress, match="expected SCHEME://NAME"):
+    with pytest.raises(BadServedAddress, match="expected SCHEME://NAME"):
         policy(token, allow_origins=[origin])
 
 
 @pytest.mark.parametrize("host", ["*", "*.example", "http://box", "box/path", "", "user@box", "box."])
 def test_a_host_that_means_many_is_refused_in_words(token, host):
-    with pytest.raises(BadAddress, match="expected NAME or NAME:PORT"):
+    with pytest.raises(BadServedAddress, match="expected NAME or NAME:PORT"):
         policy(token, allow_hosts=[host])
 
 
@@ -64,13 +64,13 @@ def test_a_host_that_means_many_is_refused_in_words(token, host):
     "url", ["", "agents.example.org", "ftp://x", "https://", "https://user:pass@x/", "https://x/?a", "https://[x"]
 )
 def test_a_public_address_that_is_none_is_refused_in_words(token, url):
-    with pytest.raises(BadAddress, match="is no public address; expected"):
+    with pytest.raises(BadServedAddress, match="is not a public address; expected"):
         policy(token, public_url=url)
 
 
 def test_an_address_beyond_loopback_is_served_under_itself_alone(token):
-    assert names_of("192.0.2.7") == ("192.0.2.7",)
-    assert names_of("2001:DB8::7") == ("[2001:db8::7]",)
+    assert served_names("192.0.2.7") == ("192.0.2.7",)
+    assert served_names("2001:DB8::7") == ("[2001:db8::7]",)
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.9.9.9", "::1", "[::1]"])

@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.bridge.guard.security import security_headers
+from dragoman.bridge.guard.answers import security_headers
 
 
 def headers(*, html):

@@ -25,7 +25,7 @@ from dragoman.bridge.front.exchange import Exchange, Refused, Torn, tearing
 from dragoman.bridge.front.limits import Limits
 from dragoman.bridge.front.pages import Pages
 from dragoman.bridge.front.upgrade import refuse_upgrade
-from dragoman.bridge.guard import Grant, Guard, Refusal
+from dragoman.bridge.guard import AccessDenial, Grant, Guard
 from dragoman.bridge.problem import TooManyViewers
 from dragoman.bridge.served_agent import ServedAgent
 from dragoman.errors import DragomanError
@@ -113,7 +113,7 @@ class Application:
             await self._serve_public(exchange)
             return
         grant = self._guard.admit(exchange.scope)
-        if isinstance(grant, Refusal):
+        if isinstance(grant, AccessDenial):
             raise _refused(grant)
         note_credential(exchange.scope)
         await self._serve_admitted(exchange, grant)
@@ -151,7 +151,7 @@ class Application:
     async def _serve_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
         grant = self._guard.admit(scope)
-        if isinstance(grant, Refusal):
+        if isinstance(grant, AccessDenial):
             await refuse_upgrade(scope, send, _refused(grant))
             return
         note_credential(scope)
@@ -191,7 +191,7 @@ def _is_public(path: str) -> bool:
     return path in {"", "/", "/login"} or path.startswith("/static/")
 
 
-def _refused(refusal: Refusal) -> Refused:
+def _refused(refusal: AccessDenial) -> Refused:
     return Refused(refusal.status, refusal.reason, list(refusal.headers))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from dragoman.bridge.front.asgi import Headers, Message, Receive, Scope, Send, find_header, route
-from dragoman.bridge.guard.security import security_headers
+from dragoman.bridge.guard.answers import security_headers
 from dragoman.errors import DragomanError
 
 JSON = b"application/json"

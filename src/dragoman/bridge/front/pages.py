@@ -71,7 +71,7 @@ class Pages:
             await exchange.reply(204, headers=[NO_STORE])  # whoever only looks at a link must not use it up
             return
         codes = parse_qs(exchange.scope["query_string"].decode("latin-1")).get("code", [])
-        cookie = self._guard.exchange(codes[0]) if len(codes) == 1 else None
+        cookie = self._guard.redeem_code(codes[0]) if len(codes) == 1 else None
         if cookie is None:
             await self._refuse_link(exchange)
             return
@@ -80,7 +80,7 @@ class Pages:
     async def log_out(self, exchange: Exchange) -> None:
         """Make a browser forget its cookie."""
         exchange.allow("POST")
-        await exchange.reply(204, headers=[NO_STORE, *_set_cookie(self._guard.farewell())])
+        await exchange.reply(204, headers=[NO_STORE, *_set_cookie(self._guard.logout_cookie())])
 
     async def make_link(self, exchange: Exchange, grant: Grant) -> None:
         """Make a one-time link, for an owner."""
@@ -123,8 +123,8 @@ class Pages:
 
     def _trade(self, form: _Login) -> str | None:
         if form.code is not None:
-            return self._guard.exchange(form.code)
-        return None if form.token is None else self._guard.exchange_token(form.token)
+            return self._guard.redeem_code(form.code)
+        return None if form.token is None else self._guard.redeem_token(form.token)
 
     async def _refuse_link(self, exchange: Exchange) -> None:
         """Lead a person to the page, which says in words why they are not let in; tell a program so."""

@@ -4,7 +4,7 @@ import msgspec
 
 from dragoman.bridge.front.asgi import Scope, Send
 from dragoman.bridge.front.exchange import JSON, NO_STORE, Refused
-from dragoman.bridge.guard.security import security_headers
+from dragoman.bridge.guard.answers import security_headers
 
 
 async def refuse_upgrade(scope: Scope, send: Send, refused: Refused) -> None:

@@ -1,23 +1,29 @@
-"""The guard: who may come in, and what browsers are told."""
+"""The guard: which requests may come in, and the headers that restrict browsers.
 
-from dragoman.bridge.guard.grant import NO_STORE, Grant, Refusal, Role
+guard.py         checks each request, in a fixed order
+policy.py        the hosts, origins and rates of a bridge
+credentials.py   the token, cookies and one-time codes
+rates.py         token buckets, one for each address
+answers.py       grants and denials; security headers
+"""
+
+from dragoman.bridge.guard.answers import AccessDenial, Grant, Role
+from dragoman.bridge.guard.credentials import Token, TokenUnusable, keep_token, new_token
 from dragoman.bridge.guard.guard import Guard
-from dragoman.bridge.guard.policy import BadAddress, GuardPolicy, is_loopback, make_policy, names_of
-from dragoman.bridge.guard.token import Token, TokenUnusable, keep_token, new_token
+from dragoman.bridge.guard.policy import BadServedAddress, GuardPolicy, is_loopback, make_policy, served_names
 
 __all__ = [
-    "NO_STORE",
-    "BadAddress",
+    "AccessDenial",
+    "BadServedAddress",
     "Grant",
     "Guard",
     "GuardPolicy",
-    "Refusal",
     "Role",
     "Token",
     "TokenUnusable",
     "is_loopback",
     "keep_token",
     "make_policy",
-    "names_of",
     "new_token",
+    "served_names",
 ]

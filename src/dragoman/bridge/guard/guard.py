@@ -1,119 +1,189 @@
-"""The guard: who may come in. Nothing else in the bridge reads a credential.
+"""The guard: decides which requests are let in. Nothing else in the bridge reads a credential.
 
-A request is looked at in this order, before it reaches anything and before any upgrade:
+A request is checked in this order, before it reaches anything and before any upgrade:
 
-1. It can be read in one way only: one Host, one Origin, one Authorization.
-2. Host is on an exact list. A name that was rebound to this machine is on none, whatever page it was opened from.
-3. Origin, when there is one, is on an exact list. Every foreign page, and every `null`, ends here.
+1. It is unambiguous: one Host, one Origin, one Authorization.
+2. Host is on an exact list. A foreign name that was rebound to this machine (DNS rebinding) is not.
+3. Origin, if there is one, is on an exact list. A foreign page, and `null`, is refused here.
 4. No token is in the query.
-5. There is a credential, and it is right. An explicit one counts before a cookie, which a browser adds by itself; so
-   a cookie can change something only when Origin, too, says that our own page asked.
+5. There is a valid credential. An explicit one counts before a cookie, which a browser adds by itself: a cookie can
+   change something only if Origin, too, says that our own page sent the request.
 
-The ids of connections and sessions are no credentials.
+The ids of connections and sessions are not credentials.
 """
 
 import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl
 
-from dragoman.bridge.guard.asked import SUBPROTOCOL, TOKEN_PREFIX, Asked, Scope, read_scope
-from dragoman.bridge.guard.authority import spell_host, spell_origin
-from dragoman.bridge.guard.codes import Codes
-from dragoman.bridge.guard.cookies import Cookies
-from dragoman.bridge.guard.grant import Grant, Refusal, Role, too_many, unauthorized
-from dragoman.bridge.guard.policy import GuardPolicy
-from dragoman.bridge.guard.rates import Limiter
-from dragoman.bridge.guard.security import security_headers
+import msgspec
+
+from dragoman.bridge.guard.answers import AccessDenial, Grant, Role, deny_too_many, deny_unauthorized
+from dragoman.bridge.guard.credentials import Cookies, LinkCodes
+from dragoman.bridge.guard.policy import GuardPolicy, normalize_host, normalize_origin
+from dragoman.bridge.guard.rates import RateLimiter, peer_of
+
+Scope = Mapping[str, Any]
+"""The scope of an ASGI request, http or websocket."""
+
+SUBPROTOCOL = "acp"
+TOKEN_PREFIX = "dragoman.token."  # noqa: S105 -- what stands before one
+
+_MAX_QUERY_BYTES = 4096
+_MAX_QUERY_FIELDS = 32
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_ONLY_ONCE = ("host", "origin", "authorization", "sec-fetch-site")
 
 _QUERY_NAMES = frozenset({"token", "access_token", "auth_token", "auth", "authorization", "bearer", "api_key"})
-"""Where other programs take a token in the query."""
+"""Names under which other programs accept a token in the query."""
 
 _OWN_SITES = frozenset({"same-origin", "none"})
-"""What a browser says of requests that no other page made."""
+"""Values of Sec-Fetch-Site for requests that no other page made."""
 
 _log = logging.getLogger("dragoman.bridge.guard")
 
 
+class GuardedRequest(msgspec.Struct, frozen=True):
+    """The parts of a request, or of the first request of a WebSocket, that the guard checks."""
+
+    peer: str
+    host: str
+    origin: str | None
+    authorization: str | None
+    fetch_site: str | None
+    cookie: str
+    subprotocols: tuple[str, ...]
+    query: tuple[tuple[str, str], ...]
+    changes: bool
+    """Whether it can change something: it has an unsafe method, or asks for a WebSocket."""
+
+
+def read_request(scope: Scope) -> GuardedRequest | AccessDenial:
+    """Read the parts that the guard checks; a request that is ambiguous is denied."""
+    headers = _headers(scope)
+    for name in _ONLY_ONCE:
+        if len(headers.get(name, ())) > 1:
+            return AccessDenial(400, f"there is more than one {name.title()} header; expected one")
+    if "host" not in headers or not headers["host"][0]:
+        return AccessDenial(400, "there is no Host header; expected the name and port that this bridge is served under")
+    query = _query(scope.get("query_string", b""))
+    if query is None:
+        return AccessDenial(400, f"the query has more than {_MAX_QUERY_BYTES:,} bytes or {_MAX_QUERY_FIELDS} fields")
+    is_websocket = scope["type"] == "websocket"
+    return GuardedRequest(
+        peer=peer_of((scope.get("client") or ("", 0))[0]),
+        host=headers["host"][0],
+        origin=_only(headers, "origin"),
+        authorization=_only(headers, "authorization"),
+        fetch_site=_only(headers, "sec-fetch-site"),
+        cookie="; ".join(headers.get("cookie", ())),
+        subprotocols=tuple(scope.get("subprotocols") or ()) if is_websocket else (),
+        query=query,
+        changes=is_websocket or scope["method"] not in _SAFE_METHODS,
+    )
+
+
+def _headers(scope: Scope) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    raw: Sequence[tuple[bytes, bytes]] = scope["headers"]
+    for name, value in raw:
+        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1").strip(" \t"))
+    return found
+
+
+def _only(headers: Mapping[str, Sequence[str]], name: str) -> str | None:
+    return headers[name][0] if name in headers else None
+
+
+def _query(raw: bytes) -> tuple[tuple[str, str], ...] | None:
+    if len(raw) > _MAX_QUERY_BYTES:
+        return None
+    try:
+        return tuple(parse_qsl(raw.decode("latin-1"), keep_blank_values=True, max_num_fields=_MAX_QUERY_FIELDS))
+    except ValueError:
+        return None
+
+
 class Guard:
-    """The guard of one bridge."""
+    """Lets requests in, and gives browsers their cookies, for one bridge."""
 
     def __init__(self, policy: GuardPolicy) -> None:
         self._policy = policy
-        self._codes = Codes()
+        self._codes = LinkCodes()
         self._cookies = Cookies(policy.token, policy.port, is_secure=policy.is_secure)
-        self._failures = Limiter(policy.failures)
-        self._strangers = Limiter(policy.strangers)
-        self._guests = Limiter(policy.guests)
+        self._failures = RateLimiter(policy.failures)
+        self._anonymous = RateLimiter(policy.anonymous)
+        self._admitted = RateLimiter(policy.admitted)
 
-    def admit(self, scope: Scope) -> Grant | Refusal:
-        """Let somebody in who may, as what they are."""
-        asked = read_scope(scope)
-        if isinstance(asked, Refusal):
-            return _told(asked, scope)
-        refusal = self._check_place(asked)
-        answer = self._check_credentials(asked) if refusal is None else refusal
-        limiter = self._guests if isinstance(answer, Grant) else self._strangers
-        answer = _limited(limiter, asked.peer) or answer
-        return answer if isinstance(answer, Grant) else _told(answer, scope)
+    def admit(self, scope: Scope) -> Grant | AccessDenial:
+        """Return the grant of a request, or why it is denied."""
+        request = read_request(scope)
+        if isinstance(request, AccessDenial):
+            return _logged(request, scope)
+        denial = self._check_address(request)
+        answer = self._check_credentials(request) if denial is None else denial
+        limiter = self._admitted if isinstance(answer, Grant) else self._anonymous
+        answer = _limited(limiter, request.peer) or answer
+        return answer if isinstance(answer, Grant) else _logged(answer, scope)
 
-    def admit_public(self, scope: Scope) -> Refusal | None:
-        """Let anybody in who comes by the right name: for what holds no secret, and for the login."""
-        asked = read_scope(scope)
-        if isinstance(asked, Refusal):
-            return _told(asked, scope)
-        is_guest = self._cookies.read(asked.cookie) is not None
-        refusal = self._check_place(asked) or _limited(self._guests if is_guest else self._strangers, asked.peer)
-        return None if refusal is None else _told(refusal, scope)
+    def admit_public(self, scope: Scope) -> AccessDenial | None:
+        """Check a request for the page, its files or the login, which needs the right name and no credential."""
+        request = read_request(scope)
+        if isinstance(request, AccessDenial):
+            return _logged(request, scope)
+        is_admitted = self._cookies.read(request.cookie) is not None
+        limiter = self._admitted if is_admitted else self._anonymous
+        denial = self._check_address(request) or _limited(limiter, request.peer)
+        return None if denial is None else _logged(denial, scope)
 
     def new_link_code(self, role: Role = "owner") -> str:
-        """Make a code for a link; it works once, and not for long."""
+        """Return a code for a link; it works once, and not for long."""
         return self._codes.make(role)
 
-    def exchange(self, code: str) -> str | None:
-        """Burn a code and return the `Set-Cookie` that it is worth; None for one that is worth nothing."""
-        role = self._codes.burn(code)
+    def redeem_code(self, code: str) -> str | None:
+        """Use a code up and return the `Set-Cookie` for it; None if the code is not valid."""
+        role = self._codes.redeem(code)
         return None if role is None else self._cookies.make(role)
 
-    def exchange_token(self, token: str) -> str | None:
-        """Return the owner's `Set-Cookie` for the token; None when it is not the token."""
+    def redeem_token(self, token: str) -> str | None:
+        """Return the owner's `Set-Cookie` for the token; None if it is not the token."""
         return self._cookies.make("owner") if self._policy.token.matches(token) else None
 
-    def refuse_login(self, scope: Scope) -> Refusal:
-        """Count a code or a token that was worth nothing, and return what to answer."""
-        asked = read_scope(scope)
-        if isinstance(asked, Refusal):
-            return asked
+    def refuse_login(self, scope: Scope) -> AccessDenial:
+        """Count an invalid code or token, and return the answer to it."""
+        request = read_request(scope)
+        if isinstance(request, AccessDenial):
+            return request
         reason = (
             "this link or token is not good: a link works once, and not for long; press Enter where `dragoman serve` "
             "runs for a fresh one"
         )
-        return _told(self._failed(asked, reason), scope)
+        return _logged(self._failed(request, reason), scope)
 
-    def farewell(self) -> str:
-        """Return the `Set-Cookie` that makes a browser forget who it is."""
+    def logout_cookie(self) -> str:
+        """Return the `Set-Cookie` that makes a browser forget its cookie."""
         return self._cookies.remove()
 
-    def security_headers(self, *, html: bool) -> list[tuple[bytes, bytes]]:
-        """Return the headers that go with every response."""
-        return security_headers(html=html)
-
     def accepted_subprotocol(self, scope: Scope) -> str | None:
-        """Return the subprotocol to accept a WebSocket with, which is never the one with the token."""
+        """Return the subprotocol for the answer to a WebSocket request, which is never the one with the token."""
         return SUBPROTOCOL if SUBPROTOCOL in (scope.get("subprotocols") or ()) else None
 
-    def _check_place(self, asked: Asked) -> Refusal | None:
-        if spell_host(asked.host) not in self._policy.hosts:
-            return Refusal(
+    def _check_address(self, request: GuardedRequest) -> AccessDenial | None:
+        if normalize_host(request.host) not in self._policy.hosts:
+            return AccessDenial(
                 403,
                 "this bridge is not served under that name; if the name is yours, start it with `--allow-host` and "
                 "the Host that the browser or the proxy sends",
             )
-        if asked.origin is not None and spell_origin(asked.origin) not in self._policy.origins:
-            return Refusal(
+        if request.origin is not None and normalize_origin(request.origin) not in self._policy.origins:
+            return AccessDenial(
                 403,
                 "pages of that origin may not ask this bridge; if the page is yours, start it with `--allow-origin` "
                 "and its scheme, name and port",
             )
-        if any(name.lower() in _QUERY_NAMES or self._policy.token.matches(value) for name, value in asked.query):
-            return Refusal(
+        if any(name.lower() in _QUERY_NAMES or self._policy.token.matches(value) for name, value in request.query):
+            return AccessDenial(
                 400,
                 "a token in the address is never accepted, because addresses are kept in histories and logs: send it "
                 "as `Authorization: Bearer`; if it was the real one, remove the token file and start again to "
@@ -121,58 +191,62 @@ class Guard:
             )
         return None
 
-    def _check_credentials(self, asked: Asked) -> Grant | Refusal:
-        if asked.authorization is not None:
-            return self._check_bearer(asked, asked.authorization)
-        tokens = [word.removeprefix(TOKEN_PREFIX) for word in asked.subprotocols if word.startswith(TOKEN_PREFIX)]
+    def _check_credentials(self, request: GuardedRequest) -> Grant | AccessDenial:
+        if request.authorization is not None:
+            return self._check_bearer(request, request.authorization)
+        tokens = [word.removeprefix(TOKEN_PREFIX) for word in request.subprotocols if word.startswith(TOKEN_PREFIX)]
         if tokens:
-            return self._check_subprotocol(asked, tokens)
-        if self._cookies.has_any(asked.cookie):
-            return self._check_cookie(asked)
-        return unauthorized(
+            return self._check_subprotocol(request, tokens)
+        if self._cookies.has_any(request.cookie):
+            return self._check_cookie(request)
+        return deny_unauthorized(
             "there is no credential: open the link that `dragoman serve` printed, or send the token as "
             "`Authorization: Bearer`"
         )
 
-    def _check_bearer(self, asked: Asked, authorization: str) -> Grant | Refusal:
+    def _check_bearer(self, request: GuardedRequest, authorization: str) -> Grant | AccessDenial:
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() == "bearer" and self._policy.token.matches(token.strip(" ")):
             return Grant("owner", "bearer")
-        return self._failed(asked, "the token in Authorization is not this bridge's; expected `Bearer` and the token")
+        return self._failed(request, "the token in Authorization is not this bridge's; expected `Bearer` and the token")
 
-    def _check_subprotocol(self, asked: Asked, tokens: list[str]) -> Grant | Refusal:
-        if SUBPROTOCOL not in asked.subprotocols or len(tokens) > 1:
-            return Refusal(400, f"expected the subprotocols `{SUBPROTOCOL}` and `{TOKEN_PREFIX}` with the token")
+    def _check_subprotocol(self, request: GuardedRequest, tokens: list[str]) -> Grant | AccessDenial:
+        if SUBPROTOCOL not in request.subprotocols or len(tokens) > 1:
+            return AccessDenial(400, f"expected the subprotocols `{SUBPROTOCOL}` and `{TOKEN_PREFIX}` with the token")
         if self._policy.token.matches(tokens[0]):
             return Grant("owner", "subprotocol")
-        return self._failed(asked, "the token in the subprotocol is not this bridge's")
+        return self._failed(request, "the token in the subprotocol is not this bridge's")
 
-    def _check_cookie(self, asked: Asked) -> Grant | Refusal:
-        role = self._cookies.read(asked.cookie)
+    def _check_cookie(self, request: GuardedRequest) -> Grant | AccessDenial:
+        role = self._cookies.read(request.cookie)
         if role is None:
             return self._failed(
-                asked,
+                request,
                 "this browser's login is over; open a fresh link: press Enter where `dragoman serve` runs",
             )
-        if asked.fetch_site is not None and asked.fetch_site.lower() not in _OWN_SITES:
-            return Refusal(403, "another page asked this, and only the bridge's own may use its cookie")
-        if asked.changes and asked.origin is None:
-            return Refusal(403, "a request with a cookie needs an Origin, so that it is known which page asked")
+        if request.fetch_site is not None and request.fetch_site.lower() not in _OWN_SITES:
+            return AccessDenial(
+                403, "another page sent this request, and only the bridge's own page may use its cookie"
+            )
+        if request.changes and request.origin is None:
+            return AccessDenial(403, "a request with a cookie needs an Origin, so that it is known which page sent it")
         return Grant(role, "cookie")
 
-    def _failed(self, asked: Asked, reason: str) -> Refusal:
-        wait_s = self._failures.take(asked.peer)
+    def _failed(self, request: GuardedRequest, reason: str) -> AccessDenial:
+        wait_s = self._failures.take(request.peer)
         if wait_s:
-            return too_many("too many wrong credentials came from this address; wait, then try the right one", wait_s)
-        return unauthorized(reason)
+            return deny_too_many(
+                "too many wrong credentials came from this address; wait, then try the right one", wait_s
+            )
+        return deny_unauthorized(reason)
 
 
-def _limited(limiter: Limiter, peer: str) -> Refusal | None:
+def _limited(limiter: RateLimiter, peer: str) -> AccessDenial | None:
     wait_s = limiter.take(peer)
-    return too_many("too many requests came from this address; wait a little", wait_s) if wait_s else None
+    return deny_too_many("too many requests came from this address; wait a little", wait_s) if wait_s else None
 
 
-def _told(refusal: Refusal, scope: Scope) -> Refusal:
-    """Say in the log what was refused, without anything that was sent: a token can stand in the oddest places."""
-    _log.info("refused %s of %s with %d: %s", scope["type"], scope.get("client"), refusal.status, refusal.reason)
-    return refusal
+def _logged(denial: AccessDenial, scope: Scope) -> AccessDenial:
+    """Log a denial without any part of the request, because a token can be in any part of it."""
+    _log.info("refused %s of %s with %d: %s", scope["type"], scope.get("client"), denial.status, denial.reason)
+    return denial

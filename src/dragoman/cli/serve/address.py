@@ -8,8 +8,8 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from dragoman.bridge.front.server import CannotListen, Tls
-from dragoman.bridge.guard import is_loopback, names_of
-from dragoman.bridge.guard.authority import spell_name
+from dragoman.bridge.guard import is_loopback, served_names
+from dragoman.bridge.guard.policy import normalize_name
 
 BACKLOG = 1024
 
@@ -38,7 +38,7 @@ class ListenAddress(NamedTuple):
 
 def resolve(host: str, port: int) -> ListenAddress:
     """Find out which address is meant; raises CannotListen and BadAddress."""
-    names_of(host)
+    served_names(host)
     try:
         found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -90,8 +90,8 @@ def check_tls(tls: Tls) -> None:
 
 def names_for(address: ListenAddress) -> Iterator[str]:
     """Give every name that goes without saying for this address."""
-    yield from names_of(address.host)
-    if spell_name(address.ip) is not None and not address.is_any:
+    yield from served_names(address.host)
+    if normalize_name(address.ip) is not None and not address.is_any:
         yield address.ip
     if address.is_any:
         yield from _own_names()
@@ -100,7 +100,7 @@ def names_for(address: ListenAddress) -> Iterator[str]:
 def link_host(address: ListenAddress) -> str:
     """Return the name that stands in the link."""
     name = next(_own_names(), "localhost") if address.is_any else address.host
-    return spell_name(name) or name
+    return normalize_name(name) or name
 
 
 def prefix_of(public_url: str | None) -> str:
@@ -111,7 +111,7 @@ def prefix_of(public_url: str | None) -> str:
 def _own_names() -> Iterator[str]:
     """Give what this machine is called in its network, without asking a name server."""
     name = socket.gethostname()
-    if spell_name(name) is not None:
+    if normalize_name(name) is not None:
         yield name
     for family, nowhere in _NOWHERE:
         try:

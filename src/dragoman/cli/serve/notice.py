@@ -10,10 +10,10 @@ import msgspec
 
 from dragoman.bridge import Settings
 from dragoman.bridge.guard import Guard, Token
-from dragoman.bridge.guard.codes import LIFE_S
+from dragoman.bridge.guard.credentials import CODE_LIFE_S
 from dragoman.text import clean_text
 
-_MINUTES = int(LIFE_S // 60)
+_MINUTES = int(CODE_LIFE_S // 60)
 
 
 class _Report(msgspec.Struct):

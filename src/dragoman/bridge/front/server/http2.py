@@ -95,7 +95,7 @@ class Http2:
             if head is None:
                 continue
             work += 1 + head.length // WORK_BYTES + (WORK_OF_A_REQUEST if head.kind == HEADERS else 0)
-            if not self._connection.allowance.take(self._cost(head)):
+            if not self._connection.idle_frames.take(self._cost(head)):
                 self._end(_CODES.ENHANCE_YOUR_CALM, b"too many frames that carry nothing")
                 return False
         data, self._input = self._input[:at], self._input[at:]
@@ -139,7 +139,7 @@ class Http2:
     def send_data(self, stream_id: int, data: bytes, *, is_last: bool) -> None:
         """Send a piece of an answer for which there is room, with the next flush."""
         self._core.send_data(stream_id, data, end_stream=is_last)
-        self._connection.allowance.earn(UPDATES_OF_A_FRAME)
+        self._connection.idle_frames.add(UPDATES_OF_A_FRAME)
 
     def flush(self) -> None:
         """Write what there is to send."""

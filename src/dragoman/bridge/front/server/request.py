@@ -13,7 +13,7 @@ import msgspec
 
 from dragoman.bridge.front.asgi import CREDENTIAL_SHOWN, Headers, Message, Scope
 from dragoman.bridge.front.server.tcp import TcpConnection
-from dragoman.bridge.guard.security import security_headers
+from dragoman.bridge.guard.answers import security_headers
 
 MAX_BODY_WAITING_BYTES = 64 * 1024
 """What is read of a body before the application takes it."""

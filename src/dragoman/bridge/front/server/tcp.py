@@ -20,8 +20,8 @@ import msgspec
 
 from dragoman.bridge.front.asgi import AsgiApplication
 from dragoman.bridge.front.limits import Limits
-from dragoman.bridge.front.server.allowance import Allowance
 from dragoman.bridge.front.server.liveness import Liveness, Verdict
+from dragoman.bridge.guard.rates import TokenBucket
 
 _log = logging.getLogger("dragoman.bridge.front")
 
@@ -94,7 +94,7 @@ class TcpConnection(asyncio.Protocol):
 
     def __init__(self, context: ServerContext, start: "Callable[[TcpConnection], ConnectionProtocol]") -> None:
         self.context = context
-        self.allowance = Allowance(context.limits.stranger_frames)
+        self.idle_frames = TokenBucket(context.limits.stranger_frames)
         self._loop = asyncio.get_running_loop()
         self._phase = Phase.OPENING
         self._protocol = start(self)
@@ -214,7 +214,7 @@ class TcpConnection(asyncio.Protocol):
 
     def note_credential(self) -> None:
         """Take note that somebody is there who may be."""
-        self.allowance.widen(self.context.limits.frames)
+        self.idle_frames.change_rate(self.context.limits.frames)
         self.context.on_credential(self)
 
     def finish(self, *, discard: bool = False) -> None:

@@ -160,7 +160,7 @@ class WebSocket:
     def _take(self, frame: Frame) -> None:
         if self._has_failed:
             return
-        if not self._connection.allowance.take(_cost(frame)):
+        if not self._connection.idle_frames.take(_cost(frame)):
             self._fail(CloseCode.POLICY_VIOLATION, "too many frames that carry nothing")
         elif frame.opcode not in _CONTROL and frame.opcode is not Opcode.CLOSE:
             self._fragments.append(frame)

@@ -1,0 +1,85 @@
+"""What the guard answers: a grant or a denial, and the headers that tell a browser what it may do with a response."""
+
+from typing import Literal
+
+import msgspec
+
+Role = Literal["owner", "reader"]
+"""An owner may do everything, a reader may only read."""
+
+CredentialKind = Literal["bearer", "cookie", "subprotocol"]
+
+NO_STORE = (b"cache-control", b"no-store")
+"""For every response that depends on the client, so that no cache gives it to another one."""
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """A client is let in, with this role, by this kind of credential."""
+
+    role: Role
+    credential: CredentialKind
+
+
+class AccessDenial(msgspec.Struct, frozen=True):
+    """A client is not let in; the reason is in plain words and quotes nothing of the request."""
+
+    status: int
+    reason: str
+    headers: tuple[tuple[bytes, bytes], ...] = (NO_STORE,)
+
+
+def deny_unauthorized(reason: str) -> AccessDenial:
+    """Deny a request that has no valid credential."""
+    return AccessDenial(401, reason, (NO_STORE, (b"www-authenticate", b'Bearer realm="dragoman"')))
+
+
+def deny_too_many(reason: str, wait_s: float) -> AccessDenial:
+    """Deny a request until this many seconds have passed."""
+    return AccessDenial(429, reason, (NO_STORE, (b"retry-after", b"%d" % (int(wait_s) + 1))))
+
+
+# ── security headers ──────────────────────────────────────────────────────────────────────────────
+
+TRUSTED_TYPES_POLICY = "dragoman"
+"""The one Trusted Types policy that the page may make."""
+
+PAGE_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data: blob:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        f"trusted-types {TRUSTED_TYPES_POLICY}",
+    )
+)
+"""No inline script or style, nothing from another origin, no frame around the page, no text that becomes markup."""
+
+OTHER_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
+"""For a response that is not the page, if a browser is led to show it as one: a picture with a script in it, say."""
+
+_FEATURES = (
+    "accelerometer", "camera", "display-capture", "geolocation", "gyroscope", "hid", "magnetometer",
+    "microphone", "midi", "payment", "publickey-credentials-get", "screen-wake-lock", "serial", "usb",
+    "xr-spatial-tracking",
+)  # fmt: skip
+
+_ALWAYS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", ", ".join(f"{name}=()" for name in _FEATURES).encode()),
+    (b"x-robots-tag", b"noindex"),
+)
+
+
+def security_headers(*, html: bool) -> list[tuple[bytes, bytes]]:
+    """Return the headers of every response; `html` is for the page itself."""
+    policy = PAGE_POLICY if html else OTHER_POLICY
+    return [(b"content-security-policy", policy.encode()), *_ALWAYS]

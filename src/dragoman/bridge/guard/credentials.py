@@ -1,0 +1,213 @@
+"""The three credentials of a bridge: its token, the cookies of browsers, and the one-time codes of links.
+
+The **token** is one long random word in a file that only its owner can read. It is made once and kept, so that
+programs and cookies survive a restart. A person replaces it by removing the file; then every cookie that was signed
+with it is invalid.
+
+A **cookie** is `<role>.<issued>.<nonce>.<signature>`. The bridge stores nothing of it: the signature is made with the
+token. Browsers keep cookies by host and not by port, so the name of the cookie has the port in it, and the name is
+signed too. Under TLS the prefix `__Host-` keeps other hosts of the domain, and plain HTTP, from setting it.
+
+A **code** stands in a printed link in place of the token. It gives one browser a cookie, once.
+"""
+
+import hmac
+import os
+import re
+import secrets
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import cast
+
+from dragoman.bridge.guard.answers import Role
+from dragoman.errors import DragomanError
+from dragoman.files.private_file import Exposed, PrivateFile, next_step
+
+TOKEN_FILE = "token"  # noqa: S105 -- the name of the file
+
+COOKIE_LIFE_S = 30 * 24 * 3600
+"""A browser that was not here for a month needs a new link."""
+
+CODE_LIFE_S = 900.0
+"""Time enough to carry a link to another room, and too short for a link that is found in a history."""
+
+MAX_CODES = 64
+"""Unused codes at a time; a further one removes the oldest."""
+
+_TOKEN_BYTES = 32
+_TOKEN = re.compile(rb"[A-Za-z0-9_-]{32,512}")
+"""At least 192 bits, of characters that a header, a cookie and a WebSocket subprotocol all allow."""
+
+_CLOCK_SLACK_S = 300
+"""How far in the future a cookie may have been issued, because clocks are set back now and then."""
+
+_NONCE_BYTES = 9
+_CODE_BYTES = 24
+_MAX_COOKIES_READ = 8
+"""Cookies of our name that are read in one request: a page of another port can add some."""
+
+_COOKIE = re.compile(r"(owner|reader)\.([0-9]{1,12})\.([A-Za-z0-9_-]{12})\.([A-Za-z0-9_-]{43})")
+
+
+class TokenUnusable(DragomanError):
+    """The file of the token cannot be used; the message says nothing of its content."""
+
+    def __init__(self, path: Path, problem: str, remedy: str) -> None:
+        self.path = path
+        self.problem = problem
+        super().__init__(f"the token in {path} cannot be used: {problem}; {remedy}")
+
+
+class Token:
+    """A secret that no `repr` shows."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        if not _TOKEN.fullmatch(value.encode()):
+            raise ValueError("a token has 32 to 512 letters, digits, - and _")
+        self._value = value
+
+    def __repr__(self) -> str:
+        return "Token(hidden)"
+
+    def reveal(self) -> str:
+        """Return the secret itself."""
+        return self._value
+
+    def matches(self, given: str) -> bool:
+        """Tell whether this is the token, in a time that does not depend on how much of it is right."""
+        return hmac.compare_digest(given.encode(errors="surrogateescape"), self._value.encode())
+
+    def sign(self, purpose: bytes, message: bytes) -> bytes:
+        """Sign a message for one purpose, with a key that is derived from the token."""
+        key = hmac.digest(self._value.encode(), b"dragoman " + purpose, sha256)
+        return hmac.digest(key, message, sha256)
+
+
+def new_token() -> Token:
+    """Make a random token."""
+    return Token(secrets.token_urlsafe(_TOKEN_BYTES))
+
+
+def keep_token(directory: Path) -> Token:
+    """Return the token of this directory, and make it if there is none; raises TokenUnusable."""
+    path = directory / TOKEN_FILE
+    file = PrivateFile(path, secret=True)
+    try:
+        with file.writing():
+            token = _read_token(file)
+            if token is None:
+                token = new_token()
+                file.replace(token.reveal().encode() + b"\n")
+            return token
+    except TimeoutError:
+        raise TokenUnusable(path, "another process is making it", "try again") from None
+    except Exposed as error:
+        raise TokenUnusable(path, error.problem, _remedy(path, error)) from None
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+        remedy = next_step(error, f"see that this user can read and write {os.fspath(directory)}")
+        raise TokenUnusable(path, problem, remedy) from None
+
+
+def _read_token(file: PrivateFile) -> Token | None:
+    try:
+        content = file.read().strip()
+    except FileNotFoundError:
+        return None
+    if not _TOKEN.fullmatch(content):
+        raise TokenUnusable(file.path, "it is damaged", "remove it, and a new one is made")
+    return Token(content.decode())
+
+
+def _remedy(path: Path, error: Exposed) -> str:
+    again = "remove it, and a new one is made"
+    return f"{again} (or, if nobody can have seen it, run `chmod 600 {path}`)" if error.by_mode else again
+
+
+class Cookies:
+    """Makes and checks the cookies of one bridge."""
+
+    def __init__(self, token: Token, port: int, *, is_secure: bool, clock: Callable[[], float] = time.time) -> None:
+        self.name = f"__Host-dragoman_{port}" if is_secure else f"dragoman_{port}"
+        self._token = token
+        self._clock = clock
+        self._attributes = "Path=/; HttpOnly; SameSite=Strict" + ("; Secure" if is_secure else "")
+
+    def make(self, role: Role) -> str:
+        """Return a `Set-Cookie` that lets a browser in."""
+        claim = f"{role}.{int(self._clock())}.{secrets.token_urlsafe(_NONCE_BYTES)}"
+        return f"{self.name}={claim}.{self._sign(claim)}; Max-Age={COOKIE_LIFE_S}; {self._attributes}"
+
+    def remove(self) -> str:
+        """Return a `Set-Cookie` that makes a browser forget its cookie."""
+        return f"{self.name}=; Max-Age=0; {self._attributes}"
+
+    def read(self, header: str) -> Role | None:
+        """Return the role of the first cookie in this header that is ours and valid."""
+        for _, value in zip(range(_MAX_COOKIES_READ), self._values(header), strict=False):
+            role = self._check(value)
+            if role is not None:
+                return role
+        return None
+
+    def has_any(self, header: str) -> bool:
+        """Tell whether there is a cookie of our name, valid or not."""
+        return next(self._values(header), None) is not None
+
+    def _values(self, header: str) -> Iterator[str]:
+        for pair in header.split(";"):
+            name, _, value = pair.strip().partition("=")
+            if name == self.name:
+                yield value
+
+    def _check(self, value: str) -> Role | None:
+        found = _COOKIE.fullmatch(value)
+        if found is None:
+            return None
+        role, issued, nonce, signature = found.groups()
+        if not hmac.compare_digest(signature, self._sign(f"{role}.{issued}.{nonce}")):
+            return None
+        age_s = self._clock() - int(issued)
+        return cast("Role", role) if -_CLOCK_SLACK_S <= age_s < COOKIE_LIFE_S else None
+
+    def _sign(self, claim: str) -> str:
+        signature = self._token.sign(b"cookie", f"{self.name}={claim}".encode())
+        return urlsafe_b64encode(signature).decode().rstrip("=")
+
+
+class LinkCodes:
+    """The codes that were made and not used yet; only their hashes are kept."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._unused: dict[bytes, tuple[Role, float]] = {}
+
+    def make(self, role: Role) -> str:
+        """Return a code that lets one browser in, once."""
+        code = secrets.token_urlsafe(_CODE_BYTES)
+        self._remove_expired()
+        while len(self._unused) >= MAX_CODES:
+            del self._unused[next(iter(self._unused))]
+        self._unused[_hash(code)] = (role, self._clock() + CODE_LIFE_S)
+        return code
+
+    def redeem(self, code: str) -> Role | None:
+        """Return the role that a code gives, and remove the code; None if it is unknown, used or expired."""
+        self._remove_expired()
+        role, _ = self._unused.pop(_hash(code), (None, 0.0))
+        return role
+
+    def _remove_expired(self) -> None:
+        now = self._clock()
+        for key in [key for key, (_, end) in self._unused.items() if end <= now]:
+            del self._unused[key]
+
+
+def _hash(code: str) -> bytes:
+    """Return the key of a code: the time of a lookup by hash says nothing about the code."""
+    return sha256(code.encode(errors="surrogateescape")).digest()
