@@ -1,6 +1,6 @@
 """What is shown of a server, what is hidden, and what approvals bind to."""
 
-from dragoman.mcp.definition import HttpServer, Redactor, SseServer, StdioServer, describe, identity
+from dragoman.mcp.definition import HttpServer, SseServer, StdioServer, describe, hider_of, identity
 
 KEY = "canary-key"
 
@@ -17,12 +17,12 @@ def test_an_address_is_described_without_what_may_be_secret_in_it():
 
 
 def test_secrets_are_hidden_in_any_text_also_a_bearers_token_alone():
-    redactor = Redactor([HttpServer("s", "https://host/mcp", (("Authorization", f"Bearer {KEY}"),))])
+    redactor = hider_of(HttpServer("s", "https://host/mcp", (("Authorization", f"Bearer {KEY}"),)))
     assert redactor.clean(f"the token {KEY} is wrong") == "the token [hidden] is wrong"
 
 
 def test_words_are_not_taken_for_secrets():
-    assert Redactor([StdioServer("s", "x", env=(("DEBUG", "1"),))]).clean("1 error") == "1 error"
+    assert hider_of(StdioServer("s", "x", env=(("DEBUG", "1"),))).clean("1 error") == "1 error"
 
 
 def test_identity_is_what_would_run_whatever_it_is_called():

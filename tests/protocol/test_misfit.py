@@ -19,7 +19,7 @@ PLACE = Place("params", lenient=False)
         ([1], "an array"),
         ({"a": 1}, "an object"),
         (0, "a number (0)"),
-        (10**99, "a number (1" + "0" * 59 + "…)"),
+        (10**99, "a number (1" + "0" * 58 + "…)"),
     ],
 )
 def test_values_are_described_as_json(value, words):
@@ -31,7 +31,7 @@ def test_a_value_that_may_not_be_quoted_is_described_by_its_type():
 
 
 def test_long_strings_are_cut():
-    assert quote("x" * 61) == '"' + "x" * 60 + '…"'
+    assert quote("x" * 61) == '"' + "x" * 59 + '…"'
     assert quote("x" * 60) == '"' + "x" * 60 + '"'
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -14,6 +13,7 @@ from dragoman.agent.tools.tool import PreparedCall, TargetChanged, Tool, ToolFai
 from dragoman.agent.update_sender import UpdateSender
 from dragoman.protocol import v1
 from dragoman.text import visible
+from dragoman.text.match import near_matches
 
 MAX_PREPARATIONS = 3
 """How often a call is prepared anew because the world changed under it: more often than that is no accident."""
@@ -180,5 +180,5 @@ def _known(name: str, tools: Sequence[str]) -> str:
     """Say which tools there are; of very many, those with a name like the one that was asked for."""
     if len(tools) <= MAX_NAMED:
         return f"the tools are: {', '.join(tools) or 'none'}"
-    near = get_close_matches(name, tools, n=MAX_NAMED, cutoff=0.4)
+    near = near_matches(name, tools, count=MAX_NAMED, cutoff=0.4)
     return f"of {len(tools):,} tools, these have a name like it: {', '.join(near) or 'none'}"

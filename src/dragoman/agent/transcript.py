@@ -13,6 +13,7 @@ from dragoman.agent.models.message import (
     UserMessage,
 )
 from dragoman.protocol import v1
+from dragoman.text.excerpt import shorten_middle
 
 MAX_PIECE = 4_000
 """Characters of one file or one result: what it was about shows at its beginning and its end."""
@@ -33,11 +34,7 @@ def write_transcript(messages: Sequence[Message], max_characters: int) -> str:
 
 def shorten(text: str, max_characters: int) -> str:
     """Return the beginning and the end of a text that is too long."""
-    if len(text) <= max_characters:
-        return text
-    room = max(max_characters - len(_LEFT_OUT), 0)
-    begin = int(room * BEGINNING)
-    return f"{text[:begin]}{_LEFT_OUT}{text[len(text) - (room - begin) :]}"
+    return shorten_middle(text, max_characters, _LEFT_OUT, beginning=BEGINNING)
 
 
 def _pieces(message: Message, names: dict[str, str]) -> list[str]:

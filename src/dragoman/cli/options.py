@@ -6,10 +6,10 @@ An old spelling that was documented goes on working and is left out of the help:
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, Protocol
 
 from dragoman.errors import DragomanError
+from dragoman.text.match import closest
 
 TOKEN_VARIABLE = "DRAGOMAN_TOKEN"  # noqa: S105 -- the name of the variable, not a token
 
@@ -194,13 +194,6 @@ def describe_unknown(kind: str, given: str, known: Iterable[str]) -> str:
     near = closest(given, words)
     step = f"did you mean {near}?" if near else f"expected one of {', '.join(words)}"
     return f"there is no {kind} {given!r}; {step}"
-
-
-def closest(given: str, known: Iterable[str]) -> str | None:
-    """Return the known word that is nearest to another, if one is near."""
-    by_lower_case = {word.lower(): word for word in known}
-    found = get_close_matches(given.lower(), by_lower_case, n=1)
-    return by_lower_case[found[0]] if found else None
 
 
 def _add_repeated(parser: TakesOptions, name: str, metavar: str, words: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from dragoman.files.errors import BadPath, FileProblem
+from dragoman.text.excerpt import shorten
 
 MAX_PATH_BYTES = 4095
 """What Linux takes in one call, without the final NUL; macOS takes less and says so itself."""
@@ -32,7 +33,7 @@ def check(path: str) -> None:
     except UnicodeEncodeError:
         raise BadPath(path, "is not valid Unicode; it cannot be written in UTF-8") from None
     if size > MAX_PATH_BYTES:
-        raise BadPath(path[:80] + "…", f"is too long: {size:,} bytes, and {MAX_PATH_BYTES:,} are allowed")
+        raise BadPath(shorten(path, 81), f"is too long: {size:,} bytes, and {MAX_PATH_BYTES:,} are allowed")
 
 
 def split(path: str) -> Parts:

@@ -11,7 +11,7 @@ import msgspec
 from dragoman.errors import ConnectionClosed, DragomanError
 from dragoman.mcp.channel import McpMessageRouter, TransportResources, open_channel
 from dragoman.mcp.client import ClientCallbacks, McpClient
-from dragoman.mcp.definition import Definition, Redactor, StdioServer
+from dragoman.mcp.definition import Definition, StdioServer, hider_of
 from dragoman.proc import Child, Supervisor
 from dragoman.protocol.connection import Connection
 from dragoman.text import clean_text
@@ -41,7 +41,7 @@ class ServerConnector:
     def __init__(self, definition: Definition, environment: ServerEnvironment) -> None:
         self._definition = definition
         self._environment = environment
-        self._redactor = Redactor([definition])
+        self._redactor = hider_of(definition)
         self._child: Child | None = None
 
     @asynccontextmanager

@@ -10,14 +10,11 @@ from urllib.parse import urlsplit
 import msgspec
 
 from dragoman.protocol import v1
-from dragoman.protocol.secrecy import HIDDEN, bare_address
+from dragoman.text.secret import SecretHider, bare_address
 
 TransportName = Literal["stdio", "http", "sse", "acp"]
 
 _SECRET_NAME = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
-
-SHORTEST_SECRET = 4
-"""Shorter values occur in any text, and hiding them would only garble it."""
 
 
 class StdioServer(msgspec.Struct, frozen=True, tag="stdio"):
@@ -99,25 +96,16 @@ def describe(definition: Definition) -> str:
     """Return the command or the address in one line, without secrets."""
     match definition:
         case StdioServer():
-            return Redactor([definition]).clean(" ".join([definition.command, *definition.args]))
+            return hider_of(definition).clean(" ".join([definition.command, *definition.args]))
         case HttpServer() | SseServer():
-            return Redactor([definition]).clean(bare_address(definition.url))
+            return hider_of(definition).clean(bare_address(definition.url))
         case AcpServer():
             return "inside the client"
 
 
-class Redactor:
-    """Hides the secrets of servers in texts of other origin, such as their stderr."""
-
-    def __init__(self, definitions: Sequence[Definition]) -> None:
-        secrets = {secret for definition in definitions for secret in _secrets(definition)}
-        self._secrets = sorted((secret for secret in secrets if len(secret) >= SHORTEST_SECRET), key=len, reverse=True)
-
-    def clean(self, text: str) -> str:
-        """Return the text with every secret hidden."""
-        for secret in self._secrets:
-            text = text.replace(secret, HIDDEN)
-        return text
+def hider_of(*definitions: Definition) -> SecretHider:
+    """Return what hides the secrets of servers in texts that others wrote, such as their stderr."""
+    return SecretHider(secret for definition in definitions for secret in _secrets(definition))
 
 
 def _secrets(definition: Definition) -> Iterator[str]:

@@ -5,19 +5,17 @@ Errors name the command without its arguments and variables without their values
 
 import errno
 import os
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from dragoman.errors import CommandNotFound, StartError
+from dragoman.text.secret import is_secret_name
 
 INHERITED: Final = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 """The variables of ours that a child gets unless told otherwise: none of our keys and tokens is in there."""
 
 EVERYTHING: Final[Collection[str]] = ("*",)
 """Given for `inherit`, a child gets our whole environment, secrets included."""
-
-_SECRET_NAME = re.compile(r"KEYS?$|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
 
 
 _ADVICE = {
@@ -34,7 +32,7 @@ _ADVICE = {
 
 def without_secrets() -> dict[str, str]:
     """Return our environment without the variables whose names look like secrets: a model is not to see our keys."""
-    return {name: value for name, value in os.environ.items() if not _SECRET_NAME.search(name)}
+    return {name: value for name, value in os.environ.items() if not is_secret_name(name)}
 
 
 def make_environment(given: Mapping[str, str] | None, inherit: Collection[str] | None) -> dict[str, str]:

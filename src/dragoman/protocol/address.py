@@ -11,6 +11,7 @@ import msgspec
 
 from dragoman.errors import ConnectionClosed, DragomanError
 from dragoman.text import one_line
+from dragoman.text.secret import SecretHider
 
 SHOWN_CHARACTERS = 200
 """Of what a server says about its refusal: enough for a sentence, too little for a page."""
@@ -77,10 +78,9 @@ class Address(msgspec.Struct, frozen=True):
 
     def without_secrets(self, text: str) -> str:
         """Return a text without anything that gets somebody in."""
-        for value in self.headers.values():
-            for secret in (value, value.removeprefix("Bearer ")):
-                text = text.replace(secret, "…") if len(secret) >= SECRET_CHARACTERS else text
-        return text
+        values = self.headers.values()
+        secrets = (*values, *(value.removeprefix("Bearer ") for value in values))
+        return SecretHider(secrets, shortest=SECRET_CHARACTERS).clean(text)
 
     def refuse(self, status: int, said: bytes = b"") -> AddressFailed:
         """Return the error for an answer that is a refusal."""

@@ -7,6 +7,8 @@ neither is a string where a list or an object belongs: it may hold all of those.
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from dragoman.text.excerpt import shorten
+
 SECRET_FIELDS = frozenset({"env", "headers", "_meta"})
 MENDED_FIELDS = frozenset({"clientCapabilities", "clientInfo", "_meta"})
 """Fields where an agent, too, takes the default for what is misshapen: they only inform it."""
@@ -100,4 +102,4 @@ def quote(text: str) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MAX_QUOTED else text[:MAX_QUOTED] + "…"
+    return shorten(text, MAX_QUOTED)

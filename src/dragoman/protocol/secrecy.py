@@ -1,15 +1,14 @@
-"""Hiding what is secret in a message before it is written down."""
+"""Secret fields of messages, hidden before a message is written down: environments, headers, MCP servers."""
 
 from collections.abc import Callable
 from typing import Any, cast
-from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-HIDDEN = "[hidden]"
+from dragoman.text.secret import HIDDEN, bare_address
 
 SUSPECTS = (b'"env"', b'"headers"', b'"mcpServers"')
-"""What a message has to contain to be looked at more closely."""
+"""Fields that may hold secrets: a message without any of them is taken as it is."""
 
 _UNCLEAR = b'{"hidden":"a message that may have secrets in it, and that could not be taken apart"}'
 
@@ -23,15 +22,6 @@ def hide_secrets(line: bytes) -> bytes:
         return msgspec.json.encode(_clean(msgspec.json.decode(line)))
     except (msgspec.MsgspecError, OverflowError, RecursionError):
         return _UNCLEAR
-
-
-def bare_address(url: str) -> str:
-    """Return an address without what may be secret in it: name, password, query and fragment."""
-    try:
-        parts = urlsplit(url)
-        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-    except ValueError:
-        return "an address that cannot be read"
 
 
 def _clean(value: Any) -> Any:

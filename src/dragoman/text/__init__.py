@@ -1,4 +1,7 @@
-"""Foreign text made safe to show; `text.width` has how wide it is in a terminal."""
+"""Foreign text made safe to show.
+
+`excerpt` shortens and quotes, `match` finds the closest word, `secret` hides secrets, `width` counts columns.
+"""
 
 from dragoman.text.safe import (
     TextCleaner,

@@ -4,22 +4,19 @@
 `SERVER/TOOL`; the name by itself, in any case, is enough where only one thing has it.
 """
 
-import difflib
-import heapq
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 
 from dragoman.agent.context.guidance import Guidance
 from dragoman.agent.context.offer import ToolOffer
 from dragoman.errors import InvalidParams
-from dragoman.text import one_line
+from dragoman.text import excerpt
+from dragoman.text.match import closest
 
 SERVER = "server:"
 EXPECTED = "SERVER/TOOL, server:NAME, rule:NAME or ref:NAME"
 
 _PATH = "include"
 _MAX_LISTED = 8
-_MAX_LIKELY = 50
 _MAX_LENGTH = 200
 """Of a name: what is longer was not meant to be typed."""
 
@@ -59,7 +56,7 @@ class ItemNames:
         kind, _, name = key.partition(":")
         likely = sorted(self.guidance.values(), key=lambda each: each.kind != kind)
         by_name = {each.item.name.lower(): each.key for each in reversed(likely)}
-        close = _closest(name.lower(), by_name)
+        close = closest(name.lower(), by_name)
         return None if close is None else by_name[close]
 
     def _keys(self, name: str) -> list[str]:
@@ -71,7 +68,7 @@ class ItemNames:
 
     def _hint(self, name: str) -> str:
         known = {each.casefold() for names in self._all.values() for each in names}
-        close = _closest(name.casefold(), known)
+        close = closest(name.casefold(), known)
         if close is None:
             return f"expected {EXPECTED}; `/context` shows what there is"
         return f"did you mean {listed(self._keys(close))}?"
@@ -84,23 +81,10 @@ def bare(what: str) -> str:
 
 def quote(name: str) -> str:
     """Return a name as it is shown in a sentence: servers choose theirs, so it may hold anything."""
-    shown = one_line(name, _MAX_LENGTH).replace("`", "'")
-    return f"`{shown}`"
+    return excerpt.quote(name, _MAX_LENGTH, "`")
 
 
 def listed(names: Sequence[str]) -> str:
     """Return names as a list in a sentence, cut when there are many."""
     more = len(names) - _MAX_LISTED
     return ", ".join(map(quote, names[:_MAX_LISTED])) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _closest(name: str, known: Iterable[str]) -> str | None:
-    """Return the most similar name, if any is."""
-    pairs = set(pairwise(name))
-
-    def share(other: str) -> float:
-        return len(pairs.intersection(pairwise(other))) / (len(name) + len(other))
-
-    # difflib alone takes seconds among 10,000 tools.
-    likely = heapq.nlargest(_MAX_LIKELY, known, key=share)
-    return next(iter(difflib.get_close_matches(name, likely, n=1)), None)

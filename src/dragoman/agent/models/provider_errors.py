@@ -8,10 +8,10 @@ import msgspec
 from pydantic_ai import exceptions as library
 
 from dragoman.agent.models.provider_names import ModelName, how_to_give_key, leads_elsewhere, shown_url
-from dragoman.agent.models.provider_options import cut_secrets
 from dragoman.agent.models.provider_reply import BrokenOff
 from dragoman.errors import ContextOverflow, MissingKey, ModelFailure
 from dragoman.text import one_line
+from dragoman.text.secret import SecretHider
 
 MAX_SAID = 300
 """Characters of a provider's own words that are passed on: some send whole web pages."""
@@ -118,7 +118,7 @@ class Explainer(msgspec.Struct, frozen=True):
     def _said(self, error: BaseException) -> str:
         body = error.body if isinstance(error, library.ModelAPIError) else None
         words = _words(body) or ("" if isinstance(error, library.ModelHTTPError) else str(error))
-        words = one_line(cut_secrets(words, self.secrets), MAX_SAID)
+        words = one_line(SecretHider(self.secrets).clean(words), MAX_SAID)
         if not words:
             return f" (status {error.status_code})" if isinstance(error, library.ModelHTTPError) else ""
         return f": {words}"

@@ -17,9 +17,6 @@ MAX_WAIT_S = 120.0
 SILENCE_S = 300.0
 """Nothing at all from the provider for so long counts as a dropped connection; hard thinking can take minutes."""
 
-MAX_KEPT_KEY = 4
-"""Values up to this length are no secrets, and cutting them out of a text would spoil it."""
-
 
 class RetryPolicy(msgspec.Struct, frozen=True):
     """How often, and after which waits, a provider is asked again."""
@@ -50,11 +47,3 @@ class ProviderOptions(msgspec.Struct, frozen=True, kw_only=True):
         shown = {name: getattr(self, name) for name in ("max_output_tokens", "temperature", "thought_level")}
         given = [name for name in ("base_url", "api_key", "headers") if getattr(self, name)]
         return f"ProviderOptions({shown}, given but not shown: {given})"
-
-
-def cut_secrets(text: str, secrets: tuple[str, ...]) -> str:
-    """Return the text without any of the secrets."""
-    for secret in secrets:
-        if len(secret) > MAX_KEPT_KEY:
-            text = text.replace(secret, "•••")
-    return text

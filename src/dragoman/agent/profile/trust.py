@@ -141,7 +141,7 @@ def _servers(servers: Sequence[AgentServer], others: Sequence[AgentServer]) -> I
 
 def _start(server: AgentServer) -> str:
     if server.url is not None:
-        from dragoman.mcp.definition import bare_address
+        from dragoman.text.secret import bare_address
 
         address = bare_address(server.url)
         query = " and more behind it" if address != server.url else ""

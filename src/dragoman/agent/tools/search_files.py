@@ -14,6 +14,7 @@ from dragoman.agent.tools.search import SearchLocation, SearchMatches, search
 from dragoman.agent.tools.tool import PreparedCall, ToolFailure, ToolOutcome
 from dragoman.agent.workspace.workspace import ResolvedPath, Workspace
 from dragoman.protocol import v1
+from dragoman.text.excerpt import shorten
 
 MAX_TITLE_CHARS = 60
 
@@ -63,7 +64,7 @@ class SearchFiles:
             return await self._search(asked.pattern, target, wants)
 
         where = "" if target.path == self._workspace.cwd else f" in {self._workspace.show(target.path)}"
-        title = f"Search for {_shorten(asked.pattern)}{where}{f' ({asked.glob})' if asked.glob else ''}"
+        title = f"Search for {shorten(asked.pattern, MAX_TITLE_CHARS)}{where}{f' ({asked.glob})' if asked.glob else ''}"
         return reading(
             self._workspace,
             title,
@@ -107,7 +108,3 @@ def _describe(findings: SearchMatches, base: str) -> str:
     if findings.problem:
         parts.append(f"[not all could be searched: {findings.problem}]")
     return "\n".join(parts) or "[nothing matches]"
-
-
-def _shorten(pattern: str) -> str:
-    return pattern if len(pattern) <= MAX_TITLE_CHARS else f"{pattern[: MAX_TITLE_CHARS - 1]}…"

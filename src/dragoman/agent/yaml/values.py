@@ -9,7 +9,6 @@ better words to what is expected. Unknown keys are wrong where the struct forbid
 The values of a text may be secrets: none is quoted, except numbers and the choice that was none.
 """
 
-import difflib
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from msgspec import inspect
 
 from dragoman.agent.yaml.nodes import KeyConflict, YamlError, YamlProblem, is_scalar, line_of, parse_yaml, plain_value
 from dragoman.agent.yaml.words import expectation, join, kind, listed, printable
+from dragoman.text.match import closest
 
 T = TypeVar("T")
 
@@ -177,7 +177,7 @@ def _quotes(info: inspect.Type, node: Any) -> str:
 def _given(info: inspect.Type, value: Any) -> str:
     match info:
         case inspect.LiteralType(values=values):
-            close = _closest(value, [str(each) for each in values])
+            close = closest(value, [str(each) for each in values])
             return f", got {printable(value)}" + (f"; did you mean {close}?" if close else "")
         case inspect.IntType() | inspect.FloatType():
             return f", got {printable(str(value))}"
@@ -186,11 +186,5 @@ def _given(info: inspect.Type, value: Any) -> str:
 
 
 def _suggest(key: str, known: Sequence[str]) -> str:
-    close = _closest(key, known)
+    close = closest(key, known)
     return f"did you mean {close}?" if close else f"expected one of {listed(known)}"
-
-
-def _closest(word: str, known: Sequence[str]) -> str | None:
-    by_lower_case = {each.lower(): each for each in known}
-    close = difflib.get_close_matches(word.lower(), by_lower_case, n=1)
-    return by_lower_case[close[0]] if close else None

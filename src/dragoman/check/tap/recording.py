@@ -22,7 +22,8 @@ from dragoman.protocol.recorder import (
     TrajectoryFile,
     text_noise,
 )
-from dragoman.protocol.secrecy import HIDDEN, SUSPECTS, hide_secrets
+from dragoman.protocol.secrecy import SUSPECTS, hide_secrets
+from dragoman.text.secret import HIDDEN
 from dragoman.wire import Malformed, Oversized, parse
 from dragoman.wire.message import BAD_JSON, is_sound, replace_lone_surrogates
 

@@ -7,6 +7,7 @@ from typing import Any
 from dragoman.agent.models.guide.choice import UseTool
 from dragoman.agent.models.guide.talk import shown_name
 from dragoman.agent.models.message import ToolResult, ToolUse
+from dragoman.text.excerpt import shorten
 
 MAX_LINES = 12
 """Lines of a result that are shown: the client has the whole of it with the tool call."""
@@ -80,8 +81,7 @@ def closing(done: int, failed: int, declined: int) -> str:
 
 
 def _short(value: Any) -> str:
-    text = " ".join(str(value).split())
-    return text if len(text) <= 60 else f"{text[:59]}…"
+    return shorten(" ".join(str(value).split()), 60)
 
 
 def _target(use: ToolUse) -> str:
@@ -101,8 +101,7 @@ def _failure(use: ToolUse, result: ToolResult) -> str:
 
 
 def _short_reason(text: str) -> str:
-    reason = " ".join(text.split()) or "it gave no reason."
-    reason = reason if len(reason) <= 300 else f"{reason[:299]}…"
+    reason = shorten(" ".join(text.split()) or "it gave no reason.", 300)
     return reason if reason.endswith((".", "!", "?", "…")) else f"{reason}."
 
 

@@ -24,6 +24,7 @@ from dragoman.agent.models.model import ModelRequest, ToolDefinition
 from dragoman.agent.models.tool_index import ToolIndex
 from dragoman.errors import ContextOverflow
 from dragoman.protocol import v1
+from dragoman.text.excerpt import shorten_middle
 
 MAX_DESCRIPTION = 300
 """Characters of a tool's description: what it does stands at its beginning."""
@@ -75,7 +76,7 @@ class Chat:
         return messages + [{"role": role, "content": text} for role, text in _merge(turns)]
 
     def _system(self, max_instructions: int) -> str:
-        instructions = _cut_middle(self._instructions, max_instructions)
+        instructions = shorten_middle(self._instructions, max_instructions, _CUT)
         if not self.tools:
             return instructions
         tools = "\n".join(_describe(tool) for tool in self.tools)
@@ -131,7 +132,7 @@ def _block(block: v1.ContentBlock, max_resource: int) -> str:
 def _resource(resource: v1.EmbeddedResourceResource, max_characters: int) -> str:
     text = resource.text if isinstance(resource, v1.TextResourceContents) else blob_text(resource)
     if text is not None:
-        return resource_words(resource.uri, _cut_middle(text, max_characters))
+        return resource_words(resource.uri, shorten_middle(text, max_characters, _CUT))
     kind, media_type = blob_kind(resource)
     return refusal_words(kind, f"{resource.uri}, {media_type}")
 
@@ -174,14 +175,7 @@ def _names(messages: Sequence[Message]) -> dict[str, str]:
 
 def _result(result: ToolResult, names: dict[str, str], max_characters: int) -> str:
     what = "failed" if result.failed else "returned"
-    return f"{names.get(result.id, 'The tool')} {what}:\n{_cut_middle(result.text, max_characters)}"
-
-
-def _cut_middle(text: str, max_characters: int) -> str:
-    if len(text) <= max_characters:
-        return text
-    half = max((max_characters - len(_CUT)) // 2, 0)
-    return f"{text[:half]}{_CUT}{text[len(text) - half :]}"
+    return f"{names.get(result.id, 'The tool')} {what}:\n{shorten_middle(result.text, max_characters, _CUT)}"
 
 
 def _newest(turns: list[Turn], prompt: int, max_characters: int) -> list[Turn]:
