@@ -105,7 +105,7 @@ def read(arguments):
         (["serve", "--prot", "1"], "there is no option '--prot'; did you mean --port?"),
         (["login", "antropic"], "there is no provider 'antropic' that takes a key; did you mean anthropic?"),
         (["run", "hi", "ho"], "'ho' is one word too many; dragoman run --help shows what it takes"),
-        (["check"], "which action? expected one of agent, client, trace, matrix"),
+        (["check"], "which action? expected one of agent, client, trace, matrix, rule"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

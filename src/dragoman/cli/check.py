@@ -18,9 +18,11 @@ from dragoman.check.reports.json import read
 from dragoman.check.reports.markdown import matrix
 from dragoman.check.reports.named_report import NamedReport
 from dragoman.check.results import CheckReport
+from dragoman.check.rule import Rule
+from dragoman.check.rules import RULES
 from dragoman.cli.agent_choice import OWN_COMMAND, AgentAddress, choose_address, choose_command
 from dragoman.cli.loop import Stopped, run
-from dragoman.cli.options import UsageError
+from dragoman.cli.options import UsageError, closest
 from dragoman.cli.output import complain, write_output
 from dragoman.errors import DragomanError
 
@@ -98,6 +100,28 @@ def _matrix(options: argparse.Namespace) -> int:
     return deliver_matrix(options)
 
 
+def _rule(options: argparse.Namespace) -> int:
+    unknown = [given for given in options.ids if given.upper() not in RULES]
+    if unknown:
+        near = closest(unknown[0], RULES)
+        step = f"did you mean {near}?" if near else "docs/check-rules.md lists them"
+        raise UsageError(f"there is no rule {unknown[0]!r}; {step}")
+    print("\n\n".join(_explain(RULES[given.upper()]) for given in options.ids))
+    return 0
+
+
+def _explain(rule: Rule) -> str:
+    return "\n".join(
+        (
+            f"{rule.id} {rule.title}",
+            f"  level     {rule.level}, for {rule.role}s",
+            f"  clause    {rule.url}",
+            f"  occasion  {rule.exercised}",
+            f"  fix       {rule.fix}",
+        )
+    )
+
+
 def _has_watcher(options: argparse.Namespace) -> bool:
     return options.format == "text" and options.output is None and sys.stderr.isatty()
 
@@ -111,6 +135,7 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
     "client": _client,
     "trace": _trace,
     "matrix": _matrix,
+    "rule": _rule,
 }
 
 

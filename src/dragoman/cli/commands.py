@@ -101,6 +101,7 @@ def _check(name: str) -> CommandParser:
     parser.add_action("client", "be an agent that tries a client's patience", _check_client(f"{name} client"))
     parser.add_action("trace", "judge a recorded conversation", _check_trace(f"{name} trace"))
     parser.add_action("matrix", "put several reports side by side", _check_matrix(f"{name} matrix"))
+    parser.add_action("rule", "explain a rule", _check_rule(f"{name} rule"))
     return parser
 
 
@@ -186,6 +187,16 @@ def _check_matrix(name: str) -> CommandParser:
     )
     parser.add_argument("reports", metavar="NAME=FILE", nargs="+", help="the name of a column, and its report")
     shared.add_output(parser)
+    return parser
+
+
+def _check_rule(name: str) -> CommandParser:
+    parser = CommandParser(
+        name,
+        "Explain rules: the duty, the clause of the specification, the occasion to break it and the way to mend it.",
+        "ID ...",
+    )
+    parser.add_argument("ids", metavar="ID", nargs="+", help="the id of a rule, such as ACP-WIRE-001")
     return parser
 
 
