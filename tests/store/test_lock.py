@@ -145,15 +145,21 @@ def test_a_dead_process_is_never_named_as_the_holder(tmp_path):
 
 def test_children_do_not_inherit_a_lock(tmp_path):
     path = tmp_path / "session.lock"
-    lock = acquire(path, "x")
-    child = subprocess.Popen(["sleep", "60"], close_fds=False)
+    program = """
+import os, subprocess, sys
+from pathlib import Path
+from dragoman.store.lock import acquire
+
+lock = acquire(Path(sys.argv[1]), "x")
+child = subprocess.Popen(["sleep", "60"], close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print(child.pid, flush=True)
+os._exit(0)
+"""
+    done = subprocess.run([sys.executable, "-c", program, path], stdout=subprocess.PIPE, text=True, check=True)
     try:
-        os.close(lock._fd)  # as the death of this process does it
         acquire(path, "x").release()
     finally:
-        child.kill()
-        child.wait()
-    lock._fd = -1
+        os.kill(int(done.stdout), signal.SIGKILL)
 
 
 OPENER = """

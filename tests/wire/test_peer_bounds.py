@@ -67,12 +67,13 @@ async def test_a_slow_notification_handler_stops_the_sender_at_a_bounded_backlog
 
 
 async def test_a_peer_that_provokes_refusals_and_does_not_read_is_not_read_either():
-    async with peer_and_raw_end() as (peer, end, _):
+    near, far = memory_pair()
+    async with raw_end(far) as end, Peer(near, Recorder()):
         end.transport.pause_reading()
         for _ in range(20_000):
             end.send(b"garbage")
             await asyncio.sleep(0)
-        assert peer._transport.unsent_bytes < 1_000_000
+        assert near.unsent_bytes < 1_000_000
         end.transport.resume_reading()
         assert (await end.receive())["error"]["code"] == ErrorCode.PARSE_ERROR
 
