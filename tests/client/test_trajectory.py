@@ -155,7 +155,9 @@ def test_damage_is_told_after_what_is_good_before_it(path):
 def test_a_missing_write_is_told(path):
     first, _, *rest = written(path).splitlines(keepends=True)
     path.write_bytes(b"".join([first, *rest]))
-    with pytest.raises(TrajectoryUnreadable, match="records are missing after record 0"):
+    with pytest.raises(
+        TrajectoryUnreadable, match="what follows record 0 is damaged: records are missing or out of order"
+    ):
         list(read_trajectory(path))
 
 

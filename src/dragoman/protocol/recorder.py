@@ -2,7 +2,6 @@
 
 import logging
 import os
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -16,7 +15,9 @@ import msgspec
 
 from dragoman.errors import DragomanError
 from dragoman.protocol.secrecy import hide_secrets
-from dragoman.store.record import VERSION, encode_write, seal
+from dragoman.store.disk import Disk
+from dragoman.store.record import VERSION, encode_write, now_ms, seal
+from dragoman.store.sealed_log import SealedWriter
 from dragoman.wire import Malformed, Oversized, parse
 from dragoman.wire.message import replace_lone_surrogates
 
@@ -30,8 +31,6 @@ SENT_NOISE, EVENT = b'"sentNoise":', b'"event":'
 
 Entry = tuple[bytes, bytes]
 """A record to be written: one of the keys above, and its value."""
-
-_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
 
 
 class NotRecorded(DragomanError):
@@ -51,12 +50,19 @@ class TrajectoryFile:
     """
 
     def __init__(self, path: str | os.PathLike[str], agent: str = "") -> None:
-        self.path = Path(path)
         self.failure: NotRecorded | None = None
         self._seq = 0
-        self._fd = self._open()
+        self._writer = SealedWriter(Disk(), Path(path))
+        self._is_open = True
         about = {"agent": agent, "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
         self._write(seal(msgspec.json.encode({"dragoman": VERSION, "trajectory": about})[:-1]))
+        if self.failure is not None:
+            raise self.failure
+
+    @property
+    def path(self) -> Path:
+        """The path of the file."""
+        return self._writer.path
 
     @property
     def count(self) -> int:
@@ -65,30 +71,21 @@ class TrajectoryFile:
 
     def append(self, entries: Sequence[Entry], time_ms: int | None = None) -> None:
         """Write records in one sealed write, with the time at which they were said (default: now)."""
-        if entries and self._fd >= 0:
-            now = time.time_ns() // 1_000_000 if time_ms is None else time_ms
+        if entries and self._is_open:
+            now = now_ms() if time_ms is None else time_ms
             runs = [(key, [payload for _, payload in run]) for key, run in groupby(entries, key=itemgetter(0))]
             if self._write(encode_write(runs, self._seq, now)):
                 self._seq += len(entries)
 
     def close(self) -> None:
         """Write no more."""
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            with suppress(OSError):
-                os.close(fd)
-
-    def _open(self) -> int:
-        try:
-            return os.open(self.path, _FLAGS, 0o600)
-        except OSError as error:
-            raise NotRecorded(str(self.path), error) from error
+        self._is_open = False
+        with suppress(OSError):
+            self._writer.close()
 
     def _write(self, data: bytes | bytearray) -> bool:
         try:
-            written = 0
-            while written < len(data):
-                written += os.write(self._fd, memoryview(data)[written:])
+            self._writer.write(data)
         except OSError as error:
             self.failure = NotRecorded(str(self.path), error)
             self.close()

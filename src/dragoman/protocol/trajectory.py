@@ -17,7 +17,6 @@ import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, Literal
-from zlib import crc32
 
 import msgspec
 
@@ -25,7 +24,8 @@ from dragoman.errors import DragomanError
 from dragoman.protocol import v1
 from dragoman.protocol.decode import decode_params
 from dragoman.protocol.methods import SESSION_UPDATE
-from dragoman.store.record import SEAL, SEAL_BYTES, VERSION
+from dragoman.store.record import SEAL, SEAL_BYTES, TRAJECTORY_KINDS, VERSION, Record, is_sealed
+from dragoman.store.sealed_log import BLOCK_BYTES, SealedDecoder
 
 Kind = Literal["sent", "received", "noise", "sent_noise", "event"]
 
@@ -79,9 +79,16 @@ def read_trajectory(path: str | os.PathLike[str]) -> Generator[TrajectoryRecord]
 
 def read_records(lines: Iterator[bytes], path: str) -> Generator[TrajectoryRecord]:
     """Yield the records of a trajectory that is read already, line by line. Raises TrajectoryUnreadable."""
-    reading = _Lines(path, lines)
-    reading.read_header()
-    yield from reading.records()
+    _check_header(next(lines, b""), path)
+    decoder = SealedDecoder(kinds=TRAJECTORY_KINDS)
+    for block in _blocks(lines, decoder):
+        yield from _typed(decoder.feed(block), path)
+        if decoder.torn is not None:
+            break
+    else:
+        yield from _typed(decoder.finish(), path)
+    if decoder.torn is False:
+        raise TrajectoryUnreadable(path, f"what follows record {decoder.seq} is damaged: {decoder.problem}")
 
 
 def is_header(line: bytes) -> bool:
@@ -91,17 +98,6 @@ def is_header(line: bytes) -> bool:
     except _NOT_JSON:
         return False
     return True
-
-
-class _Line(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    seq: int
-    time: int
-    sent: dict[str, Any] | None = None
-    received: dict[str, Any] | None = None
-    noise: str | None = None
-    sent_noise: str | None = None
-    event: str | None = None
-    crc: str = ""
 
 
 class _About(msgspec.Struct):
@@ -114,76 +110,53 @@ class _FirstLine(msgspec.Struct):
     trajectory: _About
 
 
-_decode_line = msgspec.json.Decoder(_Line).decode
 _decode_first = msgspec.json.Decoder(_FirstLine).decode
+_decode_message = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_text = msgspec.json.Decoder(str).decode
 _NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-class _Lines:
-    """Reads line by line, and holds a write back until its seal vouches for it."""
+def _check_header(line: bytes, path: str) -> None:
+    try:
+        version = _decode_first(line).dragoman
+    except _NOT_JSON:
+        raise TrajectoryUnreadable(path, "its first line is no header of a trajectory") from None
+    if version != VERSION:
+        raise TrajectoryUnreadable(path, f"it has format {version}, and this dragoman reads format {VERSION}")
+    if not is_sealed(line):
+        raise TrajectoryUnreadable(path, "its header is damaged")
 
-    def __init__(self, path: str, file: Iterator[bytes]) -> None:
-        self._path = path
-        self._file = file
-        self._crc = 0
-        self._seq = 0
-        self._sealed_seq = 0
 
-    def read_header(self) -> None:
-        first = next(self._file, b"")
+def _blocks(lines: Iterator[bytes], decoder: SealedDecoder) -> Iterator[bytes]:
+    """Yield lines, several at a time where they have no seal: looking for one after each would take ever longer."""
+    block: list[bytes] = []
+    size = 0
+    for line in lines:
+        block.append(line)
+        size += len(line)
+        if SEAL.search(line, max(0, len(line) - SEAL_BYTES)) or size >= max(BLOCK_BYTES, decoder.held_bytes):
+            yield b"".join(block)
+            block.clear()
+            size = 0
+    if block:
+        yield b"".join(block)
+
+
+def _typed(records: list[Record], path: str) -> Iterator[TrajectoryRecord]:
+    for record in records:
         try:
-            version = _decode_first(first).dragoman
+            yield _record(record)
         except _NOT_JSON:
-            raise self._unreadable("its first line is no header of a trajectory") from None
-        if version != VERSION:
-            raise self._unreadable(f"it has format {version}, and this dragoman reads format {VERSION}")
-        if not self._is_sealed(first):
-            raise self._unreadable("its header is damaged")
-
-    def records(self) -> Iterator[TrajectoryRecord]:
-        held: list[TrajectoryRecord] = []
-        for line in self._file:
-            if not line.endswith(b"\n"):  # the beginning of a record, all that was written of it
-                break
-            is_sealed = self._is_sealed(line)
-            held.append(self._decode(line))
-            if is_sealed:
-                self._sealed_seq = self._seq
-                yield from held
-                held.clear()
-        yield from held
-
-    def _is_sealed(self, line: bytes) -> bool:
-        mark = SEAL.search(line, max(0, len(line) - SEAL_BYTES))
-        if mark is None:
-            self._crc = crc32(line, self._crc)
-            return False
-        if crc32(line[: mark.start()], self._crc) != int(mark[1], 16):
-            raise self._unreadable(f"what follows record {self._sealed_seq} is damaged")
-        self._crc = 0
-        return True
-
-    def _decode(self, line: bytes) -> TrajectoryRecord:
-        try:
-            read = _decode_line(line)
-        except _NOT_JSON:
-            raise self._unreadable(f"what follows record {self._seq} is no record") from None
-        if read.seq != self._seq + 1:
-            raise self._unreadable(f"records are missing after record {self._seq}")
-        self._seq = read.seq
-        return _record(read)
-
-    def _unreadable(self, problem: str) -> TrajectoryUnreadable:
-        return TrajectoryUnreadable(self._path, problem)
+            raise TrajectoryUnreadable(path, f"record {record.seq} is no record of a trajectory") from None
 
 
-def _record(read: _Line) -> TrajectoryRecord:
-    if read.sent is not None:
-        return TrajectoryRecord(read.seq, read.time, "sent", read.sent)
-    if read.received is not None:
-        return TrajectoryRecord(read.seq, read.time, "received", read.received)
-    if read.event is not None:
-        return TrajectoryRecord(read.seq, read.time, "event", {}, event=read.event)
-    if read.sent_noise is not None:
-        return TrajectoryRecord(read.seq, read.time, "sent_noise", {}, read.sent_noise)
-    return TrajectoryRecord(read.seq, read.time, "noise", {}, read.noise or "")
+def _record(read: Record) -> TrajectoryRecord:
+    match read.kind:
+        case "sent" | "received":
+            return TrajectoryRecord(read.seq, read.time, read.kind, _decode_message(read.data))
+        case "event":
+            return TrajectoryRecord(read.seq, read.time, "event", {}, event=_decode_text(read.data))
+        case "sent_noise":
+            return TrajectoryRecord(read.seq, read.time, "sent_noise", {}, _decode_text(read.data))
+        case _:
+            return TrajectoryRecord(read.seq, read.time, "noise", {}, _decode_text(read.data))

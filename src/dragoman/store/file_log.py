@@ -2,13 +2,19 @@
 
 An idle log holds nothing but its lock: the file is opened by the first write after it was opened or
 synced, and closed by the next sync. Everything but `append` and `flush` leaves the event loop to others.
+
+    UNREAD ──read to its end──▶ WRITABLE ──a write or a sync fails──▶ FAILED
+       │                           │                                    │
+       └────────── close ──────────┴──────────────▶ CLOSED ◀────────────┘
+
+A log that was opened is UNREAD, because only its end tells where to go on; a new one is WRITABLE at once. A FAILED log
+can be read, and takes nothing more. A log without a lock, on a disk that cannot be written, becomes FAILED when read.
 """
 
 import asyncio
 import errno
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import suppress
 from enum import Enum, auto
 from pathlib import Path
 
@@ -16,12 +22,12 @@ import msgspec
 
 from dragoman.cancellation import finish_in_thread
 from dragoman.errors import LogFailed
-from dragoman.store.disk import APPEND, Disk, failing, write_all
+from dragoman.store.disk import Disk, failing
 from dragoman.store.lock import Lock
 from dragoman.store.log_summary import read_log_end
 from dragoman.store.naming import has_aside
 from dragoman.store.record import KEYS, Header, Record, encode_write, now_ms
-from dragoman.store.sealed_log import Damage, Reader, mend_torn, set_aside
+from dragoman.store.sealed_log import Damage, Reader, SealedWriter, mend_torn, set_aside
 
 
 class _State(Enum):
@@ -29,6 +35,22 @@ class _State(Enum):
     WRITABLE = auto()
     FAILED = auto()
     CLOSED = auto()
+
+
+class _ListedFacts:
+    """The facts about a session that lists show, and those that the index has."""
+
+    def __init__(self) -> None:
+        self.title: str | None = None
+        self.message_count = 0
+        self.updated_ms = now_ms()
+        self.is_prompted = False
+        self.listed: tuple[str | None, int, int] | None = None
+
+    @property
+    def now(self) -> tuple[str | None, int, int]:
+        """The facts as they are to be listed."""
+        return self.title, self.message_count, self.updated_ms
 
 
 class FileLog:
@@ -53,23 +75,43 @@ class FileLog:
         `failure` is why a log can only be read; it needs no lock then.
         """
         self.header = header
-        self.path = path
-        self.title: str | None = None
-        self.message_count = 0
         self.damage: Damage | None = None
-        self.updated_ms = now_ms()
-        self._disk = disk
+        self._facts = _ListedFacts()
         self._lock = lock
         self._start = start
-        self._size, self._seq = written or (start, 0)
-        self._fd = -1
+        size, self._seq = written or (start, 0)
+        self._writer = SealedWriter(disk, path, size=size)
         self._pending: list[tuple[bytes, Sequence[bytes]]] = []
         self._state = _State.UNREAD if written is None else _State.WRITABLE
         self._failure = failure
-        self._is_prompted = False
-        self._listed: tuple[str | None, int, int] | None = None
         self._on_sync = on_sync
         self._on_close = on_close
+
+    @property
+    def path(self) -> Path:
+        """The path of the file."""
+        return self._writer.path
+
+    @property
+    def title(self) -> str | None:
+        return self._facts.title
+
+    @title.setter
+    def title(self, title: str | None) -> None:
+        self._facts.title = title
+
+    @property
+    def message_count(self) -> int:
+        return self._facts.message_count
+
+    @message_count.setter
+    def message_count(self, count: int) -> None:
+        self._facts.message_count = count
+
+    @property
+    def updated_ms(self) -> int:
+        """The time of the last write."""
+        return self._facts.updated_ms
 
     @property
     def failure(self) -> LogFailed | None:
@@ -78,7 +120,7 @@ class FileLog:
     @property
     def records_span(self) -> tuple[int, int | None]:
         """Where its records begin and end in the file; None while that is not known yet."""
-        return self._start, None if self._state is _State.UNREAD else self._size
+        return self._start, None if self._state is _State.UNREAD else self._writer.size
 
     def flush_if_possible(self) -> None:
         """Write what was appended, unless the log has failed, which then is no news."""
@@ -90,7 +132,7 @@ class FileLog:
             self._refuse()
         if kind not in KEYS or b"\n" in b"".join(payloads):
             _refuse_payload(kind)
-        self._is_prompted = self._is_prompted or kind == "turn"
+        self._facts.is_prompted = self._facts.is_prompted or kind == "turn"
         self._pending.append((KEYS[kind], payloads))
 
     def flush(self) -> None:
@@ -100,30 +142,27 @@ class FileLog:
             return
         try:
             now = now_ms()
-            data = encode_write(self._pending, self._seq, now)
-            if self._fd < 0:
-                self._fd = self._open()
-            write_all(self._disk, self._fd, data)
+            self._writer.write(encode_write(self._pending, self._seq, now))
         except OSError as error:
             raise self._fail(error, "write to") from error
-        self._size += len(data)
         self._seq += sum(len(payloads) for _, payloads in self._pending)
-        self.updated_ms = now
+        self._facts.updated_ms = now
         self._pending.clear()
 
     async def sync(self) -> None:
         self.flush()
-        fd, self._fd = self._fd, -1
+        fd = self._writer.detach()
         if fd >= 0:
             await finish_in_thread(lambda: self._sync(fd))
-        listed = (self.title, self.message_count, self.updated_ms)
-        if self._is_prompted and listed != self._listed:
+        facts = self._facts
+        if facts.is_prompted and facts.now != facts.listed:
+            now = facts.now
             await self._on_sync(self)
-            self._listed = listed
+            facts.listed = now
 
     def records(self) -> AsyncIterator[list[Record]]:
         self.flush_if_possible()
-        end = None if self._state is _State.UNREAD else self._size
+        end = None if self._state is _State.UNREAD else self._writer.size
         return self._read(end)
 
     async def close(self) -> None:
@@ -147,7 +186,7 @@ class FileLog:
         self._let_go()
 
     def _let_go(self) -> None:
-        self._close_file()
+        self._writer.close()
         if self._lock is not None:
             self._lock.release()
         self._on_close(self)
@@ -159,17 +198,10 @@ class FileLog:
             raise RuntimeError(f"session {self.header.id} must be read to its end before anything is appended")
         raise RuntimeError(f"session {self.header.id} is closed")
 
-    def _open(self) -> int:
-        fd = self._disk.open(self.path, APPEND)
-        if os.fstat(fd).st_size != self._size:
-            os.close(fd)
-            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
-        return fd
-
     def _sync(self, fd: int) -> None:
         """Sync and close, in a thread; it is the thread that notes a failure, for the caller may be gone by then."""
         try:
-            self._disk.sync(fd)
+            self._writer.disk.sync(fd)
             if os.fstat(fd).st_nlink == 0:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         except OSError as error:
@@ -182,21 +214,13 @@ class FileLog:
         self._failure = failure
         if self._state is not _State.CLOSED:
             self._state = _State.FAILED
-        if self._fd >= 0:
-            with suppress(OSError):
-                self._disk.truncate(self._fd, self._size)
         self._pending.clear()
-        self._close_file()
+        self._writer.close()
         return failure
-
-    def _close_file(self) -> None:
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            os.close(fd)
 
     async def _read(self, end: int | None) -> AsyncIterator[list[Record]]:
         with failing(self.path, "read"):
-            reader = await asyncio.to_thread(Reader, self._disk, self.path, self._start, end)
+            reader = await asyncio.to_thread(Reader, self._writer.disk, self.path, self._start, end)
             try:
                 while records := await asyncio.to_thread(reader.read):
                     yield records
@@ -211,10 +235,11 @@ class FileLog:
     def _go_on_from(self, reader: Reader) -> None:
         """Take over what a first reading has found, and mend what it found wrong."""
         tail = read_log_end(reader.fd, self._start, reader.trusted)
-        self.title, self.message_count = tail.title, tail.message_count
-        self._is_prompted = tail.prompted or has_aside(self.path)
-        self.updated_ms = tail.time or self.updated_ms
-        self._seq, self._size = reader.seq, reader.trusted
+        facts = self._facts
+        facts.title, facts.message_count = tail.title, tail.message_count
+        facts.is_prompted = tail.prompted or has_aside(self.path)
+        facts.updated_ms = tail.time or facts.updated_ms
+        self._seq, self._writer.size = reader.seq, reader.trusted
         self.damage = reader.damage
         if self._state is _State.UNREAD:
             self._state = _State.WRITABLE if self._failure is None else _State.FAILED
@@ -224,9 +249,9 @@ class FileLog:
     def _mend(self, damage: Damage, unsealed: int) -> None:
         try:
             if damage.torn:
-                self._size = mend_torn(self._disk, self.path, self._size, unsealed)
+                self._writer.size = mend_torn(self._writer.disk, self.path, self._writer.size, unsealed)
             else:
-                aside = set_aside(self._disk, self.path, self._size)
+                aside = set_aside(self._writer.disk, self.path, self._writer.size)
                 self.damage = msgspec.structs.replace(damage, kept_as=str(aside))
         except OSError as error:
             # What could be read is still worth showing: it is only that nothing can be added.

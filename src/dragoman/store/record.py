@@ -1,20 +1,22 @@
-"""The session log: a header line, then records, one JSON object a line.
+"""The sealed record format of session logs, journals and trajectories: a header line, then a record a line.
 
     {"dragoman":1,"session":{"id":…,"cwd":…,"additionalDirectories":[…],"created":…},"crc":"89abcdef"}
     {"seq":1,"time":1763240000000,"update":{…}}
     {"seq":2,"time":1763240000000,"turn":{…},"crc":"01234567"}
 
-The header says the version of the format and whose log this is; its word counts, whatever the path
-says. `seq` counts records from 1 without a gap, `time` is in milliseconds since 1970, and the third
-key is the record's kind. Its value is the payload, byte for byte as it was given: replay can splice it
-into a fresh envelope without decoding it.
+The header has the version of the format and the session that the log belongs to; it counts, whatever the path
+says. A trajectory (`protocol.trajectory`) has another header and other kinds of records, and is sealed alike.
+
+`seq` counts records from 1 without a gap, `time` is in milliseconds since 1970, and the third key is the record's
+kind. Its value is the payload, byte for byte as it was given: replay can splice it into a fresh envelope without
+decoding it.
 
 Records are written many at a time, one write for each tick of the event loop, and the last record of
 each write carries the seal: the CRC-32 of all bytes from the end of the last seal's line (or from the
 beginning of the header) up to the comma before `"crc"`. So there is one checksum a write, however
 large it is, and no byte of the file is outside one: the bytes after a checksum are always `"}` and a
 newline. A payload cannot counterfeit a seal: it would have to be a JSON value that ends in a string
-with bare quotes in it.
+with bare quotes in it. `sealed_log` has the one reader and the one writer of such files.
 
 From that follows what can be known of a file that is not whole:
 
@@ -40,10 +42,13 @@ from msgspec import Raw
 VERSION = 1
 
 KINDS = frozenset({"config", "message", "model", "permission", "title", "turn", "update"})
-"""What a record can be; a new kind needs a new version, for an older reader would take it as damage.
+"""The kinds of records in logs; a new kind needs a new version, because an older reader would take it as damage.
 
 `message` is only in the journals of a bridge, which no older reader knows of.
 """
+
+TRAJECTORY_KINDS = frozenset({"event", "noise", "received", "sent", "sent_noise"})
+"""The kinds of records in trajectories."""
 
 _SEAL_BEGIN = b',"crc":"'
 SEAL_BYTES = len(b',"crc":"89abcdef"}\n')
@@ -83,7 +88,7 @@ class _Version(msgspec.Struct):
     dragoman: int
 
 
-class _Line(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+class _Line(msgspec.Struct, gc=False, forbid_unknown_fields=True, rename="camel"):
     seq: int
     time: int
     update: Raw = _ABSENT
@@ -93,6 +98,11 @@ class _Line(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     title: Raw = _ABSENT
     permission: Raw = _ABSENT
     message: Raw = _ABSENT
+    sent: Raw = _ABSENT
+    received: Raw = _ABSENT
+    noise: Raw = _ABSENT
+    sent_noise: Raw = _ABSENT
+    event: Raw = _ABSENT
     crc: str = ""
 
 
@@ -100,6 +110,7 @@ KEYS = {kind: b'"%b":' % kind.encode() for kind in KINDS}
 """Each kind's key as it is written."""
 
 _NOT_UPDATES = tuple(sorted(KINDS - {"update"}))
+_IN_TRAJECTORIES = ("sent", "received", "noise", "sent_noise", "event")
 _decode_first_line = msgspec.json.Decoder(_FirstLine).decode
 _decode_version = msgspec.json.Decoder(_Version).decode
 _decode_lines = msgspec.json.Decoder(_Line).decode_lines
@@ -118,8 +129,7 @@ def encode_header(header: Header) -> bytes:
 
 def decode_header(line: bytes) -> Header:
     """Read the first line of a log; raises ValueError that says what is wrong with it."""
-    mark = SEAL.search(line, max(0, len(line) - SEAL_BYTES))
-    if mark is None or crc32(line[: mark.start()]) != int(mark[1], 16):
+    if not is_sealed(line):
         raise ValueError(_explain_header(line))
     if _decode_version(line).dragoman != VERSION:
         raise ValueError(_explain_header(line))
@@ -149,6 +159,12 @@ def seal(body: bytes) -> bytes:
     return b'%b,"crc":"%08x"}\n' % (body, crc32(body))
 
 
+def is_sealed(line: bytes) -> bool:
+    """Tell whether a line is a whole write, and its seal fits."""
+    mark = SEAL.search(line, max(0, len(line) - SEAL_BYTES))
+    return mark is not None and crc32(line[: mark.start()]) == int(mark[1], 16)
+
+
 def sealed_end(block: bytes) -> tuple[int, bool]:
     """Give the end of the last write that is whole and good, and whether the one after it is damaged."""
     view = memoryview(block)
@@ -164,27 +180,30 @@ def sealed_end(block: bytes) -> tuple[int, bool]:
     return end, False
 
 
-def decode_records(lines: bytes, last_seq: int) -> list[Record]:
-    """Read whole lines; raises ValueError when they are not the records that follow `last_seq`."""
-    records = [
-        Record(line.seq, line.time, "update", line.update) if line.update is not _ABSENT else _other(line)
-        for line in _decode_lines(lines)
-    ]
+def decode_records(lines: bytes, last_seq: int, kinds: frozenset[str] = KINDS) -> list[Record]:
+    """Read whole lines; raises ValueError when they are not records of these kinds that follow `last_seq`."""
+    if kinds is KINDS:
+        records = [
+            Record(line.seq, line.time, "update", line.update) if line.update is not _ABSENT else _other(line)
+            for line in _decode_lines(lines)
+        ]
+    else:
+        records = [_other(line, _IN_TRAJECTORIES) for line in _decode_lines(lines)]
     if [record.seq for record in records] != list(range(last_seq + 1, last_seq + 1 + len(records))):
         raise ValueError("records are missing or out of order")
     return records
 
 
-def decode_unsealed(lines: bytes, last_seq: int) -> list[Record]:
+def decode_unsealed(lines: bytes, last_seq: int, kinds: frozenset[str] = KINDS) -> list[Record]:
     """Read whole lines of a torn write, which no checksum vouches for, so that every byte is looked at."""
     str(lines, "utf-8")
     if b'"crc":' in lines and any(line.crc for line in _decode_lines(lines)):
         raise ValueError("a seal is broken")
-    return decode_records(lines, last_seq)
+    return decode_records(lines, last_seq, kinds)
 
 
-def _other(line: _Line) -> Record:
-    for kind in _NOT_UPDATES:
+def _other(line: _Line, kinds: Sequence[str] = _NOT_UPDATES) -> Record:
+    for kind in kinds:
         data: Raw = getattr(line, kind)
         if data is not _ABSENT:
             return Record(line.seq, line.time, kind, data)

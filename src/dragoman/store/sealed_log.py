@@ -1,8 +1,10 @@
-"""Files of sealed records: reading the part that can be trusted, and mending the rest.
+"""Files of sealed records: appending to them, reading the part that can be trusted, and mending the rest.
 
-`record` describes the format. This is the one reader of session logs, journals and trajectories.
+`record` describes the format. This is the one reader and the one writer of session logs, journals and trajectories:
+`SealedDecoder` takes bytes from anywhere, `Reader` reads a file with it, and `SealedWriter` appends to a file.
 """
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -10,9 +12,18 @@ from pathlib import Path
 import msgspec
 
 from dragoman.errors import SessionUnreadable
-from dragoman.store.disk import CREATE, READ, WRITE, Disk, copy, write_all
+from dragoman.store.disk import APPEND, CREATE, READ, WRITE, Disk, copy, write_all
 from dragoman.store.naming import aside_path
-from dragoman.store.record import Header, Record, decode_header, decode_records, decode_unsealed, seal, sealed_end
+from dragoman.store.record import (
+    KINDS,
+    Header,
+    Record,
+    decode_header,
+    decode_records,
+    decode_unsealed,
+    seal,
+    sealed_end,
+)
 
 BLOCK_BYTES = 1 << 19
 """Two thousand records a time: the hop to a thread costs little beside them, and they stay in the CPU's cache."""
@@ -66,81 +77,167 @@ def read_header(fd: int, path: Path) -> tuple[Header, int] | None:
         raise SessionUnreadable(str(path), str(error)) from error
 
 
-class Reader:
-    """Reads the records of one log between two places; made for one thread at a time."""
+class SealedDecoder:
+    """Makes records of the bytes of a file, in blocks of any size, and trusts only what a good seal vouches for."""
 
-    def __init__(self, disk: Disk, path: Path, start: int, end: int | None) -> None:
-        self._fd = disk.open(path, READ)
-        self._end = os.fstat(self._fd).st_size if end is None else end
-        self._held = b""
-        self.seq = 0
+    def __init__(self, last_seq: int = 0, kinds: frozenset[str] = KINDS) -> None:
+        self.seq = last_seq
         """The last record that was read."""
-        self.trusted = start
-        """Where the part ends that can be trusted."""
+        self.size = 0
+        """How many bytes can be trusted."""
         self.unsealed = 0
-        """How much of its end came from a torn write."""
-        self.damage: Damage | None = None
+        """How many of them, at the end, came from a torn write."""
+        self.torn: bool | None = None
+        """Why there will be no more records: True for a torn end, False for damage; None while all is well."""
+        self.problem = ""
+        """What is damaged."""
+        self._kinds = kinds
+        self._held = b""
 
     @property
-    def fd(self) -> int:
-        """What it reads from."""
-        return self._fd
+    def held_bytes(self) -> int:
+        """How many bytes wait for their seal."""
+        return len(self._held)
 
-    def close(self) -> None:
-        """Let go of the file."""
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            os.close(fd)
-
-    def read(self) -> list[Record]:
-        """Give the next records; an empty list is the end."""
-        while self.damage is None:
-            # Twice as much each time, or a write of many blocks would be searched once for each of them.
-            block = self._read_block(max(BLOCK_BYTES, len(self._held)))
-            if not block:
-                return self._read_tail() if self._held else []
-            self._held += block
-            if records := self._read_sealed():
-                return records
-        return []
-
-    def _read_block(self, size: int) -> bytes:
-        at = self.trusted + len(self._held)
-        return os.pread(self._fd, min(size, self._end - at), at) if at < self._end else b""
-
-    def _read_sealed(self) -> list[Record]:
+    def feed(self, block: bytes) -> list[Record]:
+        """Take the next bytes, and return the records of the writes that they complete."""
+        self._held += block
         end, damaged = sealed_end(self._held)
         try:
-            records = decode_records(self._held[:end], self.seq)
-        except _NOT_RECORDS:
-            self._note(torn=False)
+            records = decode_records(self._held[:end], self.seq, self._kinds)
+        except _NOT_RECORDS as error:
+            self._stop(str(error), torn=False)
             return []
         self._trust(records, end)
         if damaged:
-            self._note(torn=False)
+            self._stop("a seal does not fit", torn=False)
         return records
 
-    def _read_tail(self) -> list[Record]:
-        """Take the whole lines of a write that was cut short."""
+    def finish(self) -> list[Record]:
+        """Return the records in whole lines of a write that was cut short: no more bytes come."""
+        if not self._held:
+            return []
         end = self._held.rfind(b"\n") + 1
         try:
-            records = decode_unsealed(self._held[:end], self.seq)
-        except _NOT_RECORDS:
-            self._note(torn=False)
+            records = decode_unsealed(self._held[:end], self.seq, self._kinds)
+        except _NOT_RECORDS as error:
+            self._stop(str(error), torn=False)
             return []
         self._trust(records, end)
         self.unsealed = end
-        self._note(torn=True)
+        self._stop("", torn=True)
         return records
 
     def _trust(self, records: list[Record], size: int) -> None:
         self.seq += len(records)
-        self.trusted += size
+        self.size += size
         self._held = self._held[size:]
 
-    def _note(self, *, torn: bool) -> None:
-        self.damage = Damage(torn, self.seq, self.trusted, self._end - self.trusted)
+    def _stop(self, problem: str, *, torn: bool) -> None:
+        self.torn = torn
+        self.problem = problem
         self._held = b""
+
+
+class Reader:
+    """Reads the records of one file between two offsets; made for one thread at a time."""
+
+    def __init__(self, disk: Disk, path: Path, start: int, end: int | None, *, last_seq: int = 0) -> None:
+        self.fd = disk.open(path, READ)
+        self._start = start
+        self._end = os.fstat(self.fd).st_size if end is None else end
+        self._decoder = SealedDecoder(last_seq)
+
+    @property
+    def seq(self) -> int:
+        """The last record that was read."""
+        return self._decoder.seq
+
+    @property
+    def trusted(self) -> int:
+        """Where the part ends that can be trusted."""
+        return self._start + self._decoder.size
+
+    @property
+    def unsealed(self) -> int:
+        """How much of its end came from a torn write."""
+        return self._decoder.unsealed
+
+    @property
+    def damage(self) -> Damage | None:
+        """The part that was not read, once that is known."""
+        if self._decoder.torn is None:
+            return None
+        return Damage(self._decoder.torn, self.seq, self.trusted, self._end - self.trusted)
+
+    def close(self) -> None:
+        """Close the file."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def read(self) -> list[Record]:
+        """Return the next records; an empty list is the end."""
+        decoder = self._decoder
+        while decoder.torn is None:
+            at = self.trusted + decoder.held_bytes
+            # Twice as much each time, or a write of many blocks would be searched once for each of them.
+            size = min(max(BLOCK_BYTES, decoder.held_bytes), self._end - at)
+            block = os.pread(self.fd, size, at) if size > 0 else b""
+            if not block:
+                return decoder.finish()
+            if records := decoder.feed(block):
+                return records
+        return []
+
+
+class SealedWriter:
+    """Appends to one file, which is closed between writes that are far apart: a write is in it whole, or not at all."""
+
+    def __init__(self, disk: Disk, path: Path, *, size: int = 0) -> None:
+        self.path = path
+        self.size = size
+        """The size of the file; a file without any is made by the first write."""
+        self.disk = disk
+        self._fd = -1
+
+    def write(self, data: bytes | bytearray) -> None:
+        """Append a sealed write; raises OSError, and the file is as before then."""
+        try:
+            if self._fd < 0:
+                self._fd = self._open()
+            write_all(self.disk, self._fd, data)
+        except OSError:
+            self._undo()
+            raise
+        self.size += len(data)
+
+    def detach(self) -> int:
+        """Return the open file, if there is one, for the caller to sync and close; -1 if there is none."""
+        fd, self._fd = self._fd, -1
+        return fd
+
+    def close(self) -> None:
+        """Close the file until the next write."""
+        fd = self.detach()
+        if fd >= 0:
+            os.close(fd)
+
+    def _undo(self) -> None:
+        if self._fd >= 0:
+            with suppress(OSError):
+                self.disk.truncate(self._fd, self.size)
+            self.close()
+
+    def _open(self) -> int:
+        if not self.size:
+            return self.disk.open(self.path, CREATE)
+        fd = self.disk.open(self.path, APPEND)
+        if os.fstat(fd).st_size != self.size:
+            # Another process has written to it: nothing of ours would follow what we know.
+            os.close(fd)
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        return fd
 
 
 def mend_torn(disk: Disk, path: Path, trusted: int, unsealed: int) -> int:

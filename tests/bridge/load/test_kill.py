@@ -77,12 +77,12 @@ def read_and_kill(served, viewer, seen, count):
 def read_journal(home, session):
     """Give the numbers of the chunks in a session's journal, whose records must be in order, and whether it is torn."""
     for path in (home / "bridge").glob("*/*.jsonl"):
-        reader = Reader(Disk(), path, 0, None)
+        with path.open("rb") as file:
+            header, start = read_header(file.fileno(), path)
+        if header.id != session:
+            continue
+        reader = Reader(Disk(), path, start, None)
         try:
-            header, start = read_header(reader.fd, path)
-            if header.id != session:
-                continue
-            reader.trusted = start
             records = []
             while more := reader.read():
                 records += more

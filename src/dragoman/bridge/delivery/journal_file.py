@@ -3,7 +3,6 @@
 Bytes that find no space on the disk wait in memory, in order, until there is space again.
 """
 
-import errno
 import os
 from bisect import bisect_right
 from collections import deque
@@ -14,8 +13,8 @@ import msgspec
 
 from dragoman.bridge.delivery.tail import StreamEvent
 from dragoman.bridge.envelope import add_cursor
-from dragoman.store.disk import APPEND, CREATE, Disk, write_all
-from dragoman.store.sealed_log import Reader
+from dragoman.store.disk import APPEND, Disk
+from dragoman.store.sealed_log import Reader, SealedWriter
 
 INDEX_BYTES = 256 * 1024
 """Between two remembered offsets of a file: half of what is read at a time."""
@@ -40,20 +39,31 @@ class JournalFile:
     """Writes and reads one journal; it knows bytes and sequence numbers, and nothing of viewers."""
 
     def __init__(self, disk: Disk, path: Path, *, offsets: list[RecordOffset], end: int, size: int) -> None:
-        self.path = path
-        self.size = size
-        """Bytes that are written."""
         self.durable_end = end
         """The last record that is in the file."""
         self._disk = disk
+        self._writer = SealedWriter(disk, path, size=size)
         self._offsets = offsets
-        self._fd = -1
         self._unwritten: deque[tuple[bytes | bytearray, int]] = deque()
         """Bytes that wait to be written, each with its last record."""
         self._unwritten_bytes = 0
         self._next_path: Path | None = None
         self._unsynced = True
         self._is_named = False
+
+    @property
+    def path(self) -> Path:
+        """The path of the file."""
+        return self._writer.path
+
+    @path.setter
+    def path(self, path: Path) -> None:
+        self._writer.path = path
+
+    @property
+    def size(self) -> int:
+        """Bytes that are written."""
+        return self._writer.size
 
     @property
     def is_waiting(self) -> bool:
@@ -72,18 +82,13 @@ class JournalFile:
 
     def write(self) -> None:
         """Write all that waits; raises OSError, and the file ends with a whole record then."""
-        try:
-            if self._fd < 0:
-                self._fd = self._open()
-            while self._unwritten:
-                data, last = self._unwritten[0]
-                write_all(self._disk, self._fd, data)
-                self._note_written(len(data), last)
-        except OSError:
-            if self._fd >= 0:
-                with suppress(OSError):
-                    self._disk.truncate(self._fd, self.size)
-            raise
+        if self._unwritten and not self.size:
+            self.path.unlink(missing_ok=True)
+        while self._unwritten:
+            data, last = self._unwritten[0]
+            before = self.size
+            self._writer.write(data)
+            self._note_written(before, len(data), last)
 
     def forget_unwritten(self) -> bool:
         """Drop what waits to be written; tells whether there was anything."""
@@ -94,9 +99,7 @@ class JournalFile:
 
     def close(self) -> None:
         """Close the file until the next write."""
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            os.close(fd)
+        self._writer.close()
 
     def rename_later(self, path: Path) -> None:
         """Take this name once all is written: the file that has it now is worth more than an empty one."""
@@ -125,8 +128,7 @@ class JournalFile:
         With an epoch, each message has its cursor.
         """
         start = self._offsets[bisect_right(self._offsets, after, key=lambda place: place.seq) - 1]
-        reader = Reader(self._disk, self.path, start.offset, self.size)
-        reader.seq = start.seq
+        reader = Reader(self._disk, self.path, start.offset, self.size, last_seq=start.seq)
         block = JournalBlock([], [], after)
         try:
             while block.reached < until and not block.events:
@@ -146,25 +148,13 @@ class JournalFile:
             reader.close()
         return block
 
-    def _note_written(self, size: int, last: int) -> None:
-        if self.size - self._offsets[-1].offset >= INDEX_BYTES:
-            self._offsets.append(RecordOffset(self.durable_end, self.size))
+    def _note_written(self, offset: int, size: int, last: int) -> None:
+        if offset - self._offsets[-1].offset >= INDEX_BYTES:
+            self._offsets.append(RecordOffset(self.durable_end, offset))
         self._unwritten.popleft()
         self._unwritten_bytes -= size
-        self.size += size
         self._unsynced = True
         self.durable_end = last
         if self._next_path is not None and not self._unwritten:
             self.path.replace(self._next_path)
             self.path, self._next_path = self._next_path, None
-
-    def _open(self) -> int:
-        if not self.size:
-            with suppress(FileNotFoundError):
-                self.path.unlink()
-            return self._disk.open(self.path, CREATE)
-        fd = self._disk.open(self.path, APPEND)
-        if os.fstat(fd).st_size != self.size:
-            os.close(fd)
-            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
-        return fd
