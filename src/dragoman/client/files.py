@@ -84,7 +84,7 @@ class FileService:
             return decode(_read_lines(file, params), params.path)
 
 
-class ClientFiles:
+class ProvidedFiles:
     """What `connect` needs to serve `fs/*`; only to read, or to write as well."""
 
     def __init__(self, *, write: bool = False, policy: Policy | None = None) -> None:

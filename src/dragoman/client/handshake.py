@@ -167,18 +167,18 @@ class OfferedServices:
     def provide(self, files: Literal["read", "write"] | Provision | None, terminals: bool | Provision) -> None:
         """Add files and terminals, if there are to be any."""
         if isinstance(files, str):
-            from dragoman.client.files import ClientFiles
+            from dragoman.client.files import ProvidedFiles
 
-            files = ClientFiles(write=files == "write", policy=self._policy)
+            files = ProvidedFiles(write=files == "write", policy=self._policy)
         for provision in (files, self._terminals() if terminals is True else terminals):
             if provision:
                 self.capabilities = provision.advertise(self.capabilities)
                 provision.install(self.routes, self.sessions, self._asking)
 
     def _terminals(self) -> Provision:
-        from dragoman.client.terminals import ClientTerminals
+        from dragoman.client.terminals import ProvidedTerminals
 
-        terminals = ClientTerminals()
+        terminals = ProvidedTerminals()
         self.sessions.on_end.append(terminals.end_session)
         self._stack.push_async_callback(terminals.close)
         return terminals

@@ -46,7 +46,7 @@ MAX_OUTPUT_BYTES = 8 * 1024 * 1024
 """Kept at most: the agent gets all of it in one message."""
 
 MAX_TERMINALS = 64
-"""ClientTerminals of one session that were not released: more is a leak, and each may be a build."""
+"""ProvidedTerminals of one session that were not released: more is a leak, and each may be a build."""
 
 TERM_GRACE_S = 0.5
 """Between SIGTERM and SIGKILL: a cancelled turn has to end at once, and a program can still remove its lock file."""
@@ -216,7 +216,7 @@ class TerminalService:
         return terminal
 
 
-class ClientTerminals:
+class ProvidedTerminals:
     """What `connect` needs to serve `terminal/*`; it has to be closed behind the connection."""
 
     def __init__(self) -> None:
