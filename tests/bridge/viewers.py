@@ -7,7 +7,7 @@ import threading
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from dragoman.bridge import AgentSpec, Bridge, Settings
+from dragoman.bridge import AgentLimits, AgentSpec, Bridge, Settings, ViewerLimits
 from dragoman.store.disk import READ, Disk
 
 AGENT = Path(__file__).parent / "agents" / "agent.py"
@@ -25,9 +25,22 @@ def agent(name="one", **behaviour):
     return AgentSpec(name, (sys.executable, str(AGENT), json.dumps(behaviour)))
 
 
+def settings_of(agents, home, cwd, **limits):
+    """Make settings of a bridge, with limits of its agents and its viewers."""
+    of_agents = {key: value for key, value in limits.items() if key in AgentLimits.__struct_fields__}
+    of_viewers = {key: value for key, value in limits.items() if key not in of_agents}
+    return Settings(
+        agents=agents,
+        home=home,
+        cwd=cwd,
+        agent_limits=AgentLimits(**of_agents),
+        viewer_limits=ViewerLimits(**of_viewers),
+    )
+
+
 @asynccontextmanager
 async def bridge_of(home, *specs, disk=None, **changes):
-    settings = Settings(**{"agents": specs or (agent(),), "home": Path(home), "cwd": "/work", **changes})
+    settings = settings_of(**{"agents": specs or (agent(),), "home": Path(home), "cwd": "/work", **changes})
     async with asyncio.timeout(2 * PATIENCE_S), Bridge(settings, disk=disk) as bridge:
         yield bridge
 

@@ -4,15 +4,17 @@ from dragoman.bridge.agents_file import read_agents_file
 from dragoman.bridge.bridge import Bridge
 from dragoman.bridge.delivery import StreamEvent, Viewer, ViewerStream
 from dragoman.bridge.served_agent import ServedAgent
-from dragoman.bridge.settings import AgentSpec, Settings
+from dragoman.bridge.settings import AgentLimits, AgentSpec, Settings, ViewerLimits
 
 __all__ = [
+    "AgentLimits",
     "AgentSpec",
     "Bridge",
     "ServedAgent",
     "Settings",
     "StreamEvent",
     "Viewer",
+    "ViewerLimits",
     "ViewerStream",
     "read_agents_file",
 ]

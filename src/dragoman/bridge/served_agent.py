@@ -6,6 +6,7 @@ Each part gets the parts below it: `router → registry → delivery | superviso
 import asyncio
 import time
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any
 
 from msgspec import Raw
@@ -60,21 +61,24 @@ class ServedAgent:
         self, spec: AgentSpec, settings: Settings, processes: Supervisor, group: asyncio.TaskGroup, disk: Disk
     ) -> None:
         async def start() -> AgentProcess:
-            process = await start_agent(processes, spec, settings, self._agent_messages, wire_log)
+            process = await start_agent(processes, spec, agent_limits, self._agent_messages, wire_log)
             process.start(group)
             return process
 
-        wire_log = WireLog(settings.inspect_messages, settings.inspect_bytes)
+        agent_limits, viewer_limits = settings.agent_limits, settings.viewer_limits
+        wire_log = WireLog(viewer_limits.inspect_messages, viewer_limits.inspect_bytes)
         self.spec = spec
         self._settings = settings
         self._tasks = tasks = BackgroundTasks(spec.name, group)
-        self.delivery = delivery = Delivery(spec.name, settings, disk, tasks.spawn)
-        self.supervisor = supervisor = AgentSupervisor(settings, start, tasks.spawn, self)
+        self.delivery = delivery = Delivery(
+            spec.name, Path(settings.home) / "bridge" / spec.name, viewer_limits, disk, tasks.spawn
+        )
+        self.supervisor = supervisor = AgentSupervisor(agent_limits, start, tasks.spawn, self)
         self._announcements = announcements = Announcements(spec.name, delivery.viewers, supervisor)
         ownership = Ownership()
-        questions = Questions(delivery, supervisor, ownership, settings.permission_timeout_s)
+        questions = Questions(delivery, supervisor, ownership, agent_limits.permission_timeout_s)
         self.registry = registry = SessionRegistry(delivery, announcements, questions)
-        self._restorer = SessionRestorer(registry, supervisor, settings.open_timeout_s)
+        self._restorer = SessionRestorer(registry, supervisor, agent_limits.open_timeout_s)
         self.router = Router(
             spec,
             settings,
@@ -129,7 +133,7 @@ class ServedAgent:
             self._idle_since = None
             return
         self._idle_since = self._idle_since or now
-        if now - self._idle_since >= self._settings.idle_stop_s:
+        if now - self._idle_since >= self._settings.agent_limits.idle_stop_s:
             self._idle_since = None
             await self.supervisor.stop()
 
@@ -183,8 +187,8 @@ class ServedAgent:
         return self.router.join_capabilities(params)
 
     async def _sweep_regularly(self) -> None:
-        settings = self._settings
-        pause_s = min(_MAX_PAUSE_S, settings.viewer_stall_s / _LOOKS, settings.idle_stop_s / _LOOKS)
+        shortest_s = min(self._settings.viewer_limits.stall_s, self._settings.agent_limits.idle_stop_s)
+        pause_s = min(_MAX_PAUSE_S, shortest_s / _LOOKS)
         while True:
             await asyncio.sleep(pause_s)
             await self.sweep(time.monotonic())

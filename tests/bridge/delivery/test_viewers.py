@@ -311,7 +311,7 @@ async def test_an_event_id_that_is_none_of_ours_is_no_harm(tmp_path, event_id):
 
 
 async def test_a_viewer_that_takes_nothing_is_dropped_and_can_come_back(tmp_path):
-    async with serve(tmp_path, viewer_stall_s=0.3) as served:
+    async with serve(tmp_path, stall_s=0.3) as served:
         owner = await join(served)
         session = await owner.new()
         stuck = await join(served, extensions=True)
@@ -343,7 +343,7 @@ async def test_a_viewer_that_waits_is_not_dropped_however_long_nothing_comes(tmp
 
 
 async def test_a_viewer_that_lets_answers_pile_up_is_dropped(tmp_path):
-    async with serve(tmp_path, viewer_window_bytes=10_000) as served:
+    async with serve(tmp_path, window_bytes=10_000) as served:
         one = await join(served)
         for number in range(40):
             one.send({"id": number, "method": "_echo", "params": {"x": "y" * 1_000}})
@@ -354,7 +354,7 @@ async def test_a_viewer_that_lets_answers_pile_up_is_dropped(tmp_path):
 
 
 async def test_one_answer_that_is_larger_than_the_window_passes(tmp_path):
-    async with serve(tmp_path, viewer_window_bytes=1_000) as served:
+    async with serve(tmp_path, window_bytes=1_000) as served:
         one = await join(served)
         assert len((await one.ask("_echo", {"x": "y" * 100_000}))["result"]["x"]) == 100_000
 
@@ -389,7 +389,7 @@ async def test_whoever_is_cancelled_while_taking_has_left(tmp_path):
 
 
 async def test_news_of_a_session_does_not_pile_up(tmp_path):
-    async with serve(tmp_path, viewer_window_bytes=2_000) as served:
+    async with serve(tmp_path, window_bytes=2_000) as served:
         one = await join(served)
         idle = await join(served, extensions=True)
         session = await one.new()

@@ -14,6 +14,7 @@ from dragoman.bridge.front.app import Application
 from dragoman.bridge.front.limits import Limits
 from dragoman.bridge.front.server import Server, Tls
 from dragoman.bridge.guard import Guard, Token, make_policy, served_names
+from tests.bridge.viewers import settings_of
 
 AGENT = Path(__file__).with_name("agent.py")
 TOKEN = "t" * 43
@@ -41,7 +42,7 @@ class Serving(msgspec.Struct):
 def make_settings(home: Path, **changes) -> Settings:
     one = AgentSpec(name="one", command=(sys.executable, str(AGENT)), title="The first")
     two = AgentSpec(name="two", command=(sys.executable, str(AGENT)))
-    return Settings(**{"agents": (one, two), "home": home, "cwd": "/somewhere", **changes})
+    return settings_of(**{"agents": (one, two), "home": home, "cwd": "/somewhere", **changes})
 
 
 def make_guard(port: int, **changes) -> Guard:
@@ -58,7 +59,7 @@ async def serving(
     prefix: str = "",
     **changes,
 ) -> AsyncIterator[Serving]:
-    settings = make_settings(home, viewer_stall_s=stall_s, **changes)
+    settings = make_settings(home, stall_s=stall_s, **changes)
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
     async with Bridge(settings) as bridge:

@@ -87,7 +87,7 @@ async def test_a_session_deleted_with_a_question_open_is_not_told_of_again(tmp_p
 async def test_what_an_agent_takes_back_is_taken_back_from_a_viewer_that_cannot_take_it(tmp_path):
     read = {"jsonrpc": "2.0", "id": "x1", "method": "fs/read_text_file", "params": {"path": "/a"}}
     back = {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": "x1"}}
-    async with serve(tmp_path, agent(capabilities=LOADING), viewer_window_bytes=64) as served:
+    async with serve(tmp_path, agent(capabilities=LOADING), window_bytes=64) as served:
         one, two = await join(served), await join(served, fs={"readTextFile": True})
         session = await one.new()
         await two.load(session)

@@ -33,7 +33,7 @@ async def test_one_greeting_at_a_time(tmp_path):
 
 
 async def test_over_http_answers_that_nobody_takes_do_not_pile_up(tmp_path):
-    async with bridge_of(tmp_path, viewer_window_bytes=10_000) as bridge:
+    async with bridge_of(tmp_path, window_bytes=10_000) as bridge:
         served = bridge.agent()
         one = await join(served)
         session = await one.new()
@@ -49,7 +49,7 @@ async def test_over_http_answers_that_nobody_takes_do_not_pile_up(tmp_path):
 
 
 async def test_a_viewer_that_reads_gets_a_large_answer_and_what_comes_with_it(tmp_path):
-    async with serve(tmp_path, viewer_window_bytes=10_000) as served:
+    async with serve(tmp_path, window_bytes=10_000) as served:
         one = await join(served, extensions=True)
         session = await one.new()
         await one.prompt(session, {"large": 50_000})

@@ -64,7 +64,7 @@ async def test_a_notice_of_a_load_reaches_whoever_is_there(tmp_path):
 
 
 async def test_a_viewer_that_does_not_read_is_spared_notices_and_stays(tmp_path):
-    async with serve(tmp_path, viewer_window_bytes=4096) as served:
+    async with serve(tmp_path, window_bytes=4096) as served:
         slow, quick = await join(served, session=SHOWING), await join(served, session=SHOWING)
         session = await slow.new()
         await quick.load(session)

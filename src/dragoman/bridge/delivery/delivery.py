@@ -19,7 +19,7 @@ from dragoman.bridge.delivery.journal_store import JournalStore
 from dragoman.bridge.delivery.tail import TailBudget
 from dragoman.bridge.delivery.viewer import Viewer, ViewerHandler
 from dragoman.bridge.problem import TooManyViewers
-from dragoman.bridge.settings import Settings
+from dragoman.bridge.settings import ViewerLimits
 from dragoman.cancellation import finish_in_thread
 from dragoman.store.disk import Disk
 
@@ -122,12 +122,12 @@ async def sync_side_by_side(journals: Iterable[Journal], timeout_s: float) -> in
 class Delivery:
     """The viewers of one agent and the journals that they read."""
 
-    def __init__(self, agent: str, settings: Settings, disk: Disk, spawn: Spawn) -> None:
+    def __init__(self, agent: str, directory: Path, limits: ViewerLimits, disk: Disk, spawn: Spawn) -> None:
         self.viewers: dict[str, Viewer] = {}
-        budget = TailBudget(settings.tail_bytes, settings.all_tails_bytes)
-        self.journals = JournalStore(disk, Path(settings.home) / "bridge" / agent, budget)
+        budget = TailBudget(limits.tail_bytes, limits.all_tails_bytes)
+        self.journals = JournalStore(disk, directory, budget)
         self._agent = agent
-        self._settings = settings
+        self._limits = limits
         self.spawn = spawn
         self._sync = JournalSync(spawn)
         self._dirty: dict[SessionFeed, None] = {}
@@ -135,9 +135,9 @@ class Delivery:
 
     def open_viewer(self, handler: ViewerHandler, *, read_only: bool) -> Viewer:
         """Let a viewer in; raises TooManyViewers."""
-        if len(self.viewers) >= self._settings.max_viewers:
-            raise TooManyViewers(self._agent, self._settings.max_viewers)
-        viewer = Viewer(handler, self._settings.viewer_window_bytes, self.spawn, read_only=read_only)
+        if len(self.viewers) >= self._limits.max_viewers:
+            raise TooManyViewers(self._agent, self._limits.max_viewers)
+        viewer = Viewer(handler, self._limits.window_bytes, self.spawn, read_only=read_only)
         self.viewers[viewer.id] = viewer
         return viewer
 
@@ -147,7 +147,7 @@ class Delivery:
 
     def drop_stalled(self, now: float) -> None:
         """Drop viewers that take nothing although something waits for them."""
-        stall_s = self._settings.viewer_stall_s
+        stall_s = self._limits.stall_s
         for viewer in list(self.viewers.values()):
             if viewer.outbox.is_stalled(stall_s, now):
                 viewer.drop(f"it took nothing for {stall_s:g} s although something waited for it")

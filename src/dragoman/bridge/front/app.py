@@ -61,7 +61,7 @@ class Application:
         self._opens_bridge = opens_bridge
         self._affinity = Affinity()
         self._connections = Connections(limits)
-        self.max_message_bytes = bridge.settings.max_message_bytes
+        self.max_message_bytes = bridge.settings.viewer_limits.max_message_bytes
         self._http = HttpEndpoint(self._connections, self._affinity, limits, self.max_message_bytes)
         self._pages = Pages(bridge.settings, guard, limits)
 

@@ -100,7 +100,7 @@ class Pages:
             "agents": agents,
             "cwd": self._settings.cwd,
             "role": grant.role,
-            "maxMessageBytes": self._settings.max_message_bytes,
+            "maxMessageBytes": self._settings.viewer_limits.max_message_bytes,
         }
         await exchange.reply_json(200, config)
 

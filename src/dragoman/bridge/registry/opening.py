@@ -15,7 +15,7 @@ from dragoman.bridge.registry.registry import Announcements, SessionRegistry
 from dragoman.bridge.registry.restoring import SessionRestorer
 from dragoman.bridge.registry.session import ServedSession
 from dragoman.bridge.registry.state import LifeEvent, SessionPhase
-from dragoman.bridge.settings import Settings
+from dragoman.bridge.settings import AgentLimits
 from dragoman.bridge.supervisor import AgentCall, AgentFailure, AgentSupervisor, SilenceTimer, silence_failure
 from dragoman.errors import ErrorCode
 from dragoman.store import is_same_directory
@@ -47,7 +47,7 @@ class OpeningRequests:
 
     def __init__(
         self,
-        settings: Settings,
+        limits: AgentLimits,
         *,
         journals: JournalStore,
         spawn: Callable[[Coroutine[Any, Any, None]], object],
@@ -57,7 +57,7 @@ class OpeningRequests:
         announcements: Announcements,
         questions: OpeningQuestions,
     ) -> None:
-        self._settings = settings
+        self._limits = limits
         self._journals = journals
         self._spawn = spawn
         self._supervisor = supervisor
@@ -195,7 +195,7 @@ class OpeningRequests:
         fork.changed()
 
     def _is_full(self, request: ViewerRequest) -> bool:
-        limit = self._settings.max_sessions
+        limit = self._limits.max_sessions
         if len(self._registry.sessions) < limit:
             return False
         problem = f"{limit} sessions are open, which is the limit; delete some, or start the bridge again"
@@ -302,12 +302,12 @@ class OpeningRequests:
                 return object()  # it waits for a person, and people take their time
             return self._supervisor.heard if session is None else session.heard
 
-        return SilenceTimer(self._settings.open_timeout_s, signs, lambda: self._fall_silent(call, request, session))
+        return SilenceTimer(self._limits.open_timeout_s, signs, lambda: self._fall_silent(call, request, session))
 
     def _fall_silent(self, call: AgentCall, request: ViewerRequest, session: ServedSession | None) -> None:
         """Refuse the requests that wait. A late answer opens the session, and the agent is not asked twice."""
         call.is_awaited = False
-        failure = silence_failure(call.method, session.id if session else None, self._settings.open_timeout_s)
+        failure = silence_failure(call.method, session.id if session else None, self._limits.open_timeout_s)
         waiting = [request]
         if session is not None:
             waiting += self._under_way[session.id]

@@ -95,7 +95,8 @@ class ViewerHandshakes:
         """Have a message wait for the answer to `initialize`, as it would at the agent; within limits."""
         held = self._held[viewer]
         held_bytes = sum(map(len, held)) + len(line)
-        if len(held) < self._settings.max_requests and held_bytes <= self._settings.viewer_window_bytes:
+        limits = self._settings.viewer_limits
+        if len(held) < limits.max_requests and held_bytes <= limits.window_bytes:
             held.append(line)
         elif message.method is not None and message.id is not UNSET:
             problem = f"too much came before initialize was answered: {len(held)} messages wait; send it then"

@@ -54,7 +54,7 @@ class Router:
     ) -> None:
         self.questions = questions
         self.inspector = WireInspector(wire_log)
-        self._settings = settings
+        self._limits = settings.viewer_limits
         self._supervisor = supervisor
         self._registry = registry
         self._restorer = restorer
@@ -70,7 +70,7 @@ class Router:
             delivery=delivery, supervisor=supervisor, registry=registry, restorer=restorer, questions=questions
         )
         opening = OpeningRequests(
-            settings,
+            settings.agent_limits,
             journals=delivery.journals,
             spawn=delivery.spawn,
             supervisor=supervisor,
@@ -141,7 +141,7 @@ class Router:
         return self._handshakes.join_capabilities(params)
 
     def _parse(self, line: bytes) -> Message | Malformed:
-        limit = self._settings.max_message_bytes
+        limit = self._limits.max_message_bytes
         return parse(line if len(line) <= limit else Oversized.of(line, limit))
 
     def _request(self, request: ViewerRequest) -> None:
@@ -162,7 +162,7 @@ class Router:
     def _objection(self, request: ViewerRequest) -> str | None:
         """Give the reason why a request is not served, if there is one."""
         viewer = request.viewer
-        limit = self._settings.max_requests
+        limit = self._limits.max_requests
         if viewer.capabilities is None:
             return f"{request.method} came before initialize was answered; send that first"
         if viewer.read_only and request.method not in _FOR_READERS:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET
 
-from dragoman.bridge.settings import AgentSpec, Settings
+from dragoman.bridge.settings import AgentLimits, AgentSpec
 from dragoman.errors import ConnectionClosed, ProcessDied
 from dragoman.proc import EVERYTHING, Child, Supervisor
 from dragoman.wire import Message, Oversized, Receiver, StdioTransport
@@ -129,7 +129,7 @@ class WireLog:
 class AgentProcess:
     """A running agent; made by `start_agent`."""
 
-    def __init__(self, child: Child, settings: Settings, receiver: Receiver, wire_log: WireLog) -> None:
+    def __init__(self, child: Child, limits: AgentLimits, receiver: Receiver, wire_log: WireLog) -> None:
         self.ended = asyncio.Event()
         """Set once its output has ended."""
         self.heard = 0
@@ -137,10 +137,10 @@ class AgentProcess:
         self.printed: list[str] = []
         """Lines that were no messages, before it answered initialize."""
         self._child = child
-        self._stop_timeout_s = settings.stop_timeout_s
+        self._stop_timeout_s = limits.stop_timeout_s
         self._receiver = receiver
         self._wire_log = wire_log
-        self._transport = StdioTransport(*child.take_stdio(), max_line_bytes=settings.max_line_bytes)
+        self._transport = StdioTransport(*child.take_stdio(), max_line_bytes=limits.max_line_bytes)
 
     @property
     def unsent_bytes(self) -> int:
@@ -201,14 +201,14 @@ class AgentProcess:
 
 
 async def start_agent(
-    processes: Supervisor, spec: AgentSpec, settings: Settings, receiver: Receiver, wire_log: WireLog
+    processes: Supervisor, spec: AgentSpec, limits: AgentLimits, receiver: Receiver, wire_log: WireLog
 ) -> AgentProcess:
     """Start an agent; raises StartError.
 
     It is the user's own program and needs their keys and settings: it inherits the whole environment.
     """
     child = await processes.start(spec.command, cwd=spec.cwd, env=spec.env, inherit=EVERYTHING)
-    return AgentProcess(child, settings, receiver, wire_log)
+    return AgentProcess(child, limits, receiver, wire_log)
 
 
 def line_size(line: bytes | Oversized) -> int:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from dragoman.bridge.envelope import fields_of, is_given, make_request
-from dragoman.bridge.settings import Settings
+from dragoman.bridge.settings import AgentLimits
 from dragoman.bridge.supervisor.process import (
     AgentCall,
     AgentFailure,
@@ -144,17 +144,17 @@ class InitializeCache:
 class AgentSupervisor:
     """The agent's process, over all its lives."""
 
-    def __init__(self, settings: Settings, start: Start, spawn: Spawn, listener: AgentListener) -> None:
+    def __init__(self, limits: AgentLimits, start: Start, spawn: Spawn, listener: AgentListener) -> None:
         self.status = AgentStatus("stopped")
         self.calls = PendingCalls()
         self.initialize = InitializeCache()
-        self._settings = settings
+        self._limits = limits
         self._start = start
         self._spawn = spawn
         self._listener = listener
         self._process: AgentProcess | None = None
         self._waiting: list[tuple[Callable[[], None], Failed]] = []
-        self._backoff_s = settings.backoff_min_s
+        self._backoff_s = limits.backoff_min_s
         self._intent: Literal["run", "stop", "close"] = "run"
         self._task: asyncio.Task[None] | None = None
 
@@ -181,7 +181,7 @@ class AgentSupervisor:
     @property
     def is_clogged(self) -> bool:
         """Whether the agent has left too much unread."""
-        return self.unsent_bytes > self._settings.max_line_bytes
+        return self.unsent_bytes > self._limits.max_line_bytes
 
     def when_ready(self, go_on: Callable[[], None], failed: Failed) -> None:
         """Call `go_on` now, or once the agent is ready; a stopped agent is started for it."""
@@ -260,8 +260,8 @@ class AgentSupervisor:
             context = {"message": "the bridge met an error while it talked with an agent", "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
             failure = AgentFailure("the bridge failed while it talked with the agent; its log says why")
-        if time.monotonic() - began >= self._settings.steady_s:
-            self._backoff_s = self._settings.backoff_min_s
+        if time.monotonic() - began >= self._limits.steady_s:
+            self._backoff_s = self._limits.backoff_min_s
         self._task = None
         self.calls.fail_all(failure)
         self._listener.agent_ended()
@@ -294,7 +294,7 @@ class AgentSupervisor:
         cache.sent = self._listener.join_capabilities(cache.params or cache.sent)
         cache.has_login = False
         self.call(call, lambda id_: make_request(id_, "initialize", cache.sent))
-        timeout_s = self._settings.initialize_timeout_s
+        timeout_s = self._limits.initialize_timeout_s
         done, _ = await asyncio.wait({answer, ended}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()
         if answer not in done:
@@ -336,7 +336,7 @@ class AgentSupervisor:
             self._set(AgentStatus("crashed", failure))
         elif self._listener.is_agent_wanted():
             wait_s = self._backoff_s
-            self._backoff_s = min(2 * self._backoff_s, self._settings.backoff_max_s)
+            self._backoff_s = min(2 * self._backoff_s, self._limits.backoff_max_s)
             self._task = self._spawn(self._run(wait_s))
             self._set(AgentStatus("crashed", failure, wait_s))
         else:

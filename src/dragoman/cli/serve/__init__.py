@@ -98,7 +98,7 @@ def _start_log() -> None:
 
 
 def _make_plan(options: argparse.Namespace) -> ServePlan:
-    from dragoman.bridge import Settings
+    from dragoman.bridge import AgentLimits, Settings
     from dragoman.bridge.front.server import Tls
     from dragoman.bridge.guard import make_policy, new_token
     from dragoman.cli.serve.address import check_exposure, check_tls, resolve
@@ -123,7 +123,7 @@ def _make_plan(options: argparse.Namespace) -> ServePlan:
         agents=agents,
         home=home(),
         cwd=str(choose_directory(options.cwd).resolve()),
-        **{name: value for name, value in times.items() if value is not None},
+        agent_limits=AgentLimits(**{name: value for name, value in times.items() if value is not None}),
     )
     return ServePlan(settings, address, tls, json=options.format == "json", **lists)
 
@@ -179,7 +179,7 @@ async def _open(bridge: "Bridge", plan: ServePlan) -> None:
         base_url = plan.public_url or f"http{'s' if plan.tls else ''}://{link_host(plan.address)}:{port}/"
         notice = ServeNotice(f"{base_url.rstrip('/')}/", guard, plan.settings, json=plan.json)
         app = Application(bridge, guard, prefix=prefix_of(plan.public_url))
-        async with Server(app, listener, tls=plan.tls, stall_s=plan.settings.viewer_stall_s):
+        async with Server(app, listener, tls=plan.tls, stall_s=plan.settings.viewer_limits.stall_s):
             notice.begin(token)
             EnterKey(notice.fresh_link).watch()
             await _until_stopped(notice)
