@@ -30,8 +30,8 @@ LARGE_CLASSES: dict[str, tuple[int, str]] = {
 
 BEING_RENAMED = frozenset(
     """
-    Address Asked Asks Attachment BadAddress Connection Content Conversation Entry EventStream Exit Found Log
-    Message NotWritten Notice Opening Place Plan PromptResponse Record Refusal Refused Reply Rule Screen Tail
+    Address Attachment Content Conversation Entry Exit Found Log
+    Message NotWritten Notice Place Plan PromptResponse Record Reply Rule Screen Tail
     Terminal Terminals Text Watch
     """.split()  # noqa: SIM905 - names to delete one by one
 )
@@ -39,7 +39,7 @@ BEING_RENAMED = frozenset(
 
 BEING_SPLIT = frozenset(
     """
-    AgentOptions Background EventStream Limits ModelContext SeenSession
+    AgentOptions Background EventStream ModelContext SeenSession
     Session StreamableHttpTransport
     """.split()  # noqa: SIM905 - names to delete one by one
 )

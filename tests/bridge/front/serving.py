@@ -11,7 +11,7 @@ import msgspec
 
 from dragoman.bridge import AgentSpec, Bridge, Settings
 from dragoman.bridge.front.app import Application
-from dragoman.bridge.front.limits import Limits
+from dragoman.bridge.front.limits import RequestLimits, ServerLimits
 from dragoman.bridge.front.server import Server, Tls
 from dragoman.bridge.guard import Guard, Token, make_policy, served_names
 from tests.bridge.viewers import settings_of
@@ -53,7 +53,8 @@ def make_guard(port: int, **changes) -> Guard:
 async def serving(
     home: Path,
     *,
-    limits: Limits | None = None,
+    limits: ServerLimits | None = None,
+    requests: RequestLimits | None = None,
     stall_s: float = 30,
     tls: Tls | None = None,
     prefix: str = "",
@@ -64,8 +65,8 @@ async def serving(
     port = listening.getsockname()[1]
     async with Bridge(settings) as bridge:
         guard = make_guard(port, is_tls=tls is not None)
-        app = Application(bridge, guard, limits=limits, prefix=prefix)
-        async with Server(app, listening, tls=tls, stall_s=stall_s) as server:
+        app = Application(bridge, guard, limits=requests, prefix=prefix)
+        async with Server(app, listening, limits=limits, tls=tls, stall_s=stall_s) as server:
             yield Serving(port, bridge, guard, app, server, "http" if tls is None else "https")
 
 

@@ -10,7 +10,7 @@ import struct
 
 import pytest
 
-from dragoman.bridge.front.limits import Limits
+from dragoman.bridge.front.limits import ServerLimits
 from dragoman.bridge.front.server.websocket import PIECE_BYTES
 from dragoman.bridge.guard.rates import Rate
 from tests.bridge.front import raw_websocket as ws
@@ -37,8 +37,8 @@ from tests.bridge.front.serving import TOKEN, open_stream, serving
 from tests.bridge.front.test_websocket import INITIALIZE, call, dial
 
 FLOOD = 20_000
-LITTLE = Limits(frames=Rate(burst=300, per_s=1.0), stranger_frames=Rate(burst=100, per_s=1.0))
-PLENTY = Limits(frames=Rate(burst=10**9, per_s=1.0), stranger_frames=Rate(burst=10**9, per_s=1.0))
+LITTLE = ServerLimits(frames=Rate(burst=300, per_s=1.0), anonymous_frames=Rate(burst=100, per_s=1.0))
+PLENTY = ServerLimits(frames=Rate(burst=10**9, per_s=1.0), anonymous_frames=Rate(burst=10**9, per_s=1.0))
 
 HTTP2_FLOODS = {
     "settings": [frame(SETTINGS)],
@@ -63,7 +63,9 @@ async def test_a_flood_of_control_frames_is_cut_and_told_to_calm_down(tmp_path, 
         raw.send(*flood * (FLOOD // len(flood)))
         await raw.to_end()
         assert raw.goaway() == (ENHANCE_YOUR_CALM, b"too many frames that carry nothing")
-        assert raw.count().get((PING, ACK), 0) + raw.count().get((SETTINGS, ACK), 0) <= LITTLE.stranger_frames.burst + 1
+        assert (
+            raw.count().get((PING, ACK), 0) + raw.count().get((SETTINGS, ACK), 0) <= LITTLE.anonymous_frames.burst + 1
+        )
         assert await is_served(served)
 
 

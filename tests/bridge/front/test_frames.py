@@ -8,9 +8,9 @@ from websockets.frames import Opcode
 from websockets.protocol import CLIENT, Protocol
 
 from dragoman.bridge.bridge import Bridge
+from dragoman.bridge.front.acp_socket import encode_texts
 from dragoman.bridge.front.app import Application
 from dragoman.bridge.front.asgi import SEND_FRAMES
-from dragoman.bridge.front.frames import encode_texts
 from tests.bridge.front.serving import TOKEN, make_guard, make_settings
 
 SIZES = [0, 1, 125, 126, 127, 65_535, 65_536, 200_000]

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from dragoman.bridge.front.limits import Limits
+from dragoman.bridge.front.limits import ServerLimits
 from tests.bridge.front.client import PATIENCE_S, http_viewer
 from tests.bridge.front.serving import TOKEN, open_stream, serving
 from tests.bridge.front.test_limits import INITIALIZE
@@ -163,7 +163,7 @@ async def test_the_answer_to_the_last_request_says_that_it_is_the_last(tmp_path)
         writer.write(b"1,2]")
         return await read_answer(reader)
 
-    async with serving(tmp_path, limits=Limits(stop_s=PATIENCE_S)) as served, http_viewer(served) as viewer:
+    async with serving(tmp_path, limits=ServerLimits(stop_s=PATIENCE_S)) as served, http_viewer(served) as viewer:
         reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
         writer.write(write(served, "POST /acp HTTP/1.1", "content-type: application/json", "content-length: 5"))
         writer.write(b"[")

@@ -7,7 +7,7 @@ import hpack
 import httpx2
 import pytest
 
-from dragoman.bridge.front.limits import Limits
+from dragoman.bridge.front.limits import RequestLimits, ServerLimits
 from dragoman.bridge.front.server.http2 import WINDOW_BYTES
 from tests.bridge.front.client import PATIENCE_S, http_viewer, texts, until_answer
 from tests.bridge.front.http2 import connect_http2, open_session, open_viewer, prompt
@@ -102,8 +102,11 @@ async def test_a_stream_that_is_not_read_is_dropped_with_little_kept_for_it(tmp_
 
 
 async def test_a_client_that_reads_nothing_at_all_is_cut(tmp_path):
-    limits = Limits(watch_s=0.1, reattach_s=0.1)
-    async with serving(tmp_path, stall_s=1, limits=limits) as served, await connect_http2(served) as stuck:
+    limits, requests = ServerLimits(watch_s=0.1), RequestLimits(reattach_s=0.1)
+    async with (
+        serving(tmp_path, stall_s=1, limits=limits, requests=requests) as served,
+        await connect_http2(served) as stuck,
+    ):
         viewer = await open_viewer(stuck)
         session = await open_session(stuck, viewer)
         stuck.core.increment_flow_control_window(2**30)

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from dragoman.bridge.front.limits import Limits
+from dragoman.bridge.front.limits import RequestLimits, ServerLimits
 from tests.bridge.front.client import PATIENCE_S, http_viewer
 from tests.bridge.front.http2 import connect_http2, open_viewer
 from tests.bridge.front.serving import TOKEN, serving
@@ -56,7 +56,7 @@ async def test_a_torn_request_leaves_nothing_behind(served):
 
 
 async def test_a_body_that_never_ends_is_given_up(tmp_path):
-    async with serving(tmp_path, limits=Limits(body_timeout_s=0.3)) as served:
+    async with serving(tmp_path, requests=RequestLimits(body_timeout_s=0.3)) as served:
         reader, writer = await dial(served)
         writer.write(head(served, 1_000) + INITIALIZE)
         assert await status_of(reader) == 408
@@ -65,7 +65,7 @@ async def test_a_body_that_never_ends_is_given_up(tmp_path):
 
 
 async def test_a_head_that_never_ends_is_given_up(tmp_path):
-    async with serving(tmp_path, limits=Limits(idle_s=0.3)) as served:
+    async with serving(tmp_path, limits=ServerLimits(idle_s=0.3)) as served:
         reader, writer = await dial(served)
         writer.write(b"GET / HTTP/1.1\r\nhost: ")
         assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
@@ -89,7 +89,7 @@ async def test_a_body_that_is_too_long_is_refused_in_words(tmp_path):
 
 
 async def test_one_stream_too_many_is_refused(tmp_path):
-    async with serving(tmp_path, limits=Limits(max_streams=1)) as served, http_viewer(served) as viewer:
+    async with serving(tmp_path, requests=RequestLimits(max_streams=1)) as served, http_viewer(served) as viewer:
         await viewer.initialize()
         async with viewer.stream() as events:
             headers = {"accept": "text/event-stream", "acp-connection-id": viewer.id}
@@ -100,7 +100,7 @@ async def test_one_stream_too_many_is_refused(tmp_path):
 
 
 async def test_a_connection_without_streams_is_given_up_after_a_while(tmp_path):
-    async with serving(tmp_path, limits=Limits(reattach_s=0.3)) as served, http_viewer(served) as viewer:
+    async with serving(tmp_path, requests=RequestLimits(reattach_s=0.3)) as served, http_viewer(served) as viewer:
         await viewer.initialize()
         one = served.bridge.agent().delivery.viewers.get(viewer.id)
         async with viewer.stream():
@@ -111,7 +111,7 @@ async def test_a_connection_without_streams_is_given_up_after_a_while(tmp_path):
 
 
 async def test_a_quiet_event_stream_shows_that_it_lives(tmp_path):
-    async with serving(tmp_path, limits=Limits(keep_alive_s=0.05)) as served, http_viewer(served) as viewer:
+    async with serving(tmp_path, requests=RequestLimits(keep_alive_s=0.05)) as served, http_viewer(served) as viewer:
         await viewer.initialize()
         headers = {"accept": "text/event-stream", "acp-connection-id": viewer.id}
         async with viewer.http.stream("GET", "/acp", headers=headers) as response:
@@ -123,8 +123,9 @@ async def test_a_quiet_event_stream_shows_that_it_lives(tmp_path):
 
 
 async def test_an_http2_peer_that_stops_answering_is_cut(tmp_path):
-    limits = Limits(ping_s=0.2, silence_s=1.0, watch_s=0.1, reattach_s=0.1)
-    async with serving(tmp_path, limits=limits) as served, await connect_http2(served) as client:
+    limits = ServerLimits(ping_s=0.2, silence_s=1.0, watch_s=0.1)
+    requests = RequestLimits(reattach_s=0.1)
+    async with serving(tmp_path, limits=limits, requests=requests) as served, await connect_http2(served) as client:
         viewer = await open_viewer(client)
         await client.ask("GET", "/acp", acp_connection_id=viewer, accept="text/event-stream")
         one = served.bridge.agent().delivery.viewers.get(viewer)

@@ -16,7 +16,7 @@ from websockets.exceptions import InvalidStatus
 
 from dragoman.bridge import Bridge
 from dragoman.bridge.front.app import Application
-from dragoman.bridge.front.static import WEB, StaticFiles
+from dragoman.bridge.front.pages import WEB, StaticFiles
 from tests.bridge.front.serving import TOKEN, make_guard, make_settings
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.bridge.front.limits import Limits
+from dragoman.bridge.front.limits import ServerLimits
 from dragoman.bridge.front.server.http2_frames import (
     DATA,
     END_STREAM,
@@ -29,7 +29,7 @@ class Clock:
 
 # ── liveness ────────────────────────────────────────────────────────────────────────────────────────
 
-LIMITS = Limits(ping_s=10, silence_s=22)
+LIMITS = ServerLimits(ping_s=10, silence_s=22)
 
 
 def judge(liveness, now, unsent=0, *, can_ping=True):

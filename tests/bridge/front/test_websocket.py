@@ -10,7 +10,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from dragoman.bridge.front.limits import Limits
+from dragoman.bridge.front.limits import ServerLimits
 from tests.bridge.front.client import PATIENCE_S, http_viewer
 from tests.bridge.front.serving import TOKEN, serving
 
@@ -187,7 +187,7 @@ for text in socket: pass
 
 
 async def test_a_peer_that_stops_answering_is_noticed(tmp_path):
-    limits = Limits(ping_s=0.2, silence_s=1.5, watch_s=0.1)
+    limits = ServerLimits(ping_s=0.2, silence_s=1.5, watch_s=0.1)
     async with serving(tmp_path, limits=limits) as served:
         peer = await asyncio.create_subprocess_exec(
             sys.executable, "-c", PEER, f"ws://127.0.0.1:{served.port}/acp", TOKEN, stdout=asyncio.subprocess.PIPE

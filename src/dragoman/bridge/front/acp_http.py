@@ -1,20 +1,26 @@
-"""`/acp` over HTTP: messages by POST, event streams by GET, the end by DELETE."""
+"""`/acp` over HTTP: messages by POST, event streams by GET, the end by DELETE.
+
+An event stream has the messages of one stream of a viewer as server-sent events:
+
+    id: 6f1c.42.3
+    data: {"jsonrpc":"2.0","method":"session/update","params":{…}}
+
+Each event is one message and has no name; comments keep the stream alive. A stream begins with an id alone, which is
+not an event: a client that loses the stream before its first event still knows where to go on.
+"""
 
 import asyncio
 import re
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from dragoman.bridge.delivery import Viewer
-from dragoman.bridge.front.affinity import Affinity
-from dragoman.bridge.front.connections import Connection, Connections
-from dragoman.bridge.front.exchange import JSON, NO_STORE, Exchange, Refused, Torn
-from dragoman.bridge.front.limits import Limits
-from dragoman.bridge.front.race import race
-from dragoman.bridge.front.stream import HEADERS, EventStream
+from dragoman.bridge import ServedAgent, StreamEvent, Viewer, ViewerStream
+from dragoman.bridge.front.exchange import JSON, NO_STORE, ClientGone, Exchange, HttpError, race
+from dragoman.bridge.front.http_viewers import Affinity, HttpViewer, HttpViewers
+from dragoman.bridge.front.limits import RequestLimits
 from dragoman.bridge.guard import Grant
-from dragoman.bridge.served_agent import ServedAgent
 from dragoman.wire.message import BAD_JSON, Malformed, Message, parse
 
 CONNECTION_ID = b"acp-connection-id"
@@ -24,6 +30,13 @@ SESSION_METHODS = frozenset(
     ("session/prompt", "session/cancel", "session/close", "session/set_mode", "session/set_config_option")
 )
 """These have to name their session in a header. For all others at least one official client leaves it out."""
+
+_COMMENT = b":\n\n"
+STREAM_HEADERS = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),  # or nginx keeps what it has until there is more
+]
 
 _NOTHING = re.compile(r"0(\.0*)?")
 """The weight by which a client says that it does not want something."""
@@ -41,14 +54,16 @@ _decode_params = msgspec.json.Decoder(_Params).decode
 class HttpEndpoint:
     """Serves `/acp` to those who come by HTTP."""
 
-    def __init__(self, connections: Connections, affinity: Affinity, limits: Limits, max_message_bytes: int) -> None:
+    def __init__(
+        self, connections: HttpViewers, affinity: Affinity, limits: RequestLimits, max_message_bytes: int
+    ) -> None:
         self._connections = connections
         self._affinity = affinity
         self._limits = limits
         self._max_message_bytes = max_message_bytes
 
     async def serve(self, exchange: Exchange, agent: ServedAgent, grant: Grant, stopping: asyncio.Event) -> None:
-        """Answer one request; raises Refused and Torn."""
+        """Answer one request; raises HttpError and ClientGone."""
         exchange.allow("POST", "GET", "DELETE")
         if exchange.method == "POST":
             await self._post(exchange, agent, grant)
@@ -58,13 +73,13 @@ class HttpEndpoint:
             await self._connections.close(self._find(exchange, agent, grant))
             await exchange.reply(202)
 
-    def _find(self, exchange: Exchange, agent: ServedAgent, grant: Grant) -> Connection:
+    def _find(self, exchange: Exchange, agent: ServedAgent, grant: Grant) -> HttpViewer:
         connection_id = exchange.header(CONNECTION_ID)
         if not connection_id:
-            raise Refused(400, "Acp-Connection-Id is missing; it comes with the answer to initialize")
+            raise HttpError(400, "Acp-Connection-Id is missing; it comes with the answer to initialize")
         connection = self._connections.find(connection_id, agent, grant)
         if connection is None:
-            raise Refused(404, "there is no such connection, or no more; begin a new one with initialize")
+            raise HttpError(404, "there is no such connection, or no more; begin a new one with initialize")
         return connection
 
     async def _post(self, exchange: Exchange, agent: ServedAgent, grant: Grant) -> None:
@@ -73,7 +88,7 @@ class HttpEndpoint:
         line = body.translate(_ONE_LINE)  # what was read as JSON has them between its words only
         if message.method == "initialize" and not exchange.header(CONNECTION_ID):
             if message.id is UNSET:
-                raise Refused(400, "initialize has no id, so nobody could answer it; send it as a request")
+                raise HttpError(400, "initialize has no id, so nobody could answer it; send it as a request")
             await self._greet(exchange, agent, grant, line)
             return
         connection = self._find(exchange, agent, grant)
@@ -95,13 +110,13 @@ class HttpEndpoint:
             if not answers:
                 await asyncio.shield(self._connections.close(connection))
         if not answers:
-            raise Torn
+            raise ClientGone
         headers = [NO_STORE, (CONNECTION_ID, connection.viewer.id.encode()), *self._affinity.cookie(exchange.scope)]
         await exchange.reply(200, answers[0], headers, kind=JSON)
 
     async def _stream(self, exchange: Exchange, agent: ServedAgent, grant: Grant, stopping: asyncio.Event) -> None:
         if not _accepts_events(exchange.header(b"accept")):
-            raise Refused(406, "this is an event stream; send Accept: text/event-stream, or upgrade to a WebSocket")
+            raise HttpError(406, "this is an event stream; send Accept: text/event-stream, or upgrade to a WebSocket")
         connection = self._find(exchange, agent, grant)
         viewer, session_id = connection.viewer, exchange.header(SESSION_ID)
         with self._connections.in_use(connection):
@@ -111,17 +126,17 @@ class HttpEndpoint:
             else:
                 stream = viewer.session_stream(session_id, last_event_id)
             if stream is None:
-                raise Refused(404, "this connection knows no such session; create, load or resume it first")
-            await exchange.start(200, [*HEADERS, (CONNECTION_ID, viewer.id.encode())])
-            await EventStream(exchange, stream, self._limits.keep_alive_s).run(viewer.closed, stopping)
+                raise HttpError(404, "this connection knows no such session; create, load or resume it first")
+            await exchange.start(200, [*STREAM_HEADERS, (CONNECTION_ID, viewer.id.encode())])
+            await EventStreamWriter(exchange, stream, self._limits.keep_alive_s).run(viewer.closed, stopping)
 
 
 def _parse(body: bytes) -> Message:
     if body.lstrip()[:1] == b"[":
-        raise Refused(501, "batches are not part of ACP; send one message a request")
+        raise HttpError(501, "batches are not part of ACP; send one message a request")
     message = parse(body)
     if isinstance(message, Malformed):
-        raise Refused(400, f"the body is not a JSON-RPC message: {message.problem}")
+        raise HttpError(400, f"the body is not a JSON-RPC message: {message.problem}")
     return message
 
 
@@ -131,14 +146,14 @@ def _check_session(message: Message, header: str | None, viewer: Viewer) -> None
         return
     is_of_session = message.method in SESSION_METHODS
     if header is None and is_of_session:
-        raise Refused(400, f"Acp-Session-Id is missing; {message.method} belongs to a session")
+        raise HttpError(400, f"Acp-Session-Id is missing; {message.method} belongs to a session")
     if header is None:
         return
     named = _session_of(message)
     if named is not UNSET and header != named:
-        raise Refused(400, "Acp-Session-Id names another session than the sessionId in the body")
+        raise HttpError(400, "Acp-Session-Id names another session than the sessionId in the body")
     if is_of_session and not viewer.can_use(header):
-        raise Refused(404, "this connection knows no such session; create, load or resume it first")
+        raise HttpError(404, "this connection knows no such session; create, load or resume it first")
 
 
 def _session_of(message: Message) -> str | UnsetType:
@@ -155,3 +170,62 @@ def _accepts_events(accept: str | None) -> bool:
 def _is_wanted(kind: str, *parameters: str) -> bool:
     weights = [value.strip() for name, _, value in (one.partition("=") for one in parameters) if name.strip() == "q"]
     return kind.strip() == "text/event-stream" and not any(map(_NOTHING.fullmatch, weights))
+
+
+# ── event streams ─────────────────────────────────────────────────────────────────────────────────
+
+
+def encode_events(events: Sequence[StreamEvent]) -> bytes:
+    """Write messages as server-sent events."""
+    return b"".join([_encode_one(event) for event in events])
+
+
+def _encode_one(event: StreamEvent) -> bytes:
+    data = event.data
+    if b"\r" in data or b"\n" in data:  # white space to JSON, the end of a line to an event stream
+        data = data.translate(_ONE_LINE)
+    if event.id is None:
+        return b"data: %b\n\n" % data
+    return b"id: %b\ndata: %b\n\n" % (event.id, data)
+
+
+class EventStreamWriter:
+    """Carries a stream to one viewer, no faster than that viewer takes it."""
+
+    def __init__(self, exchange: Exchange, stream: ViewerStream, keep_alive_s: float) -> None:
+        self._exchange = exchange
+        self._stream = stream
+        self._keep_alive_s = keep_alive_s
+        self._writing = 0
+        self._wrote_at = 0.0
+
+    async def run(self, *ends: asyncio.Event) -> None:
+        """Send until the stream or the other side ends, or one of these events comes."""
+        try:
+            event_id = self._stream.event_id()
+            await self._exchange.write(_COMMENT if event_id is None else b"id: %b\n\n" % event_id)
+            is_gone, *_ = await race(
+                self._exchange.wait_gone(), self._pump(), self._keep_alive(), *(end.wait() for end in ends)
+            )
+        finally:
+            self._stream.end()  # or what is not taken any more would count against the viewer
+        if not (self._writing or is_gone):  # one that takes nothing would not take the end either: the server cuts it
+            await self._exchange.write(b"", more=False)
+
+    async def _pump(self) -> None:
+        while events := await self._stream.take():
+            await self._write(encode_events(events))
+
+    async def _write(self, piece: bytes) -> None:
+        self._writing += 1
+        await self._exchange.write(piece)
+        self._writing -= 1
+        self._wrote_at = asyncio.get_running_loop().time()
+
+    async def _keep_alive(self) -> None:
+        """Send a comment whenever the last event is old, so that proxies, and TCP, see that the stream is in use."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(self._keep_alive_s)
+            if loop.time() - self._wrote_at >= self._keep_alive_s:
+                await self._write(_COMMENT)

@@ -1,13 +1,14 @@
 """`/acp` over a WebSocket: one message a text frame, both ways."""
 
 import asyncio
+from collections.abc import Iterable
+from struct import Struct
 
-from dragoman.bridge.delivery import Viewer, ViewerStream
+from dragoman.bridge import Viewer, ViewerStream
 from dragoman.bridge.front.acp_http import CONNECTION_ID
-from dragoman.bridge.front.affinity import Affinity
 from dragoman.bridge.front.asgi import SEND_FRAMES, Receive, Scope, Send
-from dragoman.bridge.front.frames import encode_texts
-from dragoman.bridge.front.race import race
+from dragoman.bridge.front.exchange import race
+from dragoman.bridge.front.http_viewers import Affinity
 from dragoman.bridge.guard import Guard
 
 GOING_AWAY = 1001
@@ -20,8 +21,13 @@ _LONGEST_REASON_BYTES = 120
 _ONE_LINE = {0x0A: "\t", 0x0D: "\t"}
 """To JSON a tab is white space like these, and like these it is none inside a string."""
 
+_TEXT = 0x81
+_SHORT = Struct("!BB").pack
+_MEDIUM = Struct("!BBH").pack
+_LONG = Struct("!BBQ").pack
 
-class Socket:
+
+class ViewerSocket:
     """Carries one viewer over one WebSocket, no faster than it takes what is sent."""
 
     def __init__(self, receive: Receive, send: Send, viewer: Viewer, max_message_bytes: int) -> None:
@@ -80,3 +86,20 @@ class Socket:
             return
         for text in texts:
             await self._send({"type": "websocket.send", "text": text.decode()})
+
+
+def encode_texts(texts: Iterable[bytes]) -> bytes:
+    """Return messages as text frames, each whole and unmasked (RFC 6455, 5.2): the same bytes for every viewer."""
+    pieces: list[bytes] = []
+    for text in texts:
+        pieces.append(_head(len(text)))
+        pieces.append(text)
+    return b"".join(pieces)
+
+
+def _head(size: int) -> bytes:
+    if size < 126:
+        return _SHORT(_TEXT, size)
+    if size < 0x10000:
+        return _MEDIUM(_TEXT, 126, size)
+    return _LONG(_TEXT, 127, size)

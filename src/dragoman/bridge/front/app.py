@@ -15,19 +15,16 @@ import logging
 from contextlib import AsyncExitStack, suppress
 from urllib.parse import quote
 
-from dragoman.bridge.bridge import Bridge
+from dragoman.bridge import Bridge, ServedAgent
 from dragoman.bridge.front.acp_http import HttpEndpoint
-from dragoman.bridge.front.acp_socket import Socket
-from dragoman.bridge.front.affinity import Affinity
+from dragoman.bridge.front.acp_socket import ViewerSocket
 from dragoman.bridge.front.asgi import Receive, Scope, Send, note_credential, route
-from dragoman.bridge.front.connections import Connections
-from dragoman.bridge.front.exchange import Exchange, Refused, Torn, tearing
-from dragoman.bridge.front.limits import Limits
+from dragoman.bridge.front.exchange import ClientGone, Exchange, HttpError, raising_client_gone, refuse_upgrade
+from dragoman.bridge.front.http_viewers import Affinity, HttpViewers
+from dragoman.bridge.front.limits import RequestLimits
 from dragoman.bridge.front.pages import Pages
-from dragoman.bridge.front.upgrade import refuse_upgrade
 from dragoman.bridge.guard import AccessDenial, Grant, Guard
 from dragoman.bridge.problem import TooManyViewers
-from dragoman.bridge.served_agent import ServedAgent
 from dragoman.errors import DragomanError
 
 _RETRY_S = 30
@@ -48,11 +45,11 @@ class Application:
         bridge: Bridge,
         guard: Guard,
         *,
-        limits: Limits | None = None,
+        limits: RequestLimits | None = None,
         prefix: str = "",
         opens_bridge: bool = False,
     ) -> None:
-        limits = limits or Limits()
+        limits = limits or RequestLimits()
         self.limits = limits
         self.stopping = asyncio.Event()
         self._bridge = bridge
@@ -60,7 +57,7 @@ class Application:
         self._prefix = prefix
         self._opens_bridge = opens_bridge
         self._affinity = Affinity()
-        self._connections = Connections(limits)
+        self._connections = HttpViewers(limits)
         self.max_message_bytes = bridge.settings.viewer_limits.max_message_bytes
         self._http = HttpEndpoint(self._connections, self._affinity, limits, self.max_message_bytes)
         self._pages = Pages(bridge.settings, guard, limits)
@@ -71,11 +68,11 @@ class Application:
             return
         if self._is_prefixed(scope["path"]):
             scope = {**scope, "root_path": self._prefix}
-        with suppress(Torn):
+        with suppress(ClientGone):
             if scope["type"] == "http":
-                await self._serve_http(Exchange(scope, receive, tearing(send)))
+                await self._serve_http(Exchange(scope, receive, raising_client_gone(send)))
             elif scope["type"] == "websocket":
-                await self._serve_socket(scope, receive, tearing(send))
+                await self._serve_socket(scope, receive, raising_client_gone(send))
 
     def _is_prefixed(self, path: str) -> bool:
         """Tell whether a proxy has left the prefix on; a path that is ours as it is needs none."""
@@ -95,15 +92,15 @@ class Application:
     async def _serve_http(self, exchange: Exchange) -> None:
         try:
             await self._route(exchange)
-        except Torn:
+        except ClientGone:
             raise
-        except Refused as refused:
+        except HttpError as refused:
             await _answer(exchange, refused)
         except TooManyViewers as error:
             await _answer(exchange, _busy(error))
         except Exception:  # noqa: BLE001 -- the end of a request: its failure must not end the connection
             _log.exception("a request to %s failed", exchange.path)
-            await _answer(exchange, Refused(500, "the bridge failed at this request; its log says why"))
+            await _answer(exchange, HttpError(500, "the bridge failed at this request; its log says why"))
 
     async def _route(self, exchange: Exchange) -> None:
         if _is_public(exchange.path):
@@ -141,7 +138,7 @@ class Application:
         elif exchange.path == "/logout":
             await self._pages.log_out(exchange)
         else:
-            raise Refused(404, "there is nothing at this address; ACP is at /acp, or /acp/ and the name of an agent")
+            raise HttpError(404, "there is nothing at this address; ACP is at /acp, or /acp/ and the name of an agent")
 
     def _find_agent(self, path: str) -> ServedAgent | None:
         if path == "/acp":
@@ -157,7 +154,7 @@ class Application:
         note_credential(scope)
         agent = self._find_agent(route(scope))
         if agent is None:
-            await refuse_upgrade(scope, send, Refused(404, "there is no agent at this address; the first is at /acp"))
+            await refuse_upgrade(scope, send, HttpError(404, "there is no agent at this address; the first is at /acp"))
             return
         try:
             viewer = agent.open_viewer(read_only=grant.role == "reader")
@@ -165,7 +162,7 @@ class Application:
             await refuse_upgrade(scope, send, _busy(error))
             return
         try:
-            socket = Socket(receive, send, viewer, self.max_message_bytes)
+            socket = ViewerSocket(receive, send, viewer, self.max_message_bytes)
             await socket.accept(scope, self._guard, self._affinity)
             await socket.run(self.stopping)
         finally:
@@ -191,12 +188,12 @@ def _is_public(path: str) -> bool:
     return path in {"", "/", "/login"} or path.startswith("/static/")
 
 
-def _refused(refusal: AccessDenial) -> Refused:
-    return Refused(refusal.status, refusal.reason, list(refusal.headers))
+def _refused(refusal: AccessDenial) -> HttpError:
+    return HttpError(refusal.status, refusal.reason, list(refusal.headers))
 
 
-def _busy(error: TooManyViewers) -> Refused:
-    return Refused(503, str(error), [(b"retry-after", b"%d" % _RETRY_S)])
+def _busy(error: TooManyViewers) -> HttpError:
+    return HttpError(503, str(error), [(b"retry-after", b"%d" % _RETRY_S)])
 
 
 async def _add_slash(exchange: Exchange) -> None:
@@ -205,6 +202,6 @@ async def _add_slash(exchange: Exchange) -> None:
     await exchange.reply(307, headers=[(b"location", f"{quote(last)}/".encode())])
 
 
-async def _answer(exchange: Exchange, refused: Refused) -> None:
+async def _answer(exchange: Exchange, refused: HttpError) -> None:
     if not exchange.answered:
         await exchange.refuse(refused.status, refused.reason, refused.headers)

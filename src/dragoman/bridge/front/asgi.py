@@ -20,7 +20,7 @@ itself does for a message. Under a server without it, messages are sent one by o
 CREDENTIAL_SHOWN = "dragoman.credential_shown"
 """An extension of our server: a function for the application to call when a request had a credential that is right.
 
-Connections without one are the first to go when there are too many.
+HttpViewers without one are the first to go when there are too many.
 """
 
 

@@ -1,6 +1,7 @@
 """One HTTP request and the answer to it."""
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ JSON = b"application/json"
 NO_STORE = (b"cache-control", b"no-store")
 
 
-class Refused(DragomanError):
+class HttpError(DragomanError):
     """The answer to a request that cannot be served: a status, and why in plain words."""
 
     def __init__(self, status: int, reason: str, headers: Headers | None = None) -> None:
@@ -23,20 +24,20 @@ class Refused(DragomanError):
         super().__init__(f"{status}: {reason}")
 
 
-class Torn(DragomanError):
+class ClientGone(DragomanError):
     """The other side went away in the middle of its request; there is nobody to answer."""
 
 
-def tearing(send: Send) -> Send:
-    """Have whoever sends to one who is gone find that out as Torn; servers say so by an OSError."""
+def raising_client_gone(send: Send) -> Send:
+    """Have whoever sends to one who is gone find that out as ClientGone; servers say so by an OSError."""
 
-    async def send_or_tear(message: Message) -> None:
+    async def send_or_raise(message: Message) -> None:
         try:
             await send(message)
         except OSError as error:
-            raise Torn(f"it is gone: {error}") from error
+            raise ClientGone(f"it is gone: {error}") from error
 
-    return send_or_tear
+    return send_or_raise
 
 
 class Exchange:
@@ -55,29 +56,31 @@ class Exchange:
         return find_header(self.scope, name)
 
     def allow(self, *methods: str) -> None:
-        """Raise Refused unless the request has one of these methods."""
+        """Raise HttpError unless the request has one of these methods."""
         if self.method in methods:
             return
         allowed = ", ".join(methods)
-        raise Refused(405, f"{self.method} is not for this address; it takes {allowed}", [(b"allow", allowed.encode())])
+        raise HttpError(
+            405, f"{self.method} is not for this address; it takes {allowed}", [(b"allow", allowed.encode())]
+        )
 
     async def read_json(self, max_bytes: int, timeout_s: float) -> bytes:
-        """Return the body of a request that says it is JSON; raises Refused and Torn."""
+        """Return the body of a request that says it is JSON; raises HttpError and ClientGone."""
         kind = (self.header(b"content-type") or "").partition(";")[0].strip().lower()
         if kind != "application/json":
-            raise Refused(415, f"the body has to be application/json, and not {kind or 'of no type'}")
+            raise HttpError(415, f"the body has to be application/json, and not {kind or 'of no type'}")
         if (self.header(b"content-encoding") or "identity").lower() != "identity":
-            raise Refused(415, "the body may not be compressed; send it without Content-Encoding")
+            raise HttpError(415, "the body may not be compressed; send it without Content-Encoding")
         return await self.read(max_bytes, timeout_s)
 
     async def read(self, max_bytes: int, timeout_s: float) -> bytes:
-        """Return the body; raises Refused if it is too long or never ends, and Torn."""
+        """Return the body; raises HttpError if it is too long or never ends, and ClientGone."""
         try:
             async with asyncio.timeout(timeout_s):
                 return await self._read(max_bytes)
         except TimeoutError:
             reason = f"the body did not arrive within {timeout_s:g} s; send the request again"
-            raise Refused(
+            raise HttpError(
                 408, reason, [(b"connection", b"close")] if self.scope["http_version"] < "2" else []
             ) from None
 
@@ -91,7 +94,7 @@ class Exchange:
             elif size > 2 * max_bytes:  # up to here it is read, and let go: whoever is cut off hears no reason
                 break
         if size > max_bytes:
-            raise Refused(413, f"the body is longer than {max_bytes} bytes, the limit; send less at a time")
+            raise HttpError(413, f"the body is longer than {max_bytes} bytes, the limit; send less at a time")
         return bytes(body)
 
     async def _chunks(self):  # noqa: ANN202 -- an async generator of bytes
@@ -99,7 +102,7 @@ class Exchange:
         while more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise Torn
+                raise ClientGone
             yield bytes(message.get("body", b""))
             more = message.get("more_body", False)
 
@@ -136,3 +139,32 @@ class Exchange:
     async def refuse(self, status: int, reason: str, headers: Headers | None = None) -> None:
         """Answer with why not."""
         await self.reply_json(status, {"error": reason}, [h for h in headers or [] if h[0] != b"cache-control"])
+
+
+async def refuse_upgrade(scope: Scope, send: Send, refused: HttpError) -> None:
+    """Answer the request for an upgrade with why not; a server that cannot say so closes it with 403."""
+    if "websocket.http.response" not in (scope.get("extensions") or {}):
+        await send({"type": "websocket.close", "code": 1008, "reason": refused.reason[:120]})
+        return
+    body = msgspec.json.encode({"error": refused.reason})
+    others = [header for header in refused.headers if header[0] != b"cache-control"]
+    size = (b"content-length", b"%d" % len(body))
+    headers = [(b"content-type", JSON), size, NO_STORE, *others, *security_headers(html=False)]
+    await send({"type": "websocket.http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": body, "more_body": False})
+
+
+async def race(*runners: Coroutine[Any, Any, object]) -> list[bool]:
+    """Run all until the first ends, cancel the others, and tell which ended; raises what one of those raised."""
+    tasks = [asyncio.create_task(runner) for runner in runners]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        ended = [task.done() for task in tasks]
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    for task, has_ended in zip(tasks, ended, strict=True):
+        if has_ended:
+            task.result()
+    return ended

@@ -1,4 +1,4 @@
-"""What the front allows, and how long it waits: each limit with its reason."""
+"""The limits of the front: what a request, a connection and the whole server may use, each with its reason."""
 
 import msgspec
 
@@ -7,8 +7,8 @@ from dragoman.bridge.guard.rates import Rate
 KIB = 1024
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of one server; those of messages and viewers are the bridge's own settings."""
+class RequestLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits of the application; those of messages and viewers are the bridge's own settings."""
 
     body_timeout_s: float = 30.0
     """For a request's body to arrive whole: a slow line sends 16 MiB in that time, a stuck client never."""
@@ -24,6 +24,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_streams: int = 1_000
     """Event streams of one connection over HTTP: one a session."""
 
+
+class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits of the server, for its TCP connections."""
+
     max_sockets: int = 4_096
     """TCP connections at a time; more would run into the usual limit of open files. When there are so many, the oldest
     that never showed a credential goes first."""
@@ -34,7 +38,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     frames: Rate = Rate(burst=2_000, per_s=200.0)
     """Frames that carry nothing, of one connection that showed a credential: pings, settings, window updates beyond
     those that our own frames call for, empty frames, tiny fragments. A client that is alive sends a few a second."""
-    stranger_frames: Rate = Rate(burst=200, per_s=20.0)
+    anonymous_frames: Rate = Rate(burst=200, per_s=20.0)
     """The same for a connection that showed none yet: what they cost is no more than what it costs to accept it."""
     idle_s: float = 60.0
     """A connection without a request is closed after this, also one whose first request never ends its headers, and

@@ -1,23 +1,83 @@
 """The page's own addresses: its files, the way in and out, and what it needs to know."""
 
 import asyncio
-from typing import Literal, NoReturn, TypeVar
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal, NamedTuple, NoReturn, TypeVar
 from urllib.parse import parse_qs
 
 import msgspec
 
 import dragoman
+from dragoman.bridge import Settings
 from dragoman.bridge.front.asgi import Headers
-from dragoman.bridge.front.exchange import NO_STORE, Exchange, Refused
-from dragoman.bridge.front.limits import Limits
-from dragoman.bridge.front.static import File, StaticFiles
+from dragoman.bridge.front.exchange import NO_STORE, Exchange, HttpError
+from dragoman.bridge.front.limits import RequestLimits
 from dragoman.bridge.guard import Grant, Guard
-from dragoman.bridge.settings import Settings
+
+WEB = Path(__file__).parent.parent / "web"
+
+KINDS = {
+    ".html": b"text/html; charset=utf-8",
+    ".css": b"text/css; charset=utf-8",
+    ".js": b"text/javascript; charset=utf-8",
+    ".mjs": b"text/javascript; charset=utf-8",
+    ".json": b"application/json",
+    ".webmanifest": b"application/manifest+json",
+    ".svg": b"image/svg+xml",
+    ".png": b"image/png",
+    ".ico": b"image/x-icon",
+    ".woff2": b"font/woff2",
+}
+"""What is served; a file of any other kind is none of the page's."""
 
 UNAUTHORIZED = 401
 
 _REVALIDATE = (b"cache-control", b"no-cache")
 """Files may be kept, but are asked for again: a page of one version must not meet scripts of another."""
+
+
+class StaticFile(NamedTuple):
+    """A file as it is sent."""
+
+    content: bytes
+    kind: bytes
+    etag: bytes
+    stamp: tuple[int, int]
+
+
+class StaticFiles:
+    """The files below one directory, by their paths."""
+
+    def __init__(self, root: Path = WEB) -> None:
+        self._root = root
+        self._kept: dict[str, StaticFile] = {}
+
+    def find(self, path: str) -> StaticFile | None:
+        """Return the file at this path; None if there is none, or it is none of the page's."""
+        names = path.split("/")
+        if not all(_is_plain(name) for name in names):
+            return None
+        place = self._root.joinpath(*names)
+        kind = KINDS.get(place.suffix)
+        try:
+            status = place.stat()
+            stamp = (status.st_mtime_ns, status.st_size)
+            if kind is None or place.is_symlink() or not place.is_file():
+                return None
+            kept = self._kept.get(path)
+            if kept is None or kept.stamp != stamp:
+                content = place.read_bytes()
+                etag = b'"%b"' % blake2b(content, digest_size=12).hexdigest().encode()
+                kept = self._kept[path] = StaticFile(content, kind, etag, stamp)
+        except OSError:
+            return None
+        return kept
+
+
+def _is_plain(name: str) -> bool:
+    """Tell whether this can be the name of one of our files: no way up, nothing hidden, nothing odd."""
+    return not name.startswith((".", "-")) and name.replace("-", "").replace("_", "").replace(".", "").isalnum()
 
 
 class _Login(msgspec.Struct, forbid_unknown_fields=True):
@@ -39,7 +99,7 @@ _Form = TypeVar("_Form")
 class Pages:
     """Serves everything but `/acp`."""
 
-    def __init__(self, settings: Settings, guard: Guard, limits: Limits) -> None:
+    def __init__(self, settings: Settings, guard: Guard, limits: RequestLimits) -> None:
         self._settings = settings
         self._guard = guard
         self._limits = limits
@@ -50,7 +110,7 @@ class Pages:
         exchange.allow("GET", "HEAD")
         file = self._files.find(path)
         if file is None:
-            raise Refused(404, "the page has no such file")
+            raise HttpError(404, "the page has no such file")
         headers = [_REVALIDATE, (b"etag", file.etag)]
         if _has_it(exchange, file):
             await exchange.reply(304, headers=headers, kind=file.kind)  # its policy replaces the cached one
@@ -86,7 +146,7 @@ class Pages:
         """Make a one-time link, for an owner."""
         exchange.allow("POST")
         if grant.role != "owner":
-            raise Refused(403, "only an owner can make links; ask whoever gave you this one")
+            raise HttpError(403, "only an owner can make links; ask whoever gave you this one")
         form = _decode(await self._read_form(exchange), _Link)
         code = self._guard.new_link_code(form.role)
         await exchange.reply_json(200, {"path": f"login?code={code}", "role": form.role})
@@ -130,15 +190,15 @@ class Pages:
         """Lead a person to the page, which says in words why they are not let in; tell a program so."""
         refusal = self._guard.refuse_login(exchange.scope)
         if refusal.status != UNAUTHORIZED or not _is_navigation(exchange):
-            raise Refused(refusal.status, refusal.reason, list(refusal.headers))
+            raise HttpError(refusal.status, refusal.reason, list(refusal.headers))
         await exchange.reply(303, headers=[NO_STORE, (b"location", b"./")])
 
     def _refuse_login(self, exchange: Exchange) -> NoReturn:
         refusal = self._guard.refuse_login(exchange.scope)
-        raise Refused(refusal.status, refusal.reason, list(refusal.headers))
+        raise HttpError(refusal.status, refusal.reason, list(refusal.headers))
 
 
-def _has_it(exchange: Exchange, file: File) -> bool:
+def _has_it(exchange: Exchange, file: StaticFile) -> bool:
     known = (exchange.header(b"if-none-match") or "").split(",")
     return file.etag.decode() in [tag.strip().removeprefix("W/") for tag in known]
 
@@ -162,4 +222,4 @@ def _decode(body: bytes, kind: type[_Form]) -> _Form:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise Refused(400, f"the body does not fit: {error}") from None
+        raise HttpError(400, f"the body does not fit: {error}") from None

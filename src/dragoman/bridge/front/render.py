@@ -15,7 +15,7 @@ from hashlib import blake2b
 from html import escape
 from typing import BinaryIO, cast
 
-from dragoman.bridge.front.render_frame import read_frame, write_frame
+from dragoman.bridge.front.render_worker import read_frame, write_frame
 
 MAX_CHARS = 64 * 1024
 """Longer texts are shown as they are."""

@@ -4,15 +4,14 @@ The regular expressions of a code highlighter can be held up for ever by a few t
 while one runs no other thread of its process does. Here nothing else waits, and the kernel ends the process when its
 time is up: an alarm that nobody handles needs no help from Python.
 
-Requests come on stdin and answers go to stdout, a frame each (`render_frame`).
+Requests come on stdin and answers go to stdout, a frame each: one byte (1: with colours), four bytes of length, the
+text.
 """
 
 import signal
 import sys
 import time
-
-from dragoman.bridge.front.markdown import to_html
-from dragoman.bridge.front.render_frame import read_frame, write_frame
+from typing import BinaryIO
 
 MAX_WORK_S = 2.5
 """A text of the greatest length takes a second; whoever needs longer is stuck."""
@@ -25,7 +24,9 @@ IDLE_S = 300
 
 
 def main() -> None:
-    """Serve until nobody asks any more."""
+    """Serve until the bridge closes stdin."""
+    from dragoman.bridge.front.markdown import to_html  # here, because the bridge imports this module for its frames
+
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the bridge's to hear; it then closes stdin
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -36,6 +37,23 @@ def main() -> None:
         html = to_html(text, time.monotonic() + (COLOUR_S if coloured else -1))
         signal.setitimer(signal.ITIMER_REAL, IDLE_S)
         write_frame(sink, coloured, html)
+
+
+def write_frame(stream: BinaryIO, coloured: bool, text: str) -> None:
+    """Send one frame."""
+    data = text.encode()
+    stream.write(bytes([coloured]) + len(data).to_bytes(4, "big") + data)
+    stream.flush()
+
+
+def read_frame(stream: BinaryIO) -> tuple[bool, str] | None:
+    """Return the next frame; None when the other side is gone."""
+    head = stream.read(5)
+    if len(head) < 5:
+        return None
+    size = int.from_bytes(head[1:], "big")
+    data = stream.read(size)
+    return (bool(head[0]), data.decode()) if len(data) == size else None
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from http import HTTPStatus
 import h11
 
 from dragoman.bridge.front.asgi import SEND_FRAMES, Headers, Message, Scope
-from dragoman.bridge.front.server.handshake import VERSION, Handshake, is_upgrade, read_handshake
 from dragoman.bridge.front.server.request import (
     MAX_BODY_WAITING_BYTES,
     RequestBody,
@@ -16,7 +15,7 @@ from dragoman.bridge.front.server.request import (
     make_scope,
 )
 from dragoman.bridge.front.server.tcp import TcpConnection
-from dragoman.bridge.front.server.websocket import WebSocket
+from dragoman.bridge.front.server.websocket import VERSION, Handshake, WebSocket, is_upgrade, read_handshake
 
 EVENTS_PER_TURN = 64
 """Events of h11 in one turn: pieces of a body, mostly."""

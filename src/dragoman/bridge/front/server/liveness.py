@@ -8,7 +8,7 @@ event stream. Who takes what is sent is known by what leaves.
 import socket
 from enum import Enum
 
-from dragoman.bridge.front.limits import Limits
+from dragoman.bridge.front.limits import ServerLimits
 
 
 class Verdict(Enum):
@@ -38,7 +38,7 @@ class Liveness:
         """Take note that something is to be sent."""
         self._written_bytes += size
 
-    def judge(self, now: float, unsent_bytes: int, limits: Limits, stall_s: float, *, can_ping: bool) -> Verdict:
+    def judge(self, now: float, unsent_bytes: int, limits: ServerLimits, stall_s: float, *, can_ping: bool) -> Verdict:
         """Say what is to be done now; a ping counts as sent when that is the answer."""
         taken = self._written_bytes - unsent_bytes
         if taken > self._taken_bytes or unsent_bytes == 0:
@@ -55,7 +55,7 @@ class Liveness:
         return Verdict.NOTHING
 
 
-def watch_peers(listening: socket.socket, limits: Limits) -> None:
+def watch_peers(listening: socket.socket, limits: ServerLimits) -> None:
     """Have TCP itself find out about machines that are gone; whatever is accepted here inherits it."""
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

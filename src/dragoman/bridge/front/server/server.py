@@ -4,17 +4,31 @@ import asyncio
 import errno
 import logging
 import socket
+import ssl
 from collections.abc import Coroutine
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from dragoman.bridge.front.app import Application
-from dragoman.bridge.front.server.liveness import watch_peers
-from dragoman.bridge.front.server.opening import Opening
-from dragoman.bridge.front.server.tcp import ServerContext, TcpConnection
-from dragoman.bridge.front.server.tls import Tls, make_context
+import msgspec
 
+from dragoman.bridge.front.app import Application
+from dragoman.bridge.front.limits import ServerLimits
+from dragoman.bridge.front.server.http1 import Http1
+from dragoman.bridge.front.server.http2 import Http2
+from dragoman.bridge.front.server.liveness import watch_peers
+from dragoman.bridge.front.server.tcp import ServerContext, TcpConnection
+from dragoman.errors import DragomanError
+
+HTTP2_ALPN = "h2"
+HTTP1_ALPN = "http/1.1"
+
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+"""What an HTTP/2 client begins with (RFC 9113, 3.4); no request of HTTP/1.1 can begin like it."""
+
+TLS_HANDSHAKE_S = 30.0
 BACKLOG = 512
 ACCEPTS_PER_TURN = 16
 """New connections in one turn of the event loop, so that those there are have theirs."""
@@ -29,19 +43,52 @@ _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 
 _log = logging.getLogger("dragoman.bridge.front")
 
 
+class CannotListen(DragomanError):
+    """The address cannot be listened at."""
+
+
+class Tls(msgspec.Struct, frozen=True):
+    """The files of a certificate with its chain, and of its key, both PEM."""
+
+    certificate: Path
+    key: Path
+
+
+def make_context(tls: Tls) -> ssl.SSLContext:
+    """Make what HTTP/2 demands of TLS (RFC 9113, 9.2); raises CannotListen."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_COMPRESSION
+    context.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")
+    context.set_alpn_protocols([HTTP2_ALPN, HTTP1_ALPN])
+    try:
+        context.load_cert_chain(tls.certificate, tls.key)
+    except OSError as error:
+        problem = error.strerror or "they do not fit, or are no PEM"
+        raise CannotListen(f"cannot use {tls.certificate} and {tls.key} for TLS: {problem}") from None
+    return context
+
+
 class Server:
     """Serves an application on a socket while it is open: use it as an async context manager."""
 
     def __init__(
-        self, app: Application, listening: socket.socket, *, tls: Tls | None = None, stall_s: float = 30
+        self,
+        app: Application,
+        listening: socket.socket,
+        *,
+        limits: ServerLimits | None = None,
+        tls: Tls | None = None,
+        stall_s: float = 30,
     ) -> None:
+        limits = limits or ServerLimits()
         self._app = app
-        self._limits = app.limits
+        self._limits = limits
         self._listening = listening
         self._tls = None if tls is None else make_context(tls)
         self._context = ServerContext(
             app=app,
-            limits=app.limits,
+            limits=limits,
             max_message_bytes=app.max_message_bytes,
             stall_s=stall_s,
             spawn=self._spawn,
@@ -53,7 +100,7 @@ class Server:
         """Those that are not connected yet: TLS takes several round trips."""
         self._connections: dict[TcpConnection, None] = {}
         """All of them, in the order in which they came."""
-        self._strangers: dict[TcpConnection, None] = {}
+        self._anonymous: dict[TcpConnection, None] = {}
         """Those that never showed a credential."""
         self._emptied = asyncio.Event()
         self._emptied.set()
@@ -124,7 +171,7 @@ class Server:
 
     def _wait_for_descriptors(self, error: OSError) -> None:
         _log.warning("a connection could not be accepted: %s", error.strerror)
-        self._cut_stranger()
+        self._cut_anonymous()
         self._loop.remove_reader(self._listening)
         self._loop.call_later(NO_DESCRIPTORS_PAUSE_S, self._listen_again)
 
@@ -133,14 +180,14 @@ class Server:
             self._loop.add_reader(self._listening, self._accept)
 
     def _admit(self, peer: socket.socket) -> None:
-        if len(self._connections) >= self._limits.max_sockets and not self._cut_stranger():
+        if len(self._connections) >= self._limits.max_sockets and not self._cut_anonymous():
             if self._tls is None:
                 with suppress(OSError):
                     peer.send(_BUSY)
             peer.close()
             return
-        connection = TcpConnection(self._context, Opening)
-        self._connections[connection] = self._strangers[connection] = None
+        connection = TcpConnection(self._context, ProtocolDetector)
+        self._connections[connection] = self._anonymous[connection] = None
         self._emptied.clear()
         task = self._opening[connection] = self._loop.create_task(self._connect(connection, peer))
 
@@ -153,28 +200,28 @@ class Server:
         task.add_done_callback(connected)
 
     async def _connect(self, connection: TcpConnection, peer: socket.socket) -> None:
-        handshake_s = None if self._tls is None else self._limits.body_timeout_s
+        handshake_s = None if self._tls is None else TLS_HANDSHAKE_S
         await self._loop.connect_accepted_socket(
             lambda: connection, peer, ssl=self._tls, ssl_handshake_timeout=handshake_s
         )
 
-    def _cut_stranger(self) -> bool:
+    def _cut_anonymous(self) -> bool:
         """Cut the oldest connection that never showed a credential; tells whether there was one."""
-        stranger = next(iter(self._strangers), None)
-        if stranger is None:
+        oldest = next(iter(self._anonymous), None)
+        if oldest is None:
             return False
-        opening = self._opening.get(stranger)
-        self._forget(stranger)
+        opening = self._opening.get(oldest)
+        self._forget(oldest)
         if opening is not None:
             opening.cancel()
-        stranger.abort()
+        oldest.abort()
         return True
 
     def _note_credential(self, connection: TcpConnection) -> None:
-        self._strangers.pop(connection, None)
+        self._anonymous.pop(connection, None)
 
     def _forget(self, connection: TcpConnection) -> None:
-        self._strangers.pop(connection, None)
+        self._anonymous.pop(connection, None)
         self._connections.pop(connection, None)
         if not self._connections:
             self._emptied.set()
@@ -192,3 +239,41 @@ class Server:
             await asyncio.sleep(self._limits.watch_s)
             for connection in list(self._connections):
                 connection.check(self._loop.time())
+
+
+class ProtocolDetector:
+    """Waits until it is known what is spoken."""
+
+    is_idle = True
+    is_full = False
+    unsent_bytes = 0
+
+    def __init__(self, connection: TcpConnection) -> None:
+        self._connection = connection
+        self._first = b""
+
+    def receive(self, data: bytes) -> None:
+        """Take bytes that arrived."""
+        self._first += data
+
+    def advance(self) -> bool:
+        """Decide, once there is enough to go by."""
+        size = min(len(self._first), len(PREFACE))
+        begins_http2 = self._first[:size] == PREFACE[:size]
+        if self._connection.alpn != HTTP2_ALPN and begins_http2 and size < len(PREFACE):
+            return False
+        protocol = Http2(self._connection) if begins_http2 else Http1(self._connection)
+        protocol.receive(self._first)
+        self._connection.switch_to(protocol)
+        return False
+
+    def ping(self) -> bytes | None:
+        """Return nothing: there is no frame yet that anybody would understand."""
+        return None
+
+    def stop(self) -> None:
+        """End it."""
+        self._connection.finish()
+
+    def lose(self) -> None:
+        """Do nothing: the application knows nothing of it."""

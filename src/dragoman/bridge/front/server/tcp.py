@@ -19,7 +19,7 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from dragoman.bridge.front.asgi import AsgiApplication
-from dragoman.bridge.front.limits import Limits
+from dragoman.bridge.front.limits import ServerLimits
 from dragoman.bridge.front.server.liveness import Liveness, Verdict
 from dragoman.bridge.guard.rates import TokenBucket
 
@@ -78,7 +78,7 @@ class ServerContext(msgspec.Struct, kw_only=True):
     """What all connections of one server share."""
 
     app: AsgiApplication
-    limits: Limits
+    limits: ServerLimits
     max_message_bytes: int
     stall_s: float
     spawn: Callable[[Coroutine[Any, Any, None]], object]
@@ -94,7 +94,7 @@ class TcpConnection(asyncio.Protocol):
 
     def __init__(self, context: ServerContext, start: "Callable[[TcpConnection], ConnectionProtocol]") -> None:
         self.context = context
-        self.idle_frames = TokenBucket(context.limits.stranger_frames)
+        self.idle_frames = TokenBucket(context.limits.anonymous_frames)
         self._loop = asyncio.get_running_loop()
         self._phase = Phase.OPENING
         self._protocol = start(self)

@@ -7,14 +7,14 @@ from contextlib import AsyncExitStack
 import httpx2
 import pytest
 
-from dragoman.bridge.front.limits import Limits
+from dragoman.bridge.front.limits import ServerLimits
 from tests.bridge.front.client import PATIENCE_S, http_viewer
 from tests.bridge.front.http2 import connect_http2
 from tests.bridge.front.raw_http2 import GOAWAY, PING, SETTINGS, frame, open_raw
 from tests.bridge.front.serving import serving
 from tests.bridge.front.test_limits import dial, status_of
 
-FEW = Limits(max_sockets=8, ping_s=0.05, watch_s=0.05)
+FEW = ServerLimits(max_sockets=8, ping_s=0.05, watch_s=0.05)
 
 
 async def ask(served):
@@ -78,7 +78,7 @@ async def test_whoever_has_shown_a_credential_stays(tmp_path):
 
 
 async def test_one_more_is_turned_away_when_all_have_shown_a_credential(tmp_path):
-    async with serving(tmp_path, limits=Limits(max_sockets=2)) as served:
+    async with serving(tmp_path, limits=ServerLimits(max_sockets=2)) as served:
         held = [await connect_http2(served) for _ in range(2)]
         for client in held:
             await client.__aenter__()
@@ -97,7 +97,7 @@ async def test_one_more_is_turned_away_when_all_have_shown_a_credential(tmp_path
 async def test_a_wrong_credential_is_none(tmp_path):
     wrong = {"authorization": "Bearer " + "x" * 43}
     async with (
-        serving(tmp_path, limits=Limits(max_sockets=1)) as served,
+        serving(tmp_path, limits=ServerLimits(max_sockets=1)) as served,
         httpx2.AsyncClient(base_url=served.url, headers=wrong) as http,
     ):
         assert (await http.get("/config.json")).status_code == 401
@@ -106,7 +106,7 @@ async def test_a_wrong_credential_is_none(tmp_path):
 
 @pytest.mark.parametrize("busy", [b"", frame(PING, b"\0" * 8), frame(SETTINGS)])
 async def test_an_http2_connection_without_a_request_is_idle_whatever_control_frames_it_sends(tmp_path, busy):
-    limits = Limits(idle_s=0.5, watch_s=0.05, ping_s=0.05)
+    limits = ServerLimits(idle_s=0.5, watch_s=0.05, ping_s=0.05)
     async with serving(tmp_path, limits=limits) as served, open_raw(served) as stranger:
         while (one := await stranger.next()) is not None:
             if one.kind == PING and not one.flags:
@@ -117,7 +117,7 @@ async def test_an_http2_connection_without_a_request_is_idle_whatever_control_fr
 
 
 async def test_an_http2_connection_with_a_request_under_way_is_not_idle(tmp_path):
-    limits = Limits(idle_s=0.2, watch_s=0.05, ping_s=0.05)
+    limits = ServerLimits(idle_s=0.2, watch_s=0.05, ping_s=0.05)
     async with serving(tmp_path, limits=limits) as served, await connect_http2(served) as client:
         params = {"protocolVersion": 1, "clientCapabilities": {}}
         stream = await client.post({"id": 0, "method": "initialize", "params": params})
