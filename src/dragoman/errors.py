@@ -247,11 +247,11 @@ class ServerFailure(DragomanError):
 class UnknownModel(DragomanError):
     """There is no model of that name."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, near: str | None = None) -> None:
         self.name = name
-        super().__init__(
-            f"there is no model {name!r}; expected guide, script:FILE, local:FILE or a provider's as anthropic:NAME"
-        )
+        self.near = near
+        expected = "expected guide, script:FILE, local:FILE or a provider's as anthropic:NAME"
+        super().__init__(f"there is no model {name!r}; {f'did you mean {near}?' if near else expected}")
 
 
 class ModelFailure(DragomanError):

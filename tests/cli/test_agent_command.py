@@ -132,7 +132,7 @@ def test_a_bad_script_is_refused_at_the_start_with_file_line_and_reason(tmp_path
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("name", ["nonsense", "script:", "nobody:gpt"])
+@pytest.mark.parametrize("name", ["nonsense", "nobody:gpt"])
 def test_a_model_that_is_not_there_is_refused_with_what_was_expected(name):
     done = dragoman("agent", "--model", name, input="")
     assert done.returncode == 2

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dragoman.cli.home import home
-from dragoman.cli.options import TOKEN_VARIABLE, UsageError, closest
+from dragoman.cli.options import TOKEN_VARIABLE, UsageError
 from dragoman.errors import DragomanError
 from dragoman.text import one_line
+from dragoman.text.match import closest
 
 if TYPE_CHECKING:
     from dragoman.bridge import AgentSpec

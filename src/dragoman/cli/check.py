@@ -22,9 +22,10 @@ from dragoman.check.rule import Rule
 from dragoman.check.rules import RULES
 from dragoman.cli.agent_choice import OWN_COMMAND, AgentAddress, choose_address, choose_command
 from dragoman.cli.loop import Stopped, run
-from dragoman.cli.options import UsageError, closest
+from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain, write_output
 from dragoman.errors import DragomanError
+from dragoman.text.match import closest
 
 
 def main(options: argparse.Namespace) -> int:

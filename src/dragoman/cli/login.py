@@ -12,9 +12,9 @@ from dragoman.agent.models.provider_names import PROVIDERS, Provider, leads_else
 from dragoman.agent.profile import ProfileError
 from dragoman.agent.profile.choice import find_explicit
 from dragoman.cli.home import home
-from dragoman.cli.options import closest
 from dragoman.cli.output import complain
 from dragoman.errors import DragomanError
+from dragoman.text.match import closest
 
 INTERRUPTED = 130
 """What a shell expects of a command that Ctrl-C ended."""

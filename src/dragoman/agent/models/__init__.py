@@ -40,7 +40,9 @@ def find_model(name: str, settings: "ModelSettings | None" = None) -> "Model":
             Path(rest), LocalOptions(options.temperature, options.max_output_tokens) if options else None
         )
     if not rest:
-        raise UnknownModel(name)
+        from dragoman.agent.models.provider_names import find_near_name
+
+        raise UnknownModel(name, find_near_name(name))
     from dragoman.agent.models.provider import provider_model
 
     return provider_model(name, _provider_options(settings))

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from dragoman.errors import ModelFailure, UnknownModel
+from dragoman.text.match import closest
 
 THOUGHT_LEVELS = ("off", "minimal", "low", "medium", "high", "max")
 """Every level that can be asked for, least first; providers take the nearest that the model has."""
@@ -158,12 +159,23 @@ class ModelName(msgspec.Struct, frozen=True):
         return f"{self.kind}:{self.model}"
 
 
+def find_near_name(name: str) -> str | None:
+    """Return the model that an unknown name is near to, if there is one."""
+    kind, _, rest = name.partition(":")
+    kinds = {"guide": "guide", "script": "script:FILE", "local": "local:FILE"}
+    kinds |= {provider: f"{provider}:NAME" for provider in PROVIDERS}
+    near = closest(kind, kinds)
+    if near is None:
+        return None
+    return f"{near}:{rest}" if rest and near != "guide" else kinds[near]
+
+
 def parse_name(name: str) -> ModelName:
     """Take a model's name apart; raises UnknownModel when no provider has that name."""
     kind, _, model = name.partition(":")
     provider = PROVIDERS.get(kind)
     if provider is None or not model:
-        raise UnknownModel(name)
+        raise UnknownModel(name, find_near_name(name))
     return ModelName(kind, model, provider)
 
 
