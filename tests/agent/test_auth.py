@@ -11,10 +11,10 @@ from dragoman.agent.agent import ConfiguredModel
 from dragoman.agent.auth import configured_model, find_auth
 from dragoman.agent.keys import KeyStore
 from dragoman.agent.models.provider import provider_model
-from dragoman.agent.models.provider_names import PROVIDERS
-from dragoman.agent.models.provider_options import ProviderOptions
+from dragoman.agent.models.providers import PROVIDERS, ProviderOptions
 from dragoman.agent.setup import AgentSetup
 from dragoman.errors import ErrorCode, MissingKey
+from dragoman.loading import load_in_background
 from dragoman.protocol import v1
 from dragoman.protocol.methods import AUTHENTICATE, LOGOUT
 from dragoman.store import FileStore
@@ -248,6 +248,7 @@ async def test_a_model_of_another_provider_is_not_helped_by_the_methods_of_this_
         error = await refused(client.prompt(session_id, "hello"))
         assert "run `dragoman login openai`" in error.words
         assert error.code == ErrorCode.INTERNAL_ERROR
+    await asyncio.wrap_future(load_in_background(lambda: None))  # behind the library, which is still being imported
 
 
 # ── where a kept key goes ───────────────────────────────────────────────────────────────────────────

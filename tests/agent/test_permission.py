@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dragoman.agent.approvals import Approvals
 from dragoman.agent.models.message import ToolMessage, ToolUse
 from dragoman.agent.models.model import ReplyText, ToolStart
 from dragoman.agent.models.script import ScriptModel
+from dragoman.agent.permission import Approvals
 from dragoman.agent.tools.tool import Action
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_REQUEST_PERMISSION

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from dragoman.agent.approvals import Approvals
 from dragoman.agent.keys import KeyStore, KeysUnusable
+from dragoman.agent.permission import Approvals
 from dragoman.agent.profile import TrustFailed, TrustStore
 from dragoman.agent.tools.tool import Action
 from dragoman.bridge.guard.credentials import TokenUnusable, keep_token

@@ -239,7 +239,7 @@ import sys
 from dragoman.cli import main
 code = main(["agent", *sys.argv[1:]])
 watched = {"pathlib", "argparse", "dragoman.agent.auth", "dragoman.agent.keys", "dragoman.agent.profile",
-           "dragoman.agent.models.provider_names", "pydantic_ai", "anthropic"}
+           "dragoman.agent.models.providers", "pydantic_ai", "anthropic"}
 print(*sorted(watched & set(sys.modules)), file=sys.stderr)
 sys.exit(code)
 """
@@ -251,7 +251,7 @@ sys.exit(code)
         ([], ""),
         (
             ["--model", "anthropic:claude-opus-5"],
-            "argparse dragoman.agent.auth dragoman.agent.models.provider_names",
+            "argparse dragoman.agent.auth dragoman.agent.models.providers",
         ),
     ],
 )

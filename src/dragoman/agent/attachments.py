@@ -1,11 +1,12 @@
-"""Files that come with a prompt: a link to one inside the session's directories is read, so that every model has it.
+"""Files that come with a prompt: a link to a file inside the session's directories is read, so that every model has it.
 
-A text becomes an embedded resource, as if the client had sent it: read as the tools read, through the boundary, and
-the client's way where it offers one, because what a person points at may not be saved yet. A picture, a sound or a
-document goes to a model that takes those. Whatever cannot be given stays a link, and its description says why; links
-to anything but files are left alone.
+A text becomes an embedded resource, as if the client had sent it. It is read as the tools read, through the boundary,
+and from the client where the client offers that, because the person may point at a file that is not saved yet. A
+picture, a sound or a document, told by its first bytes, goes to a model that takes those. A file that cannot be given
+stays a link, and its description says why; links to anything but files are left alone.
 
-The log's `user_message_chunk` is what the client sent; the model's own record is what the model was given.
+The log's `user_message_chunk` has the blocks of the client; the model's own record has the blocks that the model was
+given.
 """
 
 import asyncio
@@ -16,13 +17,35 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import msgspec
 
-from dragoman.agent.media import sniff
-from dragoman.agent.models.content import blob_text, line_range
+from dragoman.agent.models.message import blob_text, line_range
 from dragoman.errors import DragomanError
 from dragoman.protocol import v1
 
 if TYPE_CHECKING:
     from dragoman.agent.workspace.workspace import ResolvedPath, Workspace
+
+
+_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"%PDF-", "application/pdf"),
+    (b"ID3", "audio/mpeg"),
+    (b"\xff\xfb", "audio/mpeg"),
+    (b"\xff\xf3", "audio/mpeg"),
+    (b"OggS", "audio/ogg"),
+    (b"fLaC", "audio/flac"),
+)
+_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+
+
+def sniff(head: bytes) -> str | None:
+    """Return the media type of a picture, a sound or a document that begins like this; None for anything else."""
+    if head.startswith(b"RIFF"):
+        return _RIFF.get(head[8:12])
+    return next((media_type for signature, media_type in _SIGNATURES if head.startswith(signature)), None)
+
 
 MAX_TEXT = 256 * 1024
 """Characters of all texts that one prompt brings along: some 64,000 tokens, half of what a usual model can be given."""
@@ -131,7 +154,7 @@ def _split(uri: str) -> SplitResult | None:
 
 def _pick(text: str, fragment: str) -> str:
     """Return the lines that a fragment names; all of them when it names none."""
-    from dragoman.agent.tools.read_file import split_lines
+    from dragoman.agent.tools.file_calls import split_lines
 
     named = line_range(fragment)
     if named is None:

@@ -15,7 +15,7 @@ import re
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
-from dragoman.agent.models.provider_names import (
+from dragoman.agent.models.providers import (
     PROVIDERS,
     how_to_give_key,
     key_from_environment,

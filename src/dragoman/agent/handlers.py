@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.agent.commands import all_commands
 from dragoman.agent.models.model import Model
-from dragoman.agent.servers.extension import MCP_ADD, MCP_REMOVE, decode_removal, decode_server
-from dragoman.agent.servers.include import includes_of
+from dragoman.agent.servers.client_requests import MCP_ADD, MCP_REMOVE, decode_removal, decode_server, includes_of
 from dragoman.agent.servers.session_servers import ClientServer
 from dragoman.agent.session import SERVERS_KEY, Session, check_absolute, check_cwd, check_directories
 from dragoman.agent.sessions import AgentSessions

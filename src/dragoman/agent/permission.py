@@ -1,24 +1,86 @@
-"""Whether a prepared call may run: by the mode, by what was decided before, or by asking.
+"""Whether a prepared call may run: by the mode, by an earlier decision, or by asking the person.
 
-A question that gets no answer, within the time that the agent file sets or because the client is gone, and an
-answer that makes no sense, are denials. A denial is told to the model, and the turn goes on.
+A question without an answer, because the time of the agent file is over or the client is gone, and an answer without
+meaning are denials. A denial is told to the model, and the turn goes on.
 
-There is one option of each kind, because clients take two of a kind for one and the same. How long "always allow" holds
-stands in its name; `protocol/permission_options.py` has how a client may choose another scope. "Always reject" holds in
-the project. "Always allow" is missing where it cannot be held to exactly what was shown.
+There is one option of each kind, because clients take two of a kind for the same one. The name of "always allow" says
+how long it holds; `protocol/permission_options.py` says how a client may choose another scope. "Always reject" holds
+in the project. "Always allow" is missing where it cannot be bound to exactly the call that was shown.
+
+`<home>/permissions/<encoded cwd>.json` keeps the decisions for the project: a list of actions, each with `allow` or
+`reject`. An action is matched exactly: an approval of `make test` does not cover `make`, nor another directory.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from dragoman.agent.approvals import Approvals
 from dragoman.agent.tools.tool import Action, PreparedCall
 from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError
+from dragoman.files.private_file import PrivateFile
 from dragoman.protocol import v1
 from dragoman.protocol.permission_options import REMEMBER_KEY, RememberScope, write_scopes
+from dragoman.store import encode_cwd
+
+ApprovalVerdict = Literal["allow", "reject"]
+
+
+class Approval(msgspec.Struct, frozen=True):
+    """One action and what was decided of it."""
+
+    action: Action = msgspec.field(name="deed")  # its name in the files that exist
+    decision: ApprovalVerdict
+
+
+_log = logging.getLogger("dragoman.agent")
+_decode = msgspec.json.Decoder(list[Approval]).decode
+
+
+class Approvals:
+    """The decisions that hold in one session; those for good are shared by all sessions of its project."""
+
+    def __init__(self, home: Path, cwd: str) -> None:
+        self._file = PrivateFile(home / "permissions" / f"{encode_cwd(cwd)}.json")
+        self._session: dict[Action, ApprovalVerdict] = {}
+
+    def find(self, action: Action) -> ApprovalVerdict | None:
+        """Return what was decided of exactly this action, if anything; reads a file, so not for the event loop."""
+        decided = self._session.get(action)
+        return decided if decided is not None else self._read().get(action)
+
+    def keep_for_session(self, action: Action, decision: ApprovalVerdict) -> None:
+        """Remember a decision as long as the session lives."""
+        self._session[action] = decision
+
+    def keep_for_good(self, action: Action, decision: ApprovalVerdict) -> None:
+        """Remember a decision in this project; one that cannot be written down holds in this session."""
+        try:
+            with self._file.writing():
+                kept: dict[Action, ApprovalVerdict] = {**self._load(), action: decision}
+                approvals = [Approval(*each) for each in kept.items()]
+                self._file.replace(msgspec.json.format(msgspec.json.encode(approvals), indent=2))
+        except (OSError, msgspec.DecodeError) as error:
+            # What is there may hold refusals, so it is not written over.
+            _log.warning("a decision could not be kept in %s, and holds in this session: %s", self._file.path, error)
+            self._session[action] = decision
+
+    def _read(self) -> dict[Action, ApprovalVerdict]:
+        """Read anew each time: another session, or a person with an editor, may have changed it."""
+        try:
+            return self._load()
+        except (OSError, msgspec.DecodeError):
+            return {}  # what cannot be read, or others could have written, approves nothing
+
+    def _load(self) -> dict[Action, ApprovalVerdict]:
+        try:
+            return {approval.action: approval.decision for approval in _decode(self._file.read())}
+        except FileNotFoundError:
+            return {}
+
 
 Scope = Literal["session", "project"]
 """How long an "always" of the person holds: in this session, or in all sessions of the project."""

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dragoman.agent.approvals import Approvals
 from dragoman.agent.context import ModelContext, ToolOffer
 from dragoman.agent.models.message import AssistantMessage, Message, SummaryMessage, UserMessage
 from dragoman.agent.models.model import Model, ModelConversation, TokenUsage
-from dragoman.agent.permission import Permission
+from dragoman.agent.permission import Approvals, Permission
 from dragoman.agent.profile import FoundProfile, Profile, ProfileChoice, TrustStore
 from dragoman.agent.servers.host import SessionHost
 from dragoman.agent.servers.offers import ServerOffers

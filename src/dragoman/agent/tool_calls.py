@@ -8,8 +8,7 @@ import msgspec
 
 from dragoman.agent.models.message import ToolResult, ToolUse
 from dragoman.agent.permission import Permission, PermissionDecision
-from dragoman.agent.tools.content import words
-from dragoman.agent.tools.tool import PreparedCall, TargetChanged, Tool, ToolFailure, ToolOutcome
+from dragoman.agent.tools.tool import PreparedCall, TargetChanged, Tool, ToolFailure, ToolOutcome, words
 from dragoman.agent.update_sender import UpdateSender
 from dragoman.protocol import v1
 from dragoman.text import visible

@@ -243,7 +243,7 @@ def _init(name: str) -> CommandParser:
 
 
 def _login(name: str) -> CommandParser:
-    from dragoman.agent.models.provider_names import PROVIDERS, login_name
+    from dragoman.agent.models.providers import PROVIDERS, login_name
 
     does = {"login": "Ask for the key of a provider and keep it", "logout": "Forget the key of a provider"}[name]
     known = [kind for kind, provider in PROVIDERS.items() if provider.needs_key and login_name(kind) == kind]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dragoman.agent.auth import configured_model
 from dragoman.agent.keys import MAX_KEY_LENGTH, BadKey, KeyStore
-from dragoman.agent.models.provider_names import PROVIDERS, Provider, leads_elsewhere, login_name
+from dragoman.agent.models.providers import PROVIDERS, Provider, leads_elsewhere, login_name
 from dragoman.agent.profile import ProfileError
 from dragoman.agent.profile.choice import find_explicit
 from dragoman.cli.home import home

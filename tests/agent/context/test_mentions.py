@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.agent.context.mentions import find_mentions, leave_out_mentions
+from dragoman.agent.context.names import find_mentions, leave_out_mentions
 
 
 @pytest.mark.parametrize(

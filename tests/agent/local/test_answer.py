@@ -4,8 +4,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.agent.models.local.answer import AnswerReader, JsonString
-from dragoman.agent.models.local.wire import write_call, write_reply
+from dragoman.agent.models.local.answer import AnswerReader, JsonString, write_call, write_reply
 from dragoman.agent.models.message import ToolUse
 from dragoman.agent.models.model import LONG_ARGUMENTS_CHARS, ReplyText, ToolStart
 

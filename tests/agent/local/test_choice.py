@@ -7,8 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dragoman.agent.models.local.chat import Chat, tools_in_front
-from dragoman.agent.models.local.choice import TOOLS_IN_FRONT, choose_tools
+from dragoman.agent.models.local.chat import TOOLS_IN_FRONT, Chat, choose_tools, tools_in_front
 from dragoman.agent.models.message import AssistantMessage, SummaryMessage, ToolMessage, ToolResult, ToolUse
 from dragoman.agent.models.model import ModelRequest, ToolDefinition
 from dragoman.agent.models.tool_index import ToolIndex
@@ -100,7 +99,7 @@ async def test_the_model_is_told_of_those_in_front_only(index):
 FEW = """
 import asyncio, sys
 from dragoman.agent.models.tool_index import ToolIndex
-from dragoman.agent.models.local.choice import TOOLS_IN_FRONT, choose_tools
+from dragoman.agent.models.local.chat import TOOLS_IN_FRONT, choose_tools
 from tests.agent.local.asking import tool
 
 tools = [tool(f"thing_{index}", "does a thing") for index in range(TOOLS_IN_FRONT)]

@@ -3,8 +3,7 @@ import struct
 
 import pytest
 
-from dragoman.agent.models.local.gguf import GgufHead, read_head
-from dragoman.agent.models.local.memory import available_memory, check_memory
+from dragoman.agent.models.local.gguf import GgufHead, available_memory, check_memory, read_head
 from dragoman.errors import ModelFailure
 
 

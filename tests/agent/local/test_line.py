@@ -2,8 +2,7 @@ import asyncio
 
 import pytest
 
-from dragoman.agent.models.local.line import ModelQueue
-from dragoman.agent.models.local.stream import MAX_AHEAD, ThreadStream
+from dragoman.agent.models.local.engine import MAX_AHEAD, ModelQueue, ThreadStream
 from dragoman.errors import ModelFailure
 
 

@@ -5,7 +5,7 @@ from contextlib import aclosing, asynccontextmanager
 from dragoman.agent.models.message import ProviderDetails, UserMessage
 from dragoman.agent.models.model import ModelRequest, ReplyRetry, ReplyText, ReplyThought
 from dragoman.agent.models.provider import provider_model
-from dragoman.agent.models.provider_options import ProviderOptions, RetryPolicy
+from dragoman.agent.models.providers import ProviderOptions, RetryPolicy
 from dragoman.protocol import v1
 from tests.agent.models.loopback import loopback
 

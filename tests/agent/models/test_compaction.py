@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from dragoman.agent.compaction import MAX_PIECE, write_transcript
 from dragoman.agent.models.message import AssistantMessage, SummaryMessage, ToolMessage, ToolResult, ToolUse
-from dragoman.agent.transcript import MAX_PIECE, write_transcript
 from dragoman.protocol import v1
 from tests.agent.models.asking import asked, prompt
 from tests.agent.models.loopback import Anthropic, Chat, Google, Refusal, Responses

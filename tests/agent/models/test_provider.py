@@ -6,10 +6,9 @@ import threading
 
 import pytest
 
-from dragoman.agent.models import provider_names
+from dragoman.agent.models import providers
 from dragoman.agent.models.provider import provider_model
-from dragoman.agent.models.provider_names import PROVIDERS, shown_url
-from dragoman.agent.models.provider_options import ProviderOptions
+from dragoman.agent.models.providers import PROVIDERS, ProviderOptions, shown_url
 from dragoman.errors import MissingKey, ModelFailure, UnknownModel
 from dragoman.loading import load_in_background
 from tests.agent.models.asking import AT_ONCE, KEY, asked, parts_of, text_of
@@ -42,7 +41,7 @@ async def test_a_missing_key_names_the_variable_to_set(name, variable):
 
 
 def test_a_missing_library_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(provider_names, "find_spec", lambda package: None)
+    monkeypatch.setattr(providers, "find_spec", lambda package: None)
     with pytest.raises(ModelFailure, match=r'pip install "dragoman\[groq\]"'):
         provider_model("groq:llama")
 

@@ -7,7 +7,7 @@ from dragoman.agent.models.message import ToolUse
 from dragoman.agent.models.model import ModelRequest, ReplyRetry, ReplyText
 from dragoman.agent.models.provider import RetryBudget
 from dragoman.agent.models.provider_errors import RetryAdvice
-from dragoman.agent.models.provider_options import RetryPolicy
+from dragoman.agent.models.providers import RetryPolicy
 from dragoman.errors import ContextOverflow, MissingKey, ModelFailure
 from tests.agent.models.asking import AT_ONCE, asked, only, parts_of, prompt, text_of
 from tests.agent.models.loopback import Anthropic, Chat, Google, Refusal, Responses, Stream, sse

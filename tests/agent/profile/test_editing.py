@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from dragoman.agent.profile import EditRefused, ProfileError
 from dragoman.agent.profile.editing import _means, add_server, remove_server
 from dragoman.agent.profile.file import parse_profile
-from dragoman.agent.yaml.edits import COMMENT, MappingEntry, add, remove
-from dragoman.agent.yaml.render import render_flow
+from dragoman.agent.yaml.edits import COMMENT, MappingEntry, add, remove, render_flow
 from dragoman.text import is_visible
 
 TIME = {"command": "uvx", "args": ["mcp-server-time", "--local-timezone", "Europe/Berlin"], "env": {"TZ": "env://TZ"}}

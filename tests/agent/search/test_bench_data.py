@@ -8,7 +8,7 @@ import pytest
 
 from bench.distractors import make_distractors, read_trades
 from bench.search import read_prompts, read_tools
-from dragoman.agent.search.words import STOP_WORDS, all_words
+from dragoman.agent.search.thesaurus import STOP_WORDS, all_words
 
 TOOLS = {tool.key: tool for tool in read_tools()}
 PROMPTS = read_prompts()

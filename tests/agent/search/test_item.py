@@ -1,5 +1,5 @@
 from dragoman.agent.search import paragraphs, text_item, tool_item, tool_text
-from dragoman.agent.search.words import all_words, split_name
+from dragoman.agent.search.thesaurus import all_words, split_name
 
 
 def test_names_are_taken_apart_whatever_their_case():

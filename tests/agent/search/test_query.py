@@ -1,4 +1,4 @@
-from dragoman.agent.search.query import MAX_WORDS, pieces
+from dragoman.agent.search.index import MAX_WORDS, pieces
 
 LOG = "\n".join(f"2026-01-01 12:00:{number % 60:02} worker[{number}] heartbeat accepted" for number in range(2000))
 

@@ -4,8 +4,7 @@ from subprocess import run
 
 import pytest
 
-from dragoman.agent.search.thesaurus import Thesaurus, load_thesaurus, read_groups
-from dragoman.agent.search.words import STOP_WORDS, all_words, stem
+from dragoman.agent.search.thesaurus import STOP_WORDS, Thesaurus, all_words, load_thesaurus, read_groups, stem
 
 GROUPS = read_groups()
 OPPOSITES = [

@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.agent.search.words import stem
+from dragoman.agent.search.thesaurus import stem
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from dragoman.agent.approvals import Approvals
-from dragoman.agent.permission import Permission
+from dragoman.agent.permission import Approvals, Permission
 from dragoman.protocol import v1
 
 SHELL = "echo {path} >> {record}\n"

@@ -1,5 +1,5 @@
-from dragoman.agent.tools.content import code
-from dragoman.agent.workspace.output import HEAD_BYTES, LIVE_BYTES, TAIL_BYTES, BoundedOutput
+from dragoman.agent.tools.tool import code
+from dragoman.agent.workspace.shell import HEAD_BYTES, LIVE_BYTES, TAIL_BYTES, BoundedOutput
 
 
 def filled(*parts):

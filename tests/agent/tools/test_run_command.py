@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.agent.tools.run_command import MAX_COMMAND_BYTES
 from dragoman.agent.tools.tool import Action, TargetChanged, ToolFailure
-from dragoman.agent.workspace.output import HEAD_BYTES, LIVE_BYTES, TAIL_BYTES
+from dragoman.agent.workspace.shell import HEAD_BYTES, LIVE_BYTES, TAIL_BYTES
 from tests.agent.tools.working import text_of, working
 from tests.proc.processes import alive
 from tests.waiting import until

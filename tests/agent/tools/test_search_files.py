@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.agent.tools.search import MAX_HITS, MAX_NAMES
+from dragoman.agent.tools.search_files import MAX_HITS, MAX_NAMES
 from dragoman.agent.tools.tool import Action, ToolFailure
 from tests.agent.tools.working import text_of, working
 
@@ -19,7 +19,7 @@ RIPGREP = shutil.which("rg", path=TOOLS)
 @pytest.fixture(params=["python", "ripgrep"], autouse=True)
 def engine(request, monkeypatch):
     if request.param == "python":
-        monkeypatch.setattr("dragoman.agent.tools.search.shutil.which", lambda _: None)
+        monkeypatch.setattr("dragoman.agent.tools.search_files.shutil.which", lambda _: None)
     elif RIPGREP is None:
         pytest.skip("ripgrep (rg) is not here: searching with it is not tested")
     else:
@@ -212,7 +212,7 @@ async def test_a_module_in_the_workspace_is_not_run(tmp_path):
 async def test_a_pattern_that_takes_for_ever_is_stopped_and_holds_nobody_up(tmp_path, engine, monkeypatch):
     if engine == "ripgrep":
         pytest.skip("ripgrep has no pattern that takes for ever")
-    monkeypatch.setattr("dragoman.agent.tools.search.TIMEOUT_S", 2.0)
+    monkeypatch.setattr("dragoman.agent.tools.search_files.TIMEOUT_S", 2.0)
     write(tmp_path, {"a.txt": "a" * 60 + "b"})
     async with working(tmp_path) as here:
         with pytest.raises(ToolFailure, match="took more than 2 s"):

@@ -2,9 +2,8 @@ import asyncio
 
 import pytest
 
-from dragoman.agent.tools.content import code
-from dragoman.agent.tools.tool import ToolFailure
-from dragoman.agent.workspace.terminal import OUTPUT_BYTES
+from dragoman.agent.tools.tool import ToolFailure, code
+from dragoman.agent.workspace.client_side import OUTPUT_BYTES
 from dragoman.protocol import v1
 from tests.agent.tools.working import TERMINAL, Terminals, working
 

@@ -4,7 +4,7 @@ import os
 import pytest
 
 from dragoman.agent.tools.edit_file import Edit, apply
-from dragoman.agent.tools.rewriting import WHOLE_DIFF_CHARS, make_diff
+from dragoman.agent.tools.file_calls import WHOLE_DIFF_CHARS, make_diff
 from dragoman.agent.tools.tool import Action, TargetChanged, ToolFailure
 from dragoman.agent.workspace.workspace import MAX_FILE_BYTES
 from dragoman.protocol import v1
@@ -214,7 +214,7 @@ def test_a_diff_of_a_large_file_has_the_lines_that_differ():
 
 @pytest.mark.parametrize(("old", "new"), [("a\n" * 3, "a\n" * 5), ("a\n" * 5, "a\n" * 3), ("a\n", "b\n"), ("", "x")])
 def test_a_diff_of_repeated_lines_keeps_what_was_added_or_removed(old, new, monkeypatch):
-    monkeypatch.setattr("dragoman.agent.tools.rewriting.WHOLE_DIFF_CHARS", 0)
+    monkeypatch.setattr("dragoman.agent.tools.file_calls.WHOLE_DIFF_CHARS", 0)
     diff = make_diff("/a", old, new)
     assert len(diff.new_text) - len(diff.old_text) == len(new) - len(old)
     assert diff.old_text != diff.new_text

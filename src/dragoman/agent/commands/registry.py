@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dragoman.agent.commands.command import ContinueWithModel, SlashCommand
-from dragoman.agent.commands.context import CONTEXT_COMMANDS
-from dragoman.agent.commands.own import OWN_COMMANDS
 from dragoman.agent.commands.prompts import prompt_commands
 from dragoman.agent.commands.servers import SERVER_COMMANDS
+from dragoman.agent.commands.session_commands import CONTEXT_COMMANDS, OWN_COMMANDS
 from dragoman.agent.prompt_words import first_words, unwrap
 from dragoman.agent.session import Session
 from dragoman.errors import DragomanError, InvalidParams

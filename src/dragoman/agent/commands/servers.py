@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dragoman.agent.commands.command import SlashCommand
 from dragoman.agent.servers.session_servers import ClientServer, SessionServer
 from dragoman.agent.session import Session
-from dragoman.agent.tools.content import fenced
+from dragoman.agent.tools.tool import fenced
 from dragoman.errors import ServerFailure
 from dragoman.mcp.definition import Definition, HttpServer, SseServer, StdioServer, describe
 from dragoman.mcp.info import ServerStatus

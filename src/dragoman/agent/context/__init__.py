@@ -5,7 +5,7 @@
 chooses, and `report` shows it.
 """
 
+from dragoman.agent.context.candidates import ToolOffer
 from dragoman.agent.context.context import ModelContext
-from dragoman.agent.context.offer import ToolOffer
 
 __all__ = ["ModelContext", "ToolOffer"]

@@ -18,12 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dragoman.agent.context.candidates import Guidance, Selection, ToolOffer, guidance_of, in_order, instruct
 from dragoman.agent.context.finder import ItemFinder, guidance_items, tool_items
-from dragoman.agent.context.guidance import Guidance, guidance_of, instruct
-from dragoman.agent.context.mentions import find_mentions, leave_out_mentions
-from dragoman.agent.context.names import SERVER, ItemNames, bare, listed, quote
-from dragoman.agent.context.offer import ToolOffer, in_order
-from dragoman.agent.context.selection import Selection
+from dragoman.agent.context.names import SERVER, ItemNames, bare, find_mentions, leave_out_mentions, listed, quote
 from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.profile import Profile
 from dragoman.agent.tools.tool import Tool

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from dragoman.agent.context.guidance import Guidance
-from dragoman.agent.context.offer import ToolOffer
+from dragoman.agent.context.candidates import Guidance, ToolOffer
 
 if TYPE_CHECKING:
     from dragoman.agent.search import SearchIndex, SearchItem

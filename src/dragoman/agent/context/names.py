@@ -1,13 +1,17 @@
-"""Names: what people call the things that can be included.
+"""The names by which people call the things that can be included, and mentions of them in a prompt.
 
 `rule:NAME`, `ref:NAME` and `server:NAME` are always understood, with or without an `@`, and so is a tool's
 `SERVER/TOOL`; the name by itself, in any case, is enough where only one thing has it.
+
+A mention is `@rule:NAME` or `@ref:NAME` in a prompt. It begins where no word, `@` or `/` stands before it, so not
+inside an e-mail address or a URL, and it ends with the name, so not with the full stop behind it. In code, between
+backticks or fences, nothing is a mention: there people quote, or write about mentions.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
-from dragoman.agent.context.guidance import Guidance
-from dragoman.agent.context.offer import ToolOffer
+from dragoman.agent.context.candidates import Guidance, ToolOffer
 from dragoman.errors import InvalidParams
 from dragoman.text import excerpt
 from dragoman.text.match import closest
@@ -88,3 +92,40 @@ def listed(names: Sequence[str]) -> str:
     """Return names as a list in a sentence, cut when there are many."""
     more = len(names) - _MAX_LISTED
     return ", ".join(map(quote, names[:_MAX_LISTED])) + (f" and {more:,} more" if more > 0 else "")
+
+
+_MENTION = re.compile(r"(?<![A-Za-z0-9_@/])@(rule|ref):([\w-]+(?:\.[\w-]+)*)", re.IGNORECASE)
+_FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*(?:\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)|\Z)", re.MULTILINE | re.DOTALL)
+_BACKTICKS = re.compile(r"`+")
+
+
+def find_mentions(text: str) -> list[str]:
+    """Return what is mentioned, as `rule:NAME` and `ref:NAME`, each once, in order."""
+    if not _MENTION.search(text):
+        return []
+    plain = "".join(_outside_spans(_FENCED.sub("\n", text)))
+    return list(dict.fromkeys(f"{found[1].lower()}:{found[2]}" for found in _MENTION.finditer(plain)))
+
+
+def leave_out_mentions(text: str) -> str:
+    """Return the text without its mentions."""
+    return _MENTION.sub(" ", text)
+
+
+def _outside_spans(text: str) -> Iterator[str]:
+    """Yield what is not between two equally long runs of backticks, in one pass over texts of any size."""
+    runs = list(_BACKTICKS.finditer(text))
+    closing: list[int | None] = [None] * len(runs)
+    seen: dict[int, int] = {}
+    for place in range(len(runs) - 1, -1, -1):
+        length = len(runs[place][0])
+        closing[place] = seen.get(length)
+        seen[length] = place
+    position = place = 0
+    while place < len(runs):
+        end = closing[place]
+        if end is not None:
+            yield f"{text[position : runs[place].start()]} "
+            position, place = runs[end].end(), end
+        place += 1
+    yield text[position:]

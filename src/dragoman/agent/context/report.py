@@ -10,10 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from dragoman.agent.context.guidance import Guidance
+from dragoman.agent.context.candidates import Guidance, Selection, ToolOffer
 from dragoman.agent.context.names import SERVER, listed, quote
-from dragoman.agent.context.offer import ToolOffer
-from dragoman.agent.context.selection import Selection
 
 MAX_NEAR_MISSES = 5
 """Things that were not found are shown with their scores up to this number: enough to choose a `min_score` by."""

@@ -6,7 +6,7 @@ from dragoman.errors import UnknownModel
 
 if TYPE_CHECKING:
     from dragoman.agent.models.model import Model
-    from dragoman.agent.models.provider_options import ProviderOptions
+    from dragoman.agent.models.providers import ProviderOptions
     from dragoman.agent.profile.settings import ModelSettings
 
 SCRIPT_TAKES = frozenset({"image", "audio"})
@@ -53,13 +53,13 @@ def takes_by_name(name: str | None) -> frozenset[str]:
     kind = (name or "").partition(":")[0]
     if kind == "script":
         return SCRIPT_TAKES
-    from dragoman.agent.models.provider_names import PROVIDERS
+    from dragoman.agent.models.providers import PROVIDERS
 
     return PROVIDERS[kind].takes if kind in PROVIDERS else frozenset()
 
 
 def _provider_options(settings: "ModelSettings | None") -> "ProviderOptions | None":
-    from dragoman.agent.models.provider_options import ProviderOptions
+    from dragoman.agent.models.providers import ProviderOptions
 
     if settings is None:
         return None

@@ -13,11 +13,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from dragoman.agent.models.model import ModelRequest, Part, ReplyRetry
-from dragoman.agent.models.provider_names import (
+from dragoman.agent.models.providers import (
     DEFAULT_CONTEXT_SIZE,
     LOCAL_CONTEXT_SIZE,
     THOUGHT_LEVELS,
     ModelName,
+    ProviderOptions,
+    RetryPolicy,
     check_installed,
     how_to_give_key,
     how_to_install,
@@ -27,7 +29,6 @@ from dragoman.agent.models.provider_names import (
     parse_name,
     thought_levels_by_name,
 )
-from dragoman.agent.models.provider_options import ProviderOptions, RetryPolicy
 from dragoman.errors import MissingKey, ModelFailure
 from dragoman.loading import load_in_background
 

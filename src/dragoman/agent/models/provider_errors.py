@@ -7,8 +7,8 @@ from typing import Any, cast
 import msgspec
 from pydantic_ai import exceptions as library
 
-from dragoman.agent.models.provider_names import ModelName, how_to_give_key, leads_elsewhere, shown_url
 from dragoman.agent.models.provider_reply import BrokenOff
+from dragoman.agent.models.providers import ModelName, how_to_give_key, leads_elsewhere, shown_url
 from dragoman.errors import ContextOverflow, MissingKey, ModelFailure
 from dragoman.text import one_line
 from dragoman.text.secret import SecretHider

@@ -28,9 +28,8 @@ from dragoman.agent.models import model
 from dragoman.agent.models.message import AssistantMessage
 from dragoman.agent.models.provider_errors import Explainer
 from dragoman.agent.models.provider_messages import Recipient, to_library
-from dragoman.agent.models.provider_names import THOUGHT_LEVELS, ModelName, leads_elsewhere
-from dragoman.agent.models.provider_options import ProviderOptions
 from dragoman.agent.models.provider_reply import ProviderReplyReader
+from dragoman.agent.models.providers import THOUGHT_LEVELS, ModelName, ProviderOptions, leads_elsewhere
 from dragoman.errors import ModelFailure
 from dragoman.library_logs import unlogged
 

@@ -30,7 +30,7 @@ from dragoman.agent.models.model import (
     TokenUsage,
     ToolStart,
 )
-from dragoman.agent.models.provider_memory import keep_details
+from dragoman.agent.models.provider_messages import keep_details
 
 MAX_SHOWN_ARGUMENTS = 200
 """Characters of unreadable arguments that the model is shown: enough to see its mistake."""

@@ -17,8 +17,7 @@ from dragoman.agent.profile.profile import Profile
 from dragoman.agent.profile.servers import AgentServer
 from dragoman.agent.profile.sources import read_bytes
 from dragoman.agent.profile.tsagent import is_tsagent
-from dragoman.agent.yaml.nodes import YamlError, parse_yaml
-from dragoman.agent.yaml.words import listed, printable
+from dragoman.agent.yaml.nodes import YamlError, listed, parse_yaml, printable
 from dragoman.files.replacement import replace_file
 
 KEY = "mcpServers"
@@ -108,7 +107,7 @@ def _by_name(profile: Profile) -> dict[str, AgentServer]:
 
 
 def _read_entry(path: Path, name: str, entry: Mapping[str, Any]) -> AgentServer:
-    from dragoman.agent.yaml.render import render_flow
+    from dragoman.agent.yaml.edits import render_flow
 
     try:
         return parse_profile(render_flow({KEY: {name: entry}}), path).servers[0]

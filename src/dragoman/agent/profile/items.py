@@ -22,8 +22,7 @@ from msgspec import Meta
 from dragoman.agent.profile.problem import ProfileError
 from dragoman.agent.profile.settings import Include
 from dragoman.agent.profile.sources import Sources, split_head
-from dragoman.agent.yaml.nodes import KeyConflict, YamlError
-from dragoman.agent.yaml.words import printable
+from dragoman.agent.yaml.nodes import KeyConflict, YamlError, printable
 
 FOLDER = "dir"
 """In a mapping, this name is no item's but that of a folder's path, when a text stands behind it."""

@@ -9,7 +9,7 @@ from msgspec import Meta
 from dragoman.agent.profile.items import Items, ListedItem, TextItem
 from dragoman.agent.profile.servers import AgentServer, ServerSettings
 from dragoman.agent.profile.settings import ModelSettings, Name, Permissions, SearchSettings, TextFile, TurnLimits
-from dragoman.agent.yaml.words import listed, printable
+from dragoman.agent.yaml.nodes import listed, printable
 
 
 class UnderstoodKey(msgspec.Struct, frozen=True):

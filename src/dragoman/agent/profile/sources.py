@@ -13,8 +13,7 @@ from pathlib import Path
 import msgspec
 
 from dragoman.agent.profile.problem import ProfileError
-from dragoman.agent.yaml.nodes import YamlProblem
-from dragoman.agent.yaml.words import printable
+from dragoman.agent.yaml.nodes import YamlProblem, printable
 
 _HEAD = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 

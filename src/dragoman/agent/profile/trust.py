@@ -22,7 +22,7 @@ from dragoman.agent.profile.profile import Profile
 from dragoman.agent.profile.secret import find_secrets
 from dragoman.agent.profile.servers import AgentServer, Permission
 from dragoman.agent.profile.settings import Include, ModelSettings, Permissions, SearchSettings, TurnLimits
-from dragoman.agent.yaml.words import listed, printable
+from dragoman.agent.yaml.nodes import listed, printable
 from dragoman.files.private_file import PrivateFile
 from dragoman.text import visible
 

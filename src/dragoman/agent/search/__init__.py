@@ -1,8 +1,7 @@
 """Search: finds the tools, rules and references that a prompt needs. How, and how well: `docs/tool-search.md`."""
 
-from dragoman.agent.search.index import PassageHit, SearchIndex
+from dragoman.agent.search.index import PassageHit, SearchIndex, SelectedItem, select
 from dragoman.agent.search.item import Passage, SearchItem, paragraphs, text_item, tool_item, tool_text
-from dragoman.agent.search.selection import SelectedItem, select
 
 __all__ = [
     "Passage",

@@ -1,13 +1,18 @@
-"""The index: finds passages by what they mean, by their words and by what these stand for.
+"""The index: finds passages by meaning, by their words, and by synonyms of these.
 
-For one piece of a query, with the cosine of the two vectors and the coverage as `lexical` has it, a passage scores
+People paste files and logs beside their question, and the mean of a thousand words means nothing. The question stands
+first or last. So code between fences is left out, and of a long prompt four pieces are searched for, each by itself:
+its first and its last line, cut, and its first and its last words.
+
+For one piece, with the cosine of the two vectors and the coverage as `lexical` has it, a passage scores
 
     score = (max(0, cosine) + W · coverage) / (1 + W)        W = 2
 
-in 0..1; for a query of several pieces, as for the best of them. Without an embedder, the score is the coverage.
+in 0..1; for a query of several pieces, the best of their scores. Without an embedder, the score is the coverage.
 """
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -18,8 +23,29 @@ import msgspec
 from dragoman.agent.search.embedder import Embedder, EmbedderUnavailable, load_embedder
 from dragoman.agent.search.item import Passage, SearchItem
 from dragoman.agent.search.lexical import LexicalIndex
-from dragoman.agent.search.query import pieces
 from dragoman.agent.search.vectors import VectorMatrix
+
+MAX_WORDS = 60
+"""A prompt up to this length is looked for as a whole; real questions are shorter."""
+_LINE_WORDS = 30
+_MAX_CHARACTERS = 4_000
+"""From either end: more than `MAX_WORDS` words, and little enough for a prompt of megabytes to cost nothing."""
+
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+
+
+def pieces(prompt: str) -> list[str]:
+    """Give the texts to look for, at least one unless the prompt is blank."""
+    text = _FENCED.sub("\n", prompt).strip() or prompt.strip()
+    if len(text) > 2 * _MAX_CHARACTERS:
+        text = f"{text[:_MAX_CHARACTERS]}\n{text[-_MAX_CHARACTERS:]}"
+    words = text.split()
+    if len(words) <= MAX_WORDS:
+        return [" ".join(words)] if words else []
+    lines = [line.split() for line in text.splitlines() if line.strip()]
+    cut = (lines[0][:_LINE_WORDS], lines[-1][-_LINE_WORDS:], words[:MAX_WORDS], words[-MAX_WORDS:])
+    return list(dict.fromkeys(" ".join(piece) for piece in cut))
+
 
 COVERAGE_WEIGHT = 2.0
 """Of the words, beside the vectors: chosen on the development half of the prompts in `bench/data/search`."""
@@ -110,3 +136,19 @@ def _notice(reason: EmbedderUnavailable) -> str:
         f"Tools, rules and references are found by their words only, because {reason}. "
         "To have them found by what they mean: pip install 'dragoman[search]'"
     )
+
+
+class SelectedItem(msgspec.Struct, frozen=True):
+    """An item that was chosen, with the score of its best passage."""
+
+    key: str
+    score: float
+
+
+async def select(index: SearchIndex, query: str, *, top_k: int, top_n: int, min_score: float) -> list[SelectedItem]:
+    """Look at the `top_k` best passages and give at most `top_n` of their items, each of at least `min_score`."""
+    best: dict[str, float] = {}
+    for hit in await index.search(query, top_k):
+        if hit.score >= min_score:
+            best.setdefault(hit.key, hit.score)
+    return [SelectedItem(key, score) for key, score in list(best.items())[:top_n]]

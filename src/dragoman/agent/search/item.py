@@ -1,4 +1,4 @@
-"""What can be found: tools, rules and references, as passages of text."""
+"""The items that can be found: tools, rules and references, as passages of text."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dragoman.agent.search.words import split_name
+from dragoman.agent.search.thesaurus import split_name
 
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _HEADING = re.compile(r"#{1,6}\s+\S")

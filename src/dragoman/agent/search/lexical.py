@@ -24,8 +24,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from dragoman.agent.search.item import Passage
-from dragoman.agent.search.thesaurus import Term, load_thesaurus
-from dragoman.agent.search.words import STOP_WORDS, all_words, stem
+from dragoman.agent.search.thesaurus import STOP_WORDS, Term, all_words, load_thesaurus, stem
 
 CONCEPT_WEIGHT = 1.3
 """Of what a word stands for, beside the word itself: chosen on the development half, as the weight in `index`."""

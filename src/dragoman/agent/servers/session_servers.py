@@ -7,7 +7,7 @@ import msgspec
 
 from dragoman.agent.profile.servers import AgentServer
 from dragoman.agent.profile.settings import Include
-from dragoman.agent.servers.include import ToolIncludes
+from dragoman.agent.servers.client_requests import ToolIncludes
 from dragoman.agent.servers.pool import ServerLease, ServerPool
 from dragoman.errors import DragomanError, ServerFailure
 from dragoman.mcp.client import Host

@@ -6,9 +6,8 @@ from msgspec import Meta
 
 from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.tools.arguments import Arguments, decode, make_schema
-from dragoman.agent.tools.content import code
-from dragoman.agent.tools.reading import reading
-from dragoman.agent.tools.tool import PreparedCall, ToolOutcome
+from dragoman.agent.tools.file_calls import reading
+from dragoman.agent.tools.tool import PreparedCall, ToolOutcome, code
 from dragoman.agent.workspace.workspace import Workspace
 from dragoman.files import DirectoryEntry
 from dragoman.protocol import v1

@@ -6,9 +6,8 @@ from msgspec import Meta
 
 from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.tools.arguments import Arguments, decode, make_schema
-from dragoman.agent.tools.content import code
-from dragoman.agent.tools.reading import reading
-from dragoman.agent.tools.tool import PreparedCall, ToolFailure, ToolOutcome
+from dragoman.agent.tools.file_calls import reading, split_lines
+from dragoman.agent.tools.tool import PreparedCall, ToolFailure, ToolOutcome, code
 from dragoman.agent.workspace.workspace import ResolvedPath, Workspace
 from dragoman.protocol import v1
 
@@ -104,10 +103,3 @@ def _note(target: ResolvedPath, given: str, first: int, end: int, *, last: int, 
     if (first, end) != (1, total):
         return f"{newline}[lines {first}-{end} of {total}]"
     return ""
-
-
-def split_lines(text: str) -> list[str]:
-    """Split text into lines with their ends, at newlines alone: `str.splitlines` knows more kinds than editors do."""
-    lines = text.split("\n")
-    last = lines.pop()
-    return [f"{line}\n" for line in lines] + ([last] if last else [])

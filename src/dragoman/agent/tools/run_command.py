@@ -7,9 +7,8 @@ from msgspec import Meta
 
 from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.tools.arguments import Arguments, decode, make_schema
-from dragoman.agent.tools.content import code
 from dragoman.agent.tools.scripts import bind
-from dragoman.agent.tools.tool import Action, PreparedCall, ShowProgress, TargetChanged, ToolFailure, ToolOutcome
+from dragoman.agent.tools.tool import Action, PreparedCall, ShowProgress, TargetChanged, ToolFailure, ToolOutcome, code
 from dragoman.agent.workspace.shell import CommandEnd
 from dragoman.agent.workspace.workspace import Workspace
 from dragoman.protocol import v1

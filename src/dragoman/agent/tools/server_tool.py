@@ -9,8 +9,7 @@ import msgspec
 
 from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.servers.host import SessionHost, answering
-from dragoman.agent.tools.content import code
-from dragoman.agent.tools.tool import Action, PreparedCall, ShowProgress, ToolFailure, ToolOutcome
+from dragoman.agent.tools.tool import Action, PreparedCall, ShowProgress, ToolFailure, ToolOutcome, code
 from dragoman.errors import ServerFailure
 from dragoman.mcp.definition import identity
 from dragoman.mcp.info import CallResult, ToolInfo

@@ -1,12 +1,13 @@
-"""What a tool is to a turn.
+"""The interface between a tool and a turn, and the content of a call that the client is shown.
 
-A call goes through four steps. `prepare` looks, without changing anything, and says what would happen: the title,
-the places, the diff or the whole command, and the `Action` that a person would approve. The turn then decides or asks.
+A call goes through four steps. `prepare` looks, without changing anything, and says what would happen: the title, the
+places, the diff or the whole command, and the `Action` that a person would approve. The turn then decides or asks.
 `check` looks again: when the world has changed meanwhile it raises `TargetChanged`, and the call is prepared, and if
 need be asked, anew. `run` follows at once and does exactly what was prepared. Only then is the call `in_progress`, so
-that no call goes back from there to a question: what changes later still makes it fail.
+that no call goes back from there to a question: a later change still makes it fail.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, Protocol
 
@@ -16,6 +17,26 @@ from dragoman.agent.models.model import ToolDefinition
 from dragoman.errors import DragomanError
 from dragoman.protocol import v1
 from dragoman.text import visible
+
+_FENCE = re.compile(r"`{3,}")
+
+
+def code(text: str) -> v1.Content:
+    """Show text as it is."""
+    return words(fenced(text))
+
+
+def fenced(text: str) -> str:
+    """Return text as Markdown that shows it as it is: in a fence that it cannot end."""
+    longest = max((len(found) for found in _FENCE.findall(text)), default=2)
+    fence = "`" * (longest + 1)
+    newline = "" if text.endswith("\n") else "\n"
+    return f"{fence}\n{text}{newline}{fence}"
+
+
+def words(text: str) -> v1.Content:
+    """Show words of our own."""
+    return v1.Content(content=v1.TextContent(text=text))
 
 
 class Action(msgspec.Struct, frozen=True):

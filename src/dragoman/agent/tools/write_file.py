@@ -6,8 +6,8 @@ from msgspec import Meta
 
 from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.tools.arguments import Arguments, decode, make_schema
-from dragoman.agent.tools.read_file import Path, split_lines
-from dragoman.agent.tools.rewriting import find_to_write, rewriting
+from dragoman.agent.tools.file_calls import find_to_write, rewriting, split_lines
+from dragoman.agent.tools.read_file import Path
 from dragoman.agent.tools.tool import PreparedCall
 from dragoman.agent.workspace.workspace import Workspace
 from dragoman.protocol import v1

@@ -17,10 +17,8 @@ import msgspec
 
 from dragoman.agent.tools.tool import TargetChanged, ToolFailure
 from dragoman.agent.workspace.active_files import ActiveFiles
-from dragoman.agent.workspace.client_files import ClientFiles
-from dragoman.agent.workspace.client_side import CLEANUP_TIMEOUT_S, ClientSide
-from dragoman.agent.workspace.shell import CommandRunner, Shell, Supervise
-from dragoman.agent.workspace.terminal import ClientTerminals
+from dragoman.agent.workspace.client_side import ClientFiles, ClientSide, ClientTerminals
+from dragoman.agent.workspace.shell import CLEANUP_TIMEOUT_S, CommandRunner, Shell, Supervise
 from dragoman.cancellation import finish
 from dragoman.files import Boundary, DirectoryEntry, FileProblem, OutsideBoundary, PathError
 from dragoman.protocol import v1

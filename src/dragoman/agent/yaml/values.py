@@ -17,8 +17,20 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import inspect
 
-from dragoman.agent.yaml.nodes import KeyConflict, YamlError, YamlProblem, is_scalar, line_of, parse_yaml, plain_value
-from dragoman.agent.yaml.words import expectation, join, kind, listed, printable
+from dragoman.agent.yaml.nodes import (
+    KeyConflict,
+    YamlError,
+    YamlProblem,
+    expectation,
+    is_scalar,
+    join,
+    kind,
+    line_of,
+    listed,
+    parse_yaml,
+    plain_value,
+    printable,
+)
 from dragoman.text.match import closest
 
 T = TypeVar("T")

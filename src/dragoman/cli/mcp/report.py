@@ -7,7 +7,7 @@ import msgspec
 
 from dragoman.agent.profile import AgentServer, Include, UnderstoodKey
 from dragoman.agent.profile.servers import Permission
-from dragoman.agent.servers.names import name_tools
+from dragoman.agent.servers.offers import name_tools
 from dragoman.agent.servers.session_servers import SessionServer, SessionServers
 from dragoman.mcp.definition import describe
 from dragoman.mcp.info import PromptInfo, ServerState, ServerStatus, ToolInfo

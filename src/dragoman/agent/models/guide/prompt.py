@@ -10,8 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from dragoman.agent.models.content import line_range
 from dragoman.agent.models.guide.literal import Masked, mask
+from dragoman.agent.models.message import line_range
 from dragoman.agent.prompt_words import unwrap
 from dragoman.protocol import v1
 

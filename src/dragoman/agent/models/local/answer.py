@@ -1,13 +1,63 @@
-"""Reading what a local model writes, while it writes: text as it comes, a tool when its arguments are long or whole."""
+"""The answer of a local model: its grammar, and the reader that makes our parts of it while the model writes.
+
+An answer is one JSON object, either `{"reply": "…"}` or `{"tool": "NAME", "arguments": {…}}`. The decoder is held to
+it by a grammar with a rule for each tool, each with that tool's own schema, so that references inside a schema keep
+their meaning. Text is passed on as it comes, a tool when its arguments are long or whole.
+"""
 
 import json
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from dragoman.agent.models.local.wire import REPLY_OPENING, TOOL_OPENING
+from dragoman.agent.models.local.engine import Chunk
+from dragoman.agent.models.local.schema import SPACING, usable_schema
 from dragoman.agent.models.message import ToolUse
-from dragoman.agent.models.model import LONG_ARGUMENTS_CHARS, Part, ReplyText, ToolStart
+from dragoman.agent.models.model import (
+    LONG_ARGUMENTS_CHARS,
+    Part,
+    ReplyStop,
+    ReplyText,
+    ReplyThought,
+    TokenUsage,
+    ToolDefinition,
+    ToolStart,
+)
+
+REPLY_OPENING = '{"reply": "'
+TOOL_OPENING = '{"tool": "'
+
+
+def write_reply(text: str) -> str:
+    """Return a plain reply as the model writes it."""
+    return json.dumps({"reply": text}, ensure_ascii=False)
+
+
+def write_call(name: str, arguments: dict[str, Any]) -> str:
+    """Return a call of a tool as the model writes it."""
+    return json.dumps({"tool": name, "arguments": arguments}, ensure_ascii=False)
+
+
+def grammar(tools: Sequence[ToolDefinition]) -> str:
+    """Return the grammar of all that the model may write when it has these tools."""
+    names = [f"tool_{index}" for index in range(len(tools))]
+    text = {"type": "string", "minLength": 1, "x-guidance": SPACING}
+    lines = [
+        "%llguidance {}",
+        f"start: {' | '.join(['reply', *names])}",
+        f'reply: {_literal(REPLY_OPENING[:-1])} text "}}"',
+        f"text: %json {json.dumps(text)}",
+    ]
+    for name, tool in zip(names, tools, strict=True):
+        opening = f'{TOOL_OPENING[:-1]}{json.dumps(tool.name, ensure_ascii=False)}, "arguments": '
+        lines.append(f'{name}: {_literal(opening)} arguments_{name} "}}"')
+        lines.append(f"arguments_{name}: %json {json.dumps(usable_schema(tool.parameters))}")
+    return "\n".join(lines) + "\n"
+
+
+def _literal(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
 
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _REPLACEMENT = "�"
@@ -135,3 +185,34 @@ class AnswerReader:
 
 def _text(text: str) -> Iterable[ReplyText]:
     return (ReplyText(text),) if text else ()
+
+
+class LocalReplyReader:
+    """Reads one reply: a JSON object where the model had tools to choose from, else plain text."""
+
+    def __init__(self, *, constrained: bool) -> None:
+        self._answer = AnswerReader() if constrained else None
+        self._usage: TokenUsage | None = None
+        self._cut_off = False
+
+    def take(self, chunk: Chunk) -> Iterable[Part]:
+        """Return what a chunk says."""
+        usage = chunk.get("usage")
+        if usage:
+            self._usage = TokenUsage(usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0))
+        for choice in chunk["choices"]:
+            self._cut_off |= choice.get("finish_reason") == "length"
+            delta: dict[str, Any] = choice.get("delta") or {}
+            if thought := delta.get("reasoning_content"):
+                yield ReplyThought(thought)
+            if written := delta.get("content"):
+                yield from (ReplyText(written),) if self._answer is None else self._answer.feed(written)
+
+    def finish(self) -> Iterable[Part]:
+        """Return what is left when the stream is over."""
+        if self._answer is not None:
+            yield from self._answer.finish(cut_off=self._cut_off)
+        if self._usage is not None:
+            yield self._usage
+        if self._cut_off:
+            yield ReplyStop("max_tokens")

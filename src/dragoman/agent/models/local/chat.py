@@ -1,17 +1,16 @@
 """A conversation as a local model is given it: a system message, then person and model in turns.
 
-Many chat templates know no tools and insist on turns, so that calls and results are written out as words: a call as the
-model wrote it, its result as something the person says.
+Many chat templates know no tools and insist on turns, so calls and results are written out as words: a call as the
+model wrote it, its result as a message of the person. Of many tools a small model is shown only the few that fit the
+prompt, because it loses its way among many.
 """
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from dragoman.agent.models.content import blob_kind, blob_text, link_words, refusal_words, resource_words
-from dragoman.agent.models.local.choice import choose_tools
-from dragoman.agent.models.local.wire import write_call, write_reply
+from dragoman.agent.models.local.answer import write_call, write_reply
 from dragoman.agent.models.message import (
     AssistantMessage,
     Message,
@@ -19,12 +18,36 @@ from dragoman.agent.models.message import (
     ToolMessage,
     ToolResult,
     UserMessage,
+    blob_kind,
+    blob_text,
+    link_words,
+    refusal_words,
+    resource_words,
 )
 from dragoman.agent.models.model import ModelRequest, ToolDefinition
 from dragoman.agent.models.tool_index import ToolIndex
 from dragoman.errors import ContextOverflow
 from dragoman.protocol import v1
 from dragoman.text.excerpt import shorten_middle
+
+TOOLS_IN_FRONT = 6
+"""Each costs about a hundred tokens to read, one to two seconds on one core; the number is chosen, not measured."""
+
+
+async def choose_tools(
+    tools: Sequence[ToolDefinition], prompt: str, used: Collection[str], index: ToolIndex
+) -> list[ToolDefinition]:
+    """Return the tools that the search finds nearest to the prompt and those in use, in the order they were given in.
+
+    Nothing is searched, nor the search loaded, where they are few enough to show all.
+    """
+    if len(tools) <= TOOLS_IN_FRONT:
+        return list(tools)
+    near = await index.near(prompt, tools)
+    ranked = sorted(tools, key=lambda tool: -near.get(tool.name, 0.0))
+    chosen = {tool.name for tool in ranked[:TOOLS_IN_FRONT]} | set(used)
+    return [tool for tool in tools if tool.name in chosen]
+
 
 MAX_DESCRIPTION = 300
 """Characters of a tool's description: what it does stands at its beginning."""

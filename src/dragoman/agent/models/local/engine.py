@@ -1,26 +1,152 @@
-"""The one model that is loaded in this process, and the thread that works with it.
+"""The one model that is loaded in this process, the queue of sessions that want it, and the thread that runs it.
 
-llama.cpp comes as a server with a listener that cannot be left out. It is given a socket in a directory that only this
-user can enter, under a random key, and the socket is removed as soon as the model is loaded; we call it directly.
+llama.cpp comes as a server with a listener that cannot be left out. It is given a socket in a directory that only
+this user can enter, under a random key, and the socket is removed as soon as the model is loaded; we call it
+directly.
+
+Sessions wait in `ModelQueue`, first come first served. `ThreadStream` carries items from the thread to a task, with a
+bound on how far the thread may be ahead.
 """
 
+import asyncio
 import atexit
 import importlib
 import importlib.util
 import os
 import secrets
 import tempfile
-from collections.abc import Callable
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from dragoman.agent.models.local.gguf import read_head
-from dragoman.agent.models.local.line import ModelQueue
-from dragoman.agent.models.local.memory import available_memory, check_memory
-from dragoman.agent.models.local.stream import ThreadStream
+from dragoman.agent.models.local.gguf import available_memory, check_memory, read_head
 from dragoman.errors import ModelFailure
+
+T = TypeVar("T")
+
+MAX_AHEAD = 64
+"""Items between thread and task: a few seconds of a small model, so that neither often waits for the other."""
+
+Give = Callable[[T], bool]
+"""Hands an item on, and returns True when no more are wanted."""
+
+
+class _End:
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+
+class ThreadStream(Generic[T]):
+    """What `produce` gives, in a daemon thread that runs until it returns; `stop` makes its next `give` say so."""
+
+    def __init__(self, produce: Callable[[Give[T]], None], name: str) -> None:
+        self._produce = produce
+        self._loop = asyncio.get_running_loop()
+        self._items: asyncio.Queue[T | _End] = asyncio.Queue(MAX_AHEAD + 1)
+        self._room = threading.Semaphore(MAX_AHEAD)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the thread to end; from any thread."""
+        self._stopped.set()
+        self._room.release()
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait for the thread, and return whether it has ended."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    async def items(self) -> AsyncGenerator[T]:
+        """Yield what comes, and raise what `produce` raised; to leave early is to stop."""
+        try:
+            while not isinstance(item := await self._items.get(), _End):
+                self._room.release()
+                yield item
+            if item.error is not None:
+                raise item.error
+        finally:
+            self.stop()
+
+    def _run(self) -> None:
+        error: BaseException | None = None
+        try:
+            self._produce(self._give)
+        except BaseException as problem:  # noqa: BLE001 -- a task top: the error belongs to whoever reads
+            error = problem
+        self._put(_End(error))
+
+    def _give(self, item: T) -> bool:
+        self._room.acquire()
+        if self._stopped.is_set():
+            self._room.release()
+            return True
+        return not self._put(item) or self._stopped.is_set()
+
+    def _put(self, item: T | _End) -> bool:
+        try:
+            self._loop.call_soon_threadsafe(self._items.put_nowait, item)
+        except RuntimeError:  # the loop is closed: nobody reads any more
+            return False
+        return True
+
+
+MAX_WAITING = 8
+"""Sessions behind the one that is served: each may take minutes, so that a ninth would wait longer than a person."""
+
+
+class QueuePosition:
+    """Somebody's place in the line; `turn` is done when nobody is in front any more."""
+
+    def __init__(self, line: "ModelQueue") -> None:
+        self._line = line
+        self.turn: Future[None] = Future()
+        self.turn.set_running_or_notify_cancel()  # so that a cancelled waiter does not cancel the turn itself
+
+    def leave(self) -> None:
+        """Let the next one in; from any thread, and again without harm."""
+        self._line.leave(self)
+
+
+class ModelQueue:
+    """Everybody who wants the model, the one who has it first."""
+
+    def __init__(self, max_waiting: int = MAX_WAITING) -> None:
+        self._max_waiting = max_waiting
+        self._lock = threading.Lock()
+        self._places: deque[QueuePosition] = deque()
+
+    def join(self) -> QueuePosition:
+        """Take a place at the end; raises ModelFailure when the line is too long."""
+        with self._lock:
+            if len(self._places) > self._max_waiting:
+                raise ModelFailure(
+                    f"{self._max_waiting} sessions wait for the local model already; try again when they are done"
+                )
+            place = QueuePosition(self)
+            self._places.append(place)
+            if len(self._places) == 1:
+                place.turn.set_result(None)
+            return place
+
+    def leave(self, place: QueuePosition) -> None:
+        """Give up a place, wherever in the line it is."""
+        with self._lock:
+            if place not in self._places:
+                return
+            self._places.remove(place)
+            if self._places and not self._places[0].turn.done():
+                self._places[0].turn.set_result(None)
+
 
 BATCH_TOKENS = 256
 """Tokens of the prompt that are read at a time: a cancellation during that takes effect between two batches."""

@@ -8,13 +8,20 @@ from typing import Any
 
 import msgspec
 
+from dragoman.agent.models.local.answer import LocalReplyReader, grammar
 from dragoman.agent.models.local.chat import Chat, tools_in_front
-from dragoman.agent.models.local.engine import ENGINE, Chunk, EngineSetup, LlamaServer, is_installed, missing_library
+from dragoman.agent.models.local.engine import (
+    ENGINE,
+    Chunk,
+    EngineSetup,
+    Give,
+    LlamaServer,
+    QueuePosition,
+    ThreadStream,
+    is_installed,
+    missing_library,
+)
 from dragoman.agent.models.local.gguf import read_head
-from dragoman.agent.models.local.line import QueuePosition
-from dragoman.agent.models.local.reply import LocalReplyReader
-from dragoman.agent.models.local.stream import Give, ThreadStream
-from dragoman.agent.models.local.wire import grammar
 from dragoman.agent.models.model import ModelRequest, Part, ReplyThought
 from dragoman.agent.models.tool_index import ToolIndex
 from dragoman.errors import ContextOverflow, ModelFailure

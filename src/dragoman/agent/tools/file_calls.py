@@ -1,11 +1,49 @@
-"""A call that gives a file another text: shown as a diff, approved by its path, and done only if nothing changed."""
+"""Calls that read or rewrite a file.
 
-from collections.abc import Sequence
+Reading is free inside the session's directories, and a matter of approval outside of them. Rewriting is shown as a
+diff, approved by its path, and done only if nothing has changed meanwhile.
+"""
 
-from dragoman.agent.tools.read_file import split_lines
+from collections.abc import Awaitable, Callable, Sequence
+
 from dragoman.agent.tools.tool import Action, PreparedCall, ShowProgress, ToolFailure, ToolOutcome
 from dragoman.agent.workspace.workspace import MAX_FILE_BYTES, ResolvedPath, Workspace
 from dragoman.protocol import v1
+
+
+def reading(
+    workspace: Workspace,
+    title: str,
+    kind: v1.ToolKind,
+    target: ResolvedPath,
+    read: Callable[[], Awaitable[ToolOutcome]],
+    *,
+    line: int | None = None,
+    by: str = "",
+    ask_outside_reads: bool,
+) -> PreparedCall:
+    """Make the call; raises ToolFailure for a place outside that nobody may be asked about.
+
+    `by` is part of what is approved: to list a directory is not to search through all that is below it.
+    """
+
+    async def run(_: ShowProgress) -> ToolOutcome:
+        return await read()
+
+    async def check() -> None:
+        await workspace.check(target)
+
+    locations = [v1.ToolCallLocation(path=target.path, line=line)]
+    if target.inside:  # nothing was approved that could have changed, and the boundary holds by itself
+        return PreparedCall(title, kind, run, reads_only=True, locations=locations)
+    if not ask_outside_reads:
+        raise ToolFailure(
+            f"{target.given} is outside the session's directories, and reading there is not allowed here; "
+            "use a path inside, or ask the person to add that directory to the session"
+        )
+    action = Action("read", target.path, by)
+    return PreparedCall(title, kind, run, check, inside=False, action=action, locations=locations)
+
 
 WHOLE_DIFF_CHARS = 256 * 1024
 """Up to here a diff has both texts whole; beyond, the lines that differ: it is sent twice, and logged."""
@@ -73,3 +111,10 @@ def make_diff(path: str, old: str | None, new: str) -> v1.Diff:
         old_text="".join(before[start : len(before) - end]),
         new_text="".join(after[start : len(after) - end]),
     )
+
+
+def split_lines(text: str) -> list[str]:
+    """Split text into lines with their ends, at newlines alone: `str.splitlines` knows more kinds than editors do."""
+    lines = text.split("\n")
+    last = lines.pop()
+    return [f"{line}\n" for line in lines] + ([last] if last else [])

@@ -1,12 +1,18 @@
-"""What a client wishes of its own server: which of its tools are put in front of the model, and when."""
+"""The client's requests about servers: the include modes of its own server's tools, and changes in a running session.
+
+`_meta["dragoman/include"]` of a server says which of its tools go to the model, and when. `_dragoman/mcp/add` and
+`_dragoman/mcp/remove` are extension requests.
+"""
 
 from collections.abc import Mapping
-from typing import Any, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 
 import msgspec
 
 from dragoman.agent.profile.settings import Include
 from dragoman.errors import InvalidParams
+from dragoman.protocol import v1
+from dragoman.protocol.unions import decode_hook
 
 KEY = "dragoman/include"
 
@@ -46,3 +52,40 @@ def _mode(value: Any, path: str) -> Include:
     if value not in get_args(Include):
         raise InvalidParams(path, f"{path}: expected always, manual or agent", expected="always, manual or agent")
     return value
+
+
+MCP_ADD = "_dragoman/mcp/add"
+MCP_REMOVE = "_dragoman/mcp/remove"
+
+T = TypeVar("T")
+
+
+class AddServer(msgspec.Struct, rename="camel"):
+    """The parameters of `_dragoman/mcp/add`."""
+
+    session_id: str
+    server: v1.McpServer
+
+
+class RemoveServer(msgspec.Struct, rename="camel"):
+    """The parameters of `_dragoman/mcp/remove`."""
+
+    session_id: str
+    name: str
+
+
+def decode_server(params: Any) -> AddServer:
+    """Read what is to be added; raises InvalidParams."""
+    return _convert(params, AddServer)
+
+
+def decode_removal(params: Any) -> RemoveServer:
+    """Read what is to be removed; raises InvalidParams."""
+    return _convert(params, RemoveServer)
+
+
+def _convert(params: Any, wanted: type[T]) -> T:
+    try:
+        return msgspec.convert(params, wanted, dec_hook=decode_hook)
+    except msgspec.ValidationError as error:
+        raise InvalidParams("params", str(error)) from None
