@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from dragoman.agent import Agent
 from dragoman.agent.models.script import parse_script
 from dragoman.agent.setup import AgentSetup
+from dragoman.protocol import v1
+from dragoman.protocol.methods import SESSION_REQUEST_PERMISSION
 from dragoman.store import FileStore
 from dragoman.testing import ScriptedClient
 from dragoman.wire import memory_pair
@@ -26,3 +28,16 @@ async def session_in(cwd, script="- - text: hello\n", **options):
     async with running_agent(cwd / ".home", script, **options) as client:
         await client.initialize()
         yield client, await client.new_session(str(cwd))
+
+
+def answer_with(client, option_id, *, remember=None):
+    """Answer permission requests with this option, and with a scope if one is given; return the list of requests."""
+    asked = []
+    meta = None if remember is None else {"dragoman/remember": remember}
+
+    async def answer(params, request):
+        asked.append(params)
+        return v1.RequestPermissionResponse(outcome=v1.SelectedPermissionOutcome(option_id=option_id, meta=meta))
+
+    client.routes.on_request(SESSION_REQUEST_PERMISSION, answer)
+    return asked

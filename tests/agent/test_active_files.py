@@ -10,8 +10,8 @@ import pytest
 
 from dragoman.agent.tools.tool import Action
 from dragoman.agent.workspace.active_files import ACTIVE_FILES, ActiveFiles
-from tests.agent.running import session_in
-from tests.agent.test_permission import answer_with, set_mode
+from tests.agent.running import answer_with, session_in
+from tests.agent.test_permission import set_mode
 from tests.agent.tools.working import working
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "tools.md"

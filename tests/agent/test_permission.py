@@ -12,8 +12,7 @@ from dragoman.agent.models.script import ScriptModel
 from dragoman.agent.permission import Approvals
 from dragoman.agent.tools.tool import Action
 from dragoman.protocol import v1
-from dragoman.protocol.methods import SESSION_REQUEST_PERMISSION
-from tests.agent.running import session_in
+from tests.agent.running import answer_with, session_in
 
 WRITE = "- - tool: {name: write_file, arguments: {path: notes.txt, content: milk}}\n- - text: done\n"
 COMMAND = "- - tool: {name: run_command, arguments: {command: echo hi > made.txt}}\n- - text: done\n"
@@ -28,19 +27,6 @@ def calls(client):
             fields = {name: value for name in update.__struct_fields__ if (value := getattr(update, name)) is not None}
             merged.setdefault(update.tool_call_id, {}).update(fields)
     return list(merged.values())
-
-
-def answer_with(client, option_id, *, remember=None):
-    """Answer permission requests with this option, and with a scope if one is given; return the list of requests."""
-    asked = []
-    meta = None if remember is None else {"dragoman/remember": remember}
-
-    async def answer(params, request):
-        asked.append(params)
-        return v1.RequestPermissionResponse(outcome=v1.SelectedPermissionOutcome(option_id=option_id, meta=meta))
-
-    client.routes.on_request(SESSION_REQUEST_PERMISSION, answer)
-    return asked
 
 
 def write_agent_file(directory, text):

@@ -192,19 +192,6 @@ class Question:
         return v1.RequestPermissionResponse(outcome=v1.SelectedPermissionOutcome(option_id="allow_once"))
 
 
-def pick(client, option, *, remember=None):
-    """Answer permission requests with this option, and with a scope if one is given; return the list of requests."""
-    asked = []
-    meta = None if remember is None else {"dragoman/remember": remember}
-
-    async def answer(params, request):
-        asked.append(params)
-        return v1.RequestPermissionResponse(outcome=v1.SelectedPermissionOutcome(option_id=option, meta=meta))
-
-    client.routes.on_request(SESSION_REQUEST_PERMISSION, answer)
-    return asked
-
-
 def merged(updates):
     """Return the tool calls among updates, each with its last fields, and every content it had."""
     calls = {}

@@ -8,12 +8,12 @@ import pytest
 from dragoman.agent.tools import server_tool
 from dragoman.protocol import v1
 from dragoman.protocol.methods import ELICITATION_CREATE
+from tests.agent.running import answer_with
 from tests.agent.servers.talking import (
     begin,
     call,
     connected,
     in_file,
-    pick,
     said,
     stdio,
     talking,
@@ -86,7 +86,7 @@ async def test_a_tool_named_like_the_models_use_does_not_open_it(place):
     tool = {"name": "sampling", "does": {"sample": SAMPLE}}
     replies = [call("one__sampling"), text("Green."), text()]
     async with talking(place, *replies, servers=[stdio(tools=[tool])]) as (talk, _):
-        asked = pick(talk.client, "allow_always")
+        asked = answer_with(talk.client, "allow_always")
         await talk.ask()
         assert [each.tool_call.title for each in asked] == ["one: sampling", "one asks the model"]
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.agent.servers.talking import begin, call, connected, pick, said, stdio, talking, text
+from tests.agent.running import answer_with
+from tests.agent.servers.talking import begin, call, connected, said, stdio, talking, text
 
 
 async def set_mode(talk, mode):
@@ -66,11 +67,11 @@ async def test_an_answer_for_good_binds_to_the_server_itself_and_the_tool(place,
     server, tool, count = OTHERS[which]
     async with connected(place, call("one__echo"), text(), call(tool), text()) as (client, _):
         talk = await begin(client, place[0], stdio("one"))
-        pick(client, "allow_always", remember="project")
+        answer_with(client, "allow_always", remember="project")
         await talk.ask()
         await talk.resume(server)
         await talk.until("ready")
-        asked = pick(client, "reject_once")
+        asked = answer_with(client, "reject_once")
         turn = await talk.ask()
         assert len(asked) == count
         assert turn.call["status"] == ("failed" if count else "completed")
@@ -80,9 +81,9 @@ async def test_an_answer_for_good_holds_in_the_next_session_and_one_for_a_sessio
     async with connected(place, call("one__echo", text="hi"), text()) as (client, _):
         for scope, then in (("session", 1), ("project", 0)):
             first, second = [await begin(client, place[0], stdio()) for _ in range(2)]
-            pick(client, "allow_always", remember=scope)
+            answer_with(client, "allow_always", remember=scope)
             await first.ask()
-            again = pick(client, "reject_once")
+            again = answer_with(client, "reject_once")
             assert said((await first.ask()).call) == "hi"
             assert again == []
             await second.ask()

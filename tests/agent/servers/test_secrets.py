@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 from dragoman.protocol import v1
-from tests.agent.servers.talking import begin, call, connected, in_file, pick, stdio, write_agent_file
+from tests.agent.running import answer_with
+from tests.agent.servers.talking import begin, call, connected, in_file, stdio, write_agent_file
 from tests.mcp.servers.commands import scripted, scripted_http
 
 CANARY = "canary-7f3a91"
@@ -101,7 +102,7 @@ async def test_no_call_tells_a_secret(place, caplog, monkeypatch):
 async def test_an_answer_for_good_keeps_no_secret(place):
     async with connected(place, call("one__echo"), [{"text": "done"}]) as (client, _):
         talk = await begin(client, place[0], stdio(env={"TOKEN": CANARY}))
-        pick(client, "allow_always", remember="project")
+        answer_with(client, "allow_always", remember="project")
         await talk.ask()
     assert list((place[1] / "permissions").iterdir())
     assert files_with_canary(*place) == []

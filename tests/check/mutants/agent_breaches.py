@@ -43,13 +43,10 @@ from tests.check.mutants.agent_edits import (
 from tests.check.mutants.agent_overrides import (
     agree_less_with_bare_clients,
     answer_anything,
-    answer_notification,
     ask_aside,
     ask_two_pages,
     call_logout,
     close_at_once,
-    die,
-    die_of_length,
     end_well,
     fail_when_cancelled,
     hang_when_cancelled,
@@ -85,6 +82,7 @@ from tests.check.mutants.agent_overrides import (
     use_strange_terminal,
 )
 from tests.check.mutants.edits import INTERNAL_ERROR, INVENTED, code, drop, fail, give, nothing, put, then, twice
+from tests.check.mutants.overrides import answer_notification, die, die_of_length
 from tests.check.mutants.peer import METHOD_NOT_FOUND, Breach, Lines, override
 from tests.check.mutants.turn import TRACE
 

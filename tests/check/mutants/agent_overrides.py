@@ -1,27 +1,12 @@
 """What the clean agent does in place of what it should, method by method."""
 
-import os
 import subprocess
 from collections.abc import Callable
 from typing import Any
 
 from tests.check.mutants.agent_edits import chunk
 from tests.check.mutants.edits import INTERNAL_ERROR, INVENTED
-from tests.check.mutants.peer import INVALID_PARAMS, METHOD_NOT_FOUND, Object, Refused
-
-
-def die(*args: Any) -> None:
-    os._exit(1)
-
-
-def die_of_length(self: Any, line: bytes) -> None:
-    if len(line) > 65_536:
-        os._exit(1)
-    type(self).take(self, line)
-
-
-def answer_notification(self: Any, method: str) -> None:
-    self.error(None, "notification", METHOD_NOT_FOUND, "there is no such notification")
+from tests.check.mutants.peer import INVALID_PARAMS, Object, Refused
 
 
 def keep_server(self: Any, session: Any, server: Object) -> None:

@@ -1,31 +1,17 @@
 """For each rule on clients, what the clean client does to break it."""
 
 import json
-import os
 import time
 from collections.abc import Callable
 from typing import Any
 
 from tests.check.mutants.edits import INTERNAL_ERROR, INVENTED, code, drop, fail, give, nothing, put, then, twice
+from tests.check.mutants.overrides import answer_notification, die, die_of_length
 from tests.check.mutants.peer import METHOD_NOT_FOUND, Breach, Lines, Object, Refused, override
 
 NOTE: Object = {"jsonrpc": "2.0", "method": "_clean/note", "params": {}}
 CUT = "\N{REPLACEMENT CHARACTER}"
 PERMISSION = "session/request_permission"
-
-
-def die(*args: Any) -> None:
-    os._exit(1)
-
-
-def die_of_length(self: Any, line: bytes) -> None:
-    if len(line) > 65_536:
-        os._exit(1)
-    type(self).take(self, line)
-
-
-def answer_notification(self: Any, method: str) -> None:
-    self.error(None, "notification", METHOD_NOT_FOUND, "there is no such notification")
 
 
 def answer_anything(self: Any, request_id: Any, method: str) -> None:
