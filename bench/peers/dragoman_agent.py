@@ -10,9 +10,8 @@ import json
 
 from dragoman.cli.loop import run
 from dragoman.protocol import v1
-from dragoman.protocol.connection import Connection
+from dragoman.protocol.connection import Connection, Routes
 from dragoman.protocol.methods import INITIALIZE, SESSION_NEW, SESSION_PROMPT, SESSION_UPDATE
-from dragoman.protocol.routes import Routes
 from dragoman.wire import IncomingRequest, StdioTransport, take_stdio
 
 SESSION_ID = "0" * 32  # as long as a real one, so that lines are of a real length

@@ -18,9 +18,8 @@ from typing import Any
 from dragoman.cli.loop import run
 from dragoman.proc import EVERYTHING, Supervisor
 from dragoman.protocol import v1
-from dragoman.protocol.connection import Connection
+from dragoman.protocol.connection import Connection, Routes
 from dragoman.protocol.methods import INITIALIZE, SESSION_NEW, SESSION_PROMPT, SESSION_UPDATE
-from dragoman.protocol.routes import Routes
 from dragoman.wire import StdioTransport
 
 TIMEOUT_S = 300

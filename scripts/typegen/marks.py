@@ -20,12 +20,12 @@ def render_marks(model: Model, version: str) -> str:
             _HEADER.format(version=version),
             _table(
                 "DEFAULT_ON_ERROR",
-                "Fields that fall back to their default when misshapen; `_meta` does so everywhere.",
+                "Fields that fall back to their default when malformed; `_meta` does so everywhere.",
                 _marked(model, lambda each: each.default_on_error and each.wire != "_meta"),
             ),
             _table(
                 "SKIP_INVALID_ITEMS",
-                "Array fields whose misshapen items are left out.",
+                "Array fields whose malformed items are left out.",
                 _marked(model, lambda each: each.skip_invalid_items),
             ),
             _table("UNION_NAMES", "The tagged unions, by their first variant.", unions),

@@ -13,7 +13,7 @@ from dragoman.errors import ErrorCode, RemoteError
 from dragoman.mcp.serving.function_tool import UnusableFunction
 from dragoman.mcp.serving.over_acp import AcpFunctionServers
 from dragoman.protocol import v1
-from dragoman.protocol.connection import Connection
+from dragoman.protocol.connection import Connection, Routes
 from dragoman.protocol.methods import (
     INITIALIZE,
     MCP_CONNECT,
@@ -25,7 +25,6 @@ from dragoman.protocol.methods import (
     SESSION_PROMPT,
     SESSION_UPDATE,
 )
-from dragoman.protocol.routes import Routes
 from dragoman.wire import memory_pair
 from tests.client.driving import open_connection
 from tests.mcp.function_tools import Functions

@@ -19,6 +19,7 @@ from dragoman.client.tool_call import merge
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.files import Boundary
 from dragoman.protocol import v1
+from dragoman.protocol.connection import Routes
 from dragoman.protocol.methods import (
     INITIALIZE,
     SESSION_NEW,
@@ -26,7 +27,6 @@ from dragoman.protocol.methods import (
     SESSION_REQUEST_PERMISSION,
     SESSION_UPDATE,
 )
-from dragoman.protocol.routes import Routes
 from dragoman.wire import IncomingRequest
 from tests.client.driving import END, open_connection, read, session_with, text
 from tests.client.policies import Asker, only, request_of, soon

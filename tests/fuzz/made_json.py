@@ -6,7 +6,7 @@ from functools import cache
 from msgspec import inspect
 
 from dragoman.protocol import methods
-from dragoman.protocol.misfit import SECRET_FIELDS
+from dragoman.protocol.mismatch import SECRET_FIELDS
 
 METHODS = [*methods.REQUESTS.values(), *methods.NOTIFICATIONS.values()]
 CANARY = "canary-in-a-secret-field"

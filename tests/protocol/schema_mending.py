@@ -1,4 +1,4 @@
-"""What the schema's leniency marks make of a misshapen value: a second reading of them, to compare ours with."""
+"""What the schema's leniency marks make of a malformed value: a second reading of them, to compare ours with."""
 
 from tests.protocol.schema_instances import DEFS
 

@@ -5,7 +5,7 @@ import pytest
 
 from dragoman.errors import ErrorCode, InvalidResult
 from dragoman.protocol import v1
-from dragoman.protocol.connection import Connection
+from dragoman.protocol.connection import Connection, Routes
 from dragoman.protocol.methods import (
     FS_READ_TEXT_FILE,
     INITIALIZE,
@@ -14,7 +14,6 @@ from dragoman.protocol.methods import (
     SESSION_PROMPT,
     SESSION_UPDATE,
 )
-from dragoman.protocol.routes import Routes
 from dragoman.protocol.unions import UnknownVariant
 from dragoman.wire import memory_pair
 from tests.errors import refused
@@ -77,7 +76,7 @@ def test_an_extension_name_without_underscore_is_refused():
         Routes("agent").on_extension("example/double", lambda params, request: None)
 
 
-async def test_as_agent_a_misshapen_field_is_refused_by_name():
+async def test_as_agent_a_malformed_field_is_refused_by_name():
     async def new(params, request):
         raise AssertionError("must not be called")
 
@@ -90,7 +89,7 @@ async def test_as_agent_a_misshapen_field_is_refused_by_name():
         assert (error.code, error.data["path"]) == (ErrorCode.INVALID_PARAMS, "params.additionalDirectories")
 
 
-async def test_a_misshapen_notification_is_ignored_and_the_next_one_handled():
+async def test_a_malformed_notification_is_ignored_and_the_next_one_handled():
     seen = []
     routes = Routes("agent")
     routes.on_notification(SESSION_CANCEL, seen.append)
@@ -101,7 +100,7 @@ async def test_a_misshapen_notification_is_ignored_and_the_next_one_handled():
         assert seen == [v1.CancelNotification(session_id="s")]
 
 
-async def test_as_client_unknown_updates_and_misshapen_details_are_lived_with():
+async def test_as_client_unknown_updates_and_malformed_details_are_lived_with():
     seen = []
     routes = Routes("client")
     routes.on_notification(SESSION_UPDATE, seen.append)

@@ -7,7 +7,7 @@ from msgspec import Meta
 from msgspec.inspect import type_info
 
 from dragoman.protocol import v1
-from dragoman.protocol.expected import expectation
+from dragoman.protocol.mismatch import expectation
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dragoman.errors import InvalidParams, InvalidResult
 from dragoman.protocol import methods, v1
 from dragoman.protocol.decode import decode_params, decode_result, encode
 from dragoman.protocol.lenient import build
-from dragoman.protocol.misfit import Place
+from dragoman.protocol.mismatch import FieldPath
 from tests.protocol.schema_instances import DEFS, instances, mutations
 from tests.protocol.schema_mending import CannotMend, mend
 
@@ -29,7 +29,7 @@ def update(**fields):
 @pytest.mark.parametrize("is_lenient", [False, True], ids=["strict", "lenient"])
 def test_the_second_look_reads_what_is_valid_as_the_first_does(method, is_lenient):
     for instance in instances(DEFS[method.params.__name__]):
-        place = Place("params", is_lenient)
+        place = FieldPath("params", is_lenient)
         assert build(method.params, instance, place) == decode_params(method, as_json(instance))
 
 
@@ -78,7 +78,7 @@ def test_an_agent_mends_only_what_informs_it():
     assert request == v1.InitializeRequest(protocol_version=1, client_capabilities=capabilities)
 
 
-def test_an_agent_takes_misshapen_capabilities_as_none():
+def test_an_agent_takes_malformed_capabilities_as_none():
     request = decode_params(methods.INITIALIZE, b'{"protocolVersion":1,"clientCapabilities":[]}')
     assert request.client_capabilities == v1.ClientCapabilities()
 
@@ -117,7 +117,7 @@ def test_an_unknown_variant_is_refused_by_an_agent():
         decode_params(methods.SESSION_PROMPT, as_json({"sessionId": "s", "prompt": [{"type": "video"}]}))
 
 
-def test_a_misshapen_title_leaves_the_title_as_it_is():
+def test_a_malformed_title_leaves_the_title_as_it_is():
     assert update(sessionUpdate="session_info_update", title=5) == v1.SessionInfoUpdate()
     assert update(sessionUpdate="session_info_update", title=None) == v1.SessionInfoUpdate(title=None)
 

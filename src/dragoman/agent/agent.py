@@ -12,9 +12,8 @@ import msgspec
 from dragoman import __version__
 from dragoman.errors import ErrorCode, InvalidParams, MethodNotFound, RpcError
 from dragoman.protocol import methods, v1
-from dragoman.protocol.connection import Connection
+from dragoman.protocol.connection import Connection, Routes
 from dragoman.protocol.notice import VOID, read_client_capabilities
-from dragoman.protocol.routes import Routes
 from dragoman.wire import IncomingRequest, Transport
 
 if TYPE_CHECKING:

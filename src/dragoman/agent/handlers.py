@@ -16,8 +16,7 @@ from dragoman.agent.turn import Turn
 from dragoman.errors import BadCursor, ErrorCode, InvalidParams, MissingKey, ModelFailure, RpcError, ServerFailure
 from dragoman.mcp.definition import from_protocol
 from dragoman.protocol import methods, v1
-from dragoman.protocol.connection import Connection
-from dragoman.protocol.routes import Routes
+from dragoman.protocol.connection import Connection, Routes
 from dragoman.store import Store, Summary
 from dragoman.text import one_line
 from dragoman.wire import IncomingRequest

@@ -28,8 +28,8 @@ from dragoman.errors import ErrorCode, InvalidParams, RpcError
 from dragoman.files import Boundary, OutsideBoundary, PathError, TooLarge
 from dragoman.files.content import decode
 from dragoman.protocol import v1
+from dragoman.protocol.connection import Routes
 from dragoman.protocol.methods import FS_READ_TEXT_FILE, FS_WRITE_TEXT_FILE
-from dragoman.protocol.routes import Routes
 from dragoman.wire import IncomingRequest
 
 if TYPE_CHECKING:

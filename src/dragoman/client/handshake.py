@@ -19,10 +19,9 @@ from dragoman.client.sessions import ClientRoutes, Sessions
 from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError
 from dragoman.mcp.serving.over_acp import AcpFunctionServers
 from dragoman.protocol import v1
-from dragoman.protocol.connection import Connection
+from dragoman.protocol.connection import Connection, Routes
 from dragoman.protocol.methods import ELICITATION_CREATE, INITIALIZE, SESSION_REQUEST_PERMISSION
 from dragoman.protocol.notice import with_notices
-from dragoman.protocol.routes import Routes
 from dragoman.wire import Malformed, Oversized, Receiver, Transport, parse
 
 PROTOCOL_VERSION = 1

@@ -11,9 +11,9 @@ from msgspec import Raw
 from dragoman.client.session import Session
 from dragoman.errors import ErrorCode, InvalidParams, RpcError
 from dragoman.protocol import v1
+from dragoman.protocol.connection import NotificationHandler, Routes
 from dragoman.protocol.decode import decode_params
 from dragoman.protocol.methods import SESSION_UPDATE
-from dragoman.protocol.routes import NotificationHandler, Routes
 from dragoman.protocol.unions import UnknownVariant
 
 MAX_UNCLAIMED = 1024
@@ -119,7 +119,7 @@ class ClientRoutes(Routes):
 
 
 def mend(params: Raw) -> v1.SessionNotification | None:
-    """Return what can be made of a misshapen update; None if it is not one for a session at all."""
+    """Return what can be made of a malformed update; None if it is not one for a session at all."""
     try:
         given = msgspec.json.decode(params, type=_Object)
     except (msgspec.DecodeError, RecursionError):

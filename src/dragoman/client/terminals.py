@@ -24,6 +24,7 @@ from dragoman.proc import Child, Supervisor
 from dragoman.proc.command import without_secrets
 from dragoman.proc.pipes import OutputTail
 from dragoman.protocol import v1
+from dragoman.protocol.connection import Routes
 from dragoman.protocol.decode import decode_params
 from dragoman.protocol.methods import (
     TERMINAL_CREATE,
@@ -32,7 +33,6 @@ from dragoman.protocol.methods import (
     TERMINAL_RELEASE,
     TERMINAL_WAIT_FOR_EXIT,
 )
-from dragoman.protocol.routes import Routes
 from dragoman.wire import IncomingRequest
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from dragoman.errors import DragomanError, ErrorCode, InvalidResult, RpcError, S
 from dragoman.loading import load_in_background
 from dragoman.mcp.definition import AcpServer, Definition, HttpServer, SseServer, StdioServer
 from dragoman.protocol import methods, v1
-from dragoman.protocol.connection import Connection
-from dragoman.protocol.routes import Routes
+from dragoman.protocol.connection import Connection, Routes
 from dragoman.wire import IncomingRequest, Peer, Transport
 
 CANCELLED = "notifications/cancelled"

@@ -7,7 +7,7 @@ import msgspec
 
 from dragoman.errors import InvalidParams, InvalidResult
 from dragoman.protocol.methods import Method
-from dragoman.protocol.misfit import Misfit, Place
+from dragoman.protocol.mismatch import FieldPath, TypeMismatch
 from dragoman.protocol.unions import Json, decode_hook, encode_hook
 
 P = TypeVar("P")
@@ -34,10 +34,10 @@ def decode_params(method: Method[P, Any], raw: RawJson, *, lenient: bool = False
     except _REFUSALS:
         pass
     try:
-        return _decode_slowly(method.params, raw, Place("params", lenient), null_is_empty=True)
-    except Misfit as misfit:
+        return _decode_slowly(method.params, raw, FieldPath("params", lenient), null_is_empty=True)
+    except TypeMismatch as mismatch:
         raise InvalidParams(
-            misfit.path, misfit.problem, expected=misfit.expected, got=misfit.got, sentence=str(misfit)
+            mismatch.path, mismatch.problem, expected=mismatch.expected, got=mismatch.got, sentence=str(mismatch)
         ) from None
 
 
@@ -48,9 +48,9 @@ def decode_result(method: Method[Any, R], raw: RawJson) -> R:
     except _REFUSALS:
         pass
     try:
-        return _decode_slowly(method.result, raw, Place("result", lenient=True))
-    except Misfit as misfit:
-        raise InvalidResult(method.name, f"{misfit.path}: {misfit.problem}") from None
+        return _decode_slowly(method.result, raw, FieldPath("result", lenient=True))
+    except TypeMismatch as mismatch:
+        raise InvalidResult(method.name, f"{mismatch.path}: {mismatch.problem}") from None
 
 
 @cache
@@ -64,7 +64,7 @@ def _result_decoder(method: Method[Any, Any]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(method.result, dec_hook=decode_hook)
 
 
-def _decode_slowly(type_: Any, raw: RawJson, place: Place, *, null_is_empty: bool = False) -> Any:
+def _decode_slowly(type_: Any, raw: RawJson, place: FieldPath, *, null_is_empty: bool = False) -> Any:
     # The tables it reads are large, and most processes never need them.
     from dragoman.protocol import lenient
 
@@ -74,14 +74,14 @@ def _decode_slowly(type_: Any, raw: RawJson, place: Place, *, null_is_empty: boo
     return lenient.build(type_, value, place)
 
 
-def _parse(raw: RawJson, place: Place) -> Json:
+def _parse(raw: RawJson, place: FieldPath) -> Json:
     if not memoryview(raw).nbytes:
         return None
     try:
         return msgspec.json.decode(raw)
     except UnicodeDecodeError:
-        raise Misfit(place.path, "not valid UTF-8") from None
+        raise TypeMismatch(place.path, "not valid UTF-8") from None
     except RecursionError:
-        raise Misfit(place.path, "nested too deeply") from None
+        raise TypeMismatch(place.path, "nested too deeply") from None
     except msgspec.DecodeError as error:
-        raise Misfit(place.path, f"not readable as JSON: {error}") from None
+        raise TypeMismatch(place.path, f"not readable as JSON: {error}") from None

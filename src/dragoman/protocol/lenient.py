@@ -1,7 +1,7 @@
 """Decoding by hand, for what the fast path refused: either it can be mended, or the reason is found and told.
 
 The walk follows the same msgspec types as the fast path, so that both take the same messages. Where a place is
-lenient the marks of the schema hold: a misshapen field falls back to its default, a misshapen item is left out,
+lenient the marks of the schema hold: a malformed field falls back to its default, a malformed item is left out,
 and a variant with a tag we do not know is kept as an `UnknownVariant`.
 """
 
@@ -11,9 +11,17 @@ from typing import Any, cast
 
 from msgspec import inspect
 
-from dragoman.protocol.expected import expectation
 from dragoman.protocol.generated.v1_marks import CLOSED_UNIONS, DEFAULT_ON_ERROR, SKIP_INVALID_ITEMS, UNION_NAMES
-from dragoman.protocol.misfit import Misfit, Missing, Place, one_of, quote, unknown_value, wrong_type
+from dragoman.protocol.mismatch import (
+    FieldPath,
+    MissingField,
+    TypeMismatch,
+    expectation,
+    one_of,
+    quote,
+    unknown_value,
+    wrong_type,
+)
 from dragoman.protocol.unions import AnyOf, Json, UnknownVariant, candidates
 
 _NOUNS = {
@@ -30,8 +38,8 @@ _CONTAINERS = (inspect.StructType, inspect.CustomType, inspect.DictType, inspect
 _Object = dict[str, Json]
 
 
-def build(type_: Any, value: Json, place: Place) -> Any:
-    """Return the value of a type that parsed JSON stands for; raises `Misfit`."""
+def build(type_: Any, value: Json, place: FieldPath) -> Any:
+    """Return the value of a type that parsed JSON stands for; raises `TypeMismatch`."""
     return _build(_info(type_), value, place)
 
 
@@ -46,7 +54,7 @@ def _info(type_: Any) -> inspect.Type:
     return inspect.type_info(type_)
 
 
-def _build(info: inspect.Type, value: Json, place: Place) -> Any:
+def _build(info: inspect.Type, value: Json, place: FieldPath) -> Any:
     match info:
         case inspect.StructType():
             return _build_struct(info, value, place)
@@ -60,7 +68,7 @@ def _build(info: inspect.Type, value: Json, place: Place) -> Any:
             return _build_scalar(info, value, place)
 
 
-def _build_collection(info: inspect.ListType | inspect.DictType, value: Json, place: Place) -> Any:
+def _build_collection(info: inspect.ListType | inspect.DictType, value: Json, place: FieldPath) -> Any:
     if isinstance(info, inspect.DictType):
         entries = _expect_object(info, value, place)
         return {key: _build(info.value_type, item, place.key(key)) for key, item in entries.items()}
@@ -68,7 +76,7 @@ def _build_collection(info: inspect.ListType | inspect.DictType, value: Json, pl
     return [_build(info.item_type, item, place.item(index)) for index, item in enumerate(items)]
 
 
-def _build_scalar(info: inspect.Type, value: Json, place: Place) -> Json:
+def _build_scalar(info: inspect.Type, value: Json, place: FieldPath) -> Json:
     match info, value:
         case (inspect.AnyType(), _) | (inspect.NoneType(), None) | (inspect.BoolType(), bool()):
             return value
@@ -90,26 +98,26 @@ def _is_within(value: int, low: int | None, high: int | None) -> bool:
     return (low is None or value >= low) and (high is None or value <= high)
 
 
-def _float(info: inspect.Type, value: float, place: Place) -> float:
+def _float(info: inspect.Type, value: float, place: FieldPath) -> float:
     try:
         return float(value)
     except OverflowError:
         raise wrong_type(place, expectation(info), value) from None
 
 
-def _expect_object(info: inspect.Type, value: Json, place: Place) -> _Object:
+def _expect_object(info: inspect.Type, value: Json, place: FieldPath) -> _Object:
     if not isinstance(value, dict):
         raise wrong_type(place, expectation(info), value, may_quote=False)
     return cast("_Object", value)
 
 
-def _expect_list(info: inspect.Type, value: Json, place: Place) -> list[Json]:
+def _expect_list(info: inspect.Type, value: Json, place: FieldPath) -> list[Json]:
     if not isinstance(value, list):
         raise wrong_type(place, expectation(info), value, may_quote=False)
     return cast("list[Json]", value)
 
 
-def _build_struct(info: inspect.StructType, value: Json, place: Place) -> Any:
+def _build_struct(info: inspect.StructType, value: Json, place: FieldPath) -> Any:
     members = _expect_object(info, value, place)
     _check_tag(info, members, place)
     fields: dict[str, Any] = {}
@@ -117,37 +125,37 @@ def _build_struct(info: inspect.StructType, value: Json, place: Place) -> Any:
         if field.encode_name in members:
             fields |= _build_field(info, field, members[field.encode_name], place.key(field.encode_name))
         elif field.required:
-            raise Missing(place, field.encode_name, expectation(field.type))
+            raise MissingField(place, field.encode_name, expectation(field.type))
     return info.cls(**fields)
 
 
-def _check_tag(info: inspect.StructType, members: _Object, place: Place) -> None:
+def _check_tag(info: inspect.StructType, members: _Object, place: FieldPath) -> None:
     """Refuse a wrong tag; where lenient it may be wrong, since in a union it was looked at before."""
     if info.tag_field is None or place.lenient or members.get(info.tag_field, info.tag) == info.tag:
         return
     raise wrong_type(place.key(info.tag_field), quote(str(info.tag)), members[info.tag_field])
 
 
-def _build_field(info: inspect.StructType, field: inspect.Field, value: Json, place: Place) -> dict[str, Any]:
+def _build_field(info: inspect.StructType, field: inspect.Field, value: Json, place: FieldPath) -> dict[str, Any]:
     """Return the field under its name, or nothing where its default is to be used."""
     mark = f"{info.cls.__name__}.{field.encode_name}"
     try:
         if place.lenient and mark in SKIP_INVALID_ITEMS and isinstance(value, list):
             return {field.name: list(_valid_items(field.type, cast("list[Json]", value), place))}
         return {field.name: _build(field.type, value, place)}
-    except Misfit:
+    except TypeMismatch:
         if not place.lenient or not (field.encode_name == "_meta" or mark in DEFAULT_ON_ERROR):
             raise
         # The required fields with this mark are arrays, all of them.
         return {field.name: []} if field.required else {}
 
 
-def _valid_items(info: inspect.Type, items: list[Json], place: Place) -> Iterator[Any]:
+def _valid_items(info: inspect.Type, items: list[Json], place: FieldPath) -> Iterator[Any]:
     lists = [each for each in _members(info) if isinstance(each, inspect.ListType)]
     for index, item in enumerate(items):
         try:
             yield _build(lists[0].item_type, item, place.item(index))
-        except Misfit:
+        except TypeMismatch:
             continue
 
 
@@ -155,7 +163,7 @@ def _members(info: inspect.Type) -> tuple[inspect.Type, ...]:
     return info.types if isinstance(info, inspect.UnionType) else (info,)
 
 
-def _build_union(info: inspect.UnionType, value: Json, place: Place) -> Any:
+def _build_union(info: inspect.UnionType, value: Json, place: FieldPath) -> Any:
     members = [each for each in info.types if not isinstance(each, inspect.NoneType)]
     if value is None and len(members) < len(info.types):
         return None
@@ -165,7 +173,7 @@ def _build_union(info: inspect.UnionType, value: Json, place: Place) -> Any:
     for each in members:
         try:
             return _build(each, value, place)
-        except Misfit:
+        except TypeMismatch:
             if len(members) == 1 and _is_kind_of(each, value):
                 raise
     may_quote = not any(isinstance(each, _CONTAINERS) for each in members)
@@ -185,7 +193,7 @@ def _is_kind_of(info: inspect.Type, value: Json) -> bool:
             return False
 
 
-def _build_tagged(structs: list[inspect.StructType], value: Json, place: Place) -> Any:
+def _build_tagged(structs: list[inspect.StructType], value: Json, place: FieldPath) -> Any:
     members = _expect_object(structs[0], value, place)
     tag_field = str(structs[0].tag_field)
     by_tag = {str(struct.tag): struct for struct in structs}
@@ -200,56 +208,58 @@ def _build_tagged(structs: list[inspect.StructType], value: Json, place: Place) 
     raise unknown_value(place.key(tag_field), _NOUNS[union], tag, by_tag)
 
 
-def _build_any_of(union: type[AnyOf], value: Json, place: Place) -> Any:
-    misfits: list[tuple[Any, Misfit]] = []
+def _build_any_of(union: type[AnyOf], value: Json, place: FieldPath) -> Any:
+    mismatches: list[tuple[Any, TypeMismatch]] = []
     for variant in candidates(union, value):
         try:
             return _build_unknown(union, value, place) if variant is UnknownVariant else build(variant, value, place)
-        except Misfit as misfit:
-            misfits.append((variant, misfit))
-    raise _explain(union, value, place, misfits)
+        except TypeMismatch as mismatch:
+            mismatches.append((variant, mismatch))
+    raise _explain(union, value, place, mismatches)
 
 
-def _build_unknown(union: type[AnyOf], value: _Object, place: Place) -> UnknownVariant:
-    misfits: list[tuple[Any, Misfit]] = []
+def _build_unknown(union: type[AnyOf], value: _Object, place: FieldPath) -> UnknownVariant:
+    mismatches: list[tuple[Any, TypeMismatch]] = []
     for shape in union.other or ():
         try:
             build(shape, value, place)
             break
-        except Misfit as misfit:
-            misfits.append((shape, misfit))
+        except TypeMismatch as mismatch:
+            mismatches.append((shape, mismatch))
     else:
-        if misfits:
-            raise _likeliest(misfits, value, place)
+        if mismatches:
+            raise _likeliest(mismatches, value, place)
     return UnknownVariant(str(union.tag(value)), value)
 
 
-def _explain(union: type[AnyOf], value: Json, place: Place, misfits: list[tuple[Any, Misfit]]) -> Misfit:
-    """Return the misfit of the variant that was most likely meant."""
+def _explain(
+    union: type[AnyOf], value: Json, place: FieldPath, mismatches: list[tuple[Any, TypeMismatch]]
+) -> TypeMismatch:
+    """Return the mismatch of the variant that was most likely meant."""
     tag = union.tag(value)
-    if isinstance(value, dict) and tag is None and (not misfits or union.tag_field in value):
+    if isinstance(value, dict) and tag is None and (not mismatches or union.tag_field in value):
         return _no_tag(str(union.tag_field), union.tagged, cast("_Object", value), place)
-    if not misfits:
+    if not mismatches:
         return wrong_type(place, "an object", value, may_quote=False)
-    likely = [each for each in misfits if each[0] in union.tagged.get(tag or "", ())] or misfits
+    likely = [each for each in mismatches if each[0] in union.tagged.get(tag or "", ())] or mismatches
     best = _likeliest(likely, value, place)
     best.problem += _tag_hint(union, value, place)
     return best
 
 
-def _likeliest(misfits: list[tuple[Any, Misfit]], value: Json, place: Place) -> Misfit:
-    best = max(misfits, key=lambda each: _likeness(_info(each[0]), value))[1]
-    missing = {each.field: None for _, each in misfits if isinstance(each, Missing) and each.place == place}
-    if len(missing) == len(misfits) > 1:
+def _likeliest(mismatches: list[tuple[Any, TypeMismatch]], value: Json, place: FieldPath) -> TypeMismatch:
+    best = max(mismatches, key=lambda each: _likeness(_info(each[0]), value))[1]
+    missing = {each.field: None for _, each in mismatches if isinstance(each, MissingField) and each.place == place}
+    if len(missing) == len(mismatches) > 1:
         best.problem += "; send " + " or ".join(quote(field) for field in missing)
     return best
 
 
-def _no_tag(tag_field: str, tags: Iterable[str], members: _Object, place: Place) -> Misfit:
+def _no_tag(tag_field: str, tags: Iterable[str], members: _Object, place: FieldPath) -> TypeMismatch:
     expected = one_of(tags)
     if tag_field in members:
         return wrong_type(place.key(tag_field), expected, members[tag_field])
-    missing = Missing(place, tag_field, expected)
+    missing = MissingField(place, tag_field, expected)
     missing.problem += f"; expected {expected}"
     return missing
 
@@ -264,7 +274,7 @@ def _likeness(info: inspect.Type, value: Json) -> int:
             return 0
 
 
-def _tag_hint(union: type[AnyOf], value: Json, place: Place) -> str:
+def _tag_hint(union: type[AnyOf], value: Json, place: FieldPath) -> str:
     """Return what to say about the tag where a value was read as the variant without one."""
     if not union.tagged or not union.untagged or not isinstance(value, dict):
         return ""
@@ -277,9 +287,9 @@ def _tag_hint(union: type[AnyOf], value: Json, place: Place) -> str:
     return f"; its {union.tag_field} {quote(tag)} is not {one_of(union.tagged)}"
 
 
-def _fits(variant: Any, value: Json, place: Place) -> bool:
+def _fits(variant: Any, value: Json, place: FieldPath) -> bool:
     try:
         build(variant, value, place)
-    except Misfit:
+    except TypeMismatch:
         return False
     return True

@@ -53,9 +53,21 @@ class Log(Protocol):
     its end first, for only then it is known where to go on.
     """
 
-    title: str | None
-    message_count: int
-    """Known once the records were read; changed by whoever writes, and shown in lists from the next sync on."""
+    @property
+    def title(self) -> str | None:
+        """Known once the records were read; set by the writer, and shown in lists from the next sync on."""
+        ...
+
+    @title.setter
+    def title(self, title: str | None) -> None: ...
+
+    @property
+    def message_count(self) -> int:
+        """Known, set and shown as the title is."""
+        ...
+
+    @message_count.setter
+    def message_count(self, count: int) -> None: ...
 
     @property
     def header(self) -> Header:

@@ -13,7 +13,7 @@ from typing import cast
 from dragoman import __version__
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.protocol import v1
-from dragoman.protocol.connection import Connection
+from dragoman.protocol.connection import Connection, Routes
 from dragoman.protocol.methods import (
     INITIALIZE,
     SESSION_CANCEL,
@@ -22,7 +22,6 @@ from dragoman.protocol.methods import (
     SESSION_REQUEST_PERMISSION,
     SESSION_UPDATE,
 )
-from dragoman.protocol.routes import Routes
 from dragoman.testing import steps
 from dragoman.wire import IncomingRequest, Transport
 

@@ -7,7 +7,7 @@ from typing import Literal, Self
 from dragoman import __version__
 from dragoman.errors import InvalidParams
 from dragoman.protocol import v1
-from dragoman.protocol.connection import Connection
+from dragoman.protocol.connection import Connection, Routes
 from dragoman.protocol.methods import (
     INITIALIZE,
     SESSION_CANCEL,
@@ -18,7 +18,6 @@ from dragoman.protocol.methods import (
 )
 from dragoman.protocol.notice import with_notices, words_of
 from dragoman.protocol.permission_options import find_default
-from dragoman.protocol.routes import Routes
 from dragoman.wire import IncomingRequest, Transport
 
 Decision = Literal["allow", "reject", "cancel", "wait"]

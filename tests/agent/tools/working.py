@@ -8,7 +8,7 @@ from dragoman.agent.workspace.workspace import Workspace
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.proc import Supervisor
 from dragoman.protocol import v1
-from dragoman.protocol.connection import Connection
+from dragoman.protocol.connection import Connection, Routes
 from dragoman.protocol.methods import (
     FS_READ_TEXT_FILE,
     FS_WRITE_TEXT_FILE,
@@ -18,7 +18,6 @@ from dragoman.protocol.methods import (
     TERMINAL_RELEASE,
     TERMINAL_WAIT_FOR_EXIT,
 )
-from dragoman.protocol.routes import Routes
 from dragoman.testing import ScriptedClient
 from dragoman.wire import memory_pair
 

@@ -53,7 +53,7 @@ def test_every_valid_result_fits(method):
 def test_a_call_fits_if_and_only_if_the_schema_takes_it(method):
     name = name_of(method.params)
     for path, kind, instance in mutations(name):
-        flaws = [flaw for flaw in Fitter().find_flaws(call(method, instance)) if flaw.misfit is not None]
+        flaws = [flaw for flaw in Fitter().find_flaws(call(method, instance)) if flaw.mismatch is not None]
         assert bool(flaws) != is_valid(name, instance), (path, kind, instance, flaws)
 
 
@@ -61,7 +61,7 @@ def test_a_call_fits_if_and_only_if_the_schema_takes_it(method):
 def test_a_result_fits_if_and_only_if_the_schema_takes_it(method):
     name = name_of(method.result)
     for path, kind, instance in mutations(name):
-        flaws = [flaw for flaw in Fitter().find_flaws(answer(method, instance)) if flaw.misfit is not None]
+        flaws = [flaw for flaw in Fitter().find_flaws(answer(method, instance)) if flaw.mismatch is not None]
         assert bool(flaws) != is_valid(name, instance), (path, kind, instance, flaws)
 
 
@@ -69,7 +69,7 @@ def test_a_result_fits_if_and_only_if_the_schema_takes_it(method):
 def test_a_field_of_ones_own_is_found_and_meta_is_not(method):
     instance = minimal(DEFS[name_of(method.params)])
     flaws = Fitter().find_flaws(call(method, instance | {"fromTheFuture": 1, "_meta": {"any": 1}}))
-    assert [(flaw.path, flaw.misfit) for flaw in flaws] == [("params.fromTheFuture", None)]
+    assert [(flaw.path, flaw.mismatch) for flaw in flaws] == [("params.fromTheFuture", None)]
 
 
 def test_a_field_of_ones_own_is_found_deep_inside():

@@ -10,8 +10,7 @@ from msgspec import UNSET
 
 from dragoman.errors import MESSAGES, ConnectionClosed, ErrorCode, InvalidResult, RemoteError
 from dragoman.protocol import methods, v1
-from dragoman.protocol.connection import Connection
-from dragoman.protocol.routes import Routes
+from dragoman.protocol.connection import Connection, Routes
 from dragoman.wire import LineSplitter, Malformed, Oversized, memory_pair, parse
 from dragoman.wire.message import MAX_MESSAGE, replace_lone_surrogates
 from tests.fuzz.made_json import METHODS, make_text

@@ -8,7 +8,7 @@ from msgspec import UNSET
 from dragoman.errors import InvalidParams, InvalidResult
 from dragoman.protocol import lenient, methods, unions
 from dragoman.protocol.decode import decode_params, decode_result, encode
-from dragoman.protocol.misfit import Place
+from dragoman.protocol.mismatch import FieldPath
 from dragoman.wire import Message, parse
 from tests.fuzz.made_json import CANARY, METHODS, make_text
 
@@ -71,4 +71,4 @@ def _check_slow_path(method, raw):
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return  # what is not UTF-8 in a field that nobody knows is not looked at; a line is checked before
     for is_lenient in (False, True):
-        assert lenient.build(method.params, parsed, Place("params", is_lenient)) == value
+        assert lenient.build(method.params, parsed, FieldPath("params", is_lenient)) == value

@@ -19,7 +19,7 @@ from dragoman.check.judge.message import Json, Object, SeenMessage
 from dragoman.protocol import lenient
 from dragoman.protocol.lenient import build
 from dragoman.protocol.methods import NOTIFICATIONS, REQUESTS, Method
-from dragoman.protocol.misfit import SECRET_FIELDS, Misfit, Place, quote
+from dragoman.protocol.mismatch import SECRET_FIELDS, FieldPath, TypeMismatch, quote
 from dragoman.protocol.unions import AnyOf, UnknownVariant, candidates, decode_hook
 from dragoman.wire.message import BAD_JSON
 
@@ -159,8 +159,8 @@ def _variant(union: type[AnyOf], value: Json) -> Any:
         if variant is UnknownVariant:
             return None
         try:
-            build(variant, value, Place("", lenient=False))
-        except Misfit:
+            build(variant, value, FieldPath("", lenient=False))
+        except TypeMismatch:
             continue
         return variant
     return None
@@ -178,14 +178,14 @@ _ENVELOPES = {
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-class _StrictPlace(Place):
+class _StrictPlace(FieldPath):
     """A place without leniency: a field that only informs a peer has to be right, too."""
 
-    def key(self, name: str) -> Place:
+    def key(self, name: str) -> FieldPath:
         step = f".{name}" if name.isidentifier() else f"[{quote(name)}]"
         return _StrictPlace(self.path + step, lenient=False, secret=self.secret or name in SECRET_FIELDS)
 
-    def item(self, index: int) -> Place:
+    def item(self, index: int) -> FieldPath:
         return _StrictPlace(f"{self.path}[{index}]", lenient=False, secret=self.secret)
 
 
@@ -194,7 +194,7 @@ class Flaw(msgspec.Struct, frozen=True):
 
     path: str
     problem: str
-    misfit: Misfit | None = None
+    mismatch: TypeMismatch | None = None
 
 
 class Fitter:
@@ -233,8 +233,8 @@ def is_mendable(message: SeenMessage) -> bool:
     if method is None:
         return True
     try:
-        lenient.build(method.params, {} if message.body is None else message.body, Place("params", lenient=True))
-    except Misfit:
+        lenient.build(method.params, {} if message.body is None else message.body, FieldPath("params", lenient=True))
+    except TypeMismatch:
         return False
     return True
 
@@ -268,8 +268,8 @@ def _explain_body(message: SeenMessage) -> list[Flaw]:
         return []
     try:
         lenient.build(type_, value, _StrictPlace(name, lenient=False))
-    except Misfit as misfit:
-        return [Flaw(misfit.path, misfit.problem, misfit)]
+    except TypeMismatch as mismatch:
+        return [Flaw(mismatch.path, mismatch.problem, mismatch)]
     return [Flaw(path, "the specification has no such field") for path in find_extra(type_, value, name)]
 
 

@@ -15,7 +15,7 @@ from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.rpc import wire_rule
 from dragoman.errors import ErrorCode
 from dragoman.protocol.methods import METHODS
-from dragoman.protocol.misfit import Missing
+from dragoman.protocol.mismatch import MissingField
 
 _ALWAYS = {
     "agent": ("ACP-WIRE-020", "ACP-WIRE-022", "ACP-EXT-001"),
@@ -68,7 +68,7 @@ class ShapeObserver(Observer):
         self._sink = sink
         self._fitter = Fitter()
         self._fitting: Counter[tuple[Side, str, str]] = Counter()
-        self._misfits: dict[tuple[Side, Json], Flaw] = {}
+        self._mismatches: dict[tuple[Side, Json], Flaw] = {}
         """The first flaw of each open request, by the side that asked and by id."""
         self._is_ours = True
         """False once the agent has answered with a version whose types we do not have."""
@@ -87,22 +87,22 @@ class ShapeObserver(Observer):
         if not self._is_ours:
             return
         flaws = () if message.fits else self._fitter.find_flaws(message)
-        message.fits = not any(flaw.misfit is not None for flaw in flaws)
+        message.fits = not any(flaw.mismatch is not None for flaw in flaws)
         if not flaws:
             self._fitting[message.sender, kind, name] += 1
             return
         for flaw in flaws:
             self._tell(message, flaw, f"{kind} {name}")
         if message.kind == "request" and not message.fits and not is_mendable(message):
-            self._misfits[message.sender, message.id] = flaws[0]
+            self._mismatches[message.sender, message.id] = flaws[0]
 
     @watch("answer")
     def see_answer(self, message: SeenMessage) -> None:
         """A request that could not be understood is to be refused."""
         request = message.request
-        if request is None or not self._misfits:
+        if request is None or not self._mismatches:
             return
-        flaw = self._misfits.pop((request.sender, request.id), None)
+        flaw = self._mismatches.pop((request.sender, request.id), None)
         if flaw is None:
             return
         wrong = f"{request.method} with {flaw.path}: {flaw.problem}, was answered with"
@@ -126,7 +126,7 @@ class ShapeObserver(Observer):
         if message.kind == "error":
             return
         side = message.sender
-        if flaw.misfit is None:
+        if flaw.mismatch is None:
             extra = "ACP-EXT-101" if side == "client" else "ACP-EXT-001"
             self.fail(extra, f"{flaw.path}: {flaw.problem}; expected custom data in _meta", message.entry)
             return
@@ -140,7 +140,7 @@ def _is_later(version: Json) -> bool:
 
 
 def _explain(flaw: Flaw) -> str:
-    expected = flaw.misfit.expected if flaw.misfit is not None else None
+    expected = flaw.mismatch.expected if flaw.mismatch is not None else None
     if expected is None or "expected" in flaw.problem:
         return flaw.problem
     return f"{flaw.problem}; expected {expected}"
@@ -192,7 +192,9 @@ def _is_tag(flaw: Flaw) -> bool:
     name = flaw.path.rpartition(".")[2]
     if name not in _TAGS:
         return False
-    return isinstance(flaw.misfit, Missing) or "one of" in (flaw.misfit.expected or "" if flaw.misfit else "")
+    return isinstance(flaw.mismatch, MissingField) or "one of" in (
+        flaw.mismatch.expected or "" if flaw.mismatch else ""
+    )
 
 
 def _is_extension(message: SeenMessage, flaw: Flaw) -> bool:
@@ -206,10 +208,10 @@ def _is_miscast(root: Json, flaw: Flaw) -> bool:
     """Tell whether the right name is there in another casing: the key that is missing, or the value that is wrong."""
     above, _, name = flaw.path.rpartition(".")
     owner = _reach(root, above)
-    if isinstance(flaw.misfit, Missing):
+    if isinstance(flaw.mismatch, MissingField):
         return any(_plain(key) == _plain(name) for key in owner if key != name)
     value = owner.get(name)
-    expected = (flaw.misfit.expected or "") if flaw.misfit is not None else ""
+    expected = (flaw.mismatch.expected or "") if flaw.mismatch is not None else ""
     allowed = re.findall(r'"([^"]*)"', expected)
     return isinstance(value, str) and any(_plain(each) == _plain(value) for each in allowed)
 

@@ -10,8 +10,7 @@ import msgspec
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.mcp.serving.function_server import FunctionServer, FunctionSession
 from dragoman.protocol import methods, v1
-from dragoman.protocol.connection import Connection
-from dragoman.protocol.routes import Routes
+from dragoman.protocol.connection import Connection, Routes
 from dragoman.wire import IncomingRequest
 
 

@@ -203,7 +203,7 @@ DEFAULT_ON_ERROR = {
     "DidChangeDocumentNotification.contentChanges",
     "RejectNesNotification.reason",
 }
-"""Fields that fall back to their default when misshapen; `_meta` does so everywhere."""
+"""Fields that fall back to their default when malformed; `_meta` does so everywhere."""
 
 SKIP_INVALID_ITEMS = {
     "ToolCallUpdate.content",
@@ -244,7 +244,7 @@ SKIP_INVALID_ITEMS = {
     "ResumeSessionRequest.mcpServers",
     "DidChangeDocumentNotification.contentChanges",
 }
-"""Array fields whose misshapen items are left out."""
+"""Array fields whose malformed items are left out."""
 
 UNION_NAMES = {
     "Content": "ToolCallContent",

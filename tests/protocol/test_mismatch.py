@@ -2,9 +2,9 @@
 
 import pytest
 
-from dragoman.protocol.misfit import Missing, Place, describe, quote, unknown_value, wrong_type
+from dragoman.protocol.mismatch import FieldPath, MissingField, describe, quote, unknown_value, wrong_type
 
-PLACE = Place("params", lenient=False)
+PLACE = FieldPath("params", lenient=False)
 
 
 @pytest.mark.parametrize(
@@ -55,5 +55,5 @@ def test_what_only_informs_is_lenient_with_all_below_it(field):
 
 @pytest.mark.parametrize("field", ["mcpServers", "args", "env", "headers"])
 def test_the_empty_array_is_proposed_where_it_is_what_one_means(field):
-    assert Missing(PLACE, field, "an array").problem == "required field is missing; send [] when there are none"
-    assert Missing(PLACE, "prompt", "an array").problem == "required field is missing"
+    assert MissingField(PLACE, field, "an array").problem == "required field is missing; send [] when there are none"
+    assert MissingField(PLACE, "prompt", "an array").problem == "required field is missing"

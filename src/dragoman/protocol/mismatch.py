@@ -1,0 +1,142 @@
+"""A field of a message that does not have its type: where it is, what was expected, what came.
+
+Values are quoted where that helps and cut short. Values in `env`, `headers` or `_meta` are never quoted, and
+neither is a string where a list or an object belongs: it may hold all of those.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from msgspec import inspect
+
+from dragoman.text.excerpt import shorten
+
+SECRET_FIELDS = frozenset({"env", "headers", "_meta"})
+MENDED_FIELDS = frozenset({"clientCapabilities", "clientInfo", "_meta"})
+"""Fields where an agent, too, takes the default for a malformed value: they only inform it."""
+EMPTY_WHEN_NONE = frozenset({"mcpServers", "args", "env", "headers"})
+"""Required arrays that clients with nothing to put in often leave out."""
+MAX_QUOTED = 60
+
+
+class FieldPath(NamedTuple):
+    """The path of a field in a message, and how strict to be there."""
+
+    path: str
+    lenient: bool
+    secret: bool = False
+
+    def key(self, name: str) -> "FieldPath":
+        """Return the path of a field of this one."""
+        step = f".{name}" if name.isidentifier() else f"[{quote(name)}]"
+        return FieldPath(self.path + step, self.lenient or name in MENDED_FIELDS, self.secret or name in SECRET_FIELDS)
+
+    def item(self, index: int) -> "FieldPath":
+        """Return the path of an item of this one."""
+        return FieldPath(f"{self.path}[{index}]", self.lenient, self.secret)
+
+
+class TypeMismatch(Exception):  # never leaves the package: it becomes InvalidParams or InvalidResult
+    """A value that does not have the type of its field."""
+
+    def __init__(self, path: str, problem: str, *, expected: str | None = None, got: str | None = None) -> None:
+        self.path = path
+        self.problem = problem
+        self.expected = expected
+        self.got = got
+        super().__init__(f"{path}: {problem}")
+
+
+class MissingField(TypeMismatch):
+    """A required field that is not there."""
+
+    def __init__(self, place: FieldPath, field: str, expected: str) -> None:
+        self.place = place
+        self.field = field
+        problem = "required field is missing"
+        if field in EMPTY_WHEN_NONE:
+            problem += "; send [] when there are none"
+        super().__init__(place.key(field).path, problem, expected=expected, got="nothing")
+
+
+def wrong_type(place: FieldPath, expected: str, value: Any, *, may_quote: bool = True) -> TypeMismatch:
+    """Say that a value is of the wrong type or out of range."""
+    got = describe(value, may_quote=may_quote and not place.secret)
+    problem = f"expected {expected}, got {got}"
+    if isinstance(value, dict) and expected == "an array" and place.path.endswith((".env", ".headers")):
+        problem += '; send an array of {"name": …, "value": …}'
+    return TypeMismatch(place.path, problem, expected=expected, got=got)
+
+
+def unknown_value(place: FieldPath, noun: str, value: str, allowed: Iterable[str]) -> TypeMismatch:
+    """Say that a value is none of those there are."""
+    expected = one_of(allowed)
+    got = "a string" if place.secret else quote(value)
+    return TypeMismatch(place.path, f"unknown {noun} {got}; expected {expected}", expected=expected, got=got)
+
+
+def one_of(allowed: Iterable[str]) -> str:
+    """Return the words for a choice."""
+    return "one of " + ", ".join(quote(each) for each in sorted(allowed))
+
+
+def describe(value: Any, *, may_quote: bool = True) -> str:
+    """Return what a JSON value is, with the value itself where it is short and may be told."""
+    match value:
+        case None:
+            return "null"
+        case dict():
+            return "an object"
+        case list():
+            return "an array"
+        case bool():
+            kind, text = "a boolean", "true" if value else "false"
+        case str():
+            kind, text = "a string", quote(value)
+        case _:
+            kind, text = "a number", _cut(str(value))
+    return f"{kind} ({text})" if may_quote else kind
+
+
+def quote(text: str) -> str:
+    """Return a string in quotes, cut short."""
+    return f'"{_cut(text)}"'
+
+
+def _cut(text: str) -> str:
+    return shorten(text, MAX_QUOTED)
+
+
+def expectation(info: inspect.Type) -> str:
+    """Return the expectation of a type in words, such as `an integer from 0 to 65535`."""
+    match info:
+        case inspect.UnionType(types=types):
+            return _join(list(dict.fromkeys(expectation(each) for each in types)))
+        case inspect.IntType(ge=low, le=high):
+            return "an integer" + _range(low, high)
+        case inspect.StrType(min_length=shortest) if shortest:
+            return "a string that is not empty"
+        case inspect.LiteralType(values=values):
+            return one_of(str(value) for value in values)
+        case _:
+            return _PLAIN.get(type(info), "an object")
+
+
+_PLAIN: dict[type[inspect.Type], str] = {
+    inspect.NoneType: "null",
+    inspect.BoolType: "a boolean",
+    inspect.FloatType: "a number",
+    inspect.StrType: "a string",
+    inspect.ListType: "an array",
+    inspect.AnyType: "any value",
+}
+
+
+def _range(low: int | None, high: int | None) -> str:
+    if low is None:
+        return ""
+    return f" of {low} or more" if high is None else f" from {low} to {high}"
+
+
+def _join(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
