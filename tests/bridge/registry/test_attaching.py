@@ -261,6 +261,39 @@ async def test_two_viewers_that_load_at_once_are_both_served_by_one_request_to_t
     assert log.read_text().count('"session/load"') == 1
 
 
+async def test_an_agent_that_is_started_again_for_a_viewer_is_asked_once_for_a_session_that_was_wanted(tmp_path):
+    store, log = tmp_path / "store", tmp_path / "log"
+    store.mkdir()
+    (store / "old").write_text(_history("old", 5))
+    spec = agent(capabilities=LOADING, store=str(store), log=str(log))
+    async with serve(tmp_path / "home", spec) as served:
+        one, two = await join(served), RecordedViewer(served)
+        loading = one.request("session/load", {"sessionId": "old", "cwd": "/work", "mcpServers": []})
+        greeting = two.request("initialize", {"protocolVersion": 1, "clientCapabilities": {"terminal": True}})
+        assert served.supervisor.status.state == "stopped"  # it is started again for the terminals
+        assert "result" in await two.answer(greeting)
+        assert "result" in await one.answer(loading)
+        assert (await one.prompt("old", {"say": "on"}))["result"] == {"stopReason": "end_turn"}
+        assert one.said() == ["0", "1", "2", "3", "4", "on"]
+    assert log.read_text().count('"session/load"') == 1
+
+
+async def test_requests_for_a_session_that_cannot_be_opened_are_refused(tmp_path):
+    store = tmp_path / "store"
+    store.mkdir()
+    spec = agent(capabilities=LOADING, store=str(store))
+    async with serve(tmp_path / "home", spec) as served:
+        one, two = await join(served), RecordedViewer(served)
+        loading = one.request("session/load", {"sessionId": "never", "cwd": "/work", "mcpServers": []})
+        two.request("initialize", {"protocolVersion": 1, "clientCapabilities": {"terminal": True}})
+        await until(lambda: "never" in served.registry.sessions)  # it waits for the agent, which is started again
+        prompt = one.start_prompt("never", {"say": "x"})
+        refused = await one.answer(prompt)
+        assert refused["error"]["code"] == -32002
+        assert "session never could not be opened" in refused["error"]["message"]
+        assert (await one.answer(loading))["error"]["message"] == "no such session here"
+
+
 async def test_a_session_that_the_agent_does_not_know_is_its_own_error(tmp_path):
     store = tmp_path / "store"
     store.mkdir()

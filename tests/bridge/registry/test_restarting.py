@@ -217,7 +217,7 @@ async def test_a_session_that_is_deleted_while_it_is_loaded_stays_deleted(tmp_pa
         await until(lambda: old.id in served.registry.sessions and served.registry.sessions[old.id].heard >= 8)
         served.registry.delete(old.id)  # as when the agent has answered session/delete before the load
         go.touch()
-        await one.answer(loading)
+        assert "was deleted while it was opened" in (await one.answer(loading))["error"]["message"]
     assert list(old.path.parent.glob("*.jsonl")) == []
     assert list(old.path.parent.glob("*.new")) == []
 
