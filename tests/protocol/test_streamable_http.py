@@ -128,8 +128,7 @@ async def test_the_updates_of_a_load_come_before_its_answer_on_another_stream():
         request = await server.posted.get()
         assert request.headers["acp-session-id"] == "old"
         connection.send(event(result(request)))
-        while not peer._transport._held:
-            await asyncio.sleep(0)
+        await until(lambda: peer._transport._held)  # noqa: SLF001 - that an answer is held back shows nowhere else
         for number in range(20):
             session.send(event(update(number, "old")))
         await calling

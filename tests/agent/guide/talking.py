@@ -43,9 +43,9 @@ class Talk:
             assert len(calls) < 100, "it does not end"
             if not uses:
                 return "\n".join(said), calls
-            self.messages.append(ToolMessage([self._play(use, waiting) for use in uses]))
+            self.messages.append(ToolMessage([self.play(use, waiting) for use in uses]))
 
-    def _play(self, use, waiting):
+    def play(self, use, waiting):
         result = "ok" if use.name == "update_plan" or not waiting else waiting.pop(0)
         if isinstance(result, Exception):
             return ToolResult(use.id, str(result), failed=True)

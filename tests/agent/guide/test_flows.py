@@ -84,7 +84,7 @@ async def test_one_step_has_no_plan():
 
 async def test_a_plan_that_cannot_be_shown_is_not_tried_again():
     talk = Talk(BUILT_IN)
-    talk._play = lambda use, waiting: ToolResult(use.id, "no", failed=use.name == "update_plan")
+    talk.play = lambda use, waiting: ToolResult(use.id, "no", failed=use.name == "update_plan")
     _, calls = await talk.say("list src then read README.md")
     assert [name for name, _ in calls] == ["update_plan", "list_directory", "read_file"]
 

@@ -1,16 +1,18 @@
 """Stopping with everything open."""
 
 import asyncio
+import os
 from contextlib import suppress
+from pathlib import Path
 
 import httpx2
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from dragoman.bridge.front import render
 from tests.bridge.front.http2 import connect_http2, open_session, open_viewer, prompt
 from tests.bridge.front.serving import serving
 from tests.bridge.front.test_websocket import INITIALIZE, call, dial
+from tests.proc.processes import alive, children_of
 
 
 async def test_open_streams_are_ended_in_order_when_the_server_stops(tmp_path):
@@ -56,6 +58,7 @@ async def test_one_that_reads_nothing_does_not_hold_the_server_up(tmp_path):
 async def test_what_renders_ends_with_the_server(tmp_path):
     async with serving(tmp_path) as served, httpx2.AsyncClient(base_url=served.url, headers=served.headers) as client:
         assert (await client.post("/render", json={"markdown": "*the end*"})).status_code == 200
-        worker = render._shared._worker
-        assert worker.poll() is None
-    assert worker.poll() is not None
+        [worker] = [
+            pid for pid in children_of(os.getpid()) if b"render_worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+    assert not alive(worker)
