@@ -40,7 +40,7 @@ def find_model(name: str, settings: "ModelSettings | None" = None) -> "Model":
             Path(rest), LocalOptions(options.temperature, options.max_output_tokens) if options else None
         )
     if not rest:
-        from dragoman.agent.models.provider_names import find_near_name
+        from dragoman.agent.models.providers import find_near_name
 
         raise UnknownModel(name, find_near_name(name))
     from dragoman.agent.models.provider import provider_model
