@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Coroutine
+from contextlib import suppress
 from pathlib import Path
 
 import uvloop
@@ -49,7 +50,12 @@ def note_strangers() -> None:
 
 
 def _children_of(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """The children of all threads of a process."""
+    found: list[int] = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile has no children
+            found += map(int, (thread / "children").read_text().split())
+    return found
 
 
 def open_descriptors() -> int:
