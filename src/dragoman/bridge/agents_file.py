@@ -1,9 +1,9 @@
-"""The file that names several agents, written as `agents.json` is; the first of them is the default.
+"""The file that names several agents, in the format of `agents.json`; the first of them is the default.
 
     {"agents": {"ours": {"command": "dragoman", "args": ["agent"], "env": {…}, "cwd": "…", "title": "Our own"}, …}}
 
-`agent_servers`, which is how editors write it down, may stand in it as well. A name that cannot be part of an address
-becomes the title of its agent, and the name is made of it.
+`agent_servers`, the key that editors use, may stand in it as well. A name that cannot be part of an address becomes the
+title of its agent, and the name is made from it.
 """
 
 import os
@@ -34,7 +34,7 @@ class _File(msgspec.Struct):
 
 
 def read_agents_file(path: Path) -> tuple[AgentSpec, ...]:
-    """Read the agents that a bridge is to front; raises AgentsFileError, which says what is wrong and where."""
+    """Read the agents that a bridge is to front; raises AgentsFileError, which names the fault and its place."""
     try:
         file = msgspec.json.decode(path.read_bytes(), type=_File)
         foreign = {name: entry for name, entry in file.agent_servers.items() if "command" in entry}

@@ -34,7 +34,7 @@ class Bridge:
             stack.callback(lock.release)
             processes = await stack.enter_async_context(Supervisor())
             tasks = await asyncio.TaskGroup().__aenter__()
-            # What fails in the body is no failure of a task: it is to come out as it is, not in a group.
+            # An error in the body is no failure of a task: it is raised as it is, not in a group.
             stack.push_async_callback(tasks.__aexit__, None, None, None)
             stack.push_async_callback(self._close_agents)
             for spec in self.settings.agents:

@@ -174,7 +174,7 @@ class ServedAgent:
         self._restorer.wake_watched()
 
     def agent_ended(self) -> None:
-        """Forget what the agent had in memory."""
+        """Forget the questions and the sessions that the agent had in memory."""
         self.router.questions.agent_ended()
         self.registry.agent_ended()
 

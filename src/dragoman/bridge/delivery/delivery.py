@@ -1,4 +1,4 @@
-"""Delivery: what is shown to whom. Journals are written once a tick, viewers read them, and turns are synced.
+"""Delivery: journals are written once a tick, viewers read them, and the ends of turns are synced.
 
 Nobody waits for a sync during a turn's end, and each costs a change of threads: all journals that are due go to the
 disk together, and the answer goes first. At the end of the bridge somebody does wait, for all journals at once: then
@@ -42,7 +42,7 @@ class SessionFeed(Protocol):
     """A session's journal with its subscriptions."""
 
     def flush(self) -> None:
-        """Write what was added to the journal."""
+        """Write the records that were added to the journal."""
         ...
 
     def wake_viewers(self) -> None:

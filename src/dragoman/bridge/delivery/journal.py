@@ -175,7 +175,7 @@ class Journal:
         self._groups.append((KEYS[kind], [payload]))
 
     def flush(self) -> None:
-        """Write what was added, and show it to viewers."""
+        """Write the added records, and show them to viewers."""
         self._close_group()
         if not self._groups:
             return
@@ -193,7 +193,7 @@ class Journal:
         self.end += added
 
     def recover(self) -> bool:
-        """Write what waits for space on the disk, if there is any now; tells whether nothing waits any more."""
+        """Write the records that wait for space on the disk, if there is any now; tells whether none waits any more."""
         if self.is_waiting:
             self._write("write to")
         return not self.is_waiting
@@ -215,13 +215,13 @@ class Journal:
             return JournalBlock([], [], until)
 
     async def sync(self) -> None:
-        """Bring what was added to the disk, so that it survives a power cut."""
+        """Bring the added records to the disk, so that they survive a power cut."""
         work = self.begin_sync()
         if work is not None:
             await finish_in_thread(work)
 
     def begin_sync(self) -> Callable[[], None] | None:
-        """Write what was added, and give the work of a thread that makes it survive a power cut, if there is any."""
+        """Write the added records, and give the work of a thread that syncs them, if there is any."""
         self.flush()
         self.recover()
         if self.failure is not None or not self.file.take_unsynced():
@@ -286,7 +286,7 @@ class Journal:
             self._tell()
 
     def _wait(self, error: OSError, action: str) -> None:
-        """Hold in memory what finds no space."""
+        """Go on in memory until there is space on the disk."""
         self.close()
         was_waiting = self.failure is not None
         self.failure = LogFailed(str(self.path), error.errno or errno.ENOSPC, action)

@@ -17,7 +17,7 @@ from dragoman.store.disk import APPEND, Disk
 from dragoman.store.sealed_log import Reader, SealedWriter
 
 INDEX_BYTES = 256 * 1024
-"""Between two remembered offsets of a file: half of what is read at a time."""
+"""Between two remembered offsets of a file: half of a block."""
 
 
 class RecordOffset(msgspec.Struct, frozen=True, gc=False):
@@ -91,7 +91,7 @@ class JournalFile:
             self._note_written(before, len(data), last)
 
     def forget_unwritten(self) -> bool:
-        """Drop what waits to be written; tells whether there was anything."""
+        """Drop the bytes that wait to be written; tells whether there were any."""
         had_any = bool(self._unwritten)
         self._unwritten.clear()
         self._unwritten_bytes = 0
@@ -111,7 +111,7 @@ class JournalFile:
         return unsynced
 
     def sync(self) -> None:
-        """Bring what is written to the disk, for a thread; raises OSError."""
+        """Bring the written bytes to the disk, for a thread; raises OSError."""
         with suppress(FileNotFoundError):  # it was deleted meanwhile; the next write would say so
             fd = self._disk.open(self.path, APPEND)
             try:

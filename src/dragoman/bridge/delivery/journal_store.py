@@ -195,7 +195,7 @@ def _has_conversation(fd: int, size: int) -> bool:
 
 
 def _reopen(disk: Disk, stored: StoredJournal, budget: TailBudget) -> Journal:
-    """Open a journal of an earlier run to add to it, and mend what a crash left of it; raises OSError."""
+    """Open a journal of an earlier run to add to it, and mend it if a crash has torn it; raises OSError."""
     fd = disk.open(stored.path, READ)
     try:
         found = read_header(fd, stored.path)
@@ -207,6 +207,7 @@ def _reopen(disk: Disk, stored: StoredJournal, budget: TailBudget) -> Journal:
     prompts = PromptCounter()
     reader = Reader(disk, stored.path, start, None)
     try:
+        # All records are read once: for their offsets, the last settings, the user's messages and the sound end.
         while True:
             seq, offset = reader.seq, reader.trusted
             records = reader.read()

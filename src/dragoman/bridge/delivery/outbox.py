@@ -1,8 +1,8 @@
 """The outbox of one viewer: its direct messages, its subscriptions, and the streams that take from them.
 
 Nothing is pushed at a viewer: a stream takes the next batch once it has sent the last. Over a WebSocket one stream
-takes everything. Over HTTP the stream of the connection takes what belongs to no session or opens one, and each session
-has a stream of its own.
+takes everything. Over HTTP the stream of the connection takes messages that belong to no session or open one, and each
+session has a stream of its own.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class ViewerStream:
 
     @property
     def is_hungry(self) -> bool:
-        """Whether a reader waits in `take`, and will have what comes now."""
+        """Whether a reader waits in `take`: it gets the next message at once."""
         return self._waiter is not None
 
     def end(self) -> None:
@@ -111,7 +111,7 @@ class ViewerOutbox:
     def put(
         self, data: bytes, subscription: Subscription | None, after: int | None, request_id: bytes | None = None
     ) -> None:
-        """Queue a message, in the stream of a session if there is one and behind what that has so far."""
+        """Queue a message, in the stream of a session if there is one, behind the records that are there so far."""
         if subscription is None or subscription.journal is None:
             self._queue.put(DirectMessage(data, request_id=request_id))
             self._wake_connection()
@@ -174,7 +174,7 @@ class ViewerOutbox:
         return self._replace(ViewerStream(self._pull_all, self._has_any))
 
     def connection_stream(self, last_event_id: str | None) -> ViewerStream:
-        """Give the stream of what belongs to no session, or opens one."""
+        """Give the stream of messages that belong to no session, or open one."""
         cursor = self._read_cursor(last_event_id)
         if cursor is not None and cursor.epoch == self._name.decode() and cursor.number is not None:
             self._queue.rewind(cursor.number)
@@ -278,6 +278,7 @@ class ViewerOutbox:
         return taken
 
     def _pull_session(self, subscription: Subscription, max_bytes: int) -> list[StreamEvent]:
+        # A reader that comes again has sent the last batch. If there is nothing more, it also is at the end.
         subscription.note_sent()
         events, _ = subscription.pull(max_bytes, numbered=True)
         if not events:
@@ -287,6 +288,8 @@ class ViewerOutbox:
         return events
 
     def _pull_all(self, max_bytes: int) -> list[StreamEvent]:
+        # Direct messages of the connection go first. Then each subscription with something to give has its turn, and
+        # one that has more goes behind the others.
         events = [StreamEvent(direct.data) for direct in self._take_direct(max_bytes)]
         size = sum(len(event.data) for event in events)
         if self._queue.waiting:
@@ -299,5 +302,5 @@ class ViewerOutbox:
             size += more_bytes
             del self._ready[subscription]
             if subscription.has_more():
-                self._ready[subscription] = None  # behind the others: each gets its turn
+                self._ready[subscription] = None
         return events

@@ -10,8 +10,8 @@ shows that it arrived, by a later `Last-Event-ID` or by its actions (it answers 
 was told of), because a stream may break after a message was taken and before it was read.
 
 A viewer that opens a stream again without an id has seen none of its events, or does not keep ids. A viewer that has
-acted on an event and still sends no id does not keep ids: it gets again only what was not even sent. Any other viewer
-gets again everything that it did not show to have.
+acted on an event and still sends no id does not keep ids: it gets again only the messages that were not even sent. Any
+other viewer gets again everything that it did not show to have.
 """
 
 from collections import deque
@@ -83,6 +83,7 @@ class DirectQueue:
         self.sent = 0
         """The last one that was taken and sent: its reader has come for more since."""
         self._arrived = 0
+        """The last one that the viewer has shown to have."""
         self._was_shown = False
         self._keep_bytes = keep_bytes
         self._kept: deque[DirectMessage] = deque()
@@ -138,7 +139,7 @@ class DirectQueue:
         return shown
 
     def reopen(self, *, keeps_ids: bool) -> None:
-        """Repeat what a viewer may lack that opens its stream again without an id."""
+        """Repeat the messages that may be missing at a viewer that opens its stream again without an id."""
         self.rewind(max(self.sent, self._arrived) if self._was_shown and not keeps_ids else self._arrived)
 
     def rewind(self, number: int) -> None:

@@ -68,13 +68,16 @@ class JournalTail:
         """Whether some of it is nowhere else, because the disk is full: then nothing is dropped."""
         self._budget = budget
         self._epoch = epoch
+        # Parallel lists, by message: bisect finds a sequence number, or the last message that fits into a size.
         self._seqs: list[int] = []
         self._events: list[StreamEvent] = []
         self._times: list[int] = []
         self._copies: list[StreamEvent | None] = []
         self._copied_bytes = 0
         self._ends: list[int] = []
+        """The size of all messages of the journal up to the end of each."""
         self._dropped = 0
+        """The size of all messages that were dropped: what `_ends` counts from."""
 
     def extend(self, first_seq: int, lines: Sequence[bytes], time_ms: int) -> None:
         """Take messages that follow each other."""
@@ -150,7 +153,7 @@ class JournalTail:
 
     def _trim(self) -> None:
         over = self._ends[-1] - self._dropped - self._budget.tail_bytes
-        if over > self._budget.tail_bytes // 4 and not self.is_held:  # seldom, because each time moves what stays
+        if over > self._budget.tail_bytes // 4 and not self.is_held:  # seldom, because each cut moves the rest
             self._cut(min(bisect_right(self._ends, self._dropped + over) + 1, len(self._seqs)))
 
     def _cut(self, count: int) -> None:

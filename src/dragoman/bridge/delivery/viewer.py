@@ -195,7 +195,7 @@ class Viewer:
         return self.outbox.stream()
 
     def connection_stream(self, last_event_id: str | None) -> ViewerStream:
-        """Give the stream of what belongs to no session, or opens one."""
+        """Give the stream of messages that belong to no session, or open one."""
         return self.outbox.connection_stream(last_event_id)
 
     def session_stream(self, session_id: str, last_event_id: str | None) -> ViewerStream | None:
@@ -247,7 +247,7 @@ class Viewer:
         *,
         request_id: bytes | None = None,
     ) -> None:
-        """Queue a message, in the stream of a session if there is one and behind what that has so far."""
+        """Queue a message, in the stream of a session if there is one, behind the records that are there so far."""
         if subscription is not None and subscription.journal is None:
             subscription = None
         if self._takes_more(subscription):
@@ -265,7 +265,7 @@ class Viewer:
         self.send(make_error(id_, code, problem), subscription)
 
     def has_room(self) -> bool:
-        """Tell whether it takes what it is sent, so that it may be sent what it could do without."""
+        """Tell whether its backlog is small, so that it may be sent messages that it could do without."""
         return self.outbox.backlog_bytes < self._window_bytes // 2
 
     def wake(self, subscription: Subscription) -> None:

@@ -252,6 +252,8 @@ class OpeningRequests:
         self._supervisor.when_ready(send, failed)  # it may have ended while the journal was read
 
     def _opened(self, request: ViewerRequest, session: ServedSession, result: dict[str, Raw]) -> None:
+        # The agent's replay replaces the journal if it has more turns: then all viewers begin anew. Else the viewer is
+        # served from the journal. Without an older journal the viewer has followed the replay, and needs its answer.
         had_journal = session.life.phase is SessionPhase.REPLAYING
         if session.end_replay():
             self._registry.settle(session)

@@ -106,7 +106,7 @@ class SessionRestorer:
                     return
 
     def restored(self, session: ServedSession, result: dict[str, Raw]) -> None:
-        """Note that the agent has a session again, and do what waited for that."""
+        """Note that the agent has a session again, and pass it the requests that waited."""
         session.life.take(LifeEvent.RESTORED)
         session.keep_setup(result)
         for waiting in session.take_waiting():

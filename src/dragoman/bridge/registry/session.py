@@ -148,7 +148,7 @@ class ServedSession:
         self._recorder.add(line)
 
     def flush(self) -> None:
-        """Write what was added to its journal."""
+        """Write the records that were added to its journal."""
         journal = self._written
         journal.flush()
         if not self.info.turns:

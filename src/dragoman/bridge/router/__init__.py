@@ -1,4 +1,4 @@
-"""The router: which viewer is asked, who is answered, and under which id."""
+"""The router: it finds the viewer or the agent that a message is for, and the id under which it goes there."""
 
 from dragoman.bridge.router.questions import AgentRequest, Ownership, Questions
 from dragoman.bridge.router.router import AgentMessages, Router

@@ -1,4 +1,4 @@
-"""The `initialize` of viewers: answered from the agent's own answer, with what the bridge adds to it.
+"""The `initialize` of viewers: answered from the agent's own answer, with the capabilities of the bridge.
 
 The agent is told the capabilities of all connected viewers together. If a viewer comes with more than the agent was
 told, and the agent has nothing to lose yet, the agent is started anew.

@@ -48,7 +48,7 @@ _KEYS = ("connectionId", "serverId")
 
 
 class Ownership:
-    """Knows which viewer has what."""
+    """Knows the viewer of each terminal, server and connection."""
 
     def __init__(self) -> None:
         self._servers: dict[tuple[str, str], Viewer] = {}
@@ -67,7 +67,7 @@ class Ownership:
                 self._servers["serverId", server_id] = viewer
 
     def note_answer(self, method: str, params: Raw, answer: bytes, viewer: Viewer) -> bytes:
-        """Remember what a viewer has made for the agent, and give its answer as the agent is to have it."""
+        """Remember a terminal or connection that a viewer has made, and give its answer with the id for the agent."""
         if method == CREATE_TERMINAL:
             return self._note_terminal(params, answer, viewer)
         if method == "mcp/connect":
@@ -167,7 +167,7 @@ class AgentRequest:
         return self.method in QUESTIONS
 
     def refusal(self) -> bytes:
-        """Answer for nobody: as a person would who does not want it."""
+        """Answer in place of a person: with the option that refuses."""
         if self.method == ELICIT:
             return make_result(self.agent_id, {"action": "decline"})
         option = self._rejecting_option()

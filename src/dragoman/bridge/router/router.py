@@ -174,7 +174,7 @@ class Router:
         return None
 
     def _authenticate(self, request: ViewerRequest) -> None:
-        """Have somebody log in, and then try what the agent would not do before."""
+        """Have the agent log somebody in, and then give it the sessions that it refused before."""
 
         def answered(message: Message, line: bytes) -> None:
             request.pass_on(line)

@@ -16,7 +16,7 @@ from dragoman.proc import EVERYTHING, Child, Supervisor
 from dragoman.wire import Message, Oversized, Receiver, StdioTransport
 
 LAST_UNSENT_S = 0.3
-"""When the bridge ends: time for an agent to read what it was sent. This and the next two waits are long enough for an
+"""When the bridge ends: time for an agent to read its last messages. This and the next two waits are long enough for an
 agent that is alive, and leave the rest of three seconds to the journals."""
 
 LAST_GRACE_S = 1.0

@@ -218,7 +218,7 @@ class AgentSupervisor:
         """Stop the agent; it is started again when it is needed."""
         self._want_stop()
         if self.is_ready:
-            self.status = AgentStatus("stopped")  # at once: whatever it is asked from now on is for its next life
+            self.status = AgentStatus("stopped")  # at once: requests from now on are for its next life
         if self._process is not None:
             await self._process.stop()
 
@@ -323,7 +323,9 @@ class AgentSupervisor:
         self._listener.agent_ready()
 
     def _finish(self, failure: AgentFailure) -> None:
-        """Decide what comes after a life."""
+        """Decide whether to start the agent again after a life, and when."""
+        # Requests that wait for an agent that was stopped on purpose go to its next life. Those that waited for one that
+        # crashed fail with it, because they may be the reason; it is restarted for viewers, not for requests.
         waiting, self._waiting = self._waiting, []
         if self._intent == "stop" and waiting:  # somebody came while it was being stopped
             self._waiting, waiting = waiting, []
