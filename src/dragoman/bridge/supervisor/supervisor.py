@@ -324,8 +324,8 @@ class AgentSupervisor:
 
     def _finish(self, failure: AgentFailure) -> None:
         """Decide whether to start the agent again after a life, and when."""
-        # Requests that wait for an agent that was stopped on purpose go to its next life. Those that waited for one that
-        # crashed fail with it, because they may be the reason; it is restarted for viewers, not for requests.
+        # Requests that wait for an agent that was stopped on purpose go to its next life. Requests that wait for one
+        # that crashed fail with it, because they may be the reason; it is restarted for viewers, not for requests.
         waiting, self._waiting = self._waiting, []
         if self._intent == "stop" and waiting:  # somebody came while it was being stopped
             self._waiting, waiting = waiting, []
