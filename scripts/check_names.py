@@ -39,7 +39,7 @@ BEING_RENAMED = frozenset(
 
 BEING_SPLIT = frozenset(
     """
-    AgentOptions Background EventStream ModelContext SeenSession
+    AgentOptions Background EventStream SeenSession
     Session StreamableHttpTransport
     """.split()  # noqa: SIM905 - names to delete one by one
 )

@@ -4,15 +4,12 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
 from dragoman.protocol import v1
 from dragoman.text.secret import SecretHider, bare_address
-
-TransportName = Literal["stdio", "http", "sse", "acp"]
 
 _SECRET_NAME = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
 

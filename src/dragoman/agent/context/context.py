@@ -1,4 +1,4 @@
-"""What goes to the model in a session: built here and nowhere else.
+"""The context of a session's model: the tools, rules and references of each request, chosen here and nowhere else.
 
 Everything has an include mode. `always` goes to the model in every turn. `manual` does once a person has added it, for
 the session by `/include`, or, a rule or a reference, for one turn by a mention. `agent` does when the search finds it
@@ -19,16 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.agent.context.candidates import Guidance, Selection, ToolOffer, guidance_of, in_order, instruct
-from dragoman.agent.context.finder import ItemFinder, guidance_items, tool_items
+from dragoman.agent.context.finder import ItemFinder, ToolSearch, guidance_items
 from dragoman.agent.context.names import SERVER, ItemNames, bare, find_mentions, leave_out_mentions, listed, quote
-from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.profile import Profile
 from dragoman.agent.tools.tool import Tool
 from dragoman.errors import InvalidParams
 from dragoman.protocol import v1
 
 if TYPE_CHECKING:
-    from dragoman.agent.search import SearchItem
     from dragoman.agent.search.embedder import Embedder
 
 SHORT_PROMPT_WORDS = 3
@@ -36,7 +34,7 @@ SHORT_PROMPT_WORDS = 3
 
 
 class ModelContext:
-    """Chooses what a session's model is given, and knows why. One turn at a time uses it."""
+    """Chooses the tools, rules and references for a session's model, and knows why. One turn at a time uses it."""
 
     def __init__(
         self,
@@ -46,30 +44,27 @@ class ModelContext:
         *,
         load: "Callable[[], Embedder] | None" = None,
     ) -> None:
-        """Ask `offers` and `profile` whenever they are needed; `load` replaces what the search finds meanings by."""
+        """Ask `offers` and `profile` whenever they are needed; `load` replaces the embedder of the search."""
         self.included: list[str] = []
-        """What the person added: keys of offers, `rule:NAME`, `ref:NAME`, `server:NAME`."""
+        """The keys that the person added: of offers, `rule:NAME`, `ref:NAME`, `server:NAME`."""
         self.notices: list[str] = []
-        """What the person should be told; whoever tells it takes it out."""
+        """Notices for the person; the session shows them and clears the list."""
         self._offers = offers
         self._profile = profile
-        self._tool_finder = ItemFinder(home, load)
+        self._tool_search = ToolSearch(ItemFinder(home, load))
         self._guidance_finder = ItemFinder(home, load)
         self._selection: Selection | None = None
         self._given: Sequence[ToolOffer] = ()
         self._guidance: Sequence[Guidance] = ()
-        self._searched: list[tuple[str, ToolDefinition]] = []
-        self._indexed: list[tuple[str, ToolDefinition]] = []
-        self._items: Sequence[SearchItem] = ()
         self._long_prompt = ""
         self._told: set[str] = set()
 
     async def begin_turn(self, blocks: Sequence[v1.ContentBlock]) -> None:
-        """Take mentions and what to look for from a prompt, and choose for it; the prompt stays as it is."""
+        """Read the mentions and the queries of a prompt, and choose for it; the prompt stays as it is."""
         text = "\n".join(block.text for block in blocks if isinstance(block, v1.TextContent))
         profile = self._profile()
         self._guidance = guidance_of(profile)
-        self._searched = []
+        self._tool_search.begin_turn()
         self._given = in_order(self._offers())
         selection = self._selection = Selection(
             profile.search, frozenset(self.included), self._mentioned(text), self._queries(text)
@@ -95,7 +90,7 @@ class ModelContext:
         return instruct([each for each in self._guidance if selection.why(each.key, each.item.include)])
 
     def include(self, what: str) -> str:
-        """Add something for the rest of the session, and say so; raises InvalidParams for what is not there."""
+        """Add something for the rest of the session, and say so; raises InvalidParams for an unknown name."""
         names = self._names()
         key = names.find(what)
         if key in self.included:
@@ -106,7 +101,7 @@ class ModelContext:
         return f"{quote(key)} is included from the next turn on, until {quote(f'/exclude {key}')}."
 
     def exclude(self, what: str) -> str:
-        """Take back what was added, and say so; raises InvalidParams for what is not there or cannot be taken back."""
+        """Take back an addition, and say so; raises InvalidParams for a name that is unknown or cannot be taken back."""
         names = self._names()
         key = bare(what) if bare(what) in self.included else names.find(what)  # it may be gone by now
         if key in self.included:
@@ -121,7 +116,7 @@ class ModelContext:
         return f"{quote(key)} was not included by hand; there is nothing to take back."
 
     def report(self) -> str:
-        """Show what the model was given in the last turn and why, and what it was not given, in Markdown."""
+        """Return a report in Markdown: all that the model was given in the last turn or was not, with reasons."""
         from dragoman.agent.context.report import report
 
         began = self._selection is not None
@@ -130,7 +125,7 @@ class ModelContext:
             selection,
             self._given if began else in_order(self._offers()),
             self._guidance,
-            self._tool_finder.engine or self._guidance_finder.engine,
+            self._tool_search.finder.engine or self._guidance_finder.engine,
         )
         parts = [shown] if began else ["There was no turn yet. The next one begins with this.", shown]
         names = self._names()
@@ -142,7 +137,7 @@ class ModelContext:
         return "\n\n".join(parts)
 
     def _current(self) -> Selection:
-        """Return what was chosen for this turn; before the first one, what needs no prompt."""
+        """Return the selection of this turn; before the first one, the selection without a prompt."""
         if self._selection is not None:
             return self._selection
         profile = self._profile()
@@ -153,23 +148,13 @@ class ModelContext:
         added = selection.mentioned | selection.by_hand
         searched = [each for each in self._guidance if each.item.include == "agent" and each.key not in added]
         if searched and selection.queries:
-            await self._search(self._guidance_finder, guidance_items(searched), selection)
+            finder = self._guidance_finder
+            selection.take(await finder.score(guidance_items(searched), selection.queries, selection.search.top_k))
+            self._tell_once(finder.notice)
 
     async def _search_tools(self, selection: Selection, offers: Sequence[ToolOffer]) -> None:
-        searched = [
-            offer for offer in offers if offer.include == "agent" and not selection.is_by_hand(offer.key, offer.server)
-        ]
-        known = [(offer.key, offer.tool.definition) for offer in searched]
-        if known == self._searched or not selection.queries:
-            return
-        if known != self._indexed:
-            self._indexed, self._items = known, tool_items(searched)
-        await self._search(self._tool_finder, self._items, selection)
-        self._searched = known
-
-    async def _search(self, finder: ItemFinder, items: "Sequence[SearchItem]", selection: Selection) -> None:
-        selection.take(await finder.score(items, selection.queries, selection.search.top_k))
-        self._tell_once(finder.notice)
+        await self._tool_search.search(selection, offers)
+        self._tell_once(self._tool_search.finder.notice)
 
     def _without_namesakes(self, offers: Sequence[ToolOffer]) -> dict[str, Tool]:
         first: dict[str, ToolOffer] = {}
@@ -183,7 +168,7 @@ class ModelContext:
         return {name: offer.tool for name, offer in first.items()}
 
     def _mentioned(self, text: str) -> frozenset[str]:
-        """Return what a prompt mentions, and notice what is not there."""
+        """Return the keys that a prompt mentions, and add a notice for each unknown one."""
         names = ItemNames((), self._guidance)
         by_lower_case = {key.lower(): key for key in reversed(names.guidance)}
         keys: set[str] = set()
@@ -214,7 +199,7 @@ class ModelContext:
 
 
 def _is_always(names: ItemNames, key: str) -> bool:
-    """Tell whether something is in every turn; a server is when all of its tools are, and it has any."""
+    """Whether a key is in every turn; a server is when it has tools and all of them are."""
     if key in names.guidance:
         return names.guidance[key].item.include == "always"
     if key in names.offers:

@@ -1,10 +1,11 @@
-"""The finder: gives what is searched its scores. The search itself is imported when there is something to search."""
+"""The finder: scores items for a query. The search itself is imported when there is something to search."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from dragoman.agent.context.candidates import Guidance, ToolOffer
+from dragoman.agent.context.candidates import Guidance, Selection, ToolOffer
+from dragoman.agent.models.model import ToolDefinition
 
 if TYPE_CHECKING:
     from dragoman.agent.search import SearchIndex, SearchItem
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ItemFinder:
-    """Finds things of one kind; `load` replaces what makes vectors of texts."""
+    """Finds items of one kind; `load` replaces the embedder."""
 
     def __init__(self, home: Path, load: "Callable[[], Embedder] | None" = None) -> None:
         self._home = home
@@ -21,16 +22,16 @@ class ItemFinder:
 
     @property
     def engine(self) -> Literal["semantic", "lexical"] | None:
-        """How it finds; None until it had to."""
+        """The engine of the search; None before the first search."""
         return self._index and self._index.engine
 
     @property
     def notice(self) -> str | None:
-        """What a person should know about how it finds."""
+        """A notice for the person about the engine."""
         return self._index and self._index.notice
 
     async def score(self, items: "Iterable[SearchItem]", queries: Sequence[str], top_k: int) -> dict[str, float]:
-        """Give those items that have one of the `top_k` passages nearest to a query their scores, by key."""
+        """Return, by key, the scores of the items that have one of the `top_k` passages nearest to a query."""
         from dragoman.agent.search import select
 
         index = await self._open()
@@ -52,7 +53,7 @@ class ItemFinder:
 
 
 def tool_items(offers: Iterable[ToolOffer]) -> "list[SearchItem]":
-    """Make what is searched of tools."""
+    """Return the items to search for tools."""
     from dragoman.agent.search import tool_item
 
     return [
@@ -69,7 +70,34 @@ def tool_items(offers: Iterable[ToolOffer]) -> "list[SearchItem]":
 
 
 def guidance_items(guidance: Iterable[Guidance]) -> "list[SearchItem]":
-    """Make what is searched of rules and references: the description is a paragraph like the others."""
+    """Return the items to search for rules and references; the description is a paragraph like the others."""
     from dragoman.agent.search import text_item
 
     return [text_item(each.key, each.item.name, f"{each.item.description}\n\n{each.item.text}") for each in guidance]
+
+
+class ToolSearch:
+    """Searches the tools of a session, again only when the tools to search have changed."""
+
+    def __init__(self, finder: ItemFinder) -> None:
+        self.finder = finder
+        self._searched: list[tuple[str, ToolDefinition]] = []
+        self._indexed: list[tuple[str, ToolDefinition]] = []
+        self._items: Sequence[SearchItem] = ()
+
+    def begin_turn(self) -> None:
+        """Search for the next selection, also when the tools are the same."""
+        self._searched = []
+
+    async def search(self, selection: Selection, offers: Sequence[ToolOffer]) -> None:
+        """Give the selection the scores of the offers with the mode `agent` that were not added by hand."""
+        wanted = [
+            each for each in offers if each.include == "agent" and not selection.is_by_hand(each.key, each.server)
+        ]
+        known = [(offer.key, offer.tool.definition) for offer in wanted]
+        if known == self._searched or not selection.queries:
+            return
+        if known != self._indexed:
+            self._indexed, self._items = known, tool_items(wanted)
+        selection.take(await self.finder.score(self._items, selection.queries, selection.search.top_k))
+        self._searched = known
