@@ -1,8 +1,8 @@
 """One event stream of a server, which is opened again when it breaks, where it broke.
 
 A server that numbers its events goes on behind the last one that came (`Last-Event-ID`), and may repeat some: those
-are dropped. One that does not number them has lost what was under way when a stream broke; whoever waits for that has
-to be told, through `on_gap`. A stream that merely ended had said all it wanted to.
+are dropped. A server that does not number them has lost the events under way when a stream broke; `on_gap` tells the
+requests that wait for them. A stream that ended without an error was complete.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ PASSING_STATUSES = frozenset((409, 425, 429, 500, 502, 503, 504))
 """Refusals that may be over soon; 409 is that of a server that has not noticed yet that our last stream broke."""
 
 
-class EventStream:
+class ServerStream:
     """Reads the events of one scope, the connection's or a session's, and gives each to `take` as a line."""
 
     def __init__(self, link: HttpLink, headers: Mapping[str, str], take: Callable[[bytes], None]) -> None:
@@ -43,12 +43,11 @@ class EventStream:
         self._take = take
         self._may_read = asyncio.Event()
         self._may_read.set()
-        self._last_id = ""
-        self._recent: deque[str] = deque(maxlen=REMEMBERED_EVENTS)
+        self._seen: deque[str] = deque(maxlen=REMEMBERED_EVENTS)
+        """Ids of the last events, the newest at the end."""
+        self._retry = _Retry()
         self._idle_since: float | None = None
         self._stopped = False
-        self._failing_since: float | None = None
-        self._delay_s = FIRST_DELAY_S
 
     def pause(self) -> None:
         """Read no further, so that the server has to wait."""
@@ -64,7 +63,6 @@ class EventStream:
 
     async def run(self) -> None:
         """Read until the stream is stopped or over; never raises."""
-        self._clock = asyncio.get_running_loop().time
         try:
             while not self._stopped:
                 await self._read_or_wait()
@@ -77,19 +75,19 @@ class EventStream:
         """Wait until nothing has come for a while, or nothing will."""
         while self.end is None and not self._stopped:
             since = self._idle_since
-            left = quiet_s if since is None else since + quiet_s - self._clock()
+            left = quiet_s if since is None else since + quiet_s - _now()
             if left <= 0:
                 return
             await asyncio.sleep(left)
 
     async def _read_or_wait(self) -> None:
-        began = self._clock()
+        began = _now()
         try:
             await self._read()
             problem = self._link.address.fail("ends its event stream again and again; its log says why")
         except LinkBroken as broken:
             problem = self._link.address.fail(broken.problem)
-            if self.was_open and not self._last_id and self.on_gap is not None:
+            if self.was_open and not self._seen and self.on_gap is not None:
                 self.on_gap()
         except AddressFailed as refused:
             if refused.status not in PASSING_STATUSES:
@@ -97,42 +95,60 @@ class EventStream:
             problem = refused
         if self._stopped:
             return
-        now = self._clock()
-        if now - began > STEADY_S:
-            self._progress()
-        if self._failing_since is None:
-            self._failing_since = now
-        if now - self._failing_since > RECONNECT_S:
+        if _now() - began > STEADY_S:
+            self._retry.reset()
+        if not await self._retry.wait():
             raise problem
-        await asyncio.sleep(self._delay_s)
-        self._delay_s = min(2 * self._delay_s, LONGEST_DELAY_S)
 
     async def _read(self) -> None:
-        headers = {**self._headers, "Last-Event-ID": self._last_id} if self._last_id else self._headers
+        headers = {**self._headers, "Last-Event-ID": self._seen[-1]} if self._seen else self._headers
         may_repeat = self.was_open
         async with self._link.events(headers) as events:
             self.was_open = True
             self.opened.set()
-            self._idle_since = self._clock()
+            self._idle_since = _now()
             async for event in events:
                 self._idle_since = None
                 await self._may_read.wait()
-                may_repeat = may_repeat and event.id in self._recent
+                may_repeat = may_repeat and event.id in self._seen
                 if not may_repeat:
                     self._deliver(event.data, event.id)
                 if self._stopped:
                     return
-                self._idle_since = self._clock()
+                self._idle_since = _now()
 
     def _deliver(self, data: str, event_id: str) -> None:
-        self._progress()
+        self._retry.reset()
         if event_id:
-            self._last_id = event_id
-            self._recent.append(event_id)
+            self._seen.append(event_id)
         if data:
             # A newline in JSON can only be blank space, and elsewhere it ends the message.
             self._take(data.replace("\n", " ").encode())
 
-    def _progress(self) -> None:
+
+class _Retry:
+    """Waits longer before each attempt, and gives up after `RECONNECT_S` without success."""
+
+    def __init__(self) -> None:
+        self._failing_since: float | None = None
+        self._delay_s = FIRST_DELAY_S
+
+    def reset(self) -> None:
+        """Take note of a success."""
         self._failing_since = None
         self._delay_s = FIRST_DELAY_S
+
+    async def wait(self) -> bool:
+        """Wait until the next attempt; returns False when there should be none."""
+        now = _now()
+        if self._failing_since is None:
+            self._failing_since = now
+        if now - self._failing_since > RECONNECT_S:
+            return False
+        await asyncio.sleep(self._delay_s)
+        self._delay_s = min(2 * self._delay_s, LONGEST_DELAY_S)
+        return True
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

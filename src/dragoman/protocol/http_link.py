@@ -59,7 +59,7 @@ class LinkBroken(DragomanError):
         super().__init__(problem)
 
 
-class Reply(msgspec.Struct, frozen=True):
+class PostResponse(msgspec.Struct, frozen=True):
     """The answer to a post."""
 
     status: int
@@ -89,7 +89,7 @@ class HttpLink:
     ) -> None:
         await self._posts.aclose()
 
-    async def post(self, line: bytes, headers: Mapping[str, str], timeout_s: float = POST_TIMEOUT_S) -> Reply:
+    async def post(self, line: bytes, headers: Mapping[str, str], timeout_s: float = POST_TIMEOUT_S) -> PostResponse:
         """Send a message; raises LinkBroken, or AddressFailed when the answer is too large."""
         json = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers}
         with unlogged(), _translated(timeout_s):
@@ -98,7 +98,7 @@ class HttpLink:
                 self._posts.stream("POST", self.address.url, content=line, headers=json) as response,
             ):
                 limit = MAX_FRAME_BYTES if response.is_success else MAX_ERROR_BYTES
-                return Reply(response.status_code, response.headers, await self._read(response, limit))
+                return PostResponse(response.status_code, response.headers, await self._read(response, limit))
 
     async def delete(self, headers: Mapping[str, str]) -> None:
         """Let the server forget the connection; raises LinkBroken."""

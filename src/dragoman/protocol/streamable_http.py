@@ -14,18 +14,19 @@ is over when its own stream is.
 
 import asyncio
 import logging
-from collections import deque
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from dragoman.errors import ConnectionClosed, ErrorCode
 from dragoman.protocol.address import AddressFailed, explain_status, is_header
-from dragoman.protocol.event_stream import RECONNECT_S, EventStream
-from dragoman.protocol.http_link import HttpLink, LinkBroken, Reply
+from dragoman.protocol.event_stream import RECONNECT_S, ServerStream
+from dragoman.protocol.http_link import HttpLink, LinkBroken, PostResponse
 from dragoman.wire.message import BAD_JSON, ErrorObject, Malformed, Message, parse
-from dragoman.wire.transport import CLOSE_TIMEOUT_S, Outbox, Receiver
+from dragoman.wire.transport import CLOSE_TIMEOUT_S, LineQueue, Receiver
 
 CONNECTION_HEADER = "Acp-Connection-Id"
 SESSION_HEADER = "Acp-Session-Id"
@@ -64,22 +65,21 @@ class StreamableHttpTransport:
     def __init__(self, link: HttpLink, owned: AsyncExitStack) -> None:
         self._link = link
         self._owned = owned
-        self._outbox = Outbox()
-        self._unsent: deque[bytes] = deque()
-        self._has_unsent = asyncio.Event()
+        self._queue = LineQueue()
         self._connection_id: str | None = None
-        self._connection: EventStream | None = None
-        self._sessions: dict[str, EventStream] = {}
-        self._running: dict[EventStream, asyncio.Task[None]] = {}
-        self._held: set[asyncio.Task[None]] = set()
+        self._connection: ServerStream | None = None
+        self._streams = _Streams()
+        self._own_tasks: set[asyncio.Task[None]] = set()
+        """The task that posts, and those that hold an answer back."""
         self._waiting: dict[bytes, _Waiting] = {}
+        """Our requests without an answer."""
         self._asked: dict[bytes, str] = {}
-        self.is_paused = False
+        """The session of each request of the server: our answer has to name it."""
         self._end: ConnectionClosed | None = None
 
     @property
     def unsent_bytes(self) -> int:
-        return self._outbox.unsent_bytes
+        return self._queue.unsent_bytes
 
     @property
     def can_write(self) -> bool:
@@ -88,28 +88,20 @@ class StreamableHttpTransport:
     def start(self, receiver: Receiver, tasks: asyncio.TaskGroup) -> None:
         self._receiver = receiver
         self._tasks = tasks
-        self._writer = tasks.create_task(self._write())
+        self._begin(self._write())
 
     def write(self, lines: bytes | bytearray) -> None:
-        if self._end is not None:
-            return
-        for line in bytes(lines).removesuffix(b"\n").split(b"\n"):
-            self._unsent.append(line)
-            self._outbox.add(len(line))
-        self._has_unsent.set()
+        if self._end is None:
+            self._queue.put(lines)
 
     async def drained(self) -> None:
-        await self._outbox.drained()
+        await self._queue.drained()
 
     def pause_reading(self) -> None:
-        self.is_paused = True
-        for stream in self._running:
-            stream.pause()
+        self._streams.pause()
 
     def resume_reading(self) -> None:
-        self.is_paused = False
-        for stream in self._running:
-            stream.resume()
+        self._streams.resume()
 
     async def explain_end(self) -> ConnectionClosed:
         return self._end or ConnectionClosed("the connection was closed here")
@@ -117,7 +109,7 @@ class StreamableHttpTransport:
     async def close(self) -> None:
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                await self._outbox.drained(below=0)
+                await self._queue.drained(below=0)
                 if self._connection_id is not None:
                     await self._link.delete(self._headers(None))
         except (TimeoutError, LinkBroken, AddressFailed):
@@ -127,23 +119,18 @@ class StreamableHttpTransport:
             await self._let_go()
 
     async def _let_go(self) -> None:
-        tasks = [self._writer, *self._running.values(), *self._held]
+        tasks = [*self._own_tasks, *self._streams.running.values()]
         for task in tasks:
             task.cancel()
-        await asyncio.wait(tasks)
+        if tasks:
+            await asyncio.wait(tasks)
         await self._owned.aclose()
 
     # ── sending ─────────────────────────────────────────────────────────────────────────────────
 
     async def _write(self) -> None:
         try:
-            while True:
-                await self._has_unsent.wait()
-                while self._unsent:
-                    line = self._unsent.popleft()
-                    await self._send(line)
-                    self._outbox.sent(len(line))
-                self._has_unsent.clear()
+            await self._queue.send_all(self._send)
         except AddressFailed as end:
             self._fail(end)
 
@@ -199,7 +186,7 @@ class StreamableHttpTransport:
             return
         self._acknowledge(reply, request_id if is_request else b"")
 
-    async def _post(self, line: bytes, session_id: str | None, *, is_request: bool) -> Reply:
+    async def _post(self, line: bytes, session_id: str | None, *, is_request: bool) -> PostResponse:
         if session_id is not None and not is_header(session_id):
             raise LinkBroken("cannot be told of a session whose id is no line of ASCII", never_left=True)
         stream = None if session_id is None else await self._attach(session_id)
@@ -209,7 +196,7 @@ class StreamableHttpTransport:
             reply = await self._post_surely(line, None, is_request=is_request)
         return reply
 
-    async def _post_surely(self, line: bytes, session_id: str | None, *, is_request: bool) -> Reply:
+    async def _post_surely(self, line: bytes, session_id: str | None, *, is_request: bool) -> PostResponse:
         """Post, and again if it did not arrive; a request that may have arrived is not repeated. Raises LinkBroken."""
         clock = asyncio.get_running_loop().time
         began = clock()
@@ -221,7 +208,7 @@ class StreamableHttpTransport:
                     raise
             await asyncio.sleep(RETRY_DELAY_S)
 
-    def _acknowledge(self, reply: Reply, request_id: bytes) -> None:
+    def _acknowledge(self, reply: PostResponse, request_id: bytes) -> None:
         if not 200 <= reply.status < 300:
             problem = self._link.address.without_secrets(explain_status(reply.status, reply.body))
             self._answer(request_id, f"{self._link.address.shown} {problem}", status=reply.status)
@@ -242,35 +229,33 @@ class StreamableHttpTransport:
 
     # ── receiving ───────────────────────────────────────────────────────────────────────────────
 
-    async def _attach(self, session_id: str) -> EventStream | None:
+    async def _attach(self, session_id: str) -> ServerStream | None:
         """Return the stream of a session when it is open; None when the server has none for it, or not yet."""
-        stream = self._sessions.get(session_id) or self._open(session_id)
+        stream = self._streams.of_sessions.get(session_id) or self._open(session_id)
         await stream.opened.wait()
         return stream if stream.end is None else None
 
-    def _open(self, session_id: str | None) -> EventStream:
-        stream = EventStream(self._link, self._headers(session_id), lambda line: self._take(line, stream))
+    def _open(self, session_id: str | None) -> ServerStream:
+        stream = ServerStream(self._link, self._headers(session_id), lambda line: self._take(line, stream))
         stream.on_gap = lambda: self._fail_waiting(session_id, "lost an event stream; what was under way is not known")
-        if self.is_paused:
-            stream.pause()
         if session_id is not None:
-            self._sessions[session_id] = stream
-        self._running[stream] = self._tasks.create_task(self._run(stream, session_id))
+            self._streams.of_sessions[session_id] = stream
+        self._streams.add(stream, self._tasks.create_task(self._run(stream, session_id)))
         return stream
 
-    async def _run(self, stream: EventStream, session_id: str | None) -> None:
+    async def _run(self, stream: ServerStream, session_id: str | None) -> None:
         try:
             await stream.run()
         finally:
-            del self._running[stream]
+            del self._streams.running[stream]
         if session_id is None:
             self._fail(stream.end or ConnectionClosed("the connection was closed here"))
-        elif self._sessions.get(session_id) is stream:
-            del self._sessions[session_id]
+        elif self._streams.of_sessions.get(session_id) is stream:
+            del self._streams.of_sessions[session_id]
             if stream.was_open and stream.end is not None:
                 self._fail_waiting(session_id, stream.end.problem)
 
-    def _take(self, line: bytes, stream: EventStream | None) -> None:
+    def _take(self, line: bytes, stream: ServerStream | None) -> None:
         message = parse(line) if b'"id"' in line else None
         if not isinstance(message, Message) or message.id is UNSET:
             self._deliver(line)
@@ -282,28 +267,31 @@ class StreamableHttpTransport:
         else:
             self._take_response(line, message, stream)
 
-    def _take_response(self, line: bytes, message: Message, stream: EventStream | None) -> None:
+    def _take_response(self, line: bytes, message: Message, stream: ServerStream | None) -> None:
         waiting = self._waiting.pop(bytes(message.id) if message.id is not UNSET else b"", None)
         succeeded = message.result is not UNSET
         if waiting is not None and waiting.session_id is not None and succeeded:
-            own = self._sessions.get(waiting.session_id)
+            own = self._streams.of_sessions.get(waiting.session_id)
             if waiting.method in OPENING and own is not stream:
                 self._hold(line, waiting.session_id)
                 return
             if waiting.method in ENDING and own is not None:
-                del self._sessions[waiting.session_id]
+                del self._streams.of_sessions[waiting.session_id]
                 own.stop()
                 if own is not stream:
-                    self._running[own].cancel()
+                    self._streams.running[own].cancel()
         named = _session_of(message.result)
-        if waiting is not None and named is not None and is_header(named) and named not in self._sessions:
+        if waiting is not None and named is not None and is_header(named) and named not in self._streams.of_sessions:
             self._open(named)
         self._deliver(line)
 
     def _hold(self, line: bytes, session_id: str) -> None:
-        task = self._tasks.create_task(self._deliver_when_quiet(line, session_id))
-        self._held.add(task)
-        task.add_done_callback(self._held.discard)
+        self._begin(self._deliver_when_quiet(line, session_id))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._tasks.create_task(work)
+        self._own_tasks.add(task)
+        task.add_done_callback(self._own_tasks.discard)
 
     async def _deliver_when_quiet(self, line: bytes, session_id: str) -> None:
         try:
@@ -336,9 +324,35 @@ class StreamableHttpTransport:
         if self._end is not None:
             return False
         self._end = end
-        self._unsent.clear()
-        self._outbox.close()
+        self._queue.close()
         return True
+
+
+class _Streams:
+    """The event streams of one connection, that of the connection itself included."""
+
+    def __init__(self) -> None:
+        self.of_sessions: dict[str, ServerStream] = {}
+        self.running: dict[ServerStream, asyncio.Task[None]] = {}
+        self._is_paused = False
+
+    def add(self, stream: ServerStream, task: asyncio.Task[None]) -> None:
+        """Take a stream, and the task that reads it."""
+        self.running[stream] = task
+        if self._is_paused:
+            stream.pause()
+
+    def pause(self) -> None:
+        """Read none of them any further."""
+        self._is_paused = True
+        for stream in self.running:
+            stream.pause()
+
+    def resume(self) -> None:
+        """Read on."""
+        self._is_paused = False
+        for stream in self.running:
+            stream.resume()
 
 
 class _Scope(msgspec.Struct, rename="camel"):

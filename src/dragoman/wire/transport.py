@@ -1,8 +1,9 @@
 """Transports: they carry lines between two peers."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Protocol
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NoReturn, Protocol
 
 from dragoman.errors import ConnectionClosed
 from dragoman.wire.framing import Oversized
@@ -106,3 +107,43 @@ class Outbox:
         for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(None)
+
+
+class LineQueue:
+    """Lines that a task of a transport sends one after the other."""
+
+    def __init__(self) -> None:
+        self._outbox = Outbox()
+        self._lines: deque[bytes] = deque()
+        self._has_lines = asyncio.Event()
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes that the other side has not taken yet."""
+        return self._outbox.unsent_bytes
+
+    def put(self, lines: bytes | bytearray) -> None:
+        """Add lines that end in a newline each."""
+        for line in bytes(lines).removesuffix(b"\n").split(b"\n"):
+            self._lines.append(line)
+            self._outbox.add(len(line))
+        self._has_lines.set()
+
+    async def send_all(self, send: Callable[[bytes], Awaitable[None]]) -> NoReturn:
+        """Send lines as they come, for a task that is cancelled in the end; raises what `send` raises."""
+        while True:
+            await self._has_lines.wait()
+            while self._lines:
+                line = self._lines.popleft()
+                await send(line)
+                self._outbox.sent(len(line))
+            self._has_lines.clear()
+
+    async def drained(self, below: int = HIGH_WATER_BYTES) -> None:
+        """Wait while there is more unsent than `below`, down to the low-water mark."""
+        await self._outbox.drained(below)
+
+    def close(self) -> None:
+        """Drop what is unsent, and release all senders."""
+        self._lines.clear()
+        self._outbox.close()

@@ -1,13 +1,12 @@
 """Lines over a WebSocket: one message a text frame."""
 
 import asyncio
-from collections import deque
 
 from websockets.asyncio.connection import Connection
 from websockets.exceptions import ConnectionClosed as WebSocketClosed
 
 from dragoman.errors import ConnectionClosed
-from dragoman.wire.transport import CLOSE_TIMEOUT_S, Outbox, Receiver
+from dragoman.wire.transport import CLOSE_TIMEOUT_S, LineQueue, Receiver
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 """Longest message on the network, to be given as `max_size` to the library that makes the connection."""
@@ -18,16 +17,14 @@ class WebSocketTransport:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._outbox = Outbox()
-        self._unsent: deque[bytes] = deque()
+        self._queue = LineQueue()
         self._may_read = asyncio.Event()
         self._may_read.set()
-        self._has_unsent = asyncio.Event()
         self._closed = False
 
     @property
     def unsent_bytes(self) -> int:
-        return self._outbox.unsent_bytes
+        return self._queue.unsent_bytes
 
     @property
     def can_write(self) -> bool:
@@ -38,15 +35,11 @@ class WebSocketTransport:
         self._writer = tasks.create_task(self._write())
 
     def write(self, lines: bytes | bytearray) -> None:
-        if self._closed:
-            return
-        for line in bytes(lines).removesuffix(b"\n").split(b"\n"):
-            self._unsent.append(line)
-            self._outbox.add(len(line))
-        self._has_unsent.set()
+        if not self._closed:
+            self._queue.put(lines)
 
     async def drained(self) -> None:
-        await self._outbox.drained()
+        await self._queue.drained()
 
     def pause_reading(self) -> None:
         self._may_read.clear()
@@ -62,7 +55,7 @@ class WebSocketTransport:
     async def close(self) -> None:
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                await self._outbox.drained(below=0)
+                await self._queue.drained(below=0)
                 await self._connection.close()
         except TimeoutError:
             self._connection.transport.abort()
@@ -84,17 +77,13 @@ class WebSocketTransport:
 
     async def _write(self) -> None:
         try:
-            while True:
-                await self._has_unsent.wait()
-                while self._unsent:
-                    line = self._unsent.popleft()
-                    await self._connection.send(line, text=True)
-                    self._outbox.sent(len(line))
-                self._has_unsent.clear()
+            await self._queue.send_all(self._send)
         except WebSocketClosed:
             self._give_up()
 
+    async def _send(self, line: bytes) -> None:
+        await self._connection.send(line, text=True)
+
     def _give_up(self) -> None:
         self._closed = True
-        self._unsent.clear()
-        self._outbox.close()
+        self._queue.close()
