@@ -85,6 +85,11 @@ class StreamableHttpTransport:
     def can_write(self) -> bool:
         return self._end is None
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether reading has stopped."""
+        return self._streams.is_paused
+
     def start(self, receiver: Receiver, tasks: asyncio.TaskGroup) -> None:
         self._receiver = receiver
         self._tasks = tasks
@@ -334,23 +339,23 @@ class _Streams:
     def __init__(self) -> None:
         self.of_sessions: dict[str, ServerStream] = {}
         self.running: dict[ServerStream, asyncio.Task[None]] = {}
-        self._is_paused = False
+        self.is_paused = False
 
     def add(self, stream: ServerStream, task: asyncio.Task[None]) -> None:
         """Take a stream, and the task that reads it."""
         self.running[stream] = task
-        if self._is_paused:
+        if self.is_paused:
             stream.pause()
 
     def pause(self) -> None:
         """Read none of them any further."""
-        self._is_paused = True
+        self.is_paused = True
         for stream in self.running:
             stream.pause()
 
     def resume(self) -> None:
         """Read on."""
-        self._is_paused = False
+        self.is_paused = False
         for stream in self.running:
             stream.resume()
 
