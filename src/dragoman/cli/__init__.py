@@ -120,7 +120,7 @@ def _flush_stdout() -> None:
 
 
 def _discard_stdout() -> None:
-    """Let what is still buffered go nowhere: Python writes it at the end of the process, and would complain."""
+    """Send the rest of the buffer to /dev/null: Python writes it at the end of the process, and would complain."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

@@ -54,7 +54,7 @@ async def _serve(
 
 
 def _find_model(options: AgentArguments) -> ConfiguredModel:
-    """Find what the model of new sessions needs and takes; when none is configured, nothing is imported for it."""
+    """Find the login and the inputs of the model of new sessions; without a configured model nothing is imported."""
     default = os.environ.get("DRAGOMAN_MODEL")
     home = home_name()
     if options == AgentArguments() and default is None and not os.path.exists(f"{home}/dragoman.yaml"):  # noqa: PTH110 -- as above
@@ -75,7 +75,7 @@ def _open_store() -> "Store":
 
 
 def _prepare(options: AgentArguments) -> "Callable[[], AgentSetup]":
-    """Check what was asked for, now; make the rest of it when the first session comes."""
+    """Check the options now; the rest is made when the first session comes."""
     default = os.environ.get("DRAGOMAN_MODEL")
     if options == AgentArguments() and default is None:
         return _make_setup

@@ -29,7 +29,7 @@ MAX_TOKEN_BYTES = 4096
 
 
 class AgentAddress:
-    """Where an agent runs already, and the token for it."""
+    """The address of an agent that runs already, and its token."""
 
     def __init__(self, url: str, token: str | None) -> None:
         from dragoman.protocol.address import Address
@@ -71,7 +71,7 @@ class ChosenAgent(msgspec.Struct, frozen=True):
 
 
 class NoCommand(DragomanError):
-    """An agent cannot be started; says why, and what to do."""
+    """An agent cannot be started; the message has the reason and the next step."""
 
 
 def choose_agent(options: argparse.Namespace) -> ChosenAgent:

@@ -64,7 +64,7 @@ class NamedAgent(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     problem: str = ""
 
     def require_command(self) -> list[str]:
-        """Return what starts it; raises CannotStart."""
+        """Return its command; raises CannotStart."""
         if not self.command:
             raise CannotStart(f"the agent {self.name} cannot be started: {self.problem}")
         return list(self.command)

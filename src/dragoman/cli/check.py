@@ -156,7 +156,7 @@ async def check(command: list[str], options: argparse.Namespace) -> CheckReport:
 
 
 async def _wait(directory: Path, port: int) -> CheckReport:
-    """Wait for clients until Ctrl-C, and judge what they said."""
+    """Wait for clients until Ctrl-C, and judge their messages."""
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, ended.set)
     async with listen(directory, port) as listening:

@@ -1,4 +1,4 @@
-"""The tree of all commands: what each takes and what its help says. Help and completion are made from it.
+"""The tree of all commands, with the options and the help of each. Help and completion are made from it.
 
 A parser is built when its command is asked for, and imports nothing of the command itself: `dragoman agent` has to
 answer `initialize` at once.

@@ -19,7 +19,7 @@ ArgumentKind = Literal["none", "any", "file", "directory"]
 
 
 class OptionCompletion(msgspec.Struct, frozen=True):
-    """An option, and what may stand behind it."""
+    """An option, and the kind of its argument."""
 
     name: str
     argument: ArgumentKind
@@ -44,7 +44,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def list_completions() -> list[CommandCompletion]:
-    """Return what can be completed, from the parser of each command."""
+    """Return the completions of all commands, from their parsers."""
     return [_read_parser(build_parser(name)) for name in COMMANDS]
 
 

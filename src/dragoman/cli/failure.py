@@ -1,4 +1,4 @@
-"""What went wrong between us and an agent, in words for somebody at a shell: once, and without the protocol."""
+"""Failures of an agent, in words for a person at a shell, without words of the protocol, and the exit codes."""
 
 import shlex
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ _ABILITIES = {
     "session/fork": "copy a session",
     "session/delete": "delete a session",
 }
-"""What an agent lacks that has not advertised a method."""
+"""The abilities that an agent lacks without a method."""
 
 _TOLD = "the agent failed, as its answer says"
 
 
 class AgentStderr:
-    """The end of what an agent writes to its stderr."""
+    """The end of an agent's stderr."""
 
     def __init__(self) -> None:
         self._end = b""
@@ -42,9 +42,9 @@ class AgentStderr:
 
 
 def explain(error: DragomanError, *, is_own: bool, stderr: str = "", answer: str = "", timeout_option: str = "") -> str:
-    """Return what to print of an error, without what the agent has said in its answer already.
+    """Return the message for an error, without words that the agent has already put into its answer.
 
-    `is_own` is for dragoman's own agent, which speaks for itself; `stderr` is the end of what the agent wrote there;
+    `is_own` is for dragoman's own agent, which explains itself; `stderr` is the end of the agent's stderr;
     `timeout_option` is what gives it longer, where a command has that.
     """
     match error:
@@ -124,7 +124,7 @@ FAILED = 1
 """The agent failed: it could not be started, is no agent, died, or answered with an error."""
 
 USAGE = 2
-"""The command line is wrong, names what is not there, or asks for what this agent cannot do."""
+"""The command line is wrong, names a thing that is not there, or needs a capability that this agent lacks."""
 
 _OF_NAMED_SESSIONS = frozenset(
     method.name for method in (SESSION_LOAD, SESSION_RESUME, SESSION_FORK, SESSION_CLOSE, SESSION_DELETE)
@@ -133,7 +133,7 @@ _OF_NAMED_SESSIONS = frozenset(
 
 
 def exit_code_of(error: DragomanError, *, is_own: bool) -> int:
-    """Return the code for what went wrong with an agent; `is_own` is for dragoman's own, which has the same codes."""
+    """Return the exit code for an error of an agent; `is_own` is for dragoman's own, which has the same codes."""
     match error:
         case Refused():
             return USAGE

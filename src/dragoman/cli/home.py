@@ -1,4 +1,4 @@
-"""Where dragoman keeps what it must remember, and a warning when others could change it.
+"""The directory of dragoman's sessions and settings, and a warning when others could change it.
 
 `pathlib` is imported when it is needed: it takes 3 ms, and the client of `dragoman agent` waits for its first answer.
 """

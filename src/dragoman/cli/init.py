@@ -72,7 +72,7 @@ def _fail(problem: str) -> int:
 
 
 class Snippet(msgspec.Struct, frozen=True):
-    """Some lines of configuration, what they are for, and where they go."""
+    """Lines of configuration, with their product and the file that they go into."""
 
     product: str
     needs: str
@@ -92,7 +92,7 @@ def agent_command() -> list[str]:
 
 
 def snippets(editor: str, command: Sequence[str]) -> list[Snippet]:
-    """Return what makes an editor start this command as an agent."""
+    """Return the configuration that makes an editor start this command as an agent."""
     return _EDITORS[editor](command)
 
 
@@ -141,7 +141,7 @@ EDITORS = tuple(_EDITORS)
 
 
 def _comment(mark: str, needs: str) -> str:
-    """Say what the lines below are for: those of several plugins go to one output."""
+    """Return a comment with the product of the lines below: the lines of several plugins go to one output."""
     return f"{mark} For {needs}, or later.\n"
 
 

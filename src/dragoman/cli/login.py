@@ -21,11 +21,11 @@ INTERRUPTED = 130
 
 
 class NoProvider(DragomanError):
-    """Nobody said whose key it is, or the provider has none to keep."""
+    """No provider is named or configured, or it needs no key."""
 
 
 def main(options: argparse.Namespace) -> int:
-    """Keep or forget a key; 1 when that cannot be done, 2 when it is not clear whose key."""
+    """Keep or forget a key; 1 when that cannot be done, 2 when the provider is not clear."""
     work = log_out if options.forgets else log_in
     return work(options.provider, model=options.model, agent_file=options.agent)
 
@@ -66,7 +66,7 @@ def log_out(given: str | None, *, model: str | None = None, agent_file: str | No
 
 
 def choose_provider(given: str | None, model: str | None, agent_file: str | None) -> str:
-    """Return whose key it is: the one that was named, else the configured model's.
+    """Return the provider: the one that was named, else that of the configured model.
 
     Raises NoProvider, and ProfileError for an agent file that was named.
     """
@@ -89,7 +89,7 @@ def choose_provider(given: str | None, model: str | None, agent_file: str | None
 
 
 def fail(command: str, problem: DragomanError, code: int) -> int:
-    """Say what went wrong and return the exit code."""
+    """Print the problem and return the exit code."""
     complain(command, problem)
     return code
 

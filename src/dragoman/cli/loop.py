@@ -1,4 +1,4 @@
-"""How a command runs its coroutine: on uvloop where it is installed, ending cleanly on a signal."""
+"""The event loop of a command: uvloop where it is installed, with a clean end on a signal."""
 
 import asyncio
 import signal
@@ -21,7 +21,7 @@ class Stopped(Exception):
 def run(main: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end; SIGTERM, SIGHUP and SIGINT cancel it, and then `Stopped` is raised.
 
-    Afterwards the signals do what they did before: uvloop would go on taking them, for a loop that is closed.
+    Afterwards the signals have their former handlers: uvloop would go on taking them, for a loop that is closed.
     """
     stopped_by: list[int] = []
     handlers = {number: signal.getsignal(number) or signal.SIG_DFL for number in _STOPPING}

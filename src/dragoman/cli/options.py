@@ -48,7 +48,7 @@ def add_mcp(parser: TakesOptions) -> None:
 
 
 def add_policy(parser: TakesOptions) -> None:
-    """Take what the agent may do."""
+    """Take the policy: the actions that the agent may do."""
     _add_repeated(
         parser,
         "--policy",
@@ -87,7 +87,7 @@ def add_format(
 
 
 def add_output(parser: TakesOptions, content: str = "the result", default_words: str = "stdout") -> None:
-    """Take the file for what the command makes."""
+    """Take the file for the result."""
     words = f"write {content} to this file (default: {default_words})"
     parser.add_argument("--output", metavar="FILE", help=words)
     parser.add_argument("--out", dest="output", help=argparse.SUPPRESS)
@@ -177,7 +177,7 @@ def pair(given: str) -> tuple[str, str]:
 
 
 def word_of(kind: str, known: Iterable[str]) -> Callable[[str], str]:
-    """Return what reads one of some words, and names the nearest for another."""
+    """Return a reader for one of these words, which names the nearest for another."""
     words = tuple(known)
 
     def read(given: str) -> str:

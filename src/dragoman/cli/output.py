@@ -16,12 +16,12 @@ def print_json(document: bytes) -> None:
 
 
 def complain(command: str, problem: object) -> None:
-    """Say on stderr what went wrong in a command."""
+    """Print the problem of a command on stderr."""
     print(f"dragoman {command}: {clean_text(str(problem))}", file=sys.stderr)
 
 
 def start_log(level: str, form: str = logging.BASIC_FORMAT) -> str:
-    """Log to stderr what is at least as grave as DRAGOMAN_LOG says, or as `level` without it; returns which it is."""
+    """Log to stderr from the level of DRAGOMAN_LOG on, or from `level` without it; returns the level."""
     level = _read_level(level)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(SafeFormatter(form))
@@ -30,7 +30,7 @@ def start_log(level: str, form: str = logging.BASIC_FORMAT) -> str:
 
 
 def _read_level(default: str) -> str:
-    """Return the level that the environment asks for; what is no level is said, and changes nothing."""
+    """Return the level of the environment; an unknown one is reported, and the default holds."""
     given = os.environ.get("DRAGOMAN_LOG")
     if not given or given.lower() in LEVELS:
         return (given or default).upper()
@@ -59,5 +59,5 @@ class SafeFormatter(logging.Formatter):
     """Makes lines of a log that a terminal only prints."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return what a record says, with its traceback."""
+        """Return the text of a record, with its traceback."""
         return clean_text(super().format(record))

@@ -47,7 +47,7 @@ class CommandParser(argparse.ArgumentParser):
         self.words = {**self.words, word: summary}
 
     def read(self, arguments: Sequence[str]) -> tuple["CommandParser", argparse.Namespace]:
-        """Return what the arguments say, and the parser that read them; ends the process when they are wrong."""
+        """Return the options, and the parser that read them; ends the process for a wrong command line."""
         first = arguments[0] if arguments else ""
         if first in self.actions:
             return self.actions[first].read(arguments[1:])
@@ -64,7 +64,7 @@ class CommandParser(argparse.ArgumentParser):
         return self, options
 
     def format_help(self) -> str:
-        """Return the help: what argparse writes, the actions, and what is to be said at the end."""
+        """Return the help: that of argparse, the actions, and the epilog."""
         width = shutil.get_terminal_size().columns - 2
         parts = [super().format_help().rstrip()]
         if self.words:
@@ -81,7 +81,7 @@ class CommandParser(argparse.ArgumentParser):
         print(self.format_help(), end="", file=file)
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the command line, and end with 2; the message may quote a file."""
+        """Print the usage and the mistake, and end with 2; the message may quote a file."""
         super().error(clean_text(message))
 
     def options(self) -> list[argparse.Action]:

@@ -23,7 +23,7 @@ class AmbiguousSession(Refused):
 
 
 class FoundSession(msgspec.Struct, frozen=True):
-    """A session, and what the agent's list says of it, if it is there."""
+    """A session, with its entry in the agent's list, if there is one."""
 
     session_id: str
     cwd: str

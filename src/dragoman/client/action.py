@@ -1,9 +1,9 @@
-"""What an agent is about to do, as far as that can be known.
+"""The action of a tool call, as far as it can be known.
 
-A request to our own files and terminals is its own proof. Of a tool call that runs at the agent there is only what the
-agent says, and so what is said against a call counts for more than what is said for it: a diff is a write and a command
-runs, whatever the kind. The kind alone makes nothing harmless: a read is a call of that kind that names its files and
-says nothing else that we do not understand.
+A request to our own files and terminals is known exactly. Of a tool call that runs at the agent there is only the
+agent's description, so a sign of danger counts for more than a claim of harmlessness: a diff is a write and a command
+is a run, for every kind of call. The kind alone makes no call harmless: a read is a call of that kind that names its files
+and whose input has no other member that we do not understand.
 """
 
 import os
@@ -88,14 +88,14 @@ _HARMLESS = _words(
     "max_depth max_results max_count head_limit output_mode multiline context before after type "
     "show_line_numbers respect_git_ignore include_hidden description reason explanation -a -b -c -n -i"
 )
-"""What shapes a search or says which part is read."""
+"""Members that shape a search or choose the part that is read."""
 
 _MAX_DEPTH = 8
-"""Nobody nests what he means deeper; what lies below is not understood."""
+"""Real inputs are not nested deeper; members below this are not understood."""
 
 
 def find_action(call: ToolCallState, roots: Sequence[str] = ()) -> ToolAction:
-    """Return what a call will do in a session with these directories, its cwd first; without, all is outside."""
+    """Return the action of a call in a session with these directories, its cwd first; without any, all is outside."""
     try:
         boundary = Boundary(roots) if roots else None
     except PathError:
@@ -139,7 +139,7 @@ def locate(boundary: Boundary, path: str) -> tuple[str, str | None]:
 
 
 def command_text(command: str, args: Sequence[str]) -> str:
-    """Return what the shell would be told to run this: of `sh -c TEXT` the text itself."""
+    """Return the command as a text of the shell: of `sh -c TEXT` the text itself."""
     words = [command, *args]
     match words:
         case [shell, "-c" | "-lc" | "-cl", text] if os.path.basename(shell) in SHELLS:  # noqa: PTH119 -- a word, no file
@@ -188,7 +188,7 @@ def resolve_path(path: str) -> str:
 
 
 class _Said:
-    """What the raw input of a call says, wherever in it."""
+    """The paths, commands and variables in the raw input of a call, at any depth."""
 
     def __init__(self, raw_input: Any) -> None:
         self.paths: list[str] = []
@@ -237,7 +237,7 @@ def _snake(key: str) -> str:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return a text, or all of several; nothing of what is neither."""
+    """Return a text as a list, or a list of texts as it is; anything else is no text."""
     if isinstance(value, str):
         return [value] if value else []
     return value if _is_words(value) else []

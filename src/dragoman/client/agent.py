@@ -1,4 +1,4 @@
-"""An agent that was connected to: what it is, what it can do, and its sessions."""
+"""A connected agent: its name, its capabilities and its sessions."""
 
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence

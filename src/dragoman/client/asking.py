@@ -1,4 +1,4 @@
-"""What the agent asks a person: answered by the policy or the callback, and given up when the turn is cancelled."""
+"""Questions of the agent: answered by the policy or the callback, and dropped when the turn is cancelled."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,7 @@ from dragoman.text import one_line
 from dragoman.wire import IncomingRequest
 
 Inquire = Callable[[v1.CreateElicitationRequest], Awaitable[v1.CreateElicitationResponse]]
-"""Asks a person for what an agent wants to know."""
+"""Asks a person for the values of an elicitation."""
 
 NOTHING_ALLOWS_ONCE = "the agent offers no option that allows it once, and one that binds for longer was not named"
 

@@ -1,4 +1,4 @@
-"""What is refused here, before it is sent: what the protocol forbids, and what the agent said it cannot do."""
+"""Checks before a request is sent: the protocol has to allow it, and the agent to have the capability."""
 
 import os
 import re
@@ -32,7 +32,7 @@ _TRANSPORTS: dict[type, tuple[str, str]] = {
 
 
 class CapabilityCheck:
-    """Knows what one agent can do."""
+    """Checks requests by the capabilities of one agent."""
 
     def __init__(self, capabilities: v1.AgentCapabilities, agent: str) -> None:
         self._capabilities = capabilities

@@ -1,7 +1,7 @@
-"""A text of the shell, taken apart into the commands that it runs.
+"""A text of the shell, split into the commands that it runs.
 
-No list of patterns can understand every shell. This reads what people and models write, and where it cannot be sure of
-what runs it says so: a rule that allows must then allow everything, and a rule that denies holds.
+No list of patterns can understand every shell. This reads the texts of people and models, and marks a command that is
+not certain: a rule that allows must then allow everything, and a rule that denies holds.
 """
 
 import os
@@ -82,7 +82,7 @@ class _Level(NamedTuple):
 
 
 class _Reader:
-    """Reads a text once; what it does not know how to read makes it give up."""
+    """Reads a text once, and gives up at a construct that it does not know."""
 
     def __init__(self, text: str) -> None:
         self.commands: list[_Found] = []

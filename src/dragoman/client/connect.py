@@ -66,7 +66,7 @@ async def connect(
 
 
 class _StartedAgent:
-    """What was started, which may be anything."""
+    """A program that was started, which may be no agent."""
 
     def __init__(self, child: Child, watched: WatchedTransport) -> None:
         self.command = child.command

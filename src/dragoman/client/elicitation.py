@@ -1,7 +1,7 @@
-"""What an agent wants to know from a person: a form to be filled in, or a page to be opened.
+"""Elicitation: an agent asks a person for values by a form, or to open a page.
 
-Whoever answers shows who asks and why, and lets the person decline. A page is only opened once the person has seen its
-whole address and agreed; what they enter there is none of ours. A form must not ask for secrets.
+The function that answers shows the agent and its reason, and lets the person decline. A page is only opened after the
+person has seen its whole address and agreed; the input there does not reach us. A form must not ask for secrets.
 """
 
 import inspect
@@ -36,14 +36,14 @@ class Elicitation(msgspec.Struct, frozen=True):
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """What a form is filled in with at first."""
+        """The initial values of a form."""
         properties = self.schema.properties if self.schema else {}
         values = {name: getattr(each, "default", None) for name, each in properties.items()}
         return {name: value for name, value in values.items() if value is not None}
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What a person answered; made by `accept`, `decline` and `cancel`."""
+    """A person's answer; made by `accept`, `decline` and `cancel`."""
 
     action: Literal["accept", "decline", "cancel"]
     content: Mapping[str, Any] | None = None
@@ -69,7 +69,7 @@ def cancel() -> Reply:
 
 
 def answer_with(elicit: Elicit) -> Callable[[v1.CreateElicitationRequest], Awaitable[v1.CreateElicitationResponse]]:
-    """Return what answers `elicitation/create` by asking a function.
+    """Return the handler of `elicitation/create` that asks a function.
 
     A form that does not fit is not sent: the question is cancelled then, and what is wrong with it is logged.
     """
@@ -85,7 +85,7 @@ def answer_with(elicit: Elicit) -> Callable[[v1.CreateElicitationRequest], Await
 
 
 def find_problems(schema: v1.ElicitationSchema, content: Mapping[str, Any]) -> list[str]:
-    """Say what is wrong with a form that was filled in; nothing if it fits."""
+    """Return the mistakes in a form that was filled in; none if it fits."""
     missing = [f"{name} is missing" for name in schema.required or () if name not in content]
     unknown = [f"{name} was not asked for" for name in content if name not in schema.properties]
     wrong = [

@@ -1,4 +1,4 @@
-"""What happens in a session, as small values; `update` is what the agent sent, as it was decoded.
+"""The events of a session, as small values; `update` is the decoded update of the agent.
 
 A turn ends with exactly one `Done`, or with an exception.
 """
@@ -30,7 +30,7 @@ class Thought(msgspec.Struct, frozen=True, gc=False):
 
 
 class UserText(msgspec.Struct, frozen=True, gc=False):
-    """A piece of what the user said, as a load replays it."""
+    """A piece of the user's message, as a load replays it."""
 
     text: str
     update: v1.UserMessageChunk
@@ -67,7 +67,7 @@ class ModeChanged(msgspec.Struct, frozen=True, gc=False):
 
 
 class OptionsChanged(msgspec.Struct, frozen=True, gc=False):
-    """The options of the session, or what they are set to, changed; these are all of them."""
+    """The options of the session, or their values, changed; these are all of them."""
 
     options: tuple[v1.SessionConfigOption, ...]
     update: v1.ConfigOptionUpdate
@@ -88,7 +88,7 @@ class TitleChanged(msgspec.Struct, frozen=True, gc=False):
 
 
 class UsageChanged(msgspec.Struct, frozen=True, gc=False):
-    """How full the context is, in tokens, and what the session has cost."""
+    """The size of the context in tokens, and the cost of the session."""
 
     used: int
     size: int
@@ -107,7 +107,7 @@ class Noticed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Withdrawn(msgspec.Struct, frozen=True, gc=False):
-    """What the agent said in a message is void, because it has to begin anew; our own agent says so."""
+    """A message is void, because the agent begins it anew; our own agent reports this."""
 
     message_id: str | None
     update: v1.AgentMessageChunk
@@ -127,7 +127,7 @@ class Other(msgspec.Struct, frozen=True, gc=False):
 
 
 class Done(msgspec.Struct, frozen=True, gc=False):
-    """The turn is over; `text` is the agent's answer: all that it said, without what it has withdrawn."""
+    """The turn is over; `text` is the agent's answer: all its messages, without those that it has withdrawn."""
 
     stop_reason: str
     """One of the protocol's `StopReason`, or whatever else the agent gave."""

@@ -1,7 +1,7 @@
 """`fs/*`: the files of a session's directories, for its agent.
 
-Whatever is inside may be read, unless a rule says otherwise; a write is put to the policy, with where the path leads to
-once all links are followed. What was decided on is what is written: a path that leads elsewhere by then is refused.
+Every file inside may be read, unless a rule denies it; the policy decides on each write, with the target of
+the path after all links. Only that target is written: a path that leads elsewhere by then is refused.
 """
 
 import asyncio
@@ -85,7 +85,7 @@ class FileService:
 
 
 class ProvidedFiles:
-    """What `connect` needs to serve `fs/*`; only to read, or to write as well."""
+    """The service behind `fs/*`; only for reading, or for writing as well."""
 
     def __init__(self, *, write: bool = False, policy: Policy | None = None) -> None:
         self._can_write = write

@@ -19,7 +19,7 @@ SERVER_NAME = "functions"
 
 
 class ServedFunctions(msgspec.Struct, frozen=True):
-    """A server that runs: `definition` is what the agent is given."""
+    """A running server: `definition` is the form that the agent is given."""
 
     definition: v1.McpServer
 

@@ -1,9 +1,9 @@
 """The connection to an agent as the sessions on it share it.
 
-Back-pressure. Events that nobody has read wait in the progress of their turn. When there are too many the connection
-reads no further until the reader has caught up: the agent has to wait, and memory stays bounded. There is one pipe
-for all sessions, though: while somebody else waits for something to come over it, be it the reader himself with
-another call in the middle of his loop, stopping to read could stop everything for ever. So then more may wait.
+Back-pressure. Unread events wait in the progress of their turn. At the limit the connection reads no further until the
+reader has caught up: the agent has to wait, and memory stays bounded. But one pipe carries all sessions. While another
+waiter needs a message from it (also the reader itself, with a call in the middle of its loop), no more reading would be
+a deadlock. The limit is higher then.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class Reading(Protocol):
         ...
 
     def room(self) -> asyncio.Future[None]:
-        """Return what is done when there is room again."""
+        """Return the future that is done when there is room again."""
         ...
 
     def make_room(self) -> None:
@@ -40,7 +40,7 @@ class Reading(Protocol):
 
 
 class Link:
-    """Calls the agent, and knows who waits for it."""
+    """Calls the agent, and counts those who wait for it."""
 
     def __init__(self, connection: Connection, command: Sequence[str]) -> None:
         self.command = tuple(command)
@@ -64,7 +64,7 @@ class Link:
             self.end_wait()
 
     async def send(self, method: Method[P, R], params: P) -> R:
-        """Do what `call` does, without counting as somebody who waits: for prompts, whose readers count instead."""
+        """Call without counting as a waiter: for prompts, whose readers count instead."""
         try:
             return await self._connection.call(method, params)
         except RemoteError as error:
@@ -88,7 +88,7 @@ class Link:
             await asyncio.wait(self._tasks)
 
     def begin_wait(self) -> None:
-        """Count somebody who waits for something to come."""
+        """Count a waiter for messages of the agent."""
         self._waiters += 1
         if self._held is not None and self._held.fullness() < PATIENCE:
             self._held.make_room()
@@ -99,7 +99,7 @@ class Link:
         self._waiters -= 1
 
     def hold(self, reading: Reading) -> asyncio.Future[None] | None:
-        """Return what the connection has to wait for before it reads on, if it has to."""
+        """Return the future that the connection has to await before it reads on, if any."""
         if reading.fullness() < (PATIENCE if self._waiters else 1):
             return None
         self._held = reading
@@ -113,5 +113,5 @@ class Link:
 
 
 def _own_words(error: RemoteError) -> str:
-    """Return what an agent says beyond that it wants a login."""
+    """Return the agent's own words about a login, without the standard phrase."""
     return "" if error.words.lower() == MESSAGES[ErrorCode.AUTH_REQUIRED].lower() else error.words

@@ -1,4 +1,4 @@
-"""Who decides what an agent may do: a policy is asked before anything is done.
+"""Policies: each decides whether an agent may do an action, before it is done.
 
 It is asked when the agent asks for permission, and when the agent would write a file or run a command through us. What
 it decides on is the `action`: see `action.py` for where that comes from.
@@ -58,7 +58,7 @@ MAX_GRANTS = 256
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What the agent wants to do, in the session whose directory is `cwd`; without options it asks us to do it."""
+    """The action that the agent wants, in the session whose directory is `cwd`; without options it asks us to do it."""
 
     session_id: str
     tool_call: ToolCallState
@@ -86,7 +86,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class Policy(Protocol):
-    """Decides what an agent may do."""
+    """Decides on the actions of an agent."""
 
     async def decide(self, question: Question) -> Decision:
         """Answer a question; cancelled when the turn is."""
@@ -95,7 +95,7 @@ class Policy(Protocol):
 
 @runtime_checkable
 class ReadGuard(Protocol):
-    """A policy with a say in what is read through us as well; without one, all inside the directories may be."""
+    """A policy that also decides on reads through us; without one, all inside the directories may be read."""
 
     def forbid_read(self, read: Read, cwd: str) -> str:
         """Return why something may not be read, or nothing."""
@@ -125,7 +125,7 @@ def allow_reads() -> Policy:
 def ask(callback: Callback) -> Policy:
     """Return the policy that leaves every decision to a function.
 
-    What it has allowed when the agent asked is not asked again when the agent does exactly that, once, through us.
+    An action that it allowed when the agent asked is not asked again when the agent does exactly that, once, by us.
     """
     return _Ask(callback)
 
@@ -150,7 +150,7 @@ def rules(
 def choose_option(decision: Decision, options: Sequence[v1.PermissionOption]) -> v1.PermissionOption | None:
     """Return the option that the decision names if it fits, else the default of `permission_options`.
 
-    Options of other kinds than the protocol's are never chosen. None where no option says what was decided.
+    Options of other kinds than the protocol's are never chosen. None where no option fits the decision.
     """
     verdict = "allow" if decision.verdict == "allow" else "reject"
     for option in options:
@@ -161,10 +161,10 @@ def choose_option(decision: Decision, options: Sequence[v1.PermissionOption]) ->
 
 
 def choose_outcome(decision: Decision, options: Sequence[v1.PermissionOption]) -> v1.SelectedPermissionOutcome:
-    """Return the answer to the agent. Where no option gives what was allowed, it is a no.
+    """Return the answer to the agent: a no where no option fits a yes.
 
-    An agent that offers no way to say no has asked wrongly: raises InvalidParams, for `cancelled` would say that the
-    turn was.
+    An agent that offers no way to say no has asked wrongly: raises InvalidParams, because `cancelled` would mean that
+    the turn was.
     """
     option = choose_option(decision, options)
     if option is not None:
@@ -260,7 +260,7 @@ _WORST_FIRST: tuple[Verdict, ...] = ("deny", "ask", "allow")
 
 
 def describe(action: SingleAction) -> str:
-    """Say what a action is, in words that follow "this is"."""
+    """Describe an action, in words that follow "this is"."""
     match action:
         case Read(path):
             return f"reading {path}"
@@ -273,7 +273,7 @@ def describe(action: SingleAction) -> str:
 
 
 def _tokens(question: Question) -> list[bytes]:
-    """Return what stands for exactly this and nothing else: a command in its directory, a path with its new text."""
+    """Return a digest for each exact action: a command in its directory, a path with its new text."""
     texts = {item.path: item.new_text for item in question.tool_call.content if isinstance(item, v1.Diff)}
     tokens: list[bytes] = []
     for action in single_actions(question.action):

@@ -1,4 +1,4 @@
-"""What can go wrong between us and an agent, beside what the wire raises.
+"""Errors of the client, beside those of the wire.
 
 ConnectFailed            the agent could not be connected to
 ├── NotAnAgent           … it does not speak ACP
@@ -36,7 +36,7 @@ class ConnectFailed(DragomanError):
 
 
 class NotAnAgent(ConnectFailed):
-    """What was started does not speak ACP: `printed` is what it wrote to stdout instead."""
+    """The program does not speak ACP: `printed` has its lines on stdout."""
 
     def __init__(
         self, command: str, problem: str, *, printed: Sequence[str] = (), died: ProcessDied | None = None
@@ -76,7 +76,7 @@ class WrongVersion(ConnectFailed):
 
 
 class NeedsLogin(DragomanError):
-    """The agent wants somebody to log in first; `methods` are the ways it offers, `said` is what it says of them."""
+    """The agent wants somebody to log in first; `methods` are its login methods, `said` its own words about them."""
 
     def __init__(self, command: Sequence[str], methods: Sequence[v1.AuthMethod], said: str = "") -> None:
         self.command = tuple(command)
@@ -86,11 +86,11 @@ class NeedsLogin(DragomanError):
 
 
 class Refused(DragomanError):
-    """What was asked for is not sent, because it would be wrong."""
+    """A request that is not sent, because it would be wrong."""
 
 
 class MissingCapability(Refused):
-    """The agent cannot do what was asked for: it did not advertise `capability`."""
+    """The agent did not advertise `capability`, which the request needs."""
 
     def __init__(self, capability: str, wanted: str, agent: str) -> None:
         self.capability = capability
@@ -100,7 +100,7 @@ class MissingCapability(Refused):
 
 
 class NotOffered(Refused):
-    """The agent offers no such thing; `offered` is what it does offer."""
+    """The agent offers no such mode, option or method; `offered` has those that it does."""
 
     def __init__(self, noun: str, wanted: str, offered: Iterable[str]) -> None:
         self.wanted = wanted
@@ -149,7 +149,7 @@ class CancelIgnored(DragomanError):
 
 
 class TurnStopped(DragomanError):
-    """A turn ended for another reason than being done; `text` is what was said until then."""
+    """A turn ended for another reason than being done; `text` is the answer until then."""
 
     def __init__(self, stop_reason: str, text: str) -> None:
         self.stop_reason = stop_reason
@@ -168,7 +168,7 @@ _REASONS = {
 
 
 def describe_login(agent: str, said: str, ways: Sequence[str]) -> str:
-    """Say that an agent needs a login, what it says of that itself, and the ways that it offers."""
+    """Return the message for an agent that needs a login, with its own words and its login methods."""
     start = f"{agent} needs a login{f': {said}' if said else ''}"
     if ways:
         return "\n- ".join((f"{start}\nit offers these ways:", *ways))

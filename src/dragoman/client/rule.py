@@ -1,4 +1,4 @@
-"""Rules: what is allowed, denied or asked about, by path, command and title.
+"""Rules that allow, deny or ask, by path, command and title.
 
 As text a rule is `VERDICT:WHAT[:PATTERN]`:
 
@@ -181,7 +181,7 @@ def _command_fits(rule: PolicyRule, part: SimpleCommand) -> bool:
 
 
 def _runnable(words: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return all that may run: behind `sudo` and its like any word may be the name of what does."""
+    """Return every command that may run: behind `sudo` and its like any word may be the name of one."""
     starts = range(len(words) if _name(words[0]) in WRAPPERS else 1)
     return [found for start in starts for found in (words[start:], (_name(words[start]), *words[start + 1 :]))]
 

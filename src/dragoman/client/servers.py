@@ -1,10 +1,10 @@
-"""MCP servers as people give them, made what the protocol wants.
+"""MCP servers in the forms that people give them, made into those of the protocol.
 
 ["uvx", "mcp-server-time"]                     a command; "uvx mcp-server-time" is the same
 "https://tickets.example/mcp"                  an address, spoken to by streamable HTTP
 Path(".mcp.json")                              a file of another program: all servers in it
 {"time": "uvx mcp-server-time"}                any of these but a file, with a name
-StdioServer(…), v1.McpServerHttp(…)            what the server is, in full
+StdioServer(…), v1.McpServerHttp(…)            the server in full
 """
 
 import logging
@@ -40,7 +40,7 @@ _log = logging.getLogger("dragoman.client")
 
 
 class BadServer(Refused):
-    """What was given is no MCP server, or a file of them cannot be used."""
+    """The value is no MCP server, or a file of servers cannot be used."""
 
 
 def as_servers(
@@ -53,7 +53,7 @@ def as_servers(
 ) -> list[v1.McpServer]:
     """Return the servers for a session in the directory `cwd`, by default the current one.
 
-    Raises BadServer for what cannot be one, and MissingCapability for those that the agent cannot reach.
+    Raises BadServer for a value that is none, and MissingCapability for servers that the agent cannot reach.
     """
     reader = _Reader(cwd or str(Path.cwd()), environment)
     return CapabilityCheck(capabilities, agent).servers(reader.read(given))
@@ -81,7 +81,7 @@ def to_protocol(definition: Definition) -> v1.McpServer:
 
 
 class _Reader:
-    """Makes servers of what is given, each with a name."""
+    """Makes servers of the given values, each with a name."""
 
     def __init__(self, cwd: str, environment: Mapping[str, str]) -> None:
         self._cwd = cwd
@@ -137,7 +137,7 @@ class _Reader:
         return reading.servers
 
     def _finish(self, definition: Definition) -> v1.McpServer:
-        """Give a program by its whole path, as the protocol wants it; the agent may still find what we do not."""
+        """Return a server with the whole path of its program; one that we do not find the agent may still find."""
         if isinstance(definition, StdioServer):
             found = self._find(definition.command, definition.cwd or self._cwd)
             cwd = None if definition.cwd == self._cwd else definition.cwd

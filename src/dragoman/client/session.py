@@ -26,7 +26,7 @@ MAX_BETWEEN_TURNS = 1024
 
 
 class PromptResponse(msgspec.Struct, rename="camel"):
-    """The end of a turn, with whatever reason the agent gives; named as in the protocol, whose leniency it gets."""
+    """The end of a turn, with any reason; named as in the protocol, because leniency goes by the name."""
 
     stop_reason: str
     usage: v1.Usage | None = None
@@ -103,7 +103,7 @@ class Session(SessionState):
     async def ask(self, prompt: Prompt) -> str:
         """Say something and return the text of the answer.
 
-        Raises TurnStopped when the turn ends for another reason than being done, and what `prompt` raises.
+        Raises TurnStopped when the turn ends for another reason than being done, and the errors of `prompt`.
         """
         async with self.prompt(prompt) as turn:
             async for event in turn:
@@ -114,7 +114,7 @@ class Session(SessionState):
         raise AssertionError("a turn ends with Done or an error")
 
     def cancel(self) -> None:
-        """Cancel the running turn, if there is one; whatever the agent asked meanwhile is answered `cancelled`.
+        """Cancel the running turn, if there is one; open questions of the agent are answered `cancelled`.
 
         The turn goes on until the agent has ended it: its events are still to be read.
         """
@@ -124,7 +124,7 @@ class Session(SessionState):
             self._dismiss()
 
     async def set_mode(self, mode_id: str) -> None:
-        """Switch to another mode; raises NotOffered, SessionClosed and what a call raises."""
+        """Switch to another mode; raises NotOffered, SessionClosed and the errors of a call."""
         self._require_open()
         offered = [mode.id for mode in self.modes.available_modes] if self.modes else []
         if mode_id not in offered:
@@ -133,7 +133,7 @@ class Session(SessionState):
         self.set_mode_id(mode_id)
 
     async def set_config_option(self, option_id: str, value: str | bool) -> None:
-        """Set an option; raises NotOffered, SessionClosed and what a call raises."""
+        """Set an option; raises NotOffered, SessionClosed and the errors of a call."""
         self._require_open()
         known = [option for option in self.config_options if not isinstance(option, UnknownVariant)]
         if option_id not in [option.id for option in known]:
@@ -146,16 +146,16 @@ class Session(SessionState):
         self.config_options = tuple(answer.config_options)
 
     async def fork(self) -> "Session":
-        """Open a copy of this session; raises MissingCapability, SessionClosed and what a call raises."""
+        """Open a copy of this session; raises MissingCapability, SessionClosed and the errors of a call."""
         self._require_open()
         return await self._home.fork(self)
 
     async def close(self) -> None:
-        """Let the agent put the session away; raises MissingCapability and what a call raises."""
+        """Let the agent put the session away; raises MissingCapability and the errors of a call."""
         await self._home.close(self)
 
     async def delete(self) -> None:
-        """Let the agent forget the session; raises MissingCapability and what a call raises."""
+        """Let the agent forget the session; raises MissingCapability and the errors of a call."""
         await self._home.delete(self)
 
     # ── for the rest of the client ──────────────────────────────────────────────────────────────
@@ -172,7 +172,7 @@ class Session(SessionState):
 
     @contextmanager
     def replaying(self) -> Generator[None]:
-        """Keep what comes as the history, for as long as a load takes."""
+        """Keep updates as the history, for the time of a load."""
         self._deliver = self.history.append
         try:
             yield

@@ -1,4 +1,4 @@
-"""Where a session works, as our files and terminals see it: its boundary, and whoever decides what is done there."""
+"""The boundary of a session and the decisions inside it, for our files and terminals."""
 
 import errno
 from collections.abc import Awaitable, Callable
@@ -63,6 +63,6 @@ async def require(decide: Decide, question: Question, doing: str) -> None:
 
 
 def denied(doing: str, reason: str) -> RpcError:
-    """Return the answer for what is not allowed."""
+    """Return the answer for a denied action."""
     because = f": {reason}" if reason else ""
     return RpcError(ErrorCode.INVALID_REQUEST, {"problem": f"{doing} is not allowed{because}"}, phrase="Not allowed")

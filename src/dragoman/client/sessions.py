@@ -1,4 +1,4 @@
-"""The sessions that are open with one agent: what comes from it finds its session here."""
+"""The open sessions of one agent: each update is passed to its session here."""
 
 import logging
 from collections.abc import Awaitable, Callable, Generator
@@ -55,7 +55,7 @@ class Sessions:
         return self._open.get(session_id)
 
     def add(self, session: Session) -> None:
-        """Open a session; what came for it before is its own now."""
+        """Open a session, and pass on the updates that came for it before."""
         before = self._open.get(session.id)
         if before is not None:
             before.detach()
@@ -79,7 +79,7 @@ class Sessions:
 
     @contextmanager
     def opening(self) -> Generator[None]:
-        """Keep what comes for unknown sessions, while one is being opened whose id the agent chooses."""
+        """Keep updates for unknown sessions, while one is being opened whose id the agent chooses."""
         self._opening += 1
         try:
             yield
@@ -100,7 +100,7 @@ _log = logging.getLogger("dragoman.client")
 
 
 class ClientRoutes(Routes):
-    """The routes of a client; `receive` takes every update that names its session, whatever else it is."""
+    """The routes of a client; `receive` takes every update that names its session, also a malformed one."""
 
     def __init__(self, receive: NotificationHandler[v1.SessionNotification]) -> None:
         super().__init__("client")
@@ -119,7 +119,7 @@ class ClientRoutes(Routes):
 
 
 def mend(params: Raw) -> v1.SessionNotification | None:
-    """Return what can be made of a malformed update; None if it is not one for a session at all."""
+    """Return a malformed update in a form that fits; None if it names no session."""
     try:
         given = msgspec.json.decode(params, type=_Object)
     except (msgspec.DecodeError, RecursionError):
@@ -138,7 +138,7 @@ def mend(params: Raw) -> v1.SessionNotification | None:
 
 
 def _put_right(update: _Object) -> _Object:
-    """Leave out what is null, and put right the slips that are known from real agents."""
+    """Leave out nulls, and correct the mistakes that are known from real agents."""
     plain = {key: value for key, value in update.items() if value is not None}
     if "sessionUpdate" not in plain and isinstance(plain.get("type"), str):
         plain["sessionUpdate"] = plain.pop("type")

@@ -1,4 +1,4 @@
-"""What is known of a session: what it was opened with, and every update since."""
+"""The state of a session: its values when it was opened, with every update since."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from dragoman.protocol.notice import is_void
 
 
 class SessionState:
-    """What is known of a session; each update changes it, and becomes an event."""
+    """The state of a session; each update changes it, and becomes an event."""
 
     def __init__(self, session_id: str, cwd: str, additional_directories: tuple[str, ...] = ()) -> None:
         self.id = session_id
@@ -30,7 +30,7 @@ class SessionState:
         """Every tool call, by its id, with all that was said of it."""
 
     def set_up(self, modes: v1.SessionModeState | None, options: list[v1.SessionConfigOption] | None) -> None:
-        """Take what the agent said when the session was opened."""
+        """Take the agent's answer when the session was opened."""
         if modes is not None:
             self.modes = modes
         if options is not None:
@@ -42,12 +42,12 @@ class SessionState:
         self.modes = v1.SessionModeState(current_mode_id=mode_id, available_modes=available)
 
     def note(self, update: v1.SessionUpdate) -> Event:
-        """Take an update and return what it means."""
+        """Take an update and return its event."""
         take = _TAKERS.get(type(update))
         return events.Other(update) if take is None else take(self, update)
 
     def note_call(self, update: v1.ToolCall | v1.ToolCallUpdate) -> ToolCallState:
-        """Take what is said of a tool call, announced or not, and return all that is known of it."""
+        """Take an update of a tool call, announced or not, and return the whole call."""
         call = self.tool_calls[update.tool_call_id] = merge(self.tool_calls.get(update.tool_call_id), update)
         return call
 

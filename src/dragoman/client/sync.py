@@ -38,7 +38,7 @@ class _Loop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run something there and wait for it; whatever interrupts the wait cancels the work."""
+        """Run a coroutine in the thread and wait for it; an interrupted wait cancels the work."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -47,7 +47,7 @@ class _Loop:
             raise
 
     def enter(self, manager: AbstractAsyncContextManager[T]) -> tuple[T, Callable[[], None]]:
-        """Enter a context there, and return what leaves it: in one task, as such a context may want it."""
+        """Enter a context in the thread, and return the function that leaves it, in the same task."""
         left = asyncio.Event()
         opened: Future[T] = Future()
         ended: Future[None] = Future()
@@ -101,7 +101,7 @@ def connect_sync(
     name: str = "dragoman",
     start_timeout_s: float = START_TIMEOUT_S,
 ) -> Generator["SyncAgent"]:
-    """Do what `connect` does, with `with`; policies and callbacks run in the thread of the loop."""
+    """Connect as `connect` does, with `with`; policies and callbacks run in the thread of the loop."""
     connecting = connect(
         command,
         cwd=cwd,
@@ -135,7 +135,7 @@ def connect_url_sync(
     name: str = "dragoman",
     start_timeout_s: float = START_TIMEOUT_S,
 ) -> Generator["SyncAgent"]:
-    """Do what `connect_url` does, with `with`; policies and callbacks run in the thread of the loop."""
+    """Connect as `connect_url` does, with `with`; policies and callbacks run in the thread of the loop."""
     connecting = connect_url(
         url,
         token=token,
@@ -273,7 +273,7 @@ class SyncAgent:
 
 
 class SyncSession:
-    """A `Session` whose methods wait; `session`, the one behind it, has all that is known of it."""
+    """A `Session` whose methods wait; `session`, the one behind it, has its state."""
 
     def __init__(self, loop: _Loop, session: Session) -> None:
         self.session = session
@@ -281,7 +281,7 @@ class SyncSession:
         self._loop = loop
 
     def prompt(self, prompt: Prompt) -> Generator[Event]:
-        """Say something and yield the events of the turn; whoever stops reading cancels it."""
+        """Send a prompt and yield the events of the turn; a reader who stops cancels it."""
         turn = self._loop.run(self._open(prompt))
         try:
             while events := self._loop.run(turn.take()):

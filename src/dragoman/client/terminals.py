@@ -1,8 +1,8 @@
 """`terminal/*`: commands that run here for an agent.
 
-A terminal is a command with no input, whose two outputs are one, and of which the end is kept. It has our environment
-without what looks like a secret, and a directory inside the session's. The policy is asked before it starts. Nobody is
-left behind: all that a command started ends with its terminal: when it is released, or its session or connection ends.
+A terminal is a command with no input, whose two outputs are one, and the end of the output is kept. It has our
+environment without variables that look like secrets, and a directory inside the session's. The policy is asked before
+it starts. All processes of a command end with its terminal: when that is released, or its session or connection ends.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ class Terminal:
         return None if ended is None else v1.TerminalExitStatus(exit_code=ended.code, signal=ended.signal_name)
 
     def output(self) -> tuple[str, bool]:
-        """Return the end of what it wrote until now, and whether something before it is missing."""
+        """Return the end of its output until now, and whether earlier output is missing."""
         over = self._child.exit is not None
         if over:
             self._pipe.catch_up()
@@ -217,7 +217,7 @@ class TerminalService:
 
 
 class ProvidedTerminals:
-    """What `connect` needs to serve `terminal/*`; it has to be closed behind the connection."""
+    """The service behind `terminal/*`; it has to be closed after the connection."""
 
     def __init__(self) -> None:
         self._service: TerminalService | None = None
@@ -269,7 +269,7 @@ def _find_directory(boundary: Boundary, cwd: str | None) -> str:
 
 
 def _find_command(params: Order, cwd: str, environment: dict[str, str]) -> tuple[tuple[str, ...], Run]:
-    """Return what is run: the command as the protocol has it, or a whole line of the shell, which some agents send."""
+    """Return the words to run: the command of the protocol, or a whole line of the shell, which some agents send."""
     variables = tuple(variable.name for variable in params.env)
     program = os.path.join(cwd, params.command) if "/" in params.command else params.command  # noqa: PTH118 -- a word
     if params.command and shutil.which(program, path=environment.get("PATH")):

@@ -1,4 +1,4 @@
-"""A tool call as far as it is known: what was announced, with every update since merged into it."""
+"""The state of a tool call: its announcement, with every update since merged into it."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ class ToolCallState(msgspec.Struct, frozen=True):
 
 
 def merge(before: ToolCallState | None, update: v1.ToolCall | v1.ToolCallUpdate) -> ToolCallState:
-    """Return a call with what an update says of it; what the update leaves out, or has as null, stays as it was."""
+    """Return a call with an update merged into it; fields that are missing or null stay as they were."""
     state = before or ToolCallState(update.tool_call_id)
     announces = isinstance(update, v1.ToolCall)
     # The content of an update replaces what there was; an announcement that is sent twice may only lack it.

@@ -1,4 +1,4 @@
-"""A turn: its progress, which runs whether or not anybody reads, and the iterator that somebody reads it by."""
+"""A turn: its progress, which goes on without a reader, and the iterator for the reader."""
 
 import asyncio
 from collections import deque
@@ -47,7 +47,7 @@ class TurnProgress:
         return self._room is not None
 
     def put(self, event: Event) -> asyncio.Future[None] | None:
-        """Take the next event; returns what to wait for before the next one when its reader is far behind."""
+        """Take the next event; returns the future to await before the next one when the reader is far behind."""
         self.events.append(event)
         if self._reader is not None:
             self._wake()
@@ -67,7 +67,7 @@ class TurnProgress:
         self._finish(Done(stop_reason, usage, "".join(self._answer.messages())))
 
     def fail(self, failure: DragomanError) -> None:
-        """Take what ended it before its time; its reader meets that after the last event."""
+        """Take the error that ended the turn; it is raised to the reader after the last event."""
         self._failure = failure
         self._finish(None)
 
@@ -76,7 +76,7 @@ class TurnProgress:
         self._ended.set()
 
     def leave(self) -> None:
-        """Take note that nobody reads any more: what comes is dropped."""
+        """Take note that nobody reads any more: further events are dropped."""
         self.is_left = True
         self.events.clear()
         self.make_room()
@@ -93,7 +93,7 @@ class TurnProgress:
             self._link.end_wait()
 
     async def more(self) -> bool:
-        """Wait until there is an event to read; False at the end, and raises what ended it before its time."""
+        """Wait until there is an event to read; False at the end; raises the error that ended the turn."""
         self.make_room()
         self._mark = self._link.reads
         while not self.events:
@@ -147,7 +147,7 @@ class TurnProgress:
 class Turn:
     """The events of one prompt, to be read once with `async for`; nothing is sent before.
 
-    Whoever stops reading, by `break`, an exception or a timeout, cancels the turn. With `async with`, or `aclose`, its
+    A reader who stops, by `break`, an exception or a timeout, cancels the turn. With `async with`, or `aclose`, its
     end is waited for there; otherwise the next prompt of the session does so.
     """
 
@@ -228,7 +228,7 @@ class Turn:
 
 
 class Answer:
-    """What the agent said so far, by message; chunks without an id that follow each other are one message."""
+    """The text of each message so far; chunks without an id that follow each other are one message."""
 
     def __init__(self) -> None:
         self._messages: list[tuple[str | None, StringIO]] = []

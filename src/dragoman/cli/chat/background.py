@@ -1,7 +1,7 @@
-"""The agent, talked to from a thread of its own: a person at the prompt must not keep it waiting.
+"""The connection to the agent, in a thread of its own, so that a person at the prompt does not keep the agent waiting.
 
-The main thread has the terminal and the signals. What happens to it comes through one inbox: events, questions, the end
-of the turn, and Ctrl-C.
+The main thread has the terminal and the signals. Everything else comes to it through one inbox: events, questions, the
+end of the turn, and Ctrl-C.
 """
 
 import asyncio
@@ -101,7 +101,7 @@ class AgentThread:
         self._thread.join()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run something there and wait for it; whatever interrupts the wait cancels the work."""
+        """Run a coroutine in the thread and wait for it; an interrupted wait cancels the work."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -110,7 +110,7 @@ class AgentThread:
             raise
 
     def start_turn(self, session: Session, prompt: Sequence[v1.ContentBlock]) -> None:
-        """Begin a turn; what happens in it comes to the inbox, and `TurnEnded` at last."""
+        """Begin a turn; its events come to the inbox, and `TurnEnded` at last."""
 
         def start() -> None:
             task = self._loop.create_task(self._run(session, prompt))

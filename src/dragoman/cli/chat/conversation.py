@@ -52,7 +52,7 @@ class ChatConversation:
         self._interrupts = 0
 
     def enter(self, session: Session) -> None:
-        """Go on in a session, and show what was said in it before."""
+        """Continue a session, and show its history."""
         self.session = session
         agent = self.background.agent
         option = find_option(session, "model")
@@ -86,7 +86,7 @@ class ChatConversation:
         note(self.screen, text, style)
 
     def prompt(self, text: str) -> None:
-        """Give the agent a prompt and show what it does, to the end."""
+        """Give the agent a prompt and show the turn to its end."""
         blocks = [v1.TextContent(text=text), *self.images]
         self.images = []
         self.screen.is_fresh = False

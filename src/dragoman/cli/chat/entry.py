@@ -32,7 +32,7 @@ Complete = Callable[[str, str], Sequence[str]]
 
 
 class PromptInput:
-    """Reads what a person writes."""
+    """Reads the lines of a person."""
 
     def __init__(self, history: Path, complete: Complete, *, colour: bool) -> None:
         self._history = history
@@ -43,7 +43,7 @@ class PromptInput:
             self._set_up(readline)
 
     def read(self, prompt: str) -> str:
-        """Return what was written; raises EOFError at Ctrl-D and KeyboardInterrupt at Ctrl-C."""
+        """Return the text; raises EOFError at Ctrl-D and KeyboardInterrupt at Ctrl-C."""
         line = self._line(prompt)
         if line.strip() == QUOTES:
             return self._remember(self._quoted())
@@ -127,7 +127,7 @@ Tell = Callable[[str], None]
 
 
 def fill_in(elicitation: Elicitation, ask: Ask, tell: Tell) -> Reply:
-    """Show the question and return what the person answers."""
+    """Show the question and return the person's answer."""
     tell(f"The agent asks: {one_line(elicitation.message)}")
     try:
         if elicitation.schema is None:

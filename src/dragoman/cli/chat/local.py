@@ -42,7 +42,7 @@ class UnknownCommand(DragomanError):
 
 
 class LocalCommands:
-    """Runs what begins with a colon."""
+    """Runs the commands that begin with a colon."""
 
     def __init__(self, conversation: "ChatConversation") -> None:
         self._conversation = conversation
@@ -198,7 +198,7 @@ _SHARED = frozenset(("mode", "model", "thoughts"))
 
 
 def complete(conversation: "ChatConversation", line: str, word: str) -> Sequence[str]:
-    """Return what a word of the input could become."""
+    """Return the completions of a word of the input."""
     first, blank, rest = line.partition(" ")
     if not blank:
         offered = _offered(conversation)

@@ -1,4 +1,4 @@
-"""What can be set in a session, with any agent: its config options, and its modes where it has them apart."""
+"""Options of a session, with any agent: its config options, and its modes where the agent has them apart."""
 
 import base64
 from collections.abc import Iterator
@@ -31,14 +31,14 @@ def list_options(session: Session) -> list[SessionOption]:
 
 
 def find_option(session: Session, name: str) -> SessionOption | None:
-    """Return what has this id, else what is of this category, such as `mode` or `model`; or None."""
+    """Return the option with this id, else the first of this category, such as `mode` or `model`; or None."""
     known = list_options(session)
     by_id = [option for option in known if option.option_id == name]
     return next((option for option in (*by_id, *known) if name in (option.option_id, option.category)), None)
 
 
 async def choose(session: Session, name: str, value: str) -> str:
-    """Set something, and return the value that it has now; raises NotOffered and what a call raises."""
+    """Set an option and return its value; raises NotOffered and the errors of a call."""
     option = find_option(session, name)
     if option is None:
         raise _unknown(session, name, value)

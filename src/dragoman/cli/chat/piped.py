@@ -11,7 +11,7 @@ from dragoman.text import one_line
 
 
 class PipedChat:
-    """Reads prompts from stdin; answers go to stdout, and what happens beside them to stderr. Nothing is allowed."""
+    """Reads prompts from stdin; answers go to stdout, tool calls and notices to stderr. Nothing is allowed."""
 
     def __init__(self, background: AgentThread, session: Session) -> None:
         self._background = background

@@ -1,4 +1,4 @@
-"""What happens in a turn, on a terminal."""
+"""The events of a turn, on a terminal."""
 
 import time
 
@@ -62,7 +62,7 @@ class TurnView:
         self.draw()
 
     def show(self, event: Event) -> None:
-        """Show an event; what is live is drawn by `draw`."""
+        """Show an event; live rows are drawn by `draw`."""
         match event:
             case Text(text):
                 self._say(text, "agent")
@@ -94,16 +94,16 @@ class TurnView:
         self._diffs_shown.add(call_id)
 
     def note_cancel(self) -> None:
-        """Take note that the person cancelled the turn: what runs then may end without its output."""
+        """Take note that the person cancelled the turn: a running tool call may then end without its output."""
         self._is_cancelled = True
 
     def pause(self) -> None:
-        """Finish what is being written, and take away what is live: something else comes in between."""
+        """Finish the current block and remove the live rows, because other rows follow."""
         self._enter("")
         self.screen.set_live([])
 
     def draw(self, *, is_over: bool = False) -> None:
-        """Draw what is going on right now."""
+        """Draw the live rows: the open line, thoughts, running tool calls, the plan and the time."""
         width = self.screen.width
         rows = self._said.partial(width)
         spinner = SPINNER[int(time.monotonic() * 10) % len(SPINNER)]
@@ -192,7 +192,7 @@ class TurnView:
 
 
 def usage_words(session: Session | None, usage: v1.Usage | None) -> list[str]:
-    """Say what a turn has taken, and how full the context is."""
+    """Return the tokens of a turn and the size of the context, in words."""
     words: list[str] = []
     if usage is not None:
         words.append(f"{_count(usage.input_tokens)} in, {_count(usage.output_tokens)} out")

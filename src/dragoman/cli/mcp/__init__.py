@@ -1,4 +1,4 @@
-"""`dragoman mcp`: connect to the MCP servers that a session would get, and show what came of it."""
+"""`dragoman mcp`: connect to the MCP servers that a session would get, and show each with its tools or its failure."""
 
 import argparse
 import asyncio
@@ -170,7 +170,7 @@ def _print(report: "McpReport", *, as_json: bool) -> None:
 
 
 class _Progress:
-    """One line on a terminal that says whom we wait for; nothing elsewhere."""
+    """One line on a terminal with the servers that are still connecting; nothing elsewhere."""
 
     def __init__(self) -> None:
         self._is_shown = sys.stderr.isatty()

@@ -107,7 +107,7 @@ def _warn(entry: Mapping[str, Any], path: Path) -> None:
         if not value.startswith(PREFIX):
             variable = "".join(letter if letter.isalnum() else "_" for letter in name).upper()
             _say(
-                f"The value of {name} stands in {path} now, for whoever reads it. If it is a secret, remove the server "
+                f"The value of {name} stands in {path} now, in plain text. If it is a secret, remove the server "
                 f"and add it with --{option} {name}={PREFIX}{variable}, which is looked up when it is used."
             )
     if "?" in entry.get("url", ""):

@@ -1,4 +1,4 @@
-"""What `dragoman mcp` found out: as one object for programs, as text for people."""
+"""The report of `dragoman mcp`: one object for programs, text for people."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -28,7 +28,7 @@ _MIN_DESCRIPTION = 20
 
 
 class McpToolRow(msgspec.Struct, frozen=True):
-    """A tool, and what decides on it."""
+    """A tool, with its inclusion and its permission."""
 
     name: str
     model_name: str
@@ -40,7 +40,7 @@ class McpToolRow(msgspec.Struct, frozen=True):
 
 
 class McpServerRow(msgspec.Struct, frozen=True):
-    """A server, and what became of it."""
+    """A server, with its state and its tools."""
 
     name: str
     origin: Literal["client", "agent"]
@@ -70,7 +70,7 @@ class McpReport(msgspec.Struct, frozen=True):
 
 
 def server_rows(servers: SessionServers) -> list[McpServerRow]:
-    """Return what became of the servers of a session."""
+    """Return the state of each server of a session."""
     members = {member.name: member for member in servers.members()}
     pairs = [(member.name, tool.name) for member in members.values() for tool in member.server.tools]
     names = name_tools(pairs)

@@ -49,16 +49,16 @@ class RunRecord:
 
     @property
     def text(self) -> str:
-        """The agent's answer: all that it said, without what it has withdrawn."""
+        """The agent's answer: all its messages, without those that it has withdrawn."""
         return "".join(self._answer.messages())
 
     def note(self, event: Event) -> None:
-        """Take what came before the turn, of which only notices count."""
+        """Take an event from before the turn; only notices count."""
         if isinstance(event, Noticed):
             self.notices.append(event)
 
     def take(self, event: Event) -> str:
-        """Take the next event; returns what it adds to the answer: a message that follows another begins a line."""
+        """Take the next event; returns its addition to the answer: a message that follows another begins a line."""
         match event:
             case Text(text, update):
                 added = f"\n{text}" if self._begins_message(update.message_id) and self._line_is_open else text
@@ -125,11 +125,11 @@ class RunOutput(Protocol):
     """One of the formats."""
 
     def begin(self, session: Session, *, withdraws: bool) -> None:
-        """Take the session, with what it said before its turn, and whether the agent may withdraw what it says."""
+        """Take the session, with its events from before the turn, and whether the agent may withdraw messages."""
         ...
 
     def show(self, event: Event, added: str) -> None:
-        """Take the next event, and what it adds to the answer."""
+        """Take the next event, and its addition to the answer."""
         ...
 
     def finish(self, record: RunRecord, code: int) -> None:
@@ -138,7 +138,7 @@ class RunOutput(Protocol):
 
 
 class TextOutput:
-    """The answer as it comes, with asides for whoever watches."""
+    """The answer as it comes, with tool calls and notices beside it."""
 
     def __init__(self, output: AnswerOutput) -> None:
         self._output = output
@@ -207,8 +207,8 @@ class JsonOutput:
 class NdjsonOutput:
     """The conversation itself: every message of both sides, one a line, without secrets.
 
-    What passes is kept until the run has got so far, and printed there: where it is seen, nobody could be told that the
-    reader is gone.
+    Messages are kept until the run takes the next event, and printed there: where they pass, nothing can report that
+    the reader is gone.
     """
 
     def __init__(self, output: AnswerOutput) -> None:
@@ -231,11 +231,11 @@ class NdjsonOutput:
             show_error(self._output, record.error)
 
     def sent(self, lines: bytes | bytearray) -> None:
-        """See what goes to the agent."""
+        """Take lines to the agent."""
         self._passed += bytes(lines).splitlines()
 
     def received(self, lines: Sequence[bytes | Oversized]) -> None:
-        """See what comes from the agent."""
+        """Take lines from the agent."""
         self._passed += [line for line in lines if isinstance(line, bytes)]
 
     def _print(self) -> None:
@@ -253,7 +253,7 @@ OUTPUTS: dict[str, type[TextOutput | JsonOutput | NdjsonOutput]] = {
 
 
 def show_denial(output: AnswerOutput, event: Event) -> None:
-    """Say what was not allowed, and why; whoever said no himself knows it."""
+    """Show an action that was not allowed, with the reason; a person's own no has none."""
     if isinstance(event, Asked) and event.decision is not None and event.decision.verdict == "deny":
         call = event.question.tool_call
         if event.decision.reason:
@@ -261,12 +261,12 @@ def show_denial(output: AnswerOutput, event: Event) -> None:
 
 
 def show_notice(output: AnswerOutput, event: Event) -> None:
-    """Say what the agent says about the conversation."""
+    """Show a notice of the agent about the conversation."""
     if isinstance(event, Noticed):
         detail = f"\n{event.description}" if event.description else ""
         output.aside(f"[{one_line(event.title)}]{detail}")
 
 
 def show_error(output: AnswerOutput, error: str) -> None:
-    """Say what went wrong."""
+    """Show an error."""
     output.complain(f"dragoman run: {error}")

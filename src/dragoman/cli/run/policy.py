@@ -1,4 +1,4 @@
-"""`--policy`: who decides what the agent may do."""
+"""`--policy`: the policy of a run, by name or by rules."""
 
 import shlex
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ HINT = "--policy all allows it"
 
 
 def make_policy(given: Sequence[str], person: Callback | None, *, is_own: bool = False) -> Policy:
-    """Return the policy that the command line asks for; `person` is whom to ask, if anybody is there.
+    """Return the policy that the command line asks for; `person` asks the person at the terminal, if there is one.
 
     `is_own` is for dragoman's own agent, whose agent file can be named on the command line. Raises UsageError.
     """
@@ -60,7 +60,7 @@ def _ruled(words: Sequence[str], person: Callback | None) -> Policy:
 
 
 class _Explained:
-    """A policy that tells whoever reads the log how to allow what it denies."""
+    """A policy whose reasons say how to allow a denied action."""
 
     def __init__(self, policy: Policy, reason: str) -> None:
         self._policy = policy

@@ -40,7 +40,7 @@ _NO_NAME = re.compile(r"[^a-z0-9._-]+")
 
 
 class ServePlan(msgspec.Struct, frozen=True):
-    """What is to be served, and where."""
+    """The agents to serve, and the address."""
 
     settings: "Settings"
     address: "ListenAddress"
@@ -91,7 +91,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _start_log() -> None:
-    """Log what dragoman does; libraries below it would tell the headers of requests, and so the token."""
+    """Log the records of dragoman alone; those of libraries have the headers of requests, and so the token."""
     level = start_log("WARNING", "dragoman: %(levelname)s: %(message)s")
     logging.getLogger().setLevel(logging.WARNING)
     logging.getLogger("dragoman").setLevel(level)

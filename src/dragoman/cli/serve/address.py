@@ -1,4 +1,4 @@
-"""Where `dragoman serve` listens, under which names it is reached, and what that asks for."""
+"""The address of `dragoman serve`: where it listens, its names, and the TLS that it needs."""
 
 import errno
 import socket
@@ -64,7 +64,7 @@ def check_exposure(address: ListenAddress, tls: Tls | None, *, insecure: bool) -
 
 
 def listen(address: ListenAddress) -> socket.socket:
-    """Take the address; raises CannotListen, which says what to do."""
+    """Bind the address; raises CannotListen, which has the next step."""
     is_dual = address.ip == "::" and socket.has_dualstack_ipv6()
     try:
         return socket.create_server(
@@ -104,12 +104,12 @@ def link_host(address: ListenAddress) -> str:
 
 
 def prefix_of(public_url: str | None) -> str:
-    """Return what stands before our paths in the address that people open: nothing, or `/such/a/path`."""
+    """Return the part before our paths in the address that people open: nothing, or `/such/a/path`."""
     return "" if public_url is None else unquote(urlsplit(public_url).path).rstrip("/")
 
 
 def _own_names() -> Iterator[str]:
-    """Give what this machine is called in its network, without asking a name server."""
+    """Give the names of this machine in its network, without asking a name server."""
     name = socket.gethostname()
     if normalize_name(name) is not None:
         yield name

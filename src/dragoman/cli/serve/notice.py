@@ -1,4 +1,4 @@
-"""What `dragoman serve` says to whoever started it."""
+"""The messages of `dragoman serve` at its terminal, and the Enter key there."""
 
 import asyncio
 import os

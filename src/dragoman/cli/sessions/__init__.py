@@ -32,7 +32,7 @@ class NobodyToAsk(Refused):
 
 
 def main(options: argparse.Namespace) -> int:
-    """Do what was asked; 1 when that cannot be done, 2 for a wrong command line."""
+    """Run the action; 1 when that cannot be done, 2 for a wrong command line."""
     _check(options)
     chosen = choose_agent(options)
     start_log("ERROR")

@@ -1,7 +1,7 @@
 """A transcript as one HTML file that needs nothing else and does nothing.
 
-Whatever came from somebody is escaped and stays text: no Markdown is rendered and no link leads anywhere. There is no
-script, and the page's own policy forbids any, along with everything from elsewhere. Pictures are inside the file.
+All text of the agent and the user is escaped and stays text: no Markdown is rendered and no link leads anywhere. There
+is no script, and the page's own policy forbids any, and all resources of other hosts. Pictures are inside the file.
 """
 
 import base64

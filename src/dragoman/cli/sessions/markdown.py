@@ -1,4 +1,4 @@
-"""A transcript as Markdown: what was said stays the Markdown that it is, all else is fenced."""
+"""A transcript as Markdown: messages stay the Markdown that they are, all else is fenced."""
 
 import re
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def to_markdown(transcript: Transcript) -> str:
 
 
 def describe_block(block: v1.ContentBlock) -> str:
-    """Say in one line what a block is that is no text."""
+    """Describe a block that is no text, in one line."""
     match block:
         case v1.ImageContent():
             return f"image, {block.mime_type}"

@@ -20,14 +20,14 @@ _ROLES: dict[type[Chunk], Role] = {
 
 
 class TranscriptMessage(msgspec.Struct, frozen=True):
-    """What one side said, in one go."""
+    """One message of one side."""
 
     role: Role
     blocks: tuple[v1.ContentBlock, ...]
 
 
 class TranscriptPlan(msgspec.Struct, frozen=True):
-    """What the agent means to do."""
+    """The agent's plan."""
 
     entries: tuple[v1.PlanEntry, ...]
 
@@ -48,7 +48,7 @@ class Transcript(msgspec.Struct, frozen=True):
 
 
 def read_transcript(session: Session, agent: str, info: v1.SessionInfo | None = None) -> Transcript:
-    """Return what a load replayed."""
+    """Return the transcript of a session that was loaded."""
     return Transcript(
         session.id,
         session.cwd,

@@ -1,4 +1,4 @@
-"""The terminal, for `run` and `chat`: rows and their wrapping, Markdown, questions, keys, and what a pipe gets.
+"""The terminal, for `run` and `chat`: rows and their wrapping, Markdown, questions, keys, and the output of a pipe.
 
 Foreign text goes through `dragoman.text` before it gets here.
 """

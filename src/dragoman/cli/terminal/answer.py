@@ -53,7 +53,7 @@ class AnswerOutput:
         self.write_rows([Span(line, "dim")] for line in clean_text(text).split("\n"))
 
     def complain(self, problem: str) -> None:
-        """Write what went wrong, in full view."""
+        """Write an error, undimmed."""
         self.write_rows([Span(line)] for line in clean_text(problem).split("\n"))
 
     def write_rows(self, rows: Iterable[Row]) -> None:
@@ -109,6 +109,6 @@ class SettledText:
                 return ""
 
     def finish(self) -> str:
-        """Return what is held back: nothing can withdraw it any more."""
+        """Return the held text: nothing can withdraw it any more."""
         held, self._held = "".join(self._held), []
         return held

@@ -1,7 +1,7 @@
-"""Markdown as it streams in: whole lines become rows for good, the line that is still being written is shown as it is.
+"""Markdown as it streams in: an ended line becomes rows for good, the open line is shown as it is so far.
 
-Only what models write is known: headings, lists, quotes, fenced code, rules, emphasis, code and links. Tables stay as
-they were written. Nothing here waits for more than the end of its line.
+Only the Markdown of models is known: headings, lists, quotes, fenced code, rules, emphasis, code and links. Tables stay
+as they were written. No line waits for the next one.
 """
 
 import re
@@ -48,7 +48,7 @@ class Markdown:
         return self._body(self._line, width)
 
     def finish(self, width: int) -> list[Row]:
-        """Return the rows of what is left, and begin anew."""
+        """Return the rows of the open line, and reset."""
         line, self._line = self._line, ""
         rows = self._render(line, width) if line else []
         self._fence = ""
@@ -86,7 +86,7 @@ class Markdown:
 
 
 class AsWritten(Markdown):
-    """What a person wrote, in pieces: with every backtick and star, because that is what they see on their own line."""
+    """A person's text, in pieces: with every backtick and star, as the person typed it."""
 
     def _could_be_fence(self) -> bool:
         return False
@@ -149,7 +149,7 @@ _MARKS = (
 
 
 def _link(label: str, url: str, style: str) -> list[Span]:
-    """Return a link with its address in sight: what a link says is not where it leads."""
+    """Return a link with its address in sight: the label does not say where it leads."""
     shown = [Span(label, f"{style} underline blue".strip())] if label and label != url else []
     return [*shown, Span(f" ({url})" if shown else url, f"{style} dim".strip())]
 

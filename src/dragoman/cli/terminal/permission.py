@@ -141,7 +141,7 @@ class PermissionPrompt:
         self._turn = asyncio.Lock()
 
     async def ask(self, question: Question) -> Decision:
-        """Show what the agent wants to do and wait for a key of one of the choices."""
+        """Show the action and wait for a key of one of the choices."""
         choices = find_choices(question)
         async with self._turn:
             with single_keys():

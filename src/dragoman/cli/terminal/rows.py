@@ -34,7 +34,7 @@ Row = list[Span]
 
 
 def plain(row: Iterable[Span]) -> str:
-    """Return what a row says."""
+    """Return the text of a row."""
     return "".join(span.text for span in row)
 
 

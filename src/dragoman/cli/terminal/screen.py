@@ -28,14 +28,14 @@ def window_size(stream: TextIO) -> os.terminal_size:
 
 
 def row_width(stream: TextIO) -> int:
-    """Return how long a row may be; the last column stays free, because terminals differ in what comes after it."""
+    """Return how long a row may be; the last column stays free, because terminals differ in the wrap after it."""
     return max(MIN_WIDTH, min(window_size(stream).columns - 1, MAX_WIDTH))
 
 
 class Screen:
     """Writes rows to a terminal; those that are live stand below all others, and are replaced as a whole.
 
-    Only what every terminal knows is used: moving up, erasing what is below, and the colours.
+    Only sequences of every terminal are used: moving up, erasing below, and the colours.
     """
 
     def __init__(self, out: TextIO, *, colour: bool) -> None:
@@ -76,7 +76,7 @@ class Screen:
             self.is_fresh = not plain(rows[-1]).strip()
 
     def _erasure(self) -> str:
-        """Return what erases the live rows, counted as the window breaks them now: it may have become narrower."""
+        """Return the sequence that erases the live rows, counted as the window breaks them now: it may be narrower."""
         columns = max(window_size(self._out).columns, 1)
         height = sum(max(-(-cells(plain(row)) // columns), 1) for row in self._live)
         return f"\x1b[{height}A\r\x1b[J" if height else ""

@@ -1,4 +1,4 @@
-"""Tool calls as rows: what runs with the end of its output, what is over with what came of it."""
+"""Tool calls as rows: a running one with the end of its output, an ended one with its result."""
 
 import re
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ def with_output_of(before: ToolCallState, ended: ToolCallState) -> ToolCallState
 
 
 def plan_rows(entries: Sequence[v1.PlanEntry], width: int) -> list[Row]:
-    """Return the plan, with what is done and what is being done."""
+    """Return the plan, with the state of each step."""
     done = sum(entry.status == "completed" for entry in entries)
     rows: list[Row] = [[Span("Plan", "bold"), Span(f" {done}/{len(entries)}", "dim")]]
     for entry in entries:
