@@ -29,17 +29,17 @@ SESSION_ID = b"acp-session-id"
 SESSION_METHODS = frozenset(
     ("session/prompt", "session/cancel", "session/close", "session/set_mode", "session/set_config_option")
 )
-"""These have to name their session in a header. For all others at least one official client leaves it out."""
+"""Methods that must name their session in a header; for the others at least one official client does not."""
 
 _COMMENT = b":\n\n"
 STREAM_HEADERS = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),  # or nginx keeps what it has until there is more
+    (b"x-accel-buffering", b"no"),  # or nginx holds events back until its buffer is full
 ]
 
 _NOTHING = re.compile(r"0(\.0*)?")
-"""The weight by which a client says that it does not want something."""
+"""The weight (`q=0`) of a type that a client does not accept."""
 
 _ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
 
@@ -52,7 +52,7 @@ _decode_params = msgspec.json.Decoder(_Params).decode
 
 
 class HttpEndpoint:
-    """Serves `/acp` to those who come by HTTP."""
+    """Serves `/acp` over HTTP."""
 
     def __init__(
         self, connections: HttpViewers, affinity: Affinity, limits: RequestLimits, max_message_bytes: int
@@ -79,13 +79,15 @@ class HttpEndpoint:
             raise HttpError(400, "Acp-Connection-Id is missing; it comes with the answer to initialize")
         connection = self._connections.find(connection_id, agent, grant)
         if connection is None:
-            raise HttpError(404, "there is no such connection, or no more; begin a new one with initialize")
+            raise HttpError(404, "there is no such connection any more; begin a new one with initialize")
         return connection
 
     async def _post(self, exchange: Exchange, agent: ServedAgent, grant: Grant) -> None:
         body = await exchange.read_json(self._max_message_bytes, self._limits.body_timeout_s)
         message = _parse(body)
-        line = body.translate(_ONE_LINE)  # what was read as JSON has them between its words only
+        line = body.translate(
+            _ONE_LINE
+        )  # in valid JSON a line end is only between tokens, where a space means the same
         if message.method == "initialize" and not exchange.header(CONNECTION_ID):
             if message.id is UNSET:
                 raise HttpError(400, "initialize has no id, so nobody could answer it; send it as a request")
@@ -105,7 +107,7 @@ class HttpEndpoint:
 
         try:
             with self._connections.in_use(connection):  # an agent may take a minute to start
-                await race(greet(), exchange.wait_gone())
+                await race(greet(), exchange.wait_disconnect())
         finally:
             if not answers:
                 await asyncio.shield(self._connections.close(connection))
@@ -141,7 +143,7 @@ def _parse(body: bytes) -> Message:
 
 
 def _check_session(message: Message, header: str | None, viewer: Viewer) -> None:
-    """See that header and body mean the same session: whoever routes by one must not be led astray by the other."""
+    """Check that header and body name the same session, because a proxy routes by one and the bridge by the other."""
     if message.method is None:
         return
     is_of_session = message.method in SESSION_METHODS
@@ -160,7 +162,7 @@ def _session_of(message: Message) -> str | UnsetType:
     try:
         return _decode_params(message.params).session_id
     except BAD_JSON:
-        return UNSET  # whoever knows the method says what is wrong with its parameters
+        return UNSET  # the handler of the method says what is wrong with its parameters
 
 
 def _accepts_events(accept: str | None) -> bool:
@@ -176,13 +178,13 @@ def _is_wanted(kind: str, *parameters: str) -> bool:
 
 
 def encode_events(events: Sequence[StreamEvent]) -> bytes:
-    """Write messages as server-sent events."""
+    """Return messages as server-sent events."""
     return b"".join([_encode_one(event) for event in events])
 
 
 def _encode_one(event: StreamEvent) -> bytes:
     data = event.data
-    if b"\r" in data or b"\n" in data:  # white space to JSON, the end of a line to an event stream
+    if b"\r" in data or b"\n" in data:  # JSON takes them as white space, an event stream as the end of a line
         data = data.translate(_ONE_LINE)
     if event.id is None:
         return b"data: %b\n\n" % data
@@ -190,7 +192,7 @@ def _encode_one(event: StreamEvent) -> bytes:
 
 
 class EventStreamWriter:
-    """Carries a stream to one viewer, no faster than that viewer takes it."""
+    """Writes a stream to one viewer, no faster than the viewer reads."""
 
     def __init__(self, exchange: Exchange, stream: ViewerStream, keep_alive_s: float) -> None:
         self._exchange = exchange
@@ -200,16 +202,18 @@ class EventStreamWriter:
         self._wrote_at = 0.0
 
     async def run(self, *ends: asyncio.Event) -> None:
-        """Send until the stream or the other side ends, or one of these events comes."""
+        """Send until the stream ends, the client disconnects or one of these events is set."""
         try:
             event_id = self._stream.event_id()
             await self._exchange.write(_COMMENT if event_id is None else b"id: %b\n\n" % event_id)
             is_gone, *_ = await race(
-                self._exchange.wait_gone(), self._pump(), self._keep_alive(), *(end.wait() for end in ends)
+                self._exchange.wait_disconnect(), self._pump(), self._keep_alive(), *(end.wait() for end in ends)
             )
         finally:
-            self._stream.end()  # or what is not taken any more would count against the viewer
-        if not (self._writing or is_gone):  # one that takes nothing would not take the end either: the server cuts it
+            self._stream.end()  # or events that nobody reads any more would count against the viewer
+        if not (
+            self._writing or is_gone
+        ):  # a client that does not read would not read the end either: the server cuts it
             await self._exchange.write(b"", more=False)
 
     async def _pump(self) -> None:
@@ -223,7 +227,7 @@ class EventStreamWriter:
         self._wrote_at = asyncio.get_running_loop().time()
 
     async def _keep_alive(self) -> None:
-        """Send a comment whenever the last event is old, so that proxies, and TCP, see that the stream is in use."""
+        """Send a comment when the last event is old, so that proxies and TCP see that the stream is in use."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(self._keep_alive_s)

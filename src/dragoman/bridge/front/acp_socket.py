@@ -16,10 +16,10 @@ TOO_BIG = 1009
 TRY_LATER = 1013
 
 _LONGEST_REASON_BYTES = 120
-"""What fits into a close frame."""
+"""The longest reason that fits into a close frame."""
 
 _ONE_LINE = {0x0A: "\t", 0x0D: "\t"}
-"""To JSON a tab is white space like these, and like these it is none inside a string."""
+"""A tab is white space in JSON like these, and like these it is not allowed inside a string."""
 
 _TEXT = 0x81
 _SHORT = Struct("!BB").pack
@@ -28,7 +28,7 @@ _LONG = Struct("!BBQ").pack
 
 
 class ViewerSocket:
-    """Carries one viewer over one WebSocket, no faster than it takes what is sent."""
+    """Carries one viewer over one WebSocket, no faster than the viewer reads."""
 
     def __init__(self, receive: Receive, send: Send, viewer: Viewer, max_message_bytes: int) -> None:
         self._receive = receive
@@ -39,24 +39,26 @@ class ViewerSocket:
         self._can_send_frames = False
 
     async def accept(self, scope: Scope, guard: Guard, affinity: Affinity) -> None:
-        """Switch protocols; the viewer's id goes along."""
+        """Accept the WebSocket; the viewer's id is in the answer."""
         self._can_send_frames = SEND_FRAMES in (scope.get("extensions") or {})
         headers = [(CONNECTION_ID, self._viewer.id.encode()), *affinity.cookie(scope)]
         subprotocol = guard.accepted_subprotocol(scope)
         await self._send({"type": "websocket.accept", "subprotocol": subprotocol, "headers": headers})
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Pass messages until either side ends; the viewer is let go then."""
+        """Pass messages until the client leaves, the viewer is closed or the bridge stops."""
         stream, closed = self._viewer.stream(), self._viewer.closed
         has_left, *_ = await race(self._read(), self._write(stream), closed.wait(), stopping.wait())
-        if not (has_left or self._is_writing):  # one that takes nothing would not take a goodbye: the server cuts it
-            await self._say_goodbye(stopping)
+        if not (
+            has_left or self._is_writing
+        ):  # a client that does not read would not read the close frame: the server cuts it
+            await self._close_from_our_side(stopping)
 
-    async def _say_goodbye(self, stopping: asyncio.Event) -> None:
+    async def _close_from_our_side(self, stopping: asyncio.Event) -> None:
         if stopping.is_set():
             code, reason = GOING_AWAY, "the bridge stops"
         else:
-            code, reason = TRY_LATER, self._viewer.close_reason or "the bridge let this connection go; connect again"
+            code, reason = TRY_LATER, self._viewer.close_reason or "the bridge closed this connection; connect again"
         await self._close(code, reason)
 
     async def _close(self, code: int, reason: str) -> None:
@@ -67,7 +69,7 @@ class ViewerSocket:
         while (message := await self._receive())["type"] == "websocket.receive":
             text = message.get("text")
             if text is None:
-                continue  # binary frames are ignored, says the proposal
+                continue  # the proposal says that binary frames are ignored
             line = text.translate(_ONE_LINE).encode() if "\n" in text or "\r" in text else text.encode()
             if len(line) > self._max_message_bytes:
                 await self._close(TOO_BIG, f"a message may have {self._max_message_bytes} bytes")

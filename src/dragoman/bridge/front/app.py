@@ -1,13 +1,15 @@
 """The bridge as an ASGI application: it can be run by itself, or mounted under a prefix of another.
 
-    /                    the page                    anybody
-    /static/…            its files                   anybody
-    /login               a code or the token → cookie  anybody
-    /logout /config.json /render                     who is let in
-    /link                a one-time link             owners
-    /acp /acp/<agent>    ACP, by HTTP and WebSocket  who is let in
+    /                    the page                        public
+    /static/…            the files of the page           public
+    /login               a code or the token → a cookie  public
+    /logout              the end of a login              with a credential
+    /config.json         what the page needs to connect  with a credential
+    /render              Markdown → HTML                 with a credential
+    /link                a one-time link                 owners
+    /acp /acp/<agent>    ACP, by HTTP and WebSocket      with a credential
 
-Nothing is looked at, and nothing is upgraded, before the guard has let it in.
+The guard checks a request before any of it is read and before any upgrade.
 """
 
 import asyncio
@@ -28,7 +30,7 @@ from dragoman.bridge.problem import TooManyViewers
 from dragoman.errors import DragomanError
 
 _RETRY_S = 30
-"""When there are too many viewers: some will have been given up by then."""
+"""Retry-After when there are too many viewers: some have timed out by then."""
 
 _log = logging.getLogger("dragoman.bridge.front")
 
@@ -36,8 +38,8 @@ _log = logging.getLogger("dragoman.bridge.front")
 class Application:
     """Serves a bridge.
 
-    `prefix` is what stands before its paths for people, and what a proxy may have left on them. `opens_bridge` is for
-    servers that open and close the bridge by the lifespan of the application.
+    `prefix` is the part of a path that people see before ours, and that a proxy may not have removed. With
+    `opens_bridge` the lifespan of the application opens and closes the bridge.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._run_lifespan(receive, send)
             return
         if self._is_prefixed(scope["path"]):
             scope = {**scope, "root_path": self._prefix}
@@ -75,14 +77,14 @@ class Application:
                 await self._serve_socket(scope, receive, raising_client_gone(send))
 
     def _is_prefixed(self, path: str) -> bool:
-        """Tell whether a proxy has left the prefix on; a path that is ours as it is needs none."""
+        """Tell whether a path still has the prefix; a path that names an agent as it is has none."""
         is_below = path == self._prefix or path.startswith(f"{self._prefix}/")
         return bool(self._prefix) and is_below and self._find_agent(path) is None
 
     async def stop(self) -> None:
-        """End all streams, and let go of whoever came by HTTP and of what the page needed.
+        """End all streams, the viewers over HTTP and the renderer.
 
-        Agents begin to end at the same time: the bridge is closed next.
+        Agents begin to stop at the same time, because the bridge is closed next.
         """
         self.stopping.set()
         self._bridge.begin_stop()
@@ -130,7 +132,7 @@ class Application:
         if agent is not None:
             await self._http.serve(exchange, agent, grant, self.stopping)
         elif exchange.path == "/config.json":
-            await self._pages.tell_config(exchange, grant)
+            await self._pages.send_config(exchange, grant)
         elif exchange.path == "/render":
             await self._pages.render(exchange)
         elif exchange.path == "/link":
@@ -168,8 +170,8 @@ class Application:
         finally:
             await asyncio.shield(viewer.close())
 
-    async def _live(self, receive: Receive, send: Send) -> None:
-        """Open and close what belongs to us as the server begins and ends."""
+    async def _run_lifespan(self, receive: Receive, send: Send) -> None:
+        """Run the lifespan of ASGI: open the bridge when the server starts, and stop when it ends."""
         async with AsyncExitStack() as stack:
             await receive()
             try:
@@ -197,7 +199,7 @@ def _busy(error: TooManyViewers) -> HttpError:
 
 
 async def _add_slash(exchange: Exchange) -> None:
-    """Lead from where it is mounted to the page, whose own addresses are relative to it."""
+    """Redirect from the mount point to the page, because the addresses in the page are relative to it."""
     last = str(exchange.scope.get("root_path", "")).rstrip("/").rpartition("/")[2]
     await exchange.reply(307, headers=[(b"location", f"{quote(last)}/".encode())])
 

@@ -1,4 +1,4 @@
-"""The words of ASGI, in which the server and the application speak."""
+"""The types of ASGI, and the two extensions that our server and our application share."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -13,26 +13,26 @@ Headers = list[tuple[bytes, bytes]]
 SEND_FRAMES = "dragoman.websocket.send_frames"
 """An extension of our server, and the type of its message: `frames` has whole WebSocket frames, ready to be sent.
 
-ASGI has one message a call, and each would be a system call of its own: that costs several times what the bridge
-itself does for a message. Under a server without it, messages are sent one by one.
+ASGI has one message a call, and each would be a system call: several times the cost of a message in the bridge itself.
+Under a server without this extension, messages are sent one by one.
 """
 
 CREDENTIAL_SHOWN = "dragoman.credential_shown"
-"""An extension of our server: a function for the application to call when a request had a credential that is right.
+"""An extension of our server: the application calls this function when a request had a valid credential.
 
-HttpViewers without one are the first to go when there are too many.
+When there are too many connections, those without a credential are closed first.
 """
 
 
 def note_credential(scope: Scope) -> None:
-    """Tell the server, if it wants to know, that this request had a credential that is right."""
+    """Tell our server that this request had a valid credential; other servers do not ask."""
     extensions: dict[str, Any] = scope.get("extensions") or {}
     if CREDENTIAL_SHOWN in extensions:
         extensions[CREDENTIAL_SHOWN]()
 
 
 def find_header(scope: Scope, name: bytes) -> str | None:
-    """Return the first header of this name, which is to be in small letters."""
+    """Return the first header of this name; the name is in lower case."""
     for key, value in scope["headers"]:
         if key == name:
             return value.decode("latin-1").strip()
@@ -40,7 +40,7 @@ def find_header(scope: Scope, name: bytes) -> str | None:
 
 
 def route(scope: Scope) -> str:
-    """Return the path below where the application is mounted; some servers leave the prefix in, some take it off."""
+    """Return the path below the mount point; some servers leave the prefix in the path, some remove it."""
     path, root = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
     if root and (path == root or path.startswith(root + "/")):
         return path[len(root) :]

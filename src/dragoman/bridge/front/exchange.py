@@ -1,4 +1,4 @@
-"""One HTTP request and the answer to it."""
+"""One HTTP request and its answer, errors of HTTP, and waiting for the first of several."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -15,7 +15,7 @@ NO_STORE = (b"cache-control", b"no-store")
 
 
 class HttpError(DragomanError):
-    """The answer to a request that cannot be served: a status, and why in plain words."""
+    """A request that is answered with an error: a status, and the reason in plain words."""
 
     def __init__(self, status: int, reason: str, headers: Headers | None = None) -> None:
         self.status = status
@@ -25,17 +25,17 @@ class HttpError(DragomanError):
 
 
 class ClientGone(DragomanError):
-    """The other side went away in the middle of its request; there is nobody to answer."""
+    """The client disconnected before its request was answered."""
 
 
 def raising_client_gone(send: Send) -> Send:
-    """Have whoever sends to one who is gone find that out as ClientGone; servers say so by an OSError."""
+    """Return a `send` that raises ClientGone where the server raises OSError."""
 
     async def send_or_raise(message: Message) -> None:
         try:
             await send(message)
         except OSError as error:
-            raise ClientGone(f"it is gone: {error}") from error
+            raise ClientGone(f"the client disconnected: {error}") from error
 
     return send_or_raise
 
@@ -52,11 +52,11 @@ class Exchange:
         self._send = send
 
     def header(self, name: bytes) -> str | None:
-        """Return the first header of this name, which is to be in small letters."""
+        """Return the first header of this name; the name is in lower case."""
         return find_header(self.scope, name)
 
     def allow(self, *methods: str) -> None:
-        """Raise HttpError unless the request has one of these methods."""
+        """Check that the request has one of these methods; raises HttpError."""
         if self.method in methods:
             return
         allowed = ", ".join(methods)
@@ -65,16 +65,16 @@ class Exchange:
         )
 
     async def read_json(self, max_bytes: int, timeout_s: float) -> bytes:
-        """Return the body of a request that says it is JSON; raises HttpError and ClientGone."""
+        """Return the body of a request with the content type of JSON; raises HttpError and ClientGone."""
         kind = (self.header(b"content-type") or "").partition(";")[0].strip().lower()
         if kind != "application/json":
-            raise HttpError(415, f"the body has to be application/json, and not {kind or 'of no type'}")
+            raise HttpError(415, f"the body is {kind or 'of no type'}; send application/json")
         if (self.header(b"content-encoding") or "identity").lower() != "identity":
             raise HttpError(415, "the body may not be compressed; send it without Content-Encoding")
         return await self.read(max_bytes, timeout_s)
 
     async def read(self, max_bytes: int, timeout_s: float) -> bytes:
-        """Return the body; raises HttpError if it is too long or never ends, and ClientGone."""
+        """Return the body; raises HttpError if it is too long or too slow, and ClientGone."""
         try:
             async with asyncio.timeout(timeout_s):
                 return await self._read(max_bytes)
@@ -91,7 +91,7 @@ class Exchange:
             size += len(chunk)
             if size <= max_bytes:
                 body += chunk
-            elif size > 2 * max_bytes:  # up to here it is read, and let go: whoever is cut off hears no reason
+            elif size > 2 * max_bytes:  # read and dropped so far: a client that is cut off would not see the reason
                 break
         if size > max_bytes:
             raise HttpError(413, f"the body is longer than {max_bytes} bytes, the limit; send less at a time")
@@ -106,13 +106,13 @@ class Exchange:
             yield bytes(message.get("body", b""))
             more = message.get("more_body", False)
 
-    async def wait_gone(self) -> None:
-        """Wait until the other side is gone; what it still sends is let go."""
+    async def wait_disconnect(self) -> None:
+        """Wait until the client disconnects; the rest of its request is dropped."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
     async def start(self, status: int, headers: Headers, *, html: bool = False) -> None:
-        """Begin an answer of several pieces."""
+        """Send the head of an answer that has several pieces."""
         self.answered = True
         everything = [*headers, *security_headers(html=html)]
         await self._send({"type": "http.response.start", "status": status, "headers": everything})
@@ -125,10 +125,10 @@ class Exchange:
         self, status: int, body: bytes = b"", headers: Headers | None = None, *, kind: bytes | None = None
     ) -> None:
         """Answer in one piece."""
-        what = [] if kind is None else [(b"content-type", kind)]
+        content_type = [] if kind is None else [(b"content-type", kind)]
         size = [] if status in {204, 304} else [(b"content-length", b"%d" % len(body))]
         await self.start(
-            status, [*what, *size, *(headers or [])], html=kind is not None and kind.startswith(b"text/html")
+            status, [*content_type, *size, *(headers or [])], html=kind is not None and kind.startswith(b"text/html")
         )
         await self.write(b"" if self.method == "HEAD" else body, more=False)
 
@@ -137,12 +137,12 @@ class Exchange:
         await self.reply(status, msgspec.json.encode(value), [NO_STORE, *(headers or [])], kind=JSON)
 
     async def refuse(self, status: int, reason: str, headers: Headers | None = None) -> None:
-        """Answer with why not."""
+        """Answer with an error and its reason."""
         await self.reply_json(status, {"error": reason}, [h for h in headers or [] if h[0] != b"cache-control"])
 
 
 async def refuse_upgrade(scope: Scope, send: Send, refused: HttpError) -> None:
-    """Answer the request for an upgrade with why not; a server that cannot say so closes it with 403."""
+    """Answer the request for a WebSocket with an error; a server that cannot closes it with 403."""
     if "websocket.http.response" not in (scope.get("extensions") or {}):
         await send({"type": "websocket.close", "code": 1008, "reason": refused.reason[:120]})
         return
@@ -155,7 +155,7 @@ async def refuse_upgrade(scope: Scope, send: Send, refused: HttpError) -> None:
 
 
 async def race(*runners: Coroutine[Any, Any, object]) -> list[bool]:
-    """Run all until the first ends, cancel the others, and tell which ended; raises what one of those raised."""
+    """Run coroutines until the first ends, cancel the others, and tell which ended; raises the error of the first."""
     tasks = [asyncio.create_task(runner) for runner in runners]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

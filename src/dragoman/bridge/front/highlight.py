@@ -1,6 +1,6 @@
 """Code in colours: Pygments by classes, only for the languages named here, and never for longer than it may take.
 
-A language is what the writer said it is; it is never guessed. The list is short on purpose: every lexer is a set of
+The language is the one that the fence names; it is never guessed. The list is short on purpose: every lexer is a set of
 regular expressions that meets whatever an agent wrote. Some can be held up by that (C by empty lines), which the
 deadline does not help against: call this where it can be ended from outside (`render_worker`).
 """
@@ -21,7 +21,7 @@ LANGUAGES = frozenset(
     proto pycon pytb python r ruby rust scala sql swift terraform toml tsx typescript xml yaml zig
     """.split()  # noqa: SIM905 -- sixty quotes and commas say no more
 )
-"""What is coloured."""
+"""The languages that are coloured."""
 
 ALIASES = {
     "c++": "cpp",
@@ -54,16 +54,16 @@ ALIASES = {
     "yml": "yaml",
     "zsh": "bash",
 }
-"""Other names people write for them."""
+"""Other names of these languages."""
 
 CLASSES = frozenset(name for name in STANDARD_TYPES.values() if name)
 """Every class that highlighted code can have."""
 
 MAX_CODE_CHARS = 60_000
-"""Longer blocks stay plain: nobody reads that much of a chat in colour."""
+"""Longer blocks are not coloured."""
 
 MAX_LINE_CHARS = 2_000
-"""Longer lines are data or minified, and are what regular expressions suffer from."""
+"""Blocks with longer lines are not coloured: they are data or minified, and slow for regular expressions."""
 
 
 def highlight(code: str, language: str, deadline: float) -> str:
@@ -103,7 +103,7 @@ def _lexer(language: str) -> Lexer | None:
 
 
 def _merged(lexer: Lexer, code: str) -> Iterator[tuple[_TokenType, str]]:
-    """Yield neighbours of one kind as one: half the elements for the page."""
+    """Yield neighbouring tokens of one kind as one, which halves the elements of the page."""
     last, text = None, ""
     for kind, piece in lexer.get_tokens(code):
         if kind is last:

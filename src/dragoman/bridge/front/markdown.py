@@ -1,8 +1,8 @@
-"""Markdown of whoever wrote it, as HTML that can do nothing.
+"""Foreign Markdown as HTML without scripts, styles or anything that loads from elsewhere.
 
-Two walls. The parser knows no raw HTML, so whatever looks like a tag is text. What it makes then passes a sanitiser
-that keeps only the tags, attributes, classes and address schemes listed here. Pictures become links: a page that
-loads them would tell their server who reads what, and when.
+There are two barriers. The parser does not accept raw HTML, so a tag is text. Its output passes a sanitiser that keeps
+only the tags, attributes, classes and URL schemes listed here. Pictures become links, because a picture that is loaded
+tells its server who reads the text and when.
 """
 
 import re
@@ -30,7 +30,7 @@ TAGS = frozenset(
 )
 
 MAX_NESTING = 60
-"""Quotes in lists in quotes: what is deeper is left out by the parser, which recurses."""
+"""Quotes in lists in quotes: the parser recurses, and leaves deeper ones out."""
 
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`\\^{|}\x00-\x1f]{1,2000}")
 _TRAILING = ".,;:!?*_~"
@@ -45,7 +45,7 @@ def to_html(markdown: str, deadline: float) -> str:
 
 
 class _Renderer(RendererHTML):
-    """What differs from the usual: code with colours in a frame that the page can add buttons to."""
+    """Renders code with colours, in a frame that the page adds buttons to."""
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         """Write a fenced block."""
@@ -115,7 +115,7 @@ def _text(text: str) -> Token:
 
 
 def _mark_tasks(state: StateCore) -> None:
-    """Give the items that begin with `[ ]` or `[x]` a box; nobody can tick it, so it is a sign and no control."""
+    """Show a box before items that begin with `[ ]` or `[x]`; it is a character, because nobody can tick it."""
     tokens = state.tokens
     for item, paragraph, line in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if (item.type, paragraph.type, line.type) != ("list_item_open", "paragraph_open", "inline"):
@@ -129,7 +129,7 @@ def _mark_tasks(state: StateCore) -> None:
 
 
 def _align_by_class(state: StateCore) -> None:
-    """Say a table cell's alignment by class: the page's policy allows no style in an element."""
+    """Give a table cell's alignment as a class, because the page's policy allows no style in an element."""
     for token in state.tokens:
         if token.type in {"td_open", "th_open"} and (side := _ALIGNED.get(str(token.attrs.pop("style", "")))):
             token.attrSet("class", side)

@@ -1,4 +1,4 @@
-"""The page's own addresses: its files, the way in and out, and what it needs to know."""
+"""The page's own addresses: its files, login and logout, its configuration, Markdown as HTML."""
 
 import asyncio
 from hashlib import blake2b
@@ -29,16 +29,16 @@ KINDS = {
     ".ico": b"image/x-icon",
     ".woff2": b"font/woff2",
 }
-"""What is served; a file of any other kind is none of the page's."""
+"""Content types by suffix; a file with another suffix is not served."""
 
 UNAUTHORIZED = 401
 
 _REVALIDATE = (b"cache-control", b"no-cache")
-"""Files may be kept, but are asked for again: a page of one version must not meet scripts of another."""
+"""Browsers keep files but ask before they use them: a page must not run with the scripts of another version."""
 
 
 class StaticFile(NamedTuple):
-    """A file as it is sent."""
+    """A file of the page as it is sent."""
 
     content: bytes
     kind: bytes
@@ -47,14 +47,14 @@ class StaticFile(NamedTuple):
 
 
 class StaticFiles:
-    """The files below one directory, by their paths."""
+    """The files below one directory: each is read once, and again when it changes."""
 
     def __init__(self, root: Path = WEB) -> None:
         self._root = root
         self._kept: dict[str, StaticFile] = {}
 
     def find(self, path: str) -> StaticFile | None:
-        """Return the file at this path; None if there is none, or it is none of the page's."""
+        """Return the file at this path; None if there is no such file of the page."""
         names = path.split("/")
         if not all(_is_plain(name) for name in names):
             return None
@@ -76,7 +76,7 @@ class StaticFiles:
 
 
 def _is_plain(name: str) -> bool:
-    """Tell whether this can be the name of one of our files: no way up, nothing hidden, nothing odd."""
+    """Tell whether a name can be one of our files: not `..`, not hidden, only letters, digits, `-`, `_` and `.`."""
     return not name.startswith((".", "-")) and name.replace("-", "").replace("_", "").replace(".", "").isalnum()
 
 
@@ -112,8 +112,10 @@ class Pages:
         if file is None:
             raise HttpError(404, "the page has no such file")
         headers = [_REVALIDATE, (b"etag", file.etag)]
-        if _has_it(exchange, file):
-            await exchange.reply(304, headers=headers, kind=file.kind)  # its policy replaces the cached one
+        if _is_cached(exchange, file):
+            await exchange.reply(
+                304, headers=headers, kind=file.kind
+            )  # with the policy of this version, which replaces the cached one
         else:
             await exchange.reply(200, file.content, headers, kind=file.kind)
 
@@ -122,13 +124,13 @@ class Pages:
         exchange.allow("GET", "HEAD", "POST")
         if exchange.method == "POST":
             form = _decode(await self._read_form(exchange), _Login)
-            cookie = self._trade(form)
+            cookie = self._redeem(form)
             if cookie is None:
                 self._refuse_login(exchange)
             await exchange.reply(204, headers=[NO_STORE, *_set_cookie(cookie)])
             return
         if exchange.method == "HEAD" or _is_prefetch(exchange):
-            await exchange.reply(204, headers=[NO_STORE])  # whoever only looks at a link must not use it up
+            await exchange.reply(204, headers=[NO_STORE])  # a preview of a link must not use its code up
             return
         codes = parse_qs(exchange.scope["query_string"].decode("latin-1")).get("code", [])
         cookie = self._guard.redeem_code(codes[0]) if len(codes) == 1 else None
@@ -138,21 +140,21 @@ class Pages:
         await exchange.reply(303, headers=[NO_STORE, (b"location", b"./"), *_set_cookie(cookie)])
 
     async def log_out(self, exchange: Exchange) -> None:
-        """Make a browser forget its cookie."""
+        """End the login of a browser."""
         exchange.allow("POST")
         await exchange.reply(204, headers=[NO_STORE, *_set_cookie(self._guard.logout_cookie())])
 
     async def make_link(self, exchange: Exchange, grant: Grant) -> None:
-        """Make a one-time link, for an owner."""
+        """Make a one-time link; only an owner may."""
         exchange.allow("POST")
         if grant.role != "owner":
-            raise HttpError(403, "only an owner can make links; ask whoever gave you this one")
+            raise HttpError(403, "only an owner can make links; ask the owner who gave you yours")
         form = _decode(await self._read_form(exchange), _Link)
         code = self._guard.new_link_code(form.role)
         await exchange.reply_json(200, {"path": f"login?code={code}", "role": form.role})
 
-    async def tell_config(self, exchange: Exchange, grant: Grant) -> None:
-        """Say what the page needs before it connects."""
+    async def send_config(self, exchange: Exchange, grant: Grant) -> None:
+        """Send what the page needs before it connects."""
         exchange.allow("GET", "HEAD")
         agents = [{"name": agent.name, "title": agent.title or agent.name} for agent in self._settings.agents]
         config = {
@@ -165,7 +167,7 @@ class Pages:
         await exchange.reply_json(200, config)
 
     async def render(self, exchange: Exchange) -> None:
-        """Make safe HTML of a text."""
+        """Answer with the safe HTML of a Markdown text."""
         from dragoman.bridge.front.render import render
 
         exchange.allow("POST")
@@ -173,7 +175,7 @@ class Pages:
         await exchange.reply_json(200, {"html": await render(_decode(body, _Text).markdown)})
 
     async def close(self) -> None:
-        """Let go of what rendering needs; a later text has it started again."""
+        """End the renderer; a later text starts it again."""
         from dragoman.bridge.front.render import close
 
         await asyncio.to_thread(close)
@@ -181,13 +183,13 @@ class Pages:
     async def _read_form(self, exchange: Exchange) -> bytes:
         return await exchange.read_json(self._limits.max_form_bytes, self._limits.body_timeout_s)
 
-    def _trade(self, form: _Login) -> str | None:
+    def _redeem(self, form: _Login) -> str | None:
         if form.code is not None:
             return self._guard.redeem_code(form.code)
         return None if form.token is None else self._guard.redeem_token(form.token)
 
     async def _refuse_link(self, exchange: Exchange) -> None:
-        """Lead a person to the page, which says in words why they are not let in; tell a program so."""
+        """Redirect a person to the page, which says why the link does not work; answer a program with the error."""
         refusal = self._guard.refuse_login(exchange.scope)
         if refusal.status != UNAUTHORIZED or not _is_navigation(exchange):
             raise HttpError(refusal.status, refusal.reason, list(refusal.headers))
@@ -198,7 +200,7 @@ class Pages:
         raise HttpError(refusal.status, refusal.reason, list(refusal.headers))
 
 
-def _has_it(exchange: Exchange, file: StaticFile) -> bool:
+def _is_cached(exchange: Exchange, file: StaticFile) -> bool:
     known = (exchange.header(b"if-none-match") or "").split(",")
     return file.etag.decode() in [tag.strip().removeprefix("W/") for tag in known]
 
@@ -209,7 +211,7 @@ def _is_prefetch(exchange: Exchange) -> bool:
 
 
 def _is_navigation(exchange: Exchange) -> bool:
-    """Tell whether a browser asks for something to show."""
+    """Tell whether a browser asks for a page to show."""
     kinds = [kind.partition(";")[0].strip().lower() for kind in (exchange.header(b"accept") or "").split(",")]
     return "text/html" in kinds
 
@@ -222,4 +224,4 @@ def _decode(body: bytes, kind: type[_Form]) -> _Form:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise HttpError(400, f"the body does not fit: {error}") from None
+        raise HttpError(400, f"the body has another shape than expected: {error}") from None

@@ -1,7 +1,7 @@
-"""Markdown to HTML for the page: off the event loop, within a size and a time, and remembered.
+"""Markdown to HTML for the page: off the event loop, limited in size and time, with a cache.
 
-The work is done by one process beside the bridge (`render_worker`): texts come from agents, and some texts are
-written to hold up whoever colours them.
+One process beside the bridge does the work (`render_worker`), because texts come from agents and some are written to
+keep a highlighter busy for ever.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ MAX_CHARS = 64 * 1024
 """Longer texts are shown as they are."""
 
 CACHE_CHARS = 4 * 1024 * 1024
-"""What is kept of finished texts, for pages that are opened again: some hundred answers."""
+"""Size of the cache of finished texts, for pages that are opened again: some hundred answers."""
 
 PASSED_ON = ("PYTHON", "LD_", "DYLD_")
-"""The worker gets what Python itself needs to start, and no key that lies in the environment."""
+"""Variables for the worker, by prefix: those that Python needs to start, and no API key."""
 
 
 def plain_html(text: str) -> str:
@@ -40,14 +40,14 @@ class Renderer:
         self._kept: OrderedDict[bytes, str] = OrderedDict()
         self._worker: subprocess.Popen[bytes] | None = None
         self._is_closing = False
-        # One thread, its own: those that read journals are not to wait behind a hostile text.
+        # A thread of its own, because threads that read journals must not wait behind a hostile text.
         self._thread = ThreadPoolExecutor(1, "render")
 
     async def render(self, markdown: str) -> str:
         """Return safe HTML for a text; one that is too long or takes too long comes back as plain text."""
         if len(markdown) > MAX_CHARS:
             return plain_html(markdown)
-        text = markdown.encode(errors="replace").decode()  # half a surrogate is no text
+        text = markdown.encode(errors="replace").decode()  # half a surrogate pair cannot be encoded
         key = blake2b(text.encode(), digest_size=16).digest()
         if (kept := self._kept.get(key)) is not None:
             self._kept.move_to_end(key)
@@ -57,7 +57,7 @@ class Renderer:
         return html
 
     def close(self) -> None:
-        """End the worker, if there is one, with what it is at; a later text starts it again."""
+        """Kill the worker, if there is one; a later text starts it again."""
         worker = self._worker
         if worker is None:
             return
@@ -91,7 +91,7 @@ class Renderer:
             self._end()
         if self._worker is None:
             environment = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
-            # -P: the directory it is started in may be anybody's, and must not be where modules come from.
+            # -P: no module is imported from the current directory, which may belong to anybody.
             command = [sys.executable, "-P", "-m", "dragoman.bridge.front.render_worker"]
             self._worker = subprocess.Popen(  # noqa: S603 -- our own module
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
@@ -133,5 +133,5 @@ async def render(markdown: str) -> str:
 
 
 def close() -> None:
-    """End the worker of the shared renderer, with what it is at."""
+    """Kill the worker of the shared renderer."""
     _shared.close()

@@ -14,13 +14,13 @@ import time
 from typing import BinaryIO
 
 MAX_WORK_S = 2.5
-"""A text of the greatest length takes a second; whoever needs longer is stuck."""
+"""The longest text takes a second; one that takes longer is stuck."""
 
 COLOUR_S = 1.0
-"""After this long the rest of the code stays uncoloured, where the highlighter comes up for air."""
+"""After this time the rest of the code is not coloured."""
 
 IDLE_S = 300
-"""A worker nobody needs goes away, and is started again when somebody does."""
+"""A worker without requests ends after this time; the next request starts another."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What the guard answers: a grant or a denial, and the headers that tell a browser what it may do with a response."""
+"""The answers of the guard, a grant or a denial, and the headers that restrict a browser."""
 
 from typing import Literal
 

@@ -28,7 +28,7 @@ Scope = Mapping[str, Any]
 """The scope of an ASGI request, http or websocket."""
 
 SUBPROTOCOL = "acp"
-TOKEN_PREFIX = "dragoman.token."  # noqa: S105 -- what stands before one
+TOKEN_PREFIX = "dragoman.token."  # noqa: S105 -- a prefix, not a token
 
 _MAX_QUERY_BYTES = 4096
 _MAX_QUERY_FIELDS = 32

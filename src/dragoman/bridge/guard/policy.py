@@ -98,7 +98,7 @@ class BadServedAddress(DragomanError):
 
 
 class GuardPolicy(msgspec.Struct, frozen=True):
-    """Who may use a bridge, and how often."""
+    """The token, hosts, origins and rates by which a guard decides."""
 
     token: Token
     port: int
@@ -196,7 +196,7 @@ def _origin(text: str) -> str:
     if found is None:
         raise BadServedAddress(
             f"{text!r} cannot be allowed as an origin; expected SCHEME://NAME or SCHEME://NAME:PORT, without path or "
-            "wildcard; `null` is what every sandboxed page says, so it is never allowed"
+            "wildcard; `null` is the origin of every sandboxed page, so it is never allowed"
         )
     return found
 

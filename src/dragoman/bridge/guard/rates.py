@@ -83,7 +83,7 @@ class RateLimiter:
 
 
 def peer_of(address: str) -> str:
-    """Return what a network address is counted as: itself, or its network under IPv6."""
+    """Return the peer that an address belongs to: the address itself, or its network under IPv6."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

@@ -22,11 +22,11 @@ EVENTS_PER_TURN = 64
 
 _CLOSE = (b"connection", b"close")
 _SAID_ALL = frozenset({h11.DONE, h11.MUST_CLOSE, h11.CLOSED})
-"""States of a client whose request is here as a whole."""
+"""States of h11 in which the whole request of the client has arrived."""
 
 
 class Http1:
-    """Speaks HTTP/1.1 until the connection ends, or is a WebSocket."""
+    """Speaks HTTP/1.1 until the connection ends or becomes a WebSocket."""
 
     unsent_bytes = 0
 
@@ -44,17 +44,17 @@ class Http1:
 
     @property
     def is_full(self) -> bool:
-        """Whether the next request came early, or the application has not taken the body of this one."""
+        """Whether the next request came early, or the body of this one waits for the application."""
         if self._is_paused:
             return bool(self._core.trailing_data[0])
         return self._request is not None and self._request.body.waiting_bytes >= MAX_BODY_WAITING_BYTES
 
     def receive(self, data: bytes) -> None:
-        """Take bytes that arrived."""
+        """Take input."""
         self._core.receive_data(data)
 
     def advance(self) -> bool:
-        """Look at what arrived."""
+        """Process the input, event by event of h11."""
         for _ in range(EVENTS_PER_TURN):
             if self.is_full and not self._is_paused:
                 return False
@@ -65,7 +65,7 @@ class Http1:
                 return False
             self._is_paused = event is h11.PAUSED
             if not isinstance(event, h11.Event):
-                return False  # it needs more data, or the application's answer
+                return False  # h11 needs more input, or the answer of the application
             self._take(event)
             if not self._connection.is_open:
                 return False
@@ -81,7 +81,7 @@ class Http1:
             self._connection.finish()
 
     def lose(self) -> None:
-        """Tell the application that the other side is gone."""
+        """Tell the application that the client is gone."""
         if self._request is not None:
             self._request.body.lose()
 
@@ -90,17 +90,17 @@ class Http1:
         self._connection.write(b"".join([self._core.send(event) or b"" for event in events]))
 
     def make_head(self, status: int, headers: Headers) -> h11.Response:
-        """Make the head of an answer; the last one of a connection says so."""
+        """Make the head of an answer; the last answer of a connection says `connection: close`."""
         closing = [_CLOSE] if self._connection.context.is_stopping else []
         return h11.Response(status_code=status, headers=[*headers, *closing], reason=_phrase(status))
 
     def send_continue(self) -> None:
-        """Have a client send the body that it asked leave for."""
+        """Send 100 Continue to a client that waits for it."""
         if self._core.they_are_waiting_for_100_continue:
             self.send(h11.InformationalResponse(status_code=100, headers=[]))
 
     def refuse(self, status: int, reason: str, headers: Headers | None = None) -> None:
-        """Answer a request that no application sees, and end the connection."""
+        """Answer a request that the application does not see, and end the connection."""
         if self._core.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
             own, body = make_refusal(reason)
             every = [*own, *(headers or []), date_header(), _CLOSE]
@@ -109,7 +109,7 @@ class Http1:
         self._connection.finish(discard=True)
 
     def switch(self, headers: Headers) -> WebSocket:
-        """Answer an upgrade, and leave the connection to a WebSocket."""
+        """Switch to the WebSocket protocol."""
         self.send(h11.InformationalResponse(status_code=101, headers=headers, reason=b"Switching Protocols"))
         websocket = WebSocket(self._connection)
         early, _ = self._core.trailing_data
@@ -119,7 +119,7 @@ class Http1:
         return websocket
 
     def request_ended(self, request: "Http1Request") -> None:
-        """Take note that the application is done with a request: the next one may come."""
+        """Let the next request come, because the application is done with this one."""
         self._request = None
         if not self._connection.is_open:
             return
@@ -133,11 +133,11 @@ class Http1:
             self._connection.finish(discard=self._core.their_state not in _SAID_ALL)
 
     def _give_up(self, request: "Http1Request") -> None:
-        """End a connection whose request will not be answered in full; half an answer must not look like a whole."""
+        """End a connection whose answer is not complete, because half an answer must not look like a whole one."""
         if request.is_answered:
             self._connection.abort()
         else:
-            self.refuse(500, "the bridge gave this request up; its log says why")
+            self.refuse(500, "the bridge could not answer this request; its log says why")
 
     def _take(self, event: h11.Event) -> None:
         match event:
@@ -179,11 +179,13 @@ class Http1:
         if status == 431:
             self._refuse_long_head()
         else:
-            self.refuse(status, "this is no request of HTTP/1.1 that can be read; see that the client speaks it")
+            self.refuse(status, "this is not a valid HTTP/1.1 request; check that the client speaks HTTP/1.1")
 
     def _refuse_long_head(self) -> None:
         limit = self._max_head_bytes
-        self.refuse(431, f"the headers of the request have more than {limit} bytes, the limit; send fewer, or shorter")
+        self.refuse(
+            431, f"the headers of the request are longer than {limit} bytes, the limit; send fewer or shorter ones"
+        )
 
 
 class Http1Request(ServedRequest):
@@ -194,7 +196,7 @@ class Http1Request(ServedRequest):
         self.http = http
 
     async def receive(self) -> Message:
-        """Give the application what comes of the request."""
+        """Return the next message of the request to the application."""
         self.http.send_continue()
         return await super().receive()
 
@@ -222,7 +224,7 @@ class Http1Request(ServedRequest):
 
 
 class WebSocketRequest(Http1Request):
-    """A request for a WebSocket, which the application accepts, or answers as any other request."""
+    """A request for a WebSocket, which the application accepts or answers like any other request."""
 
     def __init__(self, connection: TcpConnection, http: Http1, head: RequestHead, handshake: Handshake) -> None:
         super().__init__(connection, http, head)
@@ -231,7 +233,7 @@ class WebSocketRequest(Http1Request):
         self._websocket: WebSocket | None = None
 
     async def receive(self) -> Message:
-        """Give the application what comes over the WebSocket."""
+        """Return the next message of the WebSocket to the application."""
         if not self._is_told:
             self._is_told = True
             return {"type": "websocket.connect"}
@@ -242,7 +244,7 @@ class WebSocketRequest(Http1Request):
         return {"type": "websocket.disconnect", "code": 1006}
 
     async def send(self, message: Message) -> None:
-        """Take what the application answers to the handshake, and then says over the WebSocket."""
+        """Send a message of the application: the answer to the handshake, then messages of the WebSocket."""
         kind: str = message["type"]
         if self._websocket is not None:
             await self._websocket.send(message)

@@ -1,7 +1,7 @@
 """HTTP/2 on one connection (RFC 9113): many requests side by side, each no faster than its reader.
 
-Nothing of an answer is kept here: the application waits in `send` until flow control, and TCP, have taken the piece
-in hand. A body counts as received when the application has taken it, so a client cannot send more than the window.
+No answer is buffered here: the application waits in `send` until flow control and TCP have room for the piece. A body
+counts as received when the application takes it, so a client cannot send more than the window.
 """
 
 import asyncio
@@ -27,27 +27,27 @@ from dragoman.bridge.front.server.request import (
 from dragoman.bridge.front.server.tcp import TcpConnection
 
 WORK_PER_TURN = 64
-"""Frames in one turn; a request counts for several, because the application begins with it at once."""
+"""Frames in one turn; a request counts for several, because it starts the application."""
 
 WORK_OF_A_REQUEST = 8
 WORK_BYTES = 1024
-"""So many bytes of a frame count like another frame."""
+"""This many bytes of a frame count like another frame."""
 
 
 WINDOW_BYTES = 256 * 1024
-"""What a client may send before the application has taken it: 16 MiB in seven seconds, 100 ms away."""
+"""Bytes that a client may send before the application takes them: 16 MiB in seven seconds at a distance of 100 ms."""
 
 UPDATES_OF_A_FRAME = 2
-"""Window updates that a frame of ours calls for: of its stream, and of the connection."""
+"""Window updates that a frame of ours causes: for its stream and for the connection."""
 
 HEADER_FACTOR = 2
-"""Headers this much longer than the limit are still read, so that the request can be refused in words."""
+"""Headers up to this many times the limit are read, so that the answer can say what is wrong."""
 
 PREFACE_BYTES = 24
 
 _PING = b"\x00\x00\x08\x06\x00\x00\x00\x00\x00dragoman"
 _FIELD_OVERHEAD_BYTES = 32
-"""Beside name and value, as RFC 9113 counts them in 6.5.2."""
+"""Added to name and value for each header (RFC 9113, 6.5.2)."""
 
 _CODES = h2.errors.ErrorCodes
 
@@ -68,27 +68,27 @@ class Http2:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is under way; control frames are no request."""
+        """Whether no request is under way; control frames do not count."""
         return not self._streams
 
     @property
     def is_full(self) -> bool:
-        """Say no: flow control holds a client back that sends more than the application takes."""
+        """Return False, because flow control holds back a client that sends more than the application takes."""
         return False
 
     @property
     def unsent_bytes(self) -> int:
-        """What the application has handed over and flow control holds back."""
+        """Bytes of the application that flow control holds back."""
         return sum(stream.unsent_bytes for stream in self._streams.values())
 
-    # ── what arrives ────────────────────────────────────────────────────────────────────────────────
+    # ── input ───────────────────────────────────────────────────────────────────────────────────────
 
     def receive(self, data: bytes) -> None:
-        """Take bytes that arrived."""
+        """Take input."""
         self._input += data
 
     def advance(self) -> bool:
-        """Look at as many frames as fit into one turn."""
+        """Process as many frames as fit into one turn."""
         work = at = 0
         while at < len(self._input) and work < WORK_PER_TURN:
             head, at = self._scanner.next(self._input, at)
@@ -103,7 +103,7 @@ class Http2:
             for event in self._core.receive_data(data):
                 self._take(event)
         except h2.exceptions.ProtocolError:
-            self.flush()  # h2 has said why
+            self.flush()  # h2 has written a GOAWAY with the reason
             self.lose()
             self._connection.finish(discard=True)
             return False
@@ -112,7 +112,7 @@ class Http2:
         return bool(self._input) and self._connection.is_open
 
     def ping(self) -> bytes | None:
-        """Return a frame that the other side must answer."""
+        """Return a frame that the client must answer."""
         return _PING
 
     def stop(self) -> None:
@@ -121,14 +121,14 @@ class Http2:
         self._end_if_done()
 
     def lose(self) -> None:
-        """Tell the application that the other side is gone."""
+        """Tell the application that the client is gone."""
         for stream in self._streams.values():
             stream.lose()
 
-    # ── what streams use ────────────────────────────────────────────────────────────────────────────
+    # ── calls of streams ────────────────────────────────────────────────────────────────────────────
 
     def room(self, stream_id: int) -> int:
-        """Say how many bytes of an answer can be sent in one frame now."""
+        """Return how many bytes of an answer can be sent in one frame now."""
         window = self._core.local_flow_control_window(stream_id)
         return min(window, self._core.max_outbound_frame_size)
 
@@ -142,30 +142,30 @@ class Http2:
         self._connection.idle_frames.add(UPDATES_OF_A_FRAME)
 
     def flush(self) -> None:
-        """Write what there is to send."""
+        """Write the frames that h2 has made."""
         self._connection.write(self._core.data_to_send())
 
     def has_others(self) -> bool:
-        """Tell whether one stream should leave room for another."""
+        """Tell whether there are several streams, which must leave room for each other."""
         return len(self._streams) > 1
 
     def took(self, stream_id: int, size: int) -> None:
-        """Take note that some of a body is not held any more."""
+        """Open the window again for bytes of a body that are not held any more."""
         if self._connection.is_open and size:
             self._core.acknowledge_received_data(size, stream_id)
             self.flush()
 
     def stream_ended(self, stream: "Http2Stream") -> None:
-        """Take note that the application is done with a request."""
+        """Remove a stream, because the application is done with its request."""
         self._streams.pop(stream.id, None)
         self._connection.note_use()
         if not self._connection.is_open:
             return
         self.took(stream.id, stream.body.drop())
         if not stream.is_complete:
-            self._reset(stream.id, _CODES.CANCEL)  # half an answer must not look like a whole
+            self._reset(stream.id, _CODES.CANCEL)  # half an answer must not look like a whole one
         elif not stream.is_received:
-            self._reset(stream.id, _CODES.NO_ERROR)  # the rest of its body is of no use
+            self._reset(stream.id, _CODES.NO_ERROR)  # nobody needs the rest of its body
         self._end_if_done()
 
     # ── frames and events ───────────────────────────────────────────────────────────────────────────
@@ -185,7 +185,7 @@ class Http2:
 
     def _cost(self, head: FrameHead) -> int:
         if head.kind == DATA and head.stream_id not in self._streams and head.stream_id <= self._last_id:
-            return 1  # of a request that is over
+            return 1  # for a request that is over
         return cost_of(head, self._is_awaited)
 
     def _is_awaited(self, stream_id: int) -> bool:
@@ -208,7 +208,7 @@ class Http2:
                 for stream in self._streams.values():
                     stream.has_room.set()
             case h2.events.ConnectionTerminated():
-                self._connection.abort()  # h2 sends nothing after it, and whoever says so has left
+                self._connection.abort()  # h2 sends nothing after it, and the client has left
             case _:
                 pass
 
@@ -218,13 +218,13 @@ class Http2:
         size = sum(len(name) + len(value) + _FIELD_OVERHEAD_BYTES for name, value in fields)
         limit = self._limits.max_header_bytes
         if size > limit:
-            reason = f"the headers of the request have more than {limit} bytes, the limit; send fewer, or shorter"
+            reason = f"the headers of the request are longer than {limit} bytes, the limit; send fewer or shorter ones"
             self._refuse(stream_id, 431, reason, is_whole=is_whole)
         elif head is None:
             reason = "a request needs :method and :path, and its path has to be ASCII"
             self._refuse(stream_id, 400, reason, is_whole=is_whole)
         elif self._is_stopping or len(self._streams) >= self._limits.max_http2_streams:
-            self._reset(stream_id, _CODES.REFUSED_STREAM)  # those that were taken back and still run count as well
+            self._reset(stream_id, _CODES.REFUSED_STREAM)  # cancelled requests that still run count too
         else:
             stream = self._streams[stream_id] = Http2Stream(self._connection, self, stream_id, head)
             self._connection.context.spawn(stream.run(make_scope("http", head, self._connection)))
@@ -234,10 +234,10 @@ class Http2:
         if stream is not None and not stream.is_lost:
             stream.body.put(data)
             flow_bytes -= len(data)
-        self.took(stream_id, flow_bytes)  # padding, or what nobody wants
+        self.took(stream_id, flow_bytes)  # padding, or data of a stream that is gone
 
     def _refuse(self, stream_id: int, status: int, reason: str, *, is_whole: bool) -> None:
-        """Answer a request that no application sees."""
+        """Answer a request that the application does not see."""
         headers, body = make_refusal(reason)
         has_room = self.room(stream_id) >= len(body)
         self.send_head(stream_id, status, [*headers, date_header()], is_last=not has_room)
@@ -251,7 +251,7 @@ class Http2:
         try:
             self._core.reset_stream(stream_id, code)
         except h2.exceptions.ProtocolError:
-            return  # the other side has done so already
+            return  # the client has reset it already
         self.flush()
 
     def _end(self, code: h2.errors.ErrorCodes, words: bytes = b"") -> None:
@@ -274,20 +274,20 @@ class Http2Stream(ServedRequest):
         super().__init__(connection, head, RequestBody(lambda size: http.took(stream_id, size)))
         self.id = stream_id
         self.is_received = False
-        """Whether the whole request is here."""
+        """Whether the whole request has arrived."""
         self.is_lost = False
         self.has_room = asyncio.Event()
-        """Set when there may be room for more of the answer."""
+        """Set when flow control may have room for more of the answer."""
         self.unsent_bytes = 0
         self._http = http
 
     def receive_end(self) -> None:
-        """Take note that the whole request is here."""
+        """End the body, because the whole request has arrived."""
         self.is_received = True
         self.body.end()
 
     def lose(self) -> None:
-        """Take note that the client has taken the request back, or is gone."""
+        """Cancel the request, because the client has reset it or is gone."""
         self.is_lost = self.is_received = True
         self.has_room.set()
         self.body.lose()
@@ -304,7 +304,7 @@ class Http2Stream(ServedRequest):
             await self.write(data, has_more=has_more)
 
     async def write(self, data: bytes, *, has_more: bool) -> None:
-        """Send the next piece of the answer, frame by frame as there is room."""
+        """Send the next piece of the answer, frame by frame as flow control has room."""
         self.unsent_bytes = len(data)
         try:
             while self._write_frame(data[len(data) - self.unsent_bytes :], has_more=has_more):
@@ -319,11 +319,11 @@ class Http2Stream(ServedRequest):
             self.unsent_bytes = 0
 
     def finish(self) -> None:
-        """Let go of the stream."""
+        """Remove the stream."""
         self._http.stream_ended(self)
 
     def _write_frame(self, data: bytes, *, has_more: bool) -> bool:
-        """Send as much as there is room for; tells whether some is left."""
+        """Send as much as flow control has room for; tells whether some is left."""
         piece = data[: max(0, self._room())]
         is_last = len(piece) == len(data) and not has_more
         if piece or is_last:
@@ -338,17 +338,17 @@ class Http2Stream(ServedRequest):
 
     def _check(self) -> None:
         if self.is_lost or not self.connection.is_open:
-            raise ConnectionResetError("the other side has taken its request back, or is gone")
+            raise ConnectionResetError("the client has cancelled its request or is gone")
 
 
 def _make_head(fields: Sequence[tuple[bytes, bytes]]) -> RequestHead | None:
-    """Say what is asked, as HTTP/1.1 would have it; None if that cannot be said."""
+    """Return the head of a request in the form of HTTP/1.1; None if a pseudo-header is missing or not ASCII."""
     pseudo = {name: value for name, value in fields if name.startswith(b":")}
     method, target = pseudo.get(b":method", b""), pseudo.get(b":path", b"")
     if not method.isascii() or not target.isascii() or not method or not target:
         return None
     host = pseudo.get(b":authority")
     headers = [] if host is None else [(b"host", host)]
-    # h2 has seen to it that `host` says the same where both are there.
+    # h2 has checked that `host` is the same if both are there.
     headers += [(name, value) for name, value in fields if name not in pseudo and not (host and name == b"host")]
     return RequestHead(method.decode(), target, headers, "2")

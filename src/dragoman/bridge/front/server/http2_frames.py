@@ -1,7 +1,7 @@
-"""The frames of HTTP/2 as they arrive, before h2 sees them: what kind each is, and what it is charged.
+"""The heads of HTTP/2 frames, read before h2 sees the frames, and the cost of each frame.
 
-h2 makes no event of some frames (a reset of a stream that is gone, the continuation of headers), so what a flood costs
-cannot be known from its events. Heads of frames are read here (RFC 9113, 4.1), and nothing else of them:
+h2 makes no event for some frames (a reset of a stream that is gone, the continuation of headers), so its events do not
+show the cost of a flood. Only the heads of frames are read here (RFC 9113, 4.1):
 
     length (24 bits)  type (8)  flags (8)  stream (31, after one reserved bit)
 """
@@ -18,17 +18,17 @@ END_STREAM = 0x1
 
 HEAD_BYTES = 9
 SMALL_DATA_BYTES = 64
-"""A piece of a body with less than this is one of too many, unless it is the last."""
+"""A smaller piece of a body costs like a frame without content, unless it is the last."""
 
 RESET_COST = 5
-"""A request that is taken back before it was answered: the application has begun with it by then."""
+"""The cost of a request that is cancelled before its answer, because it has started the application."""
 
 _HEAD = Struct("!HBBBL").unpack
 _STREAM_BITS = 0x7FFFFFFF
 
 
 class FrameHead(NamedTuple):
-    """What the first nine bytes of a frame say."""
+    """The first nine bytes of a frame."""
 
     kind: int
     flags: int
@@ -37,14 +37,14 @@ class FrameHead(NamedTuple):
 
 
 class FrameScanner:
-    """Finds the heads of frames in a stream of bytes, wherever that is cut."""
+    """Finds the heads of frames in a stream of bytes that is cut at any place."""
 
     def __init__(self, skip_bytes: int) -> None:
         self._skip_bytes = skip_bytes
         self._head = b""
 
     def next(self, data: bytes, at: int) -> tuple[FrameHead | None, int]:
-        """Go on at a place; give the next head, if there is one, and the place where its frame ends, or the data."""
+        """Read on from an offset; returns the next head, if it is whole, and the end of its frame or of the data."""
         if self._skip_bytes:
             step = min(self._skip_bytes, len(data) - at)
             self._skip_bytes -= step
@@ -63,10 +63,10 @@ class FrameScanner:
 
 
 def cost_of(head: FrameHead, is_awaited: Callable[[int], bool]) -> int:
-    """Say what a frame is charged; `is_awaited` tells whether a stream is, or will be, a request without an answer."""
+    """Return the cost of a frame; `is_awaited` tells whether a stream is, or will be, a request without an answer."""
     match head.kind:
         case 0x1:
-            return 0  # the application and the guard see to requests
+            return 0  # the guard limits requests
         case 0x0:
             is_part = head.length >= SMALL_DATA_BYTES or bool(head.flags & END_STREAM)
             return 0 if is_part else 1

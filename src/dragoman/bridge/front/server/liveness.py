@@ -1,8 +1,8 @@
-"""Whether the other side of a connection is there, and whether it takes what is sent.
+"""Whether the peer of a connection is alive, and whether it reads.
 
-Who is there is known by what arrives. WebSockets and HTTP/2 have a frame to ask with, which everybody must answer; in
-HTTP/1.1 there is none, so there it is TCP that asks: a machine that is gone does not acknowledge the comments in the
-event stream. Who takes what is sent is known by what leaves.
+Input shows that a peer is alive. WebSockets and HTTP/2 have a ping, which every peer must answer. HTTP/1.1 has none, so
+TCP finds out: a machine that is gone does not acknowledge the comments in the event stream. A buffer that gets smaller
+shows that a peer reads.
 """
 
 import socket
@@ -12,7 +12,7 @@ from dragoman.bridge.front.limits import ServerLimits
 
 
 class Verdict(Enum):
-    """What is to be done about a connection."""
+    """The action that a connection needs."""
 
     NOTHING = "nothing"
     PING = "ping"
@@ -20,7 +20,7 @@ class Verdict(Enum):
 
 
 class Liveness:
-    """When a connection last heard something, and when the other side last took something."""
+    """The times of the last input, of the last ping, and of the last bytes that the peer read."""
 
     def __init__(self, now: float) -> None:
         self._heard_at = now
@@ -31,20 +31,20 @@ class Liveness:
         self._unsent_bytes = 0
 
     def heard(self, now: float) -> None:
-        """Take note that something arrived."""
+        """Note the time of input."""
         self._heard_at = now
 
     def wrote(self, size: int) -> None:
-        """Take note that something is to be sent."""
+        """Count bytes that are written."""
         self._written_bytes += size
 
     def judge(self, now: float, unsent_bytes: int, limits: ServerLimits, stall_s: float, *, can_ping: bool) -> Verdict:
-        """Say what is to be done now; a ping counts as sent when that is the answer."""
+        """Return the action that the connection needs now; after PING the ping counts as sent."""
         taken = self._written_bytes - unsent_bytes
         if taken > self._taken_bytes or unsent_bytes == 0:
             self._taken_at = now
         if taken > self._taken_bytes and self._unsent_bytes > 0:
-            self._heard_at = now  # to take what was in the way is a sign of life as well
+            self._heard_at = now  # a peer that reads a full buffer is alive too
         self._taken_bytes, self._unsent_bytes = taken, unsent_bytes
         is_silent = self._pinged_at > self._heard_at and now - self._heard_at >= limits.silence_s
         if is_silent or now - self._taken_at >= stall_s:
@@ -56,7 +56,7 @@ class Liveness:
 
 
 def watch_peers(listening: socket.socket, limits: ServerLimits) -> None:
-    """Have TCP itself find out about machines that are gone; whatever is accepted here inherits it."""
+    """Let TCP detect machines that are gone; accepted sockets inherit the options."""
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     silence_s, ping_s = int(limits.silence_s), int(limits.ping_s)

@@ -1,4 +1,4 @@
-"""One request, as the application is told of it, and as it answers."""
+"""One request as an ASGI scope, its body on the way to the application, and its answer."""
 
 import asyncio
 import logging
@@ -16,13 +16,13 @@ from dragoman.bridge.front.server.tcp import TcpConnection
 from dragoman.bridge.guard.answers import security_headers
 
 MAX_BODY_WAITING_BYTES = 64 * 1024
-"""What is read of a body before the application takes it."""
+"""Bytes of a body that are read before the application takes them."""
 
 _log = logging.getLogger("dragoman.bridge.front")
 
 
 class RequestHead(msgspec.Struct, frozen=True):
-    """The first line and the headers of a request, their names in small letters."""
+    """The first line and the headers of a request; header names are in lower case."""
 
     method: str
     target: bytes
@@ -31,7 +31,7 @@ class RequestHead(msgspec.Struct, frozen=True):
 
 
 def make_scope(kind: str, head: RequestHead, connection: TcpConnection) -> Scope:
-    """Describe a request as ASGI does."""
+    """Return the ASGI scope of a request."""
     path, _, query = head.target.partition(b"?")
     scheme = connection.scheme
     return {
@@ -52,19 +52,19 @@ def make_scope(kind: str, head: RequestHead, connection: TcpConnection) -> Scope
 
 
 def date_header() -> tuple[bytes, bytes]:
-    """Return when an answer is made."""
+    """Return the `Date` header of an answer."""
     return b"date", formatdate(time.time(), usegmt=True).encode()
 
 
 def make_refusal(reason: str) -> tuple[Headers, bytes]:
-    """Return the headers and the body with which the server itself refuses a request, in plain words."""
+    """Return the headers and the body of an error that the server itself answers."""
     body = msgspec.json.encode({"error": reason})
     length = (b"content-length", b"%d" % len(body))
     return [(b"content-type", b"application/json"), length, *security_headers(html=False)], body
 
 
 class RequestBody:
-    """The body of a request on its way to the application, which takes it at its own pace."""
+    """The body of a request between the connection and the application."""
 
     def __init__(self, on_taken: Callable[[int], None]) -> None:
         self.waiting_bytes = 0
@@ -82,23 +82,23 @@ class RequestBody:
         self._changed.set()
 
     def end(self) -> None:
-        """Take note that there are no more pieces."""
+        """Mark the end of the body."""
         self._has_ended = True
         self._changed.set()
 
     def lose(self) -> None:
-        """Take note that the other side is gone."""
+        """Mark the client as gone."""
         self._is_gone = True
         self._changed.set()
 
     def drop(self) -> int:
-        """Let go of what was not taken, and say how much it was."""
+        """Drop the pieces that were not taken, and return their size."""
         size, self.waiting_bytes = self.waiting_bytes, 0
         self._pieces.clear()
         return size
 
     async def receive(self) -> Message:
-        """Give what is there, or wait for it; then wait until the other side is gone."""
+        """Return the next piece, or wait for it; after the last one wait until the client is gone."""
         while True:
             if self._is_gone:
                 return {"type": "http.disconnect"}
@@ -117,20 +117,20 @@ class RequestBody:
 
 
 class ServedRequest(ABC):
-    """A request under way; its answer is begun with the first piece, so that both go out in one write."""
+    """A request under way; the head of its answer is sent with the first piece, in one write."""
 
     def __init__(self, connection: TcpConnection, head: RequestHead, body: RequestBody) -> None:
         self.head = head
         self.body = body
         self.is_answered = False
-        """Whether its answer has begun."""
+        """Whether the answer has begun."""
         self.is_complete = False
-        """Whether all of its answer was handed over."""
+        """Whether the application has sent the whole answer."""
         self.connection = connection
         self._start: Message | None = None
 
     async def run(self, scope: Scope) -> None:
-        """Have the application answer."""
+        """Run the application."""
         try:
             await self.connection.context.app(scope, self.receive, self.send)
         except Exception:  # noqa: BLE001 -- the end of a request: its failure must not end the connection
@@ -139,11 +139,11 @@ class ServedRequest(ABC):
             self.finish()
 
     async def receive(self) -> Message:
-        """Give the application what comes of the request."""
+        """Return the next message of the request to the application."""
         return await self.body.receive()
 
     async def send(self, message: Message) -> None:
-        """Take what the application answers; raises ConnectionResetError once the other side is gone."""
+        """Send a message of the application; raises ConnectionResetError if the client is gone."""
         if message["type"] == "http.response.start":
             self._start = message
             return
@@ -169,4 +169,4 @@ class ServedRequest(ABC):
 
     @abstractmethod
     def finish(self) -> None:
-        """Take note that the application is done, whether its answer is complete or not."""
+        """Clean up after the application, whether its answer is complete or not."""

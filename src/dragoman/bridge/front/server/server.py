@@ -26,25 +26,25 @@ HTTP1_ALPN = "http/1.1"
 
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-"""What an HTTP/2 client begins with (RFC 9113, 3.4); no request of HTTP/1.1 can begin like it."""
+"""The first bytes of an HTTP/2 client (RFC 9113, 3.4); no HTTP/1.1 request begins like them."""
 
 TLS_HANDSHAKE_S = 30.0
 BACKLOG = 512
 ACCEPTS_PER_TURN = 16
-"""New connections in one turn of the event loop, so that those there are have theirs."""
+"""New connections in one turn of the event loop, so that open connections get their turns."""
 
 NO_DESCRIPTORS_PAUSE_S = 0.1
-"""Before the next try when the process, or the system, has no descriptors left."""
+"""The pause when the process or the system has no file descriptors left."""
 
 _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 30\r\ncontent-length: 0\r\n\r\n"
-"""Turns a connection away in the one protocol that can be spoken before anything was heard."""
+"""Refuses a connection before its protocol is known."""
 
 _log = logging.getLogger("dragoman.bridge.front")
 
 
 class CannotListen(DragomanError):
-    """The address cannot be listened at."""
+    """The bridge cannot listen at an address, or cannot use a certificate."""
 
 
 class Tls(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class Tls(msgspec.Struct, frozen=True):
 
 
 def make_context(tls: Tls) -> ssl.SSLContext:
-    """Make what HTTP/2 demands of TLS (RFC 9113, 9.2); raises CannotListen."""
+    """Make a TLS context as HTTP/2 requires (RFC 9113, 9.2); raises CannotListen."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_COMPRESSION
@@ -64,7 +64,7 @@ def make_context(tls: Tls) -> ssl.SSLContext:
     try:
         context.load_cert_chain(tls.certificate, tls.key)
     except OSError as error:
-        problem = error.strerror or "they do not fit, or are no PEM"
+        problem = error.strerror or "they do not belong together, or are not PEM files"
         raise CannotListen(f"cannot use {tls.certificate} and {tls.key} for TLS: {problem}") from None
     return context
 
@@ -97,11 +97,11 @@ class Server:
         )
         self._requests: set[asyncio.Task[None]] = set()
         self._opening: dict[TcpConnection, asyncio.Task[None]] = {}
-        """Those that are not connected yet: TLS takes several round trips."""
+        """Connections during the TLS handshake, which takes several round trips."""
         self._connections: dict[TcpConnection, None] = {}
-        """All of them, in the order in which they came."""
+        """All connections, oldest first."""
         self._anonymous: dict[TcpConnection, None] = {}
-        """Those that never showed a credential."""
+        """Connections that never had a valid credential, oldest first."""
         self._emptied = asyncio.Event()
         self._emptied.set()
 
@@ -126,11 +126,11 @@ class Server:
 
     @property
     def unsent_bytes(self) -> int:
-        """What is held for peers that have not taken it."""
+        """Bytes in the buffers of all connections."""
         return sum(connection.unsent_bytes for connection in self._connections)
 
     async def _stop(self) -> None:
-        """Take nobody in any more, let open streams end, and cut those that do not."""
+        """Close the listening socket, let open streams end, and cut those that do not."""
         self._context.is_stopping = True
         self._loop.remove_reader(self._listening)
         self._listening.close()
@@ -206,7 +206,7 @@ class Server:
         )
 
     def _cut_anonymous(self) -> bool:
-        """Cut the oldest connection that never showed a credential; tells whether there was one."""
+        """Cut the oldest connection that never had a credential; tells whether there was one."""
         oldest = next(iter(self._anonymous), None)
         if oldest is None:
             return False
@@ -226,13 +226,13 @@ class Server:
         if not self._connections:
             self._emptied.set()
 
-    # ── what runs beside ────────────────────────────────────────────────────────────────────────────
+    # ── background tasks ────────────────────────────────────────────────────────────────────────────
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
         self._requests.add(task)
         task.add_done_callback(self._requests.discard)
-        task.add_done_callback(lambda _: work.close())  # one that was cancelled before it began would complain
+        task.add_done_callback(lambda _: work.close())  # a coroutine that was cancelled before it began would warn
 
     async def _keep_watch(self) -> None:
         while True:
@@ -242,7 +242,7 @@ class Server:
 
 
 class ProtocolDetector:
-    """Waits until it is known what is spoken."""
+    """Waits until the protocol of a connection is known: by ALPN, else by the first bytes."""
 
     is_idle = True
     is_full = False
@@ -253,11 +253,11 @@ class ProtocolDetector:
         self._first = b""
 
     def receive(self, data: bytes) -> None:
-        """Take bytes that arrived."""
+        """Take input."""
         self._first += data
 
     def advance(self) -> bool:
-        """Decide, once there is enough to go by."""
+        """Choose the protocol once enough bytes have arrived."""
         size = min(len(self._first), len(PREFACE))
         begins_http2 = self._first[:size] == PREFACE[:size]
         if self._connection.alpn != HTTP2_ALPN and begins_http2 and size < len(PREFACE):
@@ -268,12 +268,12 @@ class ProtocolDetector:
         return False
 
     def ping(self) -> bytes | None:
-        """Return nothing: there is no frame yet that anybody would understand."""
+        """Return None, because there is no protocol yet."""
         return None
 
     def stop(self) -> None:
-        """End it."""
+        """Close the connection."""
         self._connection.finish()
 
     def lose(self) -> None:
-        """Do nothing: the application knows nothing of it."""
+        """Do nothing: no application has started."""

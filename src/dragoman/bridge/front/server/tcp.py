@@ -3,11 +3,12 @@
     OPENING ──connected (and TLS agreed)──► OPEN ──finish──► ENDING ──► LOST
                                               └────── cut, or the peer left ──►┘
 
-Work is done in turns: a protocol takes a bounded number of frames or events, then the event loop goes round, and only
-then does it go on. While it has work left, or while the application has not taken what arrived, nothing more is read.
+Work is done in turns: a protocol processes a bounded number of frames or events, then other tasks of the event loop
+run, then it goes on. While a turn is left to do, or the application has not taken its input, nothing is read from the
+socket.
 
-A connection that ends still sends what was written. What the other side goes on sending meanwhile is read and let go,
-for a while: a socket that is closed with unread input is reset, and the reset can destroy the words that say why.
+A connection that ends still sends its buffer. Input that arrives meanwhile is read and dropped, for a while: a socket
+that is closed with unread input is reset, and the reset can destroy the answer that says why.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ _log = logging.getLogger("dragoman.bridge.front")
 
 
 class Phase(Enum):
-    """Where a connection is in its life."""
+    """The phase of a connection; the diagram above has the transitions."""
 
     OPENING = auto()
     OPEN = auto()
@@ -36,7 +37,7 @@ class Phase(Enum):
 
 
 class ConnectionProtocol(Protocol):
-    """What is spoken on a connection: HTTP/1.1, HTTP/2, a WebSocket, or nothing yet."""
+    """The protocol of a connection: HTTP/1.1, HTTP/2, a WebSocket, or the detection of one of them."""
 
     @property
     def is_idle(self) -> bool:
@@ -45,24 +46,24 @@ class ConnectionProtocol(Protocol):
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more is to be read until the application has taken some."""
+        """Whether reading stops until the application takes some of the input."""
         ...
 
     @property
     def unsent_bytes(self) -> int:
-        """What the application has handed over and flow control holds back."""
+        """Bytes of the application that flow control holds back."""
         ...
 
     def receive(self, data: bytes) -> None:
-        """Take bytes that arrived; they are looked at in `advance`."""
+        """Take input; `advance` processes it."""
         ...
 
     def advance(self) -> bool:
-        """Do one turn of work; tells whether there is more to do right away."""
+        """Do one turn of work; tells whether there is more to do at once."""
         ...
 
     def ping(self) -> bytes | None:
-        """Return the frame that the other side must answer, if there is one."""
+        """Return a frame that the peer must answer; None if the protocol has none."""
         ...
 
     def stop(self) -> None:
@@ -70,12 +71,12 @@ class ConnectionProtocol(Protocol):
         ...
 
     def lose(self) -> None:
-        """Tell the application that the other side is gone."""
+        """Tell the application that the peer is gone."""
         ...
 
 
 class ServerContext(msgspec.Struct, kw_only=True):
-    """What all connections of one server share."""
+    """The objects that all connections of one server share."""
 
     app: AsgiApplication
     limits: ServerLimits
@@ -84,13 +85,13 @@ class ServerContext(msgspec.Struct, kw_only=True):
     spawn: Callable[[Coroutine[Any, Any, None]], object]
     """Runs the application for a request."""
     on_credential: "Callable[[TcpConnection], None]"
-    """Is told each time that a request had a credential."""
+    """Called each time that a request had a valid credential."""
     on_lost: "Callable[[TcpConnection], None]"
     is_stopping: bool = False
 
 
 class TcpConnection(asyncio.Protocol):
-    """Carries bytes for a protocol, no faster than either side takes them."""
+    """Carries bytes for a protocol, no faster than the peer and the application read."""
 
     def __init__(self, context: ServerContext, start: "Callable[[TcpConnection], ConnectionProtocol]") -> None:
         self.context = context
@@ -104,9 +105,9 @@ class TcpConnection(asyncio.Protocol):
         self._end: asyncio.TimerHandle | None = None
         self._discarded_bytes = 0
         self._drain_waiters: list[asyncio.Future[None]] | None = None
-        """Those who wait for the other side to take something; None while nobody has to."""
+        """Writers that wait until the peer reads; None while the buffer has room."""
 
-    # ── what asyncio tells ──────────────────────────────────────────────────────────────────────────
+    # ── calls of asyncio ────────────────────────────────────────────────────────────────────────────
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -148,7 +149,7 @@ class TcpConnection(asyncio.Protocol):
             self._protocol.lose()
         self.context.on_lost(self)
 
-    # ── what protocols use ──────────────────────────────────────────────────────────────────────────
+    # ── calls of protocols ───────────────────────────────────────────────────────────────────────────
 
     @property
     def scheme(self) -> str:
@@ -157,7 +158,7 @@ class TcpConnection(asyncio.Protocol):
 
     @property
     def alpn(self) -> str | None:
-        """The protocol that was agreed on under TLS."""
+        """The protocol that ALPN chose; None without TLS."""
         ssl_object = self._transport.get_extra_info("ssl_object")
         return None if ssl_object is None else ssl_object.selected_alpn_protocol()
 
@@ -168,29 +169,24 @@ class TcpConnection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether anything that is written now is sent."""
+        """Whether the connection can still be written to."""
         return self._phase is Phase.OPEN
 
     @property
-    def is_clogged(self) -> bool:
-        """Whether the other side has to take something before more is written."""
-        return self._drain_waiters is not None
-
-    @property
     def unsent_bytes(self) -> int:
-        """What was handed over for the other side and not taken by it."""
+        """Bytes that were written and that the peer has not read."""
         if self._phase in {Phase.OPENING, Phase.LOST}:
             return 0
         return self._transport.get_write_buffer_size() + self._protocol.unsent_bytes
 
     def write(self, data: bytes) -> None:
-        """Send bytes, unless the connection has ended; whoever sends much waits in `drained` afterwards."""
+        """Send bytes, unless the connection has ended; a caller that sends much awaits `drained` afterwards."""
         if self._phase is Phase.OPEN and data:
             self._liveness.wrote(len(data))
             self._transport.write(data)
 
     async def drained(self) -> None:
-        """Wait until the other side has taken enough; raises ConnectionResetError if it will not."""
+        """Wait until the buffer has room; raises ConnectionResetError if the connection ends first."""
         if self._drain_waiters is not None:
             waiter = self._loop.create_future()
             self._drain_waiters.append(waiter)
@@ -199,26 +195,26 @@ class TcpConnection(asyncio.Protocol):
             raise ConnectionResetError("the connection has ended")
 
     def advance_soon(self) -> None:
-        """Have the protocol do another turn of work: the application has taken something."""
+        """Schedule another turn of work, because the application has taken some input."""
         if self._turn is None and self._phase is Phase.OPEN:
             self._turn = self._loop.call_soon(self._advance)
 
     def switch_to(self, protocol: ConnectionProtocol) -> None:
-        """Speak another protocol from now on."""
+        """Use another protocol from now on."""
         self._protocol = protocol
         self.advance_soon()
 
     def note_use(self) -> None:
-        """Take note that a request was answered: the time without one begins anew."""
+        """Start the idle time anew, because a request was answered."""
         self._idle_since = self._loop.time()
 
     def note_credential(self) -> None:
-        """Take note that somebody is there who may be."""
+        """Raise the limit of frames without content, because a request had a valid credential."""
         self.idle_frames.change_rate(self.context.limits.frames)
         self.context.on_credential(self)
 
     def finish(self, *, discard: bool = False) -> None:
-        """Send what was written, and close; `discard` when the other side may still be sending."""
+        """Send the buffer and close; with `discard`, read and drop what the peer may still be sending."""
         if self._phase is not Phase.OPEN:
             return
         self._phase = Phase.ENDING
@@ -231,19 +227,19 @@ class TcpConnection(asyncio.Protocol):
             self._transport.write_eof()
 
     def expect_end(self) -> None:
-        """Cut it if it does not end soon."""
+        """Cut the connection if it does not end soon."""
         if self._end is None:
             self._end = self._loop.call_later(self.context.limits.linger_s, self.abort)
 
     def abort(self) -> None:
-        """Cut it, with whatever was not sent."""
+        """Cut the connection; bytes that were not sent are lost."""
         if self._phase in {Phase.OPEN, Phase.ENDING}:
             self._transport.abort()
 
-    # ── what the server uses ────────────────────────────────────────────────────────────────────────
+    # ── calls of the server ─────────────────────────────────────────────────────────────────────────
 
     def check(self, now: float) -> None:
-        """Ping it when it is time; cut it when nobody answers, takes what is sent, or asks for anything."""
+        """Ping the peer when it is time; cut the connection if the peer is dead or does not read; end an idle one."""
         if self._phase is not Phase.OPEN:
             return
         limits, ping = self.context.limits, self._protocol.ping()
@@ -260,7 +256,7 @@ class TcpConnection(asyncio.Protocol):
             self.write(ping)
 
     def stop(self) -> None:
-        """End it as soon as no request is under way."""
+        """End the connection as soon as no request is under way."""
         if self._phase is Phase.OPEN:
             self._protocol.stop()
 

@@ -1,7 +1,7 @@
 """A WebSocket on one connection (RFC 6455): frames by the protocol layer of `websockets`, messages for the application.
 
-Frames are looked at in small pieces of input, so that a block full of tiny frames is many turns of work. Whoever sends
-frames that carry nothing pays for each; when nothing is left to pay with, the WebSocket is closed.
+Input is processed in small pieces, so that a block of tiny frames takes many turns. Each frame without content is paid
+from a token bucket; when that is empty, the WebSocket is closed.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _KEY_BYTES = 16
 
 PIECE_BYTES = 1024
-"""Looked at in one go: at most 170 frames."""
+"""Input of one step: at most 170 frames."""
 
 FRAMES_PER_TURN = 64
 BYTES_PER_TURN = 64 * 1024
@@ -38,7 +38,7 @@ MAX_WAITING_MESSAGES = 64
 """Messages that are read before the application takes them."""
 
 SMALL_BYTES = 1024
-"""A fragment with less than this is one of too many: clients that split messages make pieces of several kilobytes."""
+"""A smaller fragment costs like a frame without content: clients that split messages make pieces of kilobytes."""
 
 TINY_BYTES = 16
 """No message of JSON-RPC is as short as this."""
@@ -48,7 +48,7 @@ _CONTROL = frozenset({Opcode.PING, Opcode.PONG})
 
 
 class _ErrorsOnly(logging.LoggerAdapter[logging.Logger]):
-    """Lets nothing but errors through: at other levels the library logs what is in frames."""
+    """Passes errors only, because at other levels the library logs the content of frames."""
 
     def isEnabledFor(self, level: int) -> bool:  # noqa: N802 -- named by the standard library
         return level >= logging.ERROR and super().isEnabledFor(level)
@@ -76,17 +76,17 @@ class WebSocket:
 
     @property
     def is_full(self) -> bool:
-        """Whether the application has not taken enough of the messages."""
+        """Whether too many messages wait for the application."""
         return self._waiting_bytes >= MAX_WAITING_BYTES or len(self._messages) >= MAX_WAITING_MESSAGES
 
-    # ── what arrives ────────────────────────────────────────────────────────────────────────────────
+    # ── input ───────────────────────────────────────────────────────────────────────────────────────
 
     def receive(self, data: bytes) -> None:
-        """Take bytes that arrived."""
+        """Take input."""
         self._input.append(data)
 
     def advance(self) -> bool:
-        """Look at what arrived, piece by piece."""
+        """Process the input, piece by piece."""
         frames = size = 0
         while self._input and not self.is_full:
             if frames >= FRAMES_PER_TURN or size >= BYTES_PER_TURN:
@@ -104,20 +104,20 @@ class WebSocket:
         return False
 
     def ping(self) -> bytes | None:
-        """Return a frame that the other side must answer."""
+        """Return a frame that the client must answer."""
         return _PING if self._core.state is State.OPEN else None
 
     def stop(self) -> None:
-        """Do nothing: the application says goodbye."""
+        """Do nothing: the application closes the WebSocket."""
 
     def lose(self) -> None:
-        """Tell the application that the other side is gone."""
+        """Tell the application that the client is gone."""
         self._tell_end(CloseCode.ABNORMAL_CLOSURE)
 
-    # ── what the application does ───────────────────────────────────────────────────────────────────
+    # ── calls of the application ────────────────────────────────────────────────────────────────────
 
     async def take(self) -> Message:
-        """Give the next message, or wait for it; at the end, why there is none any more."""
+        """Return the next message, or wait for it; at the end, the close code."""
         while not self._messages:
             if self._end is not None:
                 return self._end
@@ -131,7 +131,7 @@ class WebSocket:
         return message
 
     async def send(self, message: Message) -> None:
-        """Send what the application says; raises ConnectionResetError once the other side is gone."""
+        """Send a message of the application; raises ConnectionResetError if the client is gone."""
         try:
             self._send(message)
         except InvalidState:
@@ -139,7 +139,7 @@ class WebSocket:
         await self._connection.drained()
 
     def end(self) -> None:
-        """Take note that the application is done."""
+        """Close the WebSocket, because the application is done."""
         if self._core.state is State.OPEN:
             self._fail(CloseCode.INTERNAL_ERROR, "")
             self._flush()
@@ -195,13 +195,13 @@ class WebSocket:
         self._arrived.set()
 
     def _fail(self, code: CloseCode, reason: str) -> None:
-        """Close for a fault of the other side, whose frames count no more."""
+        """Close because of a fault of the client, and ignore its further frames."""
         self._has_failed = True
         if self._core.state is State.OPEN:
             self._core.fail(code, reason)
 
     def _flush(self) -> None:
-        """Send what the protocol has to say; after its last words the connection ends."""
+        """Send the bytes of the protocol; the connection ends after its last ones."""
         writes = self._core.data_to_send()
         if not writes:
             return
@@ -220,7 +220,7 @@ class WebSocket:
 
 
 def _cost(frame: Frame) -> int:
-    """Say what a frame is charged: control frames, fragments that are small, and what is too short to be anything."""
+    """Return the cost of a frame: 1 for control frames, small fragments and messages too short for JSON-RPC."""
     if frame.opcode in _CONTROL:
         return 1
     least = TINY_BYTES if frame.fin else SMALL_BYTES
@@ -231,13 +231,13 @@ def _cost(frame: Frame) -> int:
 
 
 class Handshake(msgspec.Struct, frozen=True):
-    """What a client says that wants a WebSocket."""
+    """The parts of a WebSocket request that the answer needs."""
 
     key: bytes
     subprotocols: list[str]
 
     def accept(self, subprotocol: str | None, headers: Headers) -> Headers:
-        """Return the headers of the answer that switches protocols; extensions are not offered."""
+        """Return the headers of the answer that accepts the WebSocket; no extension is accepted."""
         proof = base64.b64encode(hashlib.sha1(self.key + _GUID, usedforsecurity=False).digest())
         chosen = [] if subprotocol is None else [(b"sec-websocket-protocol", subprotocol.encode())]
         switch = [(b"upgrade", b"websocket"), (b"connection", b"upgrade"), (b"sec-websocket-accept", proof)]
@@ -245,7 +245,7 @@ class Handshake(msgspec.Struct, frozen=True):
 
 
 def is_upgrade(head: RequestHead) -> bool:
-    """Tell whether a request wants a WebSocket; one with a body is an ordinary request."""
+    """Tell whether a request asks for a WebSocket; one with a body is an ordinary request."""
     names = {name for name, _ in head.headers}
     if head.method != "GET" or head.http_version != "1.1" or names & {b"content-length", b"transfer-encoding"}:
         return False
@@ -253,7 +253,7 @@ def is_upgrade(head: RequestHead) -> bool:
 
 
 def read_handshake(head: RequestHead) -> Handshake | str:
-    """Read what a request for a WebSocket says; what is wrong with it, in words, if something is."""
+    """Read a request for a WebSocket; returns the problem in words if it is not valid."""
     keys = [value for name, value in head.headers if name == b"sec-websocket-key"]
     if len(keys) != 1 or not _is_key(keys[0]):
         return "Sec-WebSocket-Key is missing or broken; expected 16 bytes in base64"
