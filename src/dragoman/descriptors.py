@@ -4,7 +4,7 @@ import os
 import sys
 
 _MODEST_LIMIT = 10_240
-"""The most that macOS allows, whatever it says."""
+"""The most that macOS allows, although it reports more."""
 
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 

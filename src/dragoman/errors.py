@@ -1,4 +1,4 @@
-"""Every exception that dragoman raises, in one tree; the last few have a module of their own, beside what raises them.
+"""Every exception that dragoman raises, in one tree; `tests/test_error_tree.py` checks that it is complete.
 
     DragomanError
     ├── RpcError               a handler refuses: this is the answer to send
@@ -21,17 +21,30 @@
     ├── ModelFailure           the model could not answer
     │   ├── ContextOverflow    … because the conversation outgrew it
     │   └── MissingKey         … because it was given no key, or a wrong one
-    ├── ScriptError            a model script is wrong, at this file and line
-    ├── PathError              a path, or what it names, cannot be used: `files.errors`
-    ├── KeysUnusable, BadKey   the file of the keys, or what was given as one: `agent.keys`
-    ├── ConnectFailed, …       an agent that cannot be connected to, and what a client refuses to send: `client.problem`
-    ├── BridgeProblem, …      a bridge that is full, or cannot begin: `bridge.problem`
-    ├── BridgeProblem, …      the bridge cannot do it: `bridge.problem`, its token and addresses: `bridge.guard`
-    ├── ProfileError, …        the agent file, and trust in it: `agent.profile.problem`
-    └── ToolFailure, Changed   a tool's call failed, or what was approved is gone: `agent.tools.tool`
+    └── ScriptError            a model script is wrong, at this file and line
 
-Every message says what was wrong and, where there is one, the next step. Whatever is put
-into an `RpcError` goes to the other side: no traceback and no secret belongs there.
+The exceptions of a single package are in its modules; a parent other than DragomanError is in brackets:
+
+    agent     BadKey, EditRefused, ImpossibleEdit(EditRefused), KeysUnusable, MissingVariable, ProfileError,
+              TargetChanged, ToolFailure, TrustFailed, UnclearCommand, YamlError
+    bridge    AgentsFileError(BridgeProblem), BadServedAddress, BridgeBusy(BridgeProblem), BridgeProblem, CannotListen,
+              ClientGone, HttpError, TokenUnusable, TooManyViewers(BridgeProblem), WrongTransition
+    check     BadScript, BaselineUnusable, Flooded, NeverStarted, ReportUnreadable, TraceUnreadable
+    cli       AmbiguousSession(Refused), BadAgentsFile, BadColumn, BadHome, BadImage, BadInput, CannotStart, NoCommand,
+              NoPlace, NoProvider, NobodyToAsk(Refused), NothingToContinue(Refused), OutputNotWritten, UnknownCommand,
+              UsageError
+    client    BadDirectory(Refused), BadRule, BadServer(Refused), CancelIgnored, ConnectFailed,
+              MissingCapability(Refused), NeedsLogin, NotAnAgent(ConnectFailed), NotOffered(Refused),
+              PromptRunning(Refused), Refused, SessionClosed(Refused), StartTimeout(ConnectFailed), TurnStopped,
+              WrongVersion(ConnectFailed)
+    files     BadPath(PathError), FileProblem(PathError), NotAFile(PathError), NotText(PathError),
+              OutsideBoundary(PathError), PathError, TooLarge(PathError)
+    mcp       UnsendableResult, UnusableFunction
+    protocol  AddressFailed(ConnectionClosed), BadAddress, LinkBroken, NoWebSocket(AddressFailed), NotRecorded,
+              TrajectoryUnreadable
+
+Every message has the mistake and, where there is one, the next step. The fields of an `RpcError` go to the other side:
+no traceback and no secret belongs there.
 """
 
 import errno as codes
@@ -66,7 +79,7 @@ MESSAGES = {
     ErrorCode.AUTH_REQUIRED: "Authentication required",
     ErrorCode.RESOURCE_NOT_FOUND: "Resource not found",
 }
-"""The standard phrase of each code, with which a message begins; what is particular to a case follows it."""
+"""The standard phrase of each code, with which a message begins; the sentence about the case follows it."""
 
 
 class DragomanError(Exception):
@@ -97,7 +110,7 @@ class MethodNotFound(RpcError):
 
 
 class InvalidParams(RpcError):
-    """The parameters of a request do not fit: `data` names the path, what was expected and what came.
+    """The parameters of a request do not fit: `data` has the path, the expected value and the actual one.
 
     `problem` is the sentence, unless there is a longer one.
     """
@@ -122,7 +135,7 @@ class InvalidParams(RpcError):
 
 
 class RemoteError(DragomanError):
-    """The other side answered our request with an error; `words` is what it says of it to a person."""
+    """The other side answered our request with an error; `words` is its sentence for a person."""
 
     def __init__(self, method: str, code: int, message: str, data: Any = None) -> None:
         self.method = method
@@ -219,7 +232,7 @@ class SessionUnreadable(DragomanError):
 
 
 class LogFailed(DragomanError):
-    """The log of a session cannot be used any more; what was written before the failure is kept."""
+    """The log of a session cannot be used any more; the records before the failure are kept."""
 
     def __init__(self, path: str, errno: int, action: str) -> None:
         self.path = path
@@ -324,7 +337,7 @@ MAX_WORDS = 4000
 
 
 def join_words(code: int, message: str, data: Any) -> str:
-    """Return what an error says, each thing once: its message, and its data where that says more.
+    """Return the sentence of an error, each part once: its message, and its data where that has more.
 
     The standard phrase is left out where a sentence follows it. A message may be cut short; then the data has it whole.
     """

@@ -1,4 +1,4 @@
-"""Libraries that log what they carry: addresses, headers and whole messages, which may hold secrets.
+"""Libraries that log their traffic: addresses, headers and whole messages, which may hold secrets.
 
 Their loggers belong to the whole process, so their levels are not ours to set. A filter drops the records that a
 library makes while it works for dragoman; the records that it makes for others pass.
@@ -25,7 +25,7 @@ _works_for_us: ContextVar[bool] = ContextVar("works_for_us", default=False)
 
 @contextmanager
 def unlogged() -> Generator[None]:
-    """Keep what these libraries do within the context, and in tasks begun there, out of the log."""
+    """Keep the records of these libraries out of the log, within the context and in tasks begun there."""
     _watch_loggers()
     before = _works_for_us.get()
     _works_for_us.set(True)

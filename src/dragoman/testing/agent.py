@@ -1,4 +1,4 @@
-"""An agent that does what a script says, for tests of clients.
+"""An agent that follows a script, for tests of clients.
 
 In one process: `ScriptedAgent(transport, turns)`. As a child on stdio, for clients that start their agent:
 `python -m dragoman.testing 'JSON'`, with the JSON of `steps.dump_turns`.
@@ -29,7 +29,7 @@ from dragoman.wire import IncomingRequest, Transport
 class ScriptedAgent:
     """Serves one client; each prompt gets the next turn of the script, and the last one is repeated.
 
-    `routes` is open: whatever a handler put there does replaces what the agent would do.
+    `routes` is open: a handler that a test puts there replaces the agent's own.
     """
 
     def __init__(self, transport: Transport, turns: list[steps.TurnScript]) -> None:
@@ -118,7 +118,7 @@ class _ScriptedTurn:
             case steps.Send(line):
                 self._transport.write(line.encode() + b"\n")
             case steps.Exit(code, stderr):
-                await asyncio.sleep(0)  # what was said before this step goes out first
+                await asyncio.sleep(0)  # messages of earlier steps go out first
                 print(stderr, file=sys.stderr, flush=True)  # noqa: T201 -- the last word is the point
                 os._exit(code)
             case steps.Stop(reason):

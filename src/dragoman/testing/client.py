@@ -1,4 +1,4 @@
-"""A client that asks what it is told to and writes down all that comes, for tests of agents."""
+"""A client that sends prompts and records all messages of the agent, for tests of agents."""
 
 import asyncio
 from collections.abc import Callable
@@ -99,7 +99,7 @@ class ScriptedClient:
         ]
 
     def text(self, session_id: str | None = None) -> str:
-        """Return what the agent said, all chunks joined."""
+        """Return the text of the agent, all chunks joined."""
         return "".join(
             update.update.content.text
             for update in self.updates
@@ -109,7 +109,7 @@ class ScriptedClient:
         )
 
     def notices(self, session_id: str | None = None) -> list[str]:
-        """Return what the agent said about the conversation, each with its title and its description."""
+        """Return the notices of the agent, each with its title and its description."""
         return [
             words_of(update.update)
             for update in self.updates

@@ -1,4 +1,4 @@
-"""What a scripted agent does in a turn, step by step; plain data, so that a script can be a JSON file."""
+"""The steps of a scripted agent in a turn: plain data, so that a script can be a JSON file."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ class WaitForCancel(msgspec.Struct, frozen=True, tag=True, tag_field="step"):
 
 
 class Send(msgspec.Struct, frozen=True, tag=True, tag_field="step"):
-    """Write a line to the client as it is, whatever it says."""
+    """Write a line to the client as it is, unchecked."""
 
     line: str
 
