@@ -12,7 +12,8 @@ import pytest
 
 from dragoman.agent.profile import Profile
 from dragoman.cli import main as run_command
-from dragoman.cli.init import EDITORS, agent_command, snippets
+from dragoman.cli.commands import EDITORS
+from dragoman.cli.init import agent_command, snippets
 from tests.agent.profile.finding import first_profile
 
 

@@ -137,7 +137,6 @@ _EDITORS: dict[str, Callable[[Sequence[str]], list[Snippet]]] = {
     "neovim": _neovim,
     "emacs": _emacs,
 }
-EDITORS = tuple(_EDITORS)
 
 
 def _comment(mark: str, needs: str) -> str:

@@ -2,8 +2,8 @@
 
 A request to our own files and terminals is known exactly. Of a tool call that runs at the agent there is only the
 agent's description, so a sign of danger counts for more than a claim of harmlessness: a diff is a write and a command
-is a run, for every kind of call. The kind alone makes no call harmless: a read is a call of that kind that names its files
-and whose input has no other member that we do not understand.
+is a run, for every kind of call. The kind alone makes no call harmless: a read is a call of that kind that names its
+files and whose input has no other member that we do not understand.
 """
 
 import os

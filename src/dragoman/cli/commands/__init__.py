@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import get_args
 
 from dragoman.cli import options as shared
+from dragoman.cli.commands.check import build_check
+from dragoman.cli.commands.serve import build_serve
 from dragoman.cli.parser import CommandParser
 
 EDITORS = ("zed", "jetbrains", "neovim", "emacs")
@@ -22,16 +24,10 @@ SESSION_ACTIONS = {
     "export": "write a session's conversation, as --format says",
 }
 
-DEFAULT_HOST = "127.0.0.1"
-DEFAULT_PORT = 8421
 
 _RUN_EXIT_CODES = (
     "Exit codes: 0 done, 1 the agent failed, 2 usage, 3 stopped at a limit, 4 refused, 5 cancelled, "
     "6 something that it asked for was not allowed, 124 timeout, 130 killed by a second Ctrl-C."
-)
-_CHECK_EXIT_CODES = (
-    "Exit codes: 0 nothing failed, 1 a rule failed that the specification demands or recommends (--level must: demands "
-    "alone), 2 an error of the checker, or of its use."
 )
 
 
@@ -87,132 +83,6 @@ def _chat(name: str) -> CommandParser:
     shared.add_agent_file(parser)
     shared.add_url(parser)
     return parser
-
-
-def _check(name: str) -> CommandParser:
-    parser = CommandParser(
-        name,
-        "Judge an agent, a client or a recorded conversation by the rules of the Agent Client Protocol.",
-        "ACTION [OPTIONS]",
-        _CHECK_EXIT_CODES,
-        needs_action=True,
-    )
-    parser.add_action("agent", "drive an agent as its client", _check_agent(f"{name} agent"))
-    parser.add_action("client", "be an agent that tries a client's patience", _check_client(f"{name} client"))
-    parser.add_action("trace", "judge a recorded conversation", _check_trace(f"{name} trace"))
-    parser.add_action("matrix", "put several reports side by side", _check_matrix(f"{name} matrix"))
-    parser.add_action("rule", "explain a rule", _check_rule(f"{name} rule"))
-    return parser
-
-
-def _check_agent(name: str) -> CommandParser:
-    parser = CommandParser(
-        name,
-        "Drive an agent as its client would, also with what no good client sends, and judge what it says. "
-        "CMD is any ACP agent, or the name of one; without it, dragoman's own is judged.",
-        "[OPTIONS] [--url URL | -- CMD ...]",
-        _CHECK_EXIT_CODES,
-        takes_command=True,
-    )
-    shared.add_url(parser)
-    parser.add_argument("--prompt", metavar="TEXT", action="append", help="what to ask it (repeatable)")
-    parser.add_argument("--script", metavar="FILE", help="turns with their answers to permission requests, as YAML")
-    parser.add_argument("--no-prompt", action="store_true", help="ask it nothing: no key is needed then")
-    parser.add_argument("--auth", metavar="ID", help="the method to authenticate with before the first session")
-    parser.add_argument(
-        "--without",
-        metavar="CAPABILITY",
-        action="append",
-        choices=["fs", "terminal", "elicitation"],
-        help="do not offer fs, terminal or elicitation to it (repeatable)",
-    )
-    parser.add_argument(
-        "--start-timeout",
-        metavar="S",
-        type=shared.seconds,
-        default=15.0,
-        help="seconds to start and answer initialize (15)",
-    )
-    shared.add_timeout(parser, "a plain answer", 5.0)
-    parser.add_argument(
-        "--turn-timeout", metavar="S", type=shared.seconds, default=60.0, help="seconds for a turn (60)"
-    )
-    _add_report_options(parser)
-    return parser
-
-
-def _check_client(name: str) -> CommandParser:
-    parser = CommandParser(
-        name,
-        "Be an agent with a script of surprises, and judge what the client sends and how it takes them. "
-        "CMD is started once for each of them; {agent} in it is where the command of the agent goes, else at its end.",
-        "[OPTIONS] (--listen [PORT] | -- CMD ...)",
-        _CHECK_EXIT_CODES,
-        takes_command=True,
-    )
-    parser.add_argument(
-        "--listen",
-        metavar="PORT",
-        nargs="?",
-        type=shared.port,
-        const=0,
-        help="wait for a client that somebody points at us, until Ctrl-C",
-    )
-    shared.add_timeout(parser, "the client to end, each time it is started,", 30.0)
-    _add_report_options(parser)
-    return parser
-
-
-def _check_trace(name: str) -> CommandParser:
-    parser = CommandParser(
-        name,
-        "Judge a recorded conversation: of dragoman's tap or client, of acpx, of the Rust conductor, or any JSON "
-        "messages, one a line, with or without their direction. It may be gzipped.",
-        "FILE [OPTIONS]",
-        _CHECK_EXIT_CODES,
-    )
-    parser.add_argument("file", metavar="FILE", help="the recording")
-    parser.add_argument(
-        "--role", choices=["agent", "client", "both"], default="both", help="which side to judge (both)"
-    )
-    _add_report_options(parser)
-    return parser
-
-
-def _check_matrix(name: str) -> CommandParser:
-    parser = CommandParser(
-        name,
-        "Write one Markdown table of several reports that --format json has written.",
-        "[OPTIONS] NAME=FILE ...",
-    )
-    parser.add_argument("reports", metavar="NAME=FILE", nargs="+", help="the name of a column, and its report")
-    shared.add_output(parser)
-    return parser
-
-
-def _check_rule(name: str) -> CommandParser:
-    parser = CommandParser(
-        name,
-        "Explain rules: the duty, the clause of the specification, the occasion to break it and the way to mend it.",
-        "ID ...",
-    )
-    parser.add_argument("ids", metavar="ID", nargs="+", help="the id of a rule, such as ACP-WIRE-001")
-    return parser
-
-
-def _add_report_options(parser: CommandParser) -> None:
-    from dragoman.check.reports import FORMATS
-
-    formats = {"text" if name == "terminal" else name: words for name, words in FORMATS.items()}
-    shared.add_format(parser, formats, old_names={"terminal": "text"})
-    shared.add_output(parser, "the report")
-    parser.add_argument("--verbose", action="store_true", help="text: show what passed and what was not exercised too")
-    parser.add_argument("--name", metavar="NAME", help="what the report calls it")
-    parser.add_argument(
-        "--level", choices=["must", "should"], default="should", help="the least grave rules that count (should)"
-    )
-    parser.add_argument("--baseline", metavar="FILE", help="known failures, which are shown and do not count")
-    parser.add_argument("--write-baseline", action="store_true", help="make what fails now the baseline")
 
 
 def _completion(name: str) -> CommandParser:
@@ -341,71 +211,6 @@ def _run(name: str) -> CommandParser:
     return parser
 
 
-def _serve(name: str) -> CommandParser:
-    parser = CommandParser(
-        name,
-        "Put an agent behind one address: a web page for people, and /acp for ACP clients over WebSocket and HTTP. "
-        "CMD is any ACP agent, or the name of one; without it, dragoman's own is served.",
-        "[OPTIONS] [-- CMD ...]",
-        "It prints a link that lets one browser in; Enter prints a fresh one. Programs send the token as "
-        "Authorization: Bearer; it is in $DRAGOMAN_HOME/bridge/token (~/.dragoman). Ctrl-C or SIGTERM stops the "
-        "bridge and its agents, with exit code 0. DRAGOMAN_LOG=info writes a log to stderr.",
-        takes_command=True,
-    )
-    formats = {"text": "links for people", "json": "url, acp and token for programs, in one line"}
-    shared.add_format(parser, formats, had_json=True)
-    shared.add_cwd(parser)
-    served = parser.add_argument_group("what is served")
-    shared.add_agents_file(served)
-    served.add_argument("--name", metavar="NAME", help="the agent's name in /acp/NAME (default: after its command)")
-    shared.add_model(served)
-    shared.add_agent_file(served)
-    _add_serve_network(parser)
-    _add_serve_times(parser)
-    return parser
-
-
-def _add_serve_network(parser: CommandParser) -> None:
-    place = parser.add_argument_group("where")
-    place.add_argument("--host", metavar="H", default=DEFAULT_HOST, help=f"listen here (default: {DEFAULT_HOST})")
-    place.add_argument(
-        "--port", metavar="N", type=shared.port, default=DEFAULT_PORT, help=f"0 picks one (default: {DEFAULT_PORT})"
-    )
-    place.add_argument(
-        "--public-url", metavar="URL", help="the address that people open, when a reverse proxy stands in front"
-    )
-    for option, metavar, words in (
-        ("--allow-host", "H", "a further name, or name:port, under which this is reached (repeatable)"),
-        ("--allow-origin", "O", "a further origin, such as https://app.example, whose pages may connect (repeatable)"),
-    ):
-        place.add_argument(option, metavar=metavar, action="append", default=[], help=words)
-    beyond = parser.add_argument_group("beyond this machine")
-    beyond.add_argument("--tls-cert", metavar="FILE", help="serve https with this certificate (PEM, with its chain)")
-    beyond.add_argument("--tls-key", metavar="FILE", help="and this private key (PEM)")
-    beyond.add_argument(
-        "--insecure-network",
-        action="store_true",
-        help="listen beyond this machine without TLS: everybody on the way can read the conversation, take the token "
-        "and run commands as you",
-    )
-
-
-def _add_serve_times(parser: CommandParser) -> None:
-    group = parser.add_argument_group("how long")
-    for option, words in (
-        (
-            "--permission-timeout",
-            "refuse what an agent asks after S seconds in which nobody was there to answer (default: 3600)",
-        ),
-        ("--idle-stop", "stop an agent that nobody has used for S seconds; it starts again when needed (default: 900)"),
-        (
-            "--open-timeout",
-            "give up waiting for an agent that is to open a session and says nothing for S seconds (default: 120)",
-        ),
-    ):
-        group.add_argument(option, metavar="S", type=shared.seconds, help=words)
-
-
 def _sessions(name: str) -> CommandParser:
     parser = CommandParser(
         name,
@@ -463,14 +268,14 @@ _BUILDERS: dict[str, Callable[[str], CommandParser]] = {
     "agent": _agent,
     "agents": _agents,
     "chat": _chat,
-    "check": _check,
+    "check": build_check,
     "completion": _completion,
     "init": _init,
     "login": _login,
     "logout": _login,
     "mcp": _mcp,
     "run": _run,
-    "serve": _serve,
+    "serve": build_serve,
     "sessions": _sessions,
     "tap": _tap,
 }
