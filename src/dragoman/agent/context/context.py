@@ -101,7 +101,7 @@ class ModelContext:
         return f"{quote(key)} is included from the next turn on, until {quote(f'/exclude {key}')}."
 
     def exclude(self, what: str) -> str:
-        """Take back an addition, and say so; raises InvalidParams for a name that is unknown or cannot be taken back."""
+        """Take back an addition, and say so; raises InvalidParams for an unknown name, or when that is impossible."""
         names = self._names()
         key = bare(what) if bare(what) in self.included else names.find(what)  # it may be gone by now
         if key in self.included:
