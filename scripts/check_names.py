@@ -17,33 +17,19 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "dragoman"
 MAX_ATTRIBUTES = 12
 
 SHARED_NAMES = {
-    "Session": "the protocol's word; the agent runs it, the bridge shares it, the client drives it",
+    "PromptResponse": "the client's takes any stop reason; its name finds the leniency of the schema",
+    "Session": "the protocol's word; the agent runs it, the client drives it",
     "Turn": "the protocol's word, seen by the agent that takes it and by the client that waits for it",
 }
 """Names that several packages (agent, client …) may define, one definition each, with the reason."""
 
 LARGE_CLASSES: dict[str, tuple[int, str]] = {
+    "agent.session.Session": (30, "it is split when `agent` becomes the kit and `assistant` our agent on it"),
+    "check.driver.options.AgentOptions": (14, "the options of `dragoman check agent`, frozen, each read by one scene"),
+    "check.judge.session.SeenSession": (15, "all that rules may ask about a session, a field for each kind of message"),
     "store.record._Line": (15, "a field for each kind of record: the line of a file is decoded in one pass"),
 }
 """Classes above the limit, with the number of attributes that each may have and the reason. The list only shrinks."""
-
-
-BEING_RENAMED = frozenset(
-    """
-    Address Attachment Content Conversation Entry Exit Found Log
-    Message NotWritten Notice Place Plan PromptResponse Record Reply Rule Screen Tail
-    Terminal Terminals Text Watch
-    """.split()  # noqa: SIM905 - names to delete one by one
-)
-"""Names whose second meaning is being renamed now (issue 14); this list goes away with the last of them."""
-
-BEING_SPLIT = frozenset(
-    """
-    AgentOptions Background SeenSession
-    Session
-    """.split()  # noqa: SIM905 - names to delete one by one
-)
-"""Classes that are being split now (issue 14)."""
 
 
 class Class(NamedTuple):
@@ -96,8 +82,6 @@ def find_collisions(classes: list[Class], shared: dict[str, str]) -> Iterator[st
         if not each.name.startswith("_"):
             modules[each.name].append(each)
     for name, same in sorted(modules.items()):
-        if name in BEING_RENAMED:
-            continue
         packages = {each.package for each in same}
         if len(same) > (len(packages) if name in shared else 1):
             places = ", ".join(each.module for each in same)
@@ -111,8 +95,6 @@ def find_large(classes: list[Class], large: dict[str, tuple[int, str]]) -> Itera
     """Yield a sentence for each class with too many attributes, and for each exception that is not needed."""
     counts: dict[str, int] = {}
     for each in classes:
-        if each.name in BEING_SPLIT:
-            continue
         counts[each.path] = count = len(each.attributes)
         limit = large[each.path][0] if each.path in large else MAX_ATTRIBUTES
         if count > limit and not each.module.startswith("protocol.generated"):

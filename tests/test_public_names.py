@@ -32,6 +32,7 @@ PUBLIC = {
         "Noticed",
         "OptionsChanged",
         "Other",
+        "OtherContent",
         "PlanChanged",
         "Policy",
         "PolicyRule",
@@ -95,7 +96,7 @@ PUBLIC = {
         "PathError",
         "TooLarge",
     ],
-    "dragoman.proc": ["EVERYTHING", "INHERITED", "STDIN_GRACE_S", "TERM_GRACE_S", "Child", "Exit", "Supervisor"],
+    "dragoman.proc": ["EVERYTHING", "INHERITED", "STDIN_GRACE_S", "TERM_GRACE_S", "Child", "ProcessExit", "Supervisor"],
     "dragoman.testing": ["ScriptedAgent", "ScriptedClient", "dump_turns", "load_turns", "steps"],
     "dragoman.store": [
         "KINDS",

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dragoman.client import Asked, Content, ModeChanged, Other, ToolChanged
+from dragoman.client import Asked, ModeChanged, Other, OtherContent, ToolChanged
 from dragoman.errors import InvalidResult
 from tests.client.driving import END, agent_of, chunk, done, read, session_with, text
 from tests.commands import raw
@@ -115,7 +115,7 @@ async def test_an_update_that_is_none_is_skipped(params):
 
 async def test_an_unknown_kind_of_content_is_shown():
     events, _ = await events_of(update(sessionUpdate="agent_message_chunk", content={"type": "smell", "of": "rain"}))
-    assert isinstance(events[0], Content)
+    assert isinstance(events[0], OtherContent)
     assert events[0].block.data == {"type": "smell", "of": "rain"}
 
 

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from dragoman.proc import Exit, Supervisor
+from dragoman.proc import ProcessExit, Supervisor
 from dragoman.proc.pipes import STDERR_TAIL_BYTES
 from tests.proc.processes import LOOPS, open_descriptors, python, run
 from tests.waiting import until
@@ -60,7 +60,7 @@ async def test_an_exit_is_told_to_everybody_who_waits():
         await asyncio.sleep(0)
         waits.pop().cancel()
         os.close(child.take_stdio()[1])
-        assert await asyncio.gather(*waits) == [Exit(code=3)] * 2
+        assert await asyncio.gather(*waits) == [ProcessExit(code=3)] * 2
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -68,7 +68,7 @@ def test_fifty_megabytes_of_stderr_that_nobody_reads_block_nobody(loop):
     async def main():
         async with Supervisor() as supervisor:
             child = await supervisor.start(python(FLOOD))
-            assert await child.wait() == Exit(code=0)
+            assert await child.wait() == ProcessExit(code=0)
             assert child.stderr_tail.endswith("\nthe end\n")
             assert len(child.stderr_tail) <= STDERR_TAIL_BYTES
             assert {len(line) for line in child.stderr_tail.splitlines()[:-1]} == {63}
@@ -93,7 +93,7 @@ async def test_a_listener_that_raises_is_reported_and_the_draining_goes_on():
 
     async with Supervisor() as supervisor:
         child = await supervisor.start(python(FLOOD), on_stderr=listener)
-        assert await child.wait() == Exit(code=0)
+        assert await child.wait() == ProcessExit(code=0)
         assert child.stderr_tail.endswith("the end\n")
     assert reports == ["on_stderr raised, and will not be called again"]
 
@@ -111,4 +111,4 @@ async def test_a_child_may_close_its_stderr():
         before = open_descriptors()
         os.write(child.stdin, b"\n")
         await until(lambda: open_descriptors() == before - 1)
-        assert await child.stop() == Exit(code=0)
+        assert await child.stop() == ProcessExit(code=0)

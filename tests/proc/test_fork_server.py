@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from dragoman.errors import StartError
-from dragoman.proc import Exit, Supervisor
+from dragoman.proc import ProcessExit, Supervisor
 from dragoman.proc.fork_server.system import children, scan_children
 from tests.proc.processes import TREE, alive, announced, children_of, python
 from tests.waiting import until
@@ -23,9 +23,9 @@ async def test_children_outlive_a_killed_fork_server_and_the_next_start_makes_a_
         second = await supervisor.start(["cat"])
         assert children_of(os.getpid()) != [fork_server]
         assert all(map(alive, pids))
-        assert await first.stop(grace_s=0.05, term_s=0.05) == Exit(signal=signal.SIGKILL)
+        assert await first.stop(grace_s=0.05, term_s=0.05) == ProcessExit(signal=signal.SIGKILL)
         assert not any(map(alive, pids))
-        assert await second.stop() == Exit(code=0)
+        assert await second.stop() == ProcessExit(code=0)
     assert children_of(os.getpid()) == []
 
 
@@ -38,7 +38,7 @@ async def test_a_killed_monitor_takes_its_whole_tree_along_and_no_other(tmp_path
         pids = await announced(tmp_path / "pids")
         (monitor,) = set(children_of(fork_server)) - monitors
         os.kill(monitor, signal.SIGKILL)
-        assert await child.wait() == Exit(signal=signal.SIGKILL)
+        assert await child.wait() == ProcessExit(signal=signal.SIGKILL)
         await until(lambda: not any(map(alive, pids)))
         assert other.exit is None
 
@@ -56,7 +56,7 @@ time.sleep(300)
 """
     async with Supervisor() as supervisor:
         child = await supervisor.start(python(code))
-        assert await child.wait() == Exit(signal=signal.SIGKILL)
+        assert await child.wait() == ProcessExit(signal=signal.SIGKILL)
         await until(lambda: file.exists() and file.read_text() != "" and not alive(int(file.read_text())))
 
 

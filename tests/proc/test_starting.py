@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from dragoman.errors import CommandNotFound, StartError
-from dragoman.proc import EVERYTHING, Exit, Supervisor
+from dragoman.proc import EVERYTHING, ProcessExit, Supervisor
 from tests.proc.processes import LOOPS, alive, children_of, open_descriptors, python, read_all, run
 from tests.waiting import until
 
@@ -31,7 +31,7 @@ async def show(*arguments, **options):
         stdout, stdin = child.take_stdio()
         os.close(stdin)
         shown = json.loads(await read_all(stdout))
-        assert await child.wait() == Exit(code=0)
+        assert await child.wait() == ProcessExit(code=0)
         assert shown["pid"] == child.pid
         return shown
 
@@ -247,7 +247,7 @@ def test_a_hundred_children_start_at_once(loop):
             pids = [child.pid for child in children]
             assert len({*pids}) == 100
             assert all(map(alive, pids))
-        assert [child.exit for child in children] == [Exit(code=0)] * 100
+        assert [child.exit for child in children] == [ProcessExit(code=0)] * 100
         assert not any(map(alive, pids))
 
     run(loop, main())
@@ -259,7 +259,7 @@ def test_big_orders_at_once_do_not_hold_each_other_up(loop):
         async with Supervisor() as supervisor:
             big = ["x" * 100_000] * 15
             children = await asyncio.gather(*(supervisor.start(["cat", *big]) for _ in range(8)))
-            assert [await child.wait() for child in children] == [Exit(code=1)] * 8
+            assert [await child.wait() for child in children] == [ProcessExit(code=1)] * 8
 
     run(loop, main())
 
@@ -296,7 +296,7 @@ async def test_a_child_that_ends_by_itself_with_its_stdio_taken_holds_no_descrip
         for descriptor in child.take_stdio():
             os.close(descriptor)
         await until(lambda: open_descriptors() == before)
-        assert child.exit == Exit(code=0)
+        assert child.exit == ProcessExit(code=0)
 
 
 async def test_no_more_descriptors_is_an_error_in_words():

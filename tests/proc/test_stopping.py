@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from dragoman.proc import Exit, Supervisor
+from dragoman.proc import ProcessExit, Supervisor
 from tests.proc.processes import LOOPS, TREE, alive, announced, children_of, python, read_all, run, wait_until_gone
 from tests.waiting import until
 
@@ -23,15 +23,15 @@ async def test_a_child_that_heeds_the_end_of_its_stdin_gets_no_signal():
     async with Supervisor() as supervisor:
         child = await supervisor.start(python("import sys; sys.stdin.read(); sys.exit(6)"))
         assert child.exit is None
-        assert await child.stop() == Exit(code=6)
-        assert child.exit == Exit(code=6)
+        assert await child.stop() == ProcessExit(code=6)
+        assert child.exit == ProcessExit(code=6)
 
 
 async def test_a_child_that_reads_no_stdin_gets_sigterm():
     async with Supervisor() as supervisor:
         child = await supervisor.start(python(ON_TERM))
         assert await asyncio.to_thread(os.read, child.stdout, 6) == b"ready\n"
-        assert await child.stop(grace_s=0.05) == Exit(code=5)
+        assert await child.stop(grace_s=0.05) == ProcessExit(code=5)
 
 
 async def test_a_child_that_ignores_sigterm_gets_sigkill():
@@ -39,14 +39,14 @@ async def test_a_child_that_ignores_sigterm_gets_sigkill():
     async with Supervisor() as supervisor:
         child = await supervisor.start(python(code))
         assert await asyncio.to_thread(os.read, child.stdout, 6) == b"ready\n"
-        assert await child.stop(**SHORT) == Exit(signal=signal.SIGKILL)
+        assert await child.stop(**SHORT) == ProcessExit(signal=signal.SIGKILL)
 
 
 async def test_a_stopped_process_is_killed_too():
     async with Supervisor() as supervisor:
         child = await supervisor.start(["sleep", "300"])
         os.kill(child.pid, signal.SIGSTOP)
-        assert await child.stop(**SHORT) == Exit(signal=signal.SIGKILL)
+        assert await child.stop(**SHORT) == ProcessExit(signal=signal.SIGKILL)
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -55,7 +55,7 @@ def test_a_whole_nasty_tree_goes_with_its_child(tmp_path, loop):
         async with Supervisor() as supervisor:
             child = await supervisor.start([*TREE, str(tmp_path / "pids")])
             pids = await announced(tmp_path / "pids")
-            assert await child.stop(**SHORT) == Exit(signal=signal.SIGKILL)
+            assert await child.stop(**SHORT) == ProcessExit(signal=signal.SIGKILL)
             assert not any(map(alive, pids))
 
     run(loop, main())
@@ -65,9 +65,9 @@ async def test_what_a_child_leaves_behind_goes_when_it_is_stopped(tmp_path):
     async with Supervisor() as supervisor:
         child = await supervisor.start([*TREE, str(tmp_path / "pids"), "leave"])
         left = await announced(tmp_path / "pids", 4)
-        assert await child.wait() == Exit(code=7)
+        assert await child.wait() == ProcessExit(code=7)
         assert all(map(alive, left))
-        assert await child.stop(**SHORT) == Exit(code=7)
+        assert await child.stop(**SHORT) == ProcessExit(code=7)
         assert not any(map(alive, left))
 
 
@@ -77,7 +77,7 @@ async def test_what_a_child_leaves_behind_goes_when_the_supervisor_closes(tmp_pa
         left = await announced(tmp_path / "pids", 4)
         for descriptor in child.take_stdio():
             os.close(descriptor)
-        assert await child.wait() == Exit(code=7)
+        assert await child.wait() == ProcessExit(code=7)
     assert not any(map(alive, left))
 
 
@@ -109,10 +109,10 @@ async def test_kill_ends_the_whole_tree_at_once(tmp_path):
         child = await supervisor.start([*TREE, str(tmp_path / "pids")])
         pids = await announced(tmp_path / "pids")
         child.kill()
-        assert await child.wait() == Exit(signal=signal.SIGKILL)
+        assert await child.wait() == ProcessExit(signal=signal.SIGKILL)
         await until(lambda: not any(map(alive, pids)))
         child.kill()
-        assert await child.stop() == Exit(signal=signal.SIGKILL)
+        assert await child.stop() == ProcessExit(signal=signal.SIGKILL)
         child.kill()
 
 
@@ -140,16 +140,16 @@ while True:
 async def test_stopping_twice_and_at_the_same_time_is_one_stop():
     async with Supervisor() as supervisor:
         child = await supervisor.start(["cat"])
-        assert await asyncio.gather(*(child.stop() for _ in range(10))) == [Exit(code=0)] * 10
-        assert await child.stop() == Exit(code=0)
-        assert await child.wait() == Exit(code=0)
+        assert await asyncio.gather(*(child.stop() for _ in range(10))) == [ProcessExit(code=0)] * 10
+        assert await child.stop() == ProcessExit(code=0)
+        assert await child.wait() == ProcessExit(code=0)
 
 
 async def test_children_are_stopped_in_parallel_when_the_supervisor_closes(tmp_path):
     """One after the other these would take eighty seconds, more than a test may."""
     async with Supervisor() as supervisor:
         children = await asyncio.gather(*(supervisor.start(["sleep", "300"]) for _ in range(40)))
-    assert [child.exit for child in children] == [Exit(signal=signal.SIGTERM)] * 40
+    assert [child.exit for child in children] == [ProcessExit(signal=signal.SIGTERM)] * 40
 
 
 async def test_a_cancelled_stop_goes_on(tmp_path):
@@ -162,7 +162,7 @@ async def test_a_cancelled_stop_goes_on(tmp_path):
         with pytest.raises(asyncio.CancelledError):
             await stop
         await until(lambda: not any(map(alive, pids)))
-        assert await child.wait() == Exit(signal=signal.SIGKILL)
+        assert await child.wait() == ProcessExit(signal=signal.SIGKILL)
 
 
 async def test_a_supervisor_cancelled_while_it_closes_still_ends_everybody(tmp_path):
@@ -197,7 +197,7 @@ def test_nobody_stays_when_the_loop_ends_in_the_middle_of_a_stop(tmp_path, loop)
         supervisors.append(supervisor)
 
     pids: list[int] = []
-    stops: list[asyncio.Task[Exit]] = []
+    stops: list[asyncio.Task[ProcessExit]] = []
     supervisors: list[Supervisor] = []
     run(loop, main())
     wait_until_gone(pids)
@@ -213,14 +213,14 @@ async def test_the_stdin_of_a_child_is_left_to_whoever_took_it():
             child.take_stdio()
         os.write(stdin, b"still here")
         os.close(stdin)
-        assert await child.stop() == Exit(code=0)
+        assert await child.stop() == ProcessExit(code=0)
         assert await read_all(stdout) == b"still here"
 
 
 async def test_a_child_that_floods_a_stdout_nobody_reads_can_be_stopped():
     async with Supervisor() as supervisor:
         child = await supervisor.start(python("import os\nwhile True: os.write(1, bytes(65536))"))
-        assert await child.stop(**SHORT) == Exit(signal=signal.SIGTERM)
+        assert await child.stop(**SHORT) == ProcessExit(signal=signal.SIGTERM)
 
 
 async def test_no_zombie_stays_while_the_child_lives():

@@ -7,13 +7,13 @@ from dragoman.client.elicitation import Elicit, Elicitation, Reply, accept, decl
 from dragoman.client.events import (
     Asked,
     CommandsChanged,
-    Content,
     Done,
     Event,
     ModeChanged,
     Noticed,
     OptionsChanged,
     Other,
+    OtherContent,
     PlanChanged,
     Text,
     Thought,
@@ -66,6 +66,8 @@ from dragoman.protocol.address import BadAddress
 from dragoman.protocol.recorder import NotRecorded, Recorder
 from dragoman.protocol.trajectory import TrajectoryRecord, TrajectoryUnreadable, read_trajectory
 
+Content = OtherContent
+"""The former name of `OtherContent`."""
 Deed = ToolAction
 """The former name of `ToolAction`."""
 Rule = PolicyRule
@@ -97,6 +99,7 @@ __all__ = [
     "Noticed",
     "OptionsChanged",
     "Other",
+    "OtherContent",
     "PlanChanged",
     "Policy",
     "PolicyRule",

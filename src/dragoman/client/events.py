@@ -36,7 +36,7 @@ class UserText(msgspec.Struct, frozen=True, gc=False):
     update: v1.UserMessageChunk
 
 
-class Content(msgspec.Struct, frozen=True, gc=False):
+class OtherContent(msgspec.Struct, frozen=True, gc=False):
     """Any block that is not text: an image, audio, a resource, or one of a type that is not known."""
 
     block: v1.ContentBlock
@@ -139,7 +139,7 @@ Event = (
     Text
     | Thought
     | UserText
-    | Content
+    | OtherContent
     | ToolChanged
     | PlanChanged
     | ModeChanged

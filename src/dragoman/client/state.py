@@ -58,21 +58,21 @@ def _take_said(state: SessionState, update: v1.AgentMessageChunk) -> Event:
         return events.Withdrawn(update.message_id, update)
     if isinstance(update.content, v1.TextContent):
         return events.Text(update.content.text, update)
-    return events.Content(update.content, "agent", update)
+    return events.OtherContent(update.content, "agent", update)
 
 
 def _take_thought(state: SessionState, update: v1.AgentThoughtChunk) -> Event:
     del state
     if isinstance(update.content, v1.TextContent):
         return events.Thought(update.content.text, update)
-    return events.Content(update.content, "thought", update)
+    return events.OtherContent(update.content, "thought", update)
 
 
 def _take_user(state: SessionState, update: v1.UserMessageChunk) -> Event:
     del state
     if isinstance(update.content, v1.TextContent):
         return events.UserText(update.content.text, update)
-    return events.Content(update.content, "user", update)
+    return events.OtherContent(update.content, "user", update)
 
 
 def _take_call(state: SessionState, update: v1.ToolCall | v1.ToolCallProgress) -> Event:

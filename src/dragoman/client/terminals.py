@@ -57,7 +57,7 @@ Order = v1.CreateTerminalRequest
 _Named = v1.TerminalOutputRequest | v1.WaitForTerminalExitRequest | v1.KillTerminalRequest | v1.ReleaseTerminalRequest
 
 
-class Terminal:
+class ProvidedTerminal:
     """One command, running or ended."""
 
     def __init__(self, session_id: str, child: Child, max_bytes: int) -> None:
@@ -101,7 +101,7 @@ class TerminalService:
         self._decide = decide
         self._supervisor: Supervisor | None = None
         self._is_closed = False
-        self._terminals: dict[str, Terminal] = {}
+        self._terminals: dict[str, ProvidedTerminal] = {}
 
     @property
     def open_terminals(self) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ class TerminalService:
         command, run = _find_command(params, cwd, environment)
         await require(self._decide, _question(params, boundary, run), f"running {run.command!r}")
         child = await self._start(command, cwd, environment)
-        terminal = Terminal(params.session_id, child, _limit(params.output_byte_limit))
+        terminal = ProvidedTerminal(params.session_id, child, _limit(params.output_byte_limit))
         terminal_id = f"term_{secrets.token_hex(8)}"
         self._terminals[terminal_id] = terminal
         await self._check_still_wanted(params.session_id, terminal_id, boundary)
@@ -208,7 +208,7 @@ class TerminalService:
             problem = f"the session has {MAX_TERMINALS} terminals; release some first"
             raise RpcError(ErrorCode.INVALID_REQUEST, {"problem": problem})
 
-    def _find(self, params: _Named) -> Terminal:
+    def _find(self, params: _Named) -> ProvidedTerminal:
         terminal = self._terminals.get(params.terminal_id)
         if terminal is None or terminal.session_id != params.session_id:
             problem = "this session has no such terminal, or it was released"

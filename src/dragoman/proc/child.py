@@ -30,7 +30,7 @@ KILL: Final = b"K"
 
 
 @dataclass(frozen=True, slots=True)
-class Exit:
+class ProcessExit:
     """How a process ended: by itself with a code, or by a signal."""
 
     code: int | None = None
@@ -47,13 +47,13 @@ class Exit:
             return f"signal {self.signal}"
 
 
-def decode_status(status: int) -> Exit:
+def decode_status(status: int) -> ProcessExit:
     """Read a status as `waitpid` gives it."""
     code = os.waitstatus_to_exitcode(status)
-    return Exit(code=code) if code >= 0 else Exit(signal=-code)
+    return ProcessExit(code=code) if code >= 0 else ProcessExit(signal=-code)
 
 
-KILLED: Final = Exit(signal=signal.SIGKILL)
+KILLED: Final = ProcessExit(signal=signal.SIGKILL)
 """The end of a child whose monitor died without a report: the kernel or the fork server has killed the child."""
 
 
@@ -65,7 +65,7 @@ class MonitorConnection:
         self._socket = end
         self._received = b""
         self._answer: asyncio.Future[bytes] = self._loop.create_future()
-        self.exited: asyncio.Future[Exit] = self._loop.create_future()
+        self.exited: asyncio.Future[ProcessExit] = self._loop.create_future()
         """Done when the child itself has ended."""
         self.gone: asyncio.Future[None] = self._loop.create_future()
         """Done when none is left of all that the child has started."""
@@ -141,7 +141,7 @@ class Child:
         self._monitor = monitor
         self._stderr = stderr
         self._on_free = on_free
-        self._stopping: asyncio.Task[Exit] | None = None
+        self._stopping: asyncio.Task[ProcessExit] | None = None
         monitor.exited.add_done_callback(lambda _: stderr.catch_up())  # for callers that look without waiting
         monitor.gone.add_done_callback(lambda _: self._free_if_unused())
 
@@ -151,7 +151,7 @@ class Child:
         return self._stderr.tail
 
     @property
-    def exit(self) -> Exit | None:
+    def exit(self) -> ProcessExit | None:
         """How it ended, or None while it runs."""
         return self._monitor.exited.result() if self._monitor.exited.done() else None
 
@@ -176,13 +176,13 @@ class Child:
         os.close(stdin)
         return PipeReader(stdout, sink)
 
-    async def wait(self) -> Exit:
+    async def wait(self) -> ProcessExit:
         """Wait until it has ended; processes that it started may still run."""
         ended = await asyncio.shield(self._monitor.exited)
         self._stderr.catch_up()
         return ended
 
-    async def stop(self, *, grace_s: float = STDIN_GRACE_S, term_s: float = TERM_GRACE_S) -> Exit:
+    async def stop(self, *, grace_s: float = STDIN_GRACE_S, term_s: float = TERM_GRACE_S) -> ProcessExit:
         """End it and all it has started: close stdin, then SIGTERM, then SIGKILL.
 
         It goes on if the caller is cancelled, and calls at the same time share one run.
@@ -199,10 +199,10 @@ class Child:
         """Say how it died, once its stdout has ended."""
         await asyncio.wait({self._monitor.exited}, timeout=DEATH_TIMEOUT_S)
         self._stderr.catch_up()
-        ended = self.exit or Exit()
+        ended = self.exit or ProcessExit()
         return ProcessDied(self.command[0], exit_code=ended.code, signal=ended.signal, stderr_tail=self.stderr_tail)
 
-    async def _stop(self, grace_s: float, term_s: float) -> Exit:
+    async def _stop(self, grace_s: float, term_s: float) -> ProcessExit:
         monitor = self._monitor
         try:
             self._close_stdin()

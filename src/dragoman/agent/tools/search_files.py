@@ -20,7 +20,7 @@ from dragoman.agent.workspace.shell import TERM_GRACE_S, Supervise
 from dragoman.agent.workspace.workspace import ResolvedPath, Workspace
 from dragoman.cancellation import finish
 from dragoman.errors import StartError
-from dragoman.proc import Child, Exit
+from dragoman.proc import Child, ProcessExit
 from dragoman.proc.pipes import PipeReader
 from dragoman.protocol import v1
 from dragoman.text.excerpt import shorten
@@ -113,7 +113,7 @@ def _order(place: SearchLocation, pattern: str, ripgrep: str | None) -> tuple[li
     return ["/bin/sh", "-c", f"{_NUL_LINE}; {_LINES}", "sh", pattern, f"./{name}"], directory, path
 
 
-async def _wait(child: Child, pipe: PipeReader, sieve: "_Sieve") -> Exit | None:
+async def _wait(child: Child, pipe: PipeReader, sieve: "_Sieve") -> ProcessExit | None:
     """Wait for the end; None when enough was found before it."""
     try:
         async with asyncio.timeout(TIMEOUT_S):
@@ -125,7 +125,7 @@ async def _wait(child: Child, pipe: PipeReader, sieve: "_Sieve") -> Exit | None:
         ) from None
 
 
-def _judge(ended: Exit | None, problem: str, sieve: "_Sieve") -> str:
+def _judge(ended: ProcessExit | None, problem: str, sieve: "_Sieve") -> str:
     """Return what went wrong beside the findings; raises ToolFailure when it is all there is."""
     findings = sieve.findings
     if ended is None or ended.code in (0, 1):

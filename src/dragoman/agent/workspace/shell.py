@@ -13,7 +13,7 @@ import msgspec
 from dragoman.agent.tools.tool import ShowProgress, ToolFailure, code
 from dragoman.cancellation import finish
 from dragoman.errors import ConnectionClosed, LogFailed, StartError
-from dragoman.proc import Child, Exit, Supervisor
+from dragoman.proc import Child, ProcessExit, Supervisor
 from dragoman.proc.command import without_secrets
 from dragoman.proc.pipes import skip_continuation
 from dragoman.protocol import v1
@@ -173,7 +173,7 @@ async def _follow(child: Child, output: BoundedOutput, progress: ShowProgress, t
     return True
 
 
-async def _show(exited: asyncio.Future[Exit], output: BoundedOutput, progress: ShowProgress) -> None:
+async def _show(exited: asyncio.Future[ProcessExit], output: BoundedOutput, progress: ShowProgress) -> None:
     pause_s, shown = FIRST_LIVE_S, 0
     while not (await asyncio.wait({exited}, timeout=pause_s))[0]:
         if output.total_bytes != shown:
@@ -182,6 +182,6 @@ async def _show(exited: asyncio.Future[Exit], output: BoundedOutput, progress: S
             pause_s = min(2 * pause_s, LAST_LIVE_S)
 
 
-def _end(output: BoundedOutput, ended: Exit, *, timed_out: bool) -> CommandEnd:
+def _end(output: BoundedOutput, ended: ProcessExit, *, timed_out: bool) -> CommandEnd:
     text = output.text
     return CommandEnd(text, [code(text)] if text else [], output.cut, ended.code, ended.signal_name, timed_out)

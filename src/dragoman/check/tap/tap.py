@@ -15,7 +15,7 @@ from typing import Any
 from dragoman.check.tap.feed import Feed, FrameKind
 from dragoman.check.tap.pump import Pump, let_go, report_line, wait_broken, write
 from dragoman.check.tap.recorder_process import RecorderProcess, TapOptions
-from dragoman.proc import EVERYTHING, STDIN_GRACE_S, Child, Exit, Supervisor
+from dragoman.proc import EVERYTHING, STDIN_GRACE_S, Child, ProcessExit, Supervisor
 from dragoman.text import TextCleaner
 
 STDIN, STDOUT, STDERR = 0, 1, 2
@@ -39,7 +39,7 @@ class Tap:
         self._recorder = RecorderProcess(command[0], options)
         self._feed = Feed(self._recorder.pipe)
 
-    async def run(self) -> Exit:
+    async def run(self) -> ProcessExit:
         """Pass everything until the agent has ended, and say how. Raises StartError, CommandNotFound."""
         async with Supervisor() as supervisor:
             child = await supervisor.start(self._command, inherit=EVERYTHING, on_stderr=_stderr_passage())
@@ -77,13 +77,13 @@ class _Passage:
         self._stdout = stdout
         self._wake, self._waker = os.pipe()
 
-    async def run(self) -> Exit:
+    async def run(self) -> ProcessExit:
         self._inward.start(self._on_client_end)
         self._outward.start(self._on_agent_end)
         await _first(self._child.wait(), self._client_gone.wait())
         return await self.stop()
 
-    async def stop(self, grace_s: float = STDIN_GRACE_S) -> Exit:
+    async def stop(self, grace_s: float = STDIN_GRACE_S) -> ProcessExit:
         """Stop the agent, and wait until the client has had its last words."""
         let_go(self._stdin)
         ran = self._child.exit is None
@@ -116,12 +116,12 @@ class _Passage:
             self._loop.call_soon_threadsafe(told)
 
 
-def exit_code(ended: Exit) -> int:
+def exit_code(ended: ProcessExit) -> int:
     """Return how a process ended as a shell has it."""
     return 128 + (ended.signal or 0) if ended.code is None else ended.code
 
 
-def _describe(ended: Exit, *, by_us: bool) -> bytes:
+def _describe(ended: ProcessExit, *, by_us: bool) -> bytes:
     if ended.code is not None:
         return b"exited %d" % ended.code
     return b"killed" if by_us else b"exited %d" % -(ended.signal or 0)

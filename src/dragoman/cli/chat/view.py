@@ -7,11 +7,11 @@ from dragoman.cli.terminal.rows import Row, Span, wrap
 from dragoman.cli.terminal.screen import Screen
 from dragoman.cli.terminal.tool_calls import ended_rows, plan_rows, running_rows, with_output_of
 from dragoman.client import (
-    Content,
     Done,
     Event,
     ModeChanged,
     Noticed,
+    OtherContent,
     PlanChanged,
     Session,
     Text,
@@ -70,7 +70,7 @@ class TurnView:
                 self._say(text, "user")
             case Thought(text):
                 self._think(text)
-            case Content(block, role) if role != "thought":
+            case OtherContent(block, role) if role != "thought":
                 self._enter("content")
                 self.screen.add([[Span(f"[{_describe(block)}]", "dim")]])
             case ToolChanged(call):

@@ -6,7 +6,17 @@ from typing import Literal
 
 import msgspec
 
-from dragoman.client import Content, Event, PlanChanged, Session, Text, Thought, ToolCallState, ToolChanged, UserText
+from dragoman.client import (
+    Event,
+    OtherContent,
+    PlanChanged,
+    Session,
+    Text,
+    Thought,
+    ToolCallState,
+    ToolChanged,
+    UserText,
+)
 from dragoman.protocol import v1
 
 Role = Literal["agent", "thought", "user"]
@@ -77,7 +87,7 @@ def _gather(events: Iterable[Event]) -> Iterable[TranscriptEntry]:
                 put(f"call {call.tool_call_id}", call)
             case PlanChanged(planned):
                 put("plan", TranscriptPlan(planned))
-            case Text() | Thought() | UserText() | Content():
+            case Text() | Thought() | UserText() | OtherContent():
                 last = entries[-1] if entries else None
                 if not isinstance(last, _Speech) or not last.goes_on(event.update):
                     last = _Speech(event.update)
