@@ -4,11 +4,8 @@ An event loop of its own runs in a thread of its own: the agent is answered whil
 user, and it does not matter whether the script, or the notebook around it, has a loop already.
 """
 
-import asyncio
 import ssl
-import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, Literal, TypeVar
 
@@ -22,68 +19,12 @@ from dragoman.client.policy import Policy
 from dragoman.client.servers import McpServers
 from dragoman.client.session import Session
 from dragoman.client.turn import Turn
+from dragoman.loop_thread import LoopThread
 from dragoman.mcp.serving.function_server import ToolFunction
 from dragoman.protocol import v1
 from dragoman.protocol.url import TransportChoice
 
 T = TypeVar("T")
-
-
-class _Loop:
-    """An event loop in a thread of its own."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="dragoman", daemon=True)
-        self._thread.start()
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in the thread and wait for it; an interrupted wait cancels the work."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-
-    def enter(self, manager: AbstractAsyncContextManager[T]) -> tuple[T, Callable[[], None]]:
-        """Enter a context in the thread, and return the function that leaves it, in the same task."""
-        left = asyncio.Event()
-        opened: Future[T] = Future()
-        ended: Future[None] = Future()
-
-        async def stay() -> None:
-            try:
-                async with manager as value:
-                    opened.set_result(value)
-                    await left.wait()
-            except BaseException as error:  # noqa: BLE001 -- boundary: task top; it is raised where it is waited for
-                (ended if opened.done() else opened).set_exception(error)
-            if not ended.done():
-                ended.set_result(None)
-
-        staying = asyncio.run_coroutine_threadsafe(stay(), self._loop)
-
-        def leave() -> None:
-            self.soon(left.set)
-            ended.result()
-
-        try:
-            return opened.result(), leave
-        except BaseException:
-            staying.cancel()
-            wait([ended])
-            raise
-
-    def soon(self, work: Callable[[], None]) -> None:
-        """Call something there."""
-        self._loop.call_soon_threadsafe(work)
-
-    def stop(self) -> None:
-        """End it; nothing runs there any more."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
 
 @contextmanager
@@ -156,7 +97,7 @@ def connect_url_sync(
 
 @contextmanager
 def _entered(connecting: AbstractAsyncContextManager[RemoteAgent]) -> Generator["SyncAgent"]:
-    loop = _Loop()
+    loop = LoopThread()
     try:
         agent, leave = loop.enter(connecting)
         try:
@@ -170,7 +111,7 @@ def _entered(connecting: AbstractAsyncContextManager[RemoteAgent]) -> Generator[
 class SyncAgent:
     """A `RemoteAgent` whose methods wait; `agent` is the one behind it."""
 
-    def __init__(self, loop: _Loop, agent: RemoteAgent) -> None:
+    def __init__(self, loop: LoopThread, agent: RemoteAgent) -> None:
         self.agent = agent
         self.info = agent.info
         self.capabilities = agent.capabilities
@@ -275,7 +216,7 @@ class SyncAgent:
 class SyncSession:
     """A `Session` whose methods wait; `session`, the one behind it, has its state."""
 
-    def __init__(self, loop: _Loop, session: Session) -> None:
+    def __init__(self, loop: LoopThread, session: Session) -> None:
         self.session = session
         self.id = session.id
         self._loop = loop

@@ -5,10 +5,9 @@ end of the turn, and Ctrl-C.
 """
 
 import asyncio
-import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError, Future, InvalidStateError
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple, Self, TypeVar
@@ -31,6 +30,7 @@ from dragoman.client import (
 )
 from dragoman.client.servers import McpServers
 from dragoman.errors import DragomanError
+from dragoman.loop_thread import LoopThread
 from dragoman.protocol import v1
 
 T = TypeVar("T")
@@ -71,14 +71,8 @@ class AgentThread:
         """Its `put` may be called from a signal handler."""
         self._chosen = agent
         self._has_person = has_person
-        self._opened: Future[RemoteAgent] = Future()
-        self._is_up = threading.Event()
-        self._loop: asyncio.AbstractEventLoop
-        self._left: asyncio.Event
-        self._caught_up: asyncio.Event
-        self._staying: asyncio.Task[None]
+        self._caught_up = asyncio.Event()
         self._turns: set[asyncio.Task[None]] = set()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._stay()), name="agent", daemon=True)
 
     @property
     def is_own(self) -> bool:
@@ -86,61 +80,48 @@ class AgentThread:
         return self._chosen.is_own
 
     def __enter__(self) -> Self:
-        self._thread.start()
-        self._is_up.wait()
+        self._thread = LoopThread("agent")
         try:
-            self.agent = self._opened.result()
+            self.agent, self._leave = self._thread.enter(self._connected())
         except BaseException:
-            _soon(self._loop, self._staying.cancel)
-            self._thread.join()
+            self._thread.stop()
             raise
         return self
 
     def __exit__(self, *error: object) -> None:
-        _soon(self._loop, self._left.set)
-        self._thread.join()
+        try:
+            with suppress(DragomanError):  # the person has left: how the agent ends is told to nobody
+                self._leave()
+        finally:
+            self._thread.stop()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in the thread and wait for it; an interrupted wait cancels the work."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
+        """Run something there and wait for it; an interrupted wait cancels the work."""
+        return self._thread.run(work)
 
     def start_turn(self, session: Session, prompt: Sequence[v1.ContentBlock]) -> None:
         """Begin a turn; its events come to the inbox, and `TurnEnded` at last."""
 
         def start() -> None:
-            task = self._loop.create_task(self._run(session, prompt))
+            task = asyncio.ensure_future(self._run(session, prompt))
             self._turns.add(task)
             task.add_done_callback(self._turns.discard)
 
-        self._loop.call_soon_threadsafe(start)
+        self._thread.soon(start)
 
     def cancel(self, session: Session) -> None:
         """Cancel the turn; its end still comes to the inbox."""
-        self._loop.call_soon_threadsafe(session.cancel)
+        self._thread.soon(session.cancel)
 
-    async def _stay(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._left = asyncio.Event()
-        self._caught_up = asyncio.Event()
+    @asynccontextmanager
+    async def _connected(self) -> AsyncGenerator[RemoteAgent]:
         self._caught_up.set()
-        self._staying = asyncio.current_task()  # pyright: ignore[reportAttributeAccessIssue] -- there is one here
-        self._is_up.set()
         policy = ask(self._ask_person) if self._has_person else None
         elicit = self._inquire if self._has_person else None
-        try:
-            async with _connect(self._chosen, policy, elicit) as agent:
-                self._opened.set_result(agent)
-                await self._left.wait()
-                for task in tuple(self._turns):
-                    task.cancel()
-        except BaseException as error:  # noqa: BLE001 -- boundary: thread top; it is raised where it is waited for
-            with suppress(InvalidStateError):
-                self._opened.set_exception(error)
+        async with _connect(self._chosen, policy, elicit) as agent:
+            yield agent
+            for task in tuple(self._turns):
+                task.cancel()
 
     async def _run(self, session: Session, prompt: Sequence[v1.ContentBlock]) -> None:
         error: DragomanError | None = None
@@ -162,7 +143,7 @@ class AgentThread:
 
     async def _hand_over(self, events: Sequence[Event]) -> None:
         taken = asyncio.Event()
-        self.inbox.put(TurnEvents(events, lambda: _soon(self._loop, taken.set)))
+        self.inbox.put(TurnEvents(events, lambda: self._thread.soon(taken.set)))
         await taken.wait()
 
     async def _ask_person(self, question: Question) -> Decision:
@@ -191,11 +172,6 @@ def answer(asks: AgentAsks, value: Decision | Reply) -> None:
     """Give an answer, if it is still wanted."""
     with suppress(InvalidStateError, CancelledError):
         asks.answer.set_result(value)
-
-
-def _soon(loop: asyncio.AbstractEventLoop, work: Callable[[], object]) -> None:
-    with suppress(RuntimeError):  # the loop is closed: the connection has ended meanwhile
-        loop.call_soon_threadsafe(work)
 
 
 def _connect(
