@@ -1,4 +1,4 @@
-"""What belongs to the whole process: a test that leaves it changed makes another one fail, and that one is blamed.
+"""The state of the whole process: a test that leaves it changed makes another one fail, and that one is blamed.
 
 Warnings filters are not here: pytest puts them back itself. Nor are filters of loggers: libraries add theirs when they
 are imported, and those of `dragoman.library_logs` do nothing while dragoman does nothing.
@@ -51,7 +51,7 @@ def read_process_state():
 
 
 def tell_changes(before, after, *, with_libraries=True):
-    """Give a line for each part that is not what it was; foreign loggers that are new need not count."""
+    """Give a line for each part that has changed; new loggers of other libraries need not count."""
     changes = []
     if before == after:
         return changes

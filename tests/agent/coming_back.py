@@ -1,4 +1,4 @@
-"""What the tests of sessions that come back have in common."""
+"""Helpers for the tests of sessions that come back."""
 
 import asyncio
 import json
@@ -87,7 +87,7 @@ def files(home):
 
 
 async def converse(place, *prompts, script=SCRIPT, **options):
-    """Have a conversation in a process of its own, so to say; return its id and what the client saw."""
+    """Have a conversation with an agent of its own; return its id and the updates."""
     cwd, home = place
     async with running_agent(home, script, **options) as client:
         await client.initialize()

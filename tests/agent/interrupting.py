@@ -190,7 +190,7 @@ class _Stepped(Coroutine):
 
 
 class Run:
-    """One turn that was interrupted, and what could be seen when its prompt was answered."""
+    """One turn that was interrupted, and the state when its prompt was answered."""
 
     def __init__(self, tap, session_id, marker):
         self.tap = tap

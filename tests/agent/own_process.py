@@ -29,7 +29,7 @@ class AgentProcess:
         return json.loads(self._process.stdout.readline())
 
     def answer(self):
-        """Read up to the answer to what was sent last."""
+        """Read up to the answer to the last request."""
         while (message := self.read()).get("id") != self._last_id:
             pass
         return message["result"]

@@ -1,4 +1,4 @@
-"""What the tests of the client share."""
+"""Agents, sessions and turns for the tests of the client."""
 
 import asyncio
 from contextlib import asynccontextmanager

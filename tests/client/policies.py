@@ -1,4 +1,4 @@
-"""What the tests of policies, files and terminals share: a session's directories, and questions about them."""
+"""A session's directories, and questions about them, for the tests of policies, files and terminals."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -48,7 +48,7 @@ def request_of(params, method=""):
 
 
 class Asker:
-    """Asks a policy and writes down what was asked."""
+    """Asks a policy and records the questions."""
 
     def __init__(self, policy):
         self.policy = policy

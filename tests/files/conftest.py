@@ -12,7 +12,7 @@ SECRET = b"SECRET of the outside\n"
 
 @dataclass
 class Ground:
-    """A project inside, a second directory of the session, and what must never be touched."""
+    """A project inside, a second directory of the session, and the outside, which must never be touched."""
 
     root: Path
     second: Path

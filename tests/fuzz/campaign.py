@@ -1,4 +1,4 @@
-"""A run of one target in a child process: where its corpus lies, what it is told, and what came of it."""
+"""A run of one target in a child process: its corpus, its options, and its outcome."""
 
 import importlib.util
 import re
@@ -20,7 +20,7 @@ WHY_NOT = "atheris is not here (it needs CPython 3.11 to 3.13 on Linux or macOS)
 
 
 class Outcome(NamedTuple):
-    """What came of a run."""
+    """The outcome of a run."""
 
     exit_code: int
     inputs: int

@@ -11,7 +11,7 @@ from dragoman.proc import EVERYTHING, Supervisor
 
 @asynccontextmanager
 async def served(command, **options):
-    """Start one and give what it says of itself."""
+    """Start one and yield its own description."""
     async with asyncio.timeout(50), Supervisor() as supervisor:
         child = await supervisor.start(command, inherit=EVERYTHING, **options)
         read_fd, write_fd = child.take_stdio()

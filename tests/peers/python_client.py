@@ -1,4 +1,4 @@
-"""A client on the official Python SDK that runs one scenario against an agent and prints what it saw.
+"""A client on the official Python SDK that runs one scenario against an agent and prints its messages.
 
     python_client.py --cwd DIR [--load ID] [--prompt TEXT]... [--answer yes|no|cancel] [--cancel-after N] -- CMD ARGS...
 

@@ -1,4 +1,4 @@
-"""What python_client.py does, with an agent at a URL, over the official Python SDK's HTTP or WebSocket client.
+"""The scenario of python_client.py, with an agent at a URL, over the official Python SDK's HTTP or WebSocket client.
 
 python_url_client.py --cwd DIR [options] -- http|websocket URL TOKEN
 """

@@ -1,14 +1,14 @@
-"""An agent that says exactly what it is told to, right or wrong: `raw_agent.py JSON`.
+"""An agent that sends exactly the messages of a script, right or wrong: `raw_agent.py JSON`.
 
-The JSON maps each method to what is done at its first call, its second and so on; the last is repeated. What is done
-is a list of:
+The JSON maps each method to the actions at its first call, its second and so on; the last are repeated. The actions
+are a list of:
 
     "text"                     a line, as it is
     {"result": …}, {"error": …}  the answer to the call
     {"update": …}              a `session/update` for session `s`
     {"method": …, …}           any message, with `jsonrpc` added
-    {"hear": METHOD}           wait for a line with that method, or "answer", and say what it was
-    {"long": CHARACTERS}       say that many
+    {"hear": METHOD}           wait for a line with that method, or "answer", and say it
+    {"long": CHARACTERS}       say that many characters
     {"exit": CODE, "stderr": …}, {"signal": NUMBER}
 
 A method that is not there is answered with an empty result; notifications do nothing.

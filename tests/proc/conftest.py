@@ -1,4 +1,4 @@
-"""What every test of `proc` needs."""
+"""Fixtures of every test of `proc`."""
 
 import pytest
 

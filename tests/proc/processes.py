@@ -1,4 +1,4 @@
-"""What the tests of `proc` share: programs to start, and looking at processes from outside."""
+"""Programs for the tests of `proc` to start, and processes seen from outside."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""An HTTP server by hand, without HTTP/2, for what no framework would let a test do."""
+"""An HTTP server by hand, without HTTP/2, for answers that no framework would let a test send."""
 
 import asyncio
 import json
@@ -51,7 +51,7 @@ class Stream:
         self.writer.close()
 
     def break_off(self):
-        """Die as a process dies: what was sent arrives, and then nothing."""
+        """Die as a process dies: the bytes that were sent arrive, and then nothing."""
         self.writer.close()
 
 

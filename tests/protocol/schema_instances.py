@@ -136,7 +136,7 @@ def with_other(value, path: Path, other):
 
 
 def at(value, path: Path):
-    """What is at a path."""
+    """The value at a path."""
     return _parent(value, path)[path[-1]]
 
 

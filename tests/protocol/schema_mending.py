@@ -1,4 +1,4 @@
-"""What the schema's leniency marks make of a malformed value: a second reading of them, to compare ours with."""
+"""The schema's leniency marks, applied to a malformed value: a second implementation, to compare ours with."""
 
 from tests.protocol.schema_instances import DEFS
 

@@ -1,4 +1,4 @@
-"""What any store has to do, whatever it is made of.
+"""The behaviour of every store.
 
 A test file of an implementation subclasses `StoreContract` and gives it `another_store`, a fixture that
 makes stores on one and the same place: two of them stand for two processes. What it is called with, the store is.

@@ -1,4 +1,4 @@
-"""What tests of stores make again and again."""
+"""Headers, records and sessions for tests of stores."""
 
 import uuid
 

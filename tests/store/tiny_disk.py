@@ -40,7 +40,7 @@ class TinyDisk:
 
 @contextmanager
 def mounted(place):
-    """Mount a tiny disk; who may not is told how to."""
+    """Mount a tiny disk; a user who may not mount is told how to."""
     place.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", OPTIONS, "tmpfs", str(place)]
     if shutil.which("mount") is None or subprocess.run(command, check=False, capture_output=True).returncode:

@@ -1,4 +1,4 @@
-"""A handler that writes down what it meets, and peers to try it on."""
+"""A handler that records its messages, and peers to try it on."""
 
 import asyncio
 import json

@@ -56,7 +56,7 @@ def no_embedder():
 
 
 class Counting:
-    """The real embedder; it remembers what it was given."""
+    """The real embedder; it remembers the texts that it was given."""
 
     def __init__(self):
         self._real = load_embedder()

@@ -11,7 +11,7 @@ def prompt(text):
 
 
 def plain(parts):
-    """A reply without what differs each time."""
+    """A reply without the parts that differ each time."""
     return [(part.name, part.arguments) if isinstance(part, ToolUse) else part for part in parts]
 
 

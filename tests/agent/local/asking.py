@@ -1,4 +1,4 @@
-"""Putting requests to a model, and what it says apart."""
+"""Requests to a model, and the parts of its replies."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Asking a model on the loopback provider, and what came of it."""
+"""Requests to a model on the loopback provider, and the replies."""
 
 from contextlib import aclosing, asynccontextmanager
 
@@ -37,7 +37,7 @@ async def parts_of(model, *messages, **request):
 
 
 def text_of(parts):
-    """The text of a reply as a person has it in the end: what came before a retry is void."""
+    """The final text of a reply: the parts before a retry are void."""
     for place in range(len(parts) - 1, -1, -1):
         if isinstance(parts[place], ReplyRetry):
             parts = parts[place:]

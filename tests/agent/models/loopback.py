@@ -50,7 +50,7 @@ class Loopback:
         self.begin_anew(*answers)
 
     def begin_anew(self, *answers):
-        """Forget what was asked, and have other answers from now on."""
+        """Forget the requests, and have other answers from now on."""
         self._answers = list(answers)
         self.requests: list[Request] = []
         self.arrived = asyncio.Event()

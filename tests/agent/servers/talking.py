@@ -78,7 +78,7 @@ def write_agent_file(home, servers=None, **keys):
 
 
 class Turn:
-    """What came of a prompt."""
+    """The outcome of a prompt."""
 
     def __init__(self, stop, updates):
         self.stop = stop
@@ -108,7 +108,7 @@ class Talk:
         self._position = len(client.updates)
 
     async def ask(self, words="go"):
-        """Prompt, and return what came of it."""
+        """Prompt, and return the turn."""
         begin = len(self.client.updates)
         response = await self.client.prompt(self.id, words)
         updates = [each.update for each in self.client.updates[begin:] if each.session_id == self.id]
@@ -127,7 +127,7 @@ class Talk:
         return {status["name"]: status for status in [self.meta.get(SERVERS, []), *self.news()][-1]}
 
     async def until(self, state="ready", *names, **fields):
-        """Wait until these servers, or all, are in this state, and have what else is given."""
+        """Wait until these servers, or all, are in this state, and have these other fields."""
 
         def arrived(_):
             now = self.statuses()
@@ -148,7 +148,7 @@ class Talk:
         await self.client.connection.call(SESSION_CLOSE, v1.CloseSessionRequest(session_id=self.id))
 
     def take(self, meta):
-        """Count from what an answer told."""
+        """Count from the status in an answer."""
         self.meta, self._position = meta or {}, len(self.client.updates)
 
 

@@ -1,4 +1,4 @@
-"""Each target: `check(data)` judges raw bytes, `check_made(provider)` judges what it builds from the fuzzer's bytes."""
+"""Each target: `check(data)` judges raw bytes, `check_made(provider)` judges inputs made from the fuzzer's bytes."""
 
 from tests.fuzz.targets import conversation, decoder, framing
 

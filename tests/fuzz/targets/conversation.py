@@ -16,7 +16,7 @@ from dragoman.wire.message import MAX_MESSAGE, replace_lone_surrogates
 from tests.fuzz.made_json import METHODS, make_text
 
 PATIENCE_S = 20
-"""Far beyond what any input needs on a busy machine: over it, something hangs."""
+"""Far longer than any input needs on a busy machine: beyond it, something hangs."""
 
 _SLOW_METHODS = {"session/prompt", "terminal/wait_for_exit"}
 _IDS = ["0", "1", "2", "7", '"7"', '""', "null", "1.5", "-3", '"\\u0037"', "99999999999999999999", "true", "[7]"]
@@ -203,7 +203,7 @@ def _expected_answers(data):
 
 
 async def _outcome(connection):
-    """What a call of ours comes to: whatever the input answers, it ends in a result or a documented error."""
+    """The outcome of our call: with any answer of the input it ends in a result or a documented error."""
     try:
         params = v1.RequestPermissionRequest(session_id="s", tool_call=v1.ToolCallUpdate(tool_call_id="t"), options=[])
         return await connection.call(methods.SESSION_REQUEST_PERMISSION, params)
@@ -212,7 +212,7 @@ async def _outcome(connection):
 
 
 def _routes(gate):
-    """Routes for every method: some wait, some are taken by a coroutine, all send back what they were given."""
+    """Routes for every method: some wait, some are taken by a coroutine, all send their params back."""
 
     async def answer(params, request):
         if request.method in _SLOW_METHODS:

@@ -1,4 +1,4 @@
-"""JSON to protocol types: taken or refused by name, and what is taken survives being sent on."""
+"""JSON to protocol types: accepted or refused by name, and an accepted value survives being sent on."""
 
 import zlib
 
@@ -64,7 +64,7 @@ def _check_refusal(told):
 
 
 def _check_slow_path(method, raw):
-    """What the fast path takes the careful one takes too, as the same."""
+    """A value that the fast path accepts is accepted by the careful one, as the same."""
     try:
         value = msgspec.json.Decoder(method.params, dec_hook=unions.decode_hook).decode(raw)
         parsed = msgspec.json.decode(raw)
