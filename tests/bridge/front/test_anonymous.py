@@ -10,9 +10,10 @@ import pytest
 from dragoman.bridge.front.limits import ServerLimits
 from tests.bridge.front.client import PATIENCE_S, http_viewer
 from tests.bridge.front.http2 import connect_http2
+from tests.bridge.front.raw_http1 import connect, status_of
 from tests.bridge.front.raw_http2 import GOAWAY, PING, SETTINGS, frame, open_raw
 from tests.bridge.front.serving import serving
-from tests.bridge.front.test_limits import dial, status_of
+from tests.waiting import until
 
 FEW = ServerLimits(max_sockets=8, ping_s=0.05, watch_s=0.05)
 
@@ -27,10 +28,7 @@ async def test_the_owner_is_served_when_silent_http2_connections_have_taken_all_
     async with serving(tmp_path, limits=FEW) as served, AsyncExitStack() as stack:
         strangers = [await stack.enter_async_context(open_raw(served)) for _ in range(FEW.max_sockets)]
         readers = [asyncio.create_task(stranger.to_end()) for stranger in strangers]
-        async with asyncio.timeout(PATIENCE_S):
-            while not all(one.count().get((PING, 0), 0) > 2 for one in strangers):  # all answer pings
-                await strangers[0].writer.drain()
-                await asyncio.sleep(0)
+        await until(lambda: all(one.count().get((PING, 0), 0) > 2 for one in strangers))  # all answer pings
         assert served.server.open_connections == FEW.max_sockets
         for _ in range(3):
             assert await ask(served) == 200
@@ -42,10 +40,8 @@ async def test_the_owner_is_served_when_silent_http2_connections_have_taken_all_
 
 async def test_the_owner_is_served_when_silent_connections_have_taken_all_there_are(tmp_path):
     async with serving(tmp_path, limits=FEW) as served:
-        strangers = [await dial(served) for _ in range(FEW.max_sockets)]
-        async with asyncio.timeout(PATIENCE_S):
-            while served.server.open_connections < FEW.max_sockets:
-                await asyncio.sleep(0)
+        strangers = [await connect(served) for _ in range(FEW.max_sockets)]
+        await until(lambda: served.server.open_connections == FEW.max_sockets)
         assert await ask(served) == 200
         assert await asyncio.wait_for(strangers[0][0].read(), PATIENCE_S) == b""
         for _, writer in strangers:
@@ -55,10 +51,8 @@ async def test_the_owner_is_served_when_silent_connections_have_taken_all_there_
 async def test_the_owner_is_served_when_nobody_finishes_the_handshake_of_tls(tmp_path, tls):
     trust = ssl.create_default_context(cafile=tls.certificate)
     async with serving(tmp_path, limits=FEW, tls=tls) as served:
-        strangers = [await dial(served) for _ in range(FEW.max_sockets)]
-        async with asyncio.timeout(PATIENCE_S):
-            while served.server.open_connections < FEW.max_sockets:
-                await asyncio.sleep(0)
+        strangers = [await connect(served) for _ in range(FEW.max_sockets)]
+        await until(lambda: served.server.open_connections == FEW.max_sockets)
         async with httpx2.AsyncClient(base_url=served.url, headers=served.headers, verify=trust) as http:
             assert (await http.get("/config.json")).status_code == 200
         assert await asyncio.wait_for(strangers[0][0].read(), PATIENCE_S) == b""
@@ -70,7 +64,7 @@ async def test_whoever_has_shown_a_credential_stays(tmp_path):
     async with serving(tmp_path, limits=FEW) as served, http_viewer(served) as viewer:
         await viewer.initialize()
         async with viewer.stream() as events:
-            strangers = [await dial(served) for _ in range(3 * FEW.max_sockets)]
+            strangers = [await connect(served) for _ in range(3 * FEW.max_sockets)]
             assert (await viewer.open_session(events)) is not None
             assert served.server.open_connections <= FEW.max_sockets
             for _, writer in strangers:
@@ -83,13 +77,11 @@ async def test_one_more_is_turned_away_when_all_have_shown_a_credential(tmp_path
         for client in held:
             await client.__aenter__()
             assert (await client.answered(await client.ask("GET", "/config.json")))[0] == 200
-        reader, writer = await dial(served)
+        reader, writer = await connect(served)
         assert await status_of(reader) == 503
         writer.close()
         await held[0].__aexit__()
-        async with asyncio.timeout(PATIENCE_S):
-            while served.server.open_connections > 1:
-                await asyncio.sleep(0)
+        await until(lambda: served.server.open_connections <= 1)
         assert await ask(served) == 200
         await held[1].__aexit__()
 

@@ -34,7 +34,7 @@ from tests.bridge.front.raw_http2 import (
     request,
 )
 from tests.bridge.front.serving import TOKEN, open_stream, serving
-from tests.bridge.front.test_websocket import INITIALIZE, call, dial
+from tests.bridge.front.sockets import INITIALIZE, call, dial
 
 FLOOD = 20_000
 LITTLE = ServerLimits(frames=Rate(burst=300, per_s=1.0), anonymous_frames=Rate(burst=100, per_s=1.0))

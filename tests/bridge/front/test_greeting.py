@@ -7,7 +7,7 @@ import sys
 from dragoman.bridge import AgentSpec
 from tests.bridge.front.client import PATIENCE_S, http_viewer
 from tests.bridge.front.serving import serving
-from tests.bridge.front.test_websocket import INITIALIZE, call, dial, until_answer
+from tests.bridge.front.sockets import INITIALIZE, call, dial, until_answer
 
 NEW = {"method": "session/new", "params": {"cwd": "/", "mcpServers": []}}
 

@@ -9,8 +9,8 @@ from dragoman.bridge import AgentSpec
 from dragoman.bridge.front.acp_http import SESSION_METHODS
 from tests.bridge.front.client import answer_to, http_viewer, texts, until_answer
 from tests.bridge.front.serving import AGENT, serving
-from tests.bridge.front.test_websocket import dial, open_session, order
-from tests.bridge.front.test_websocket import until_answer as until_answer_by_socket
+from tests.bridge.front.sockets import dial, open_session, order
+from tests.bridge.front.sockets import until_answer as until_answer_by_socket
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 
 from dragoman.bridge.front.limits import ServerLimits
 from tests.bridge.front.client import PATIENCE_S, http_viewer
+from tests.bridge.front.raw_http1 import INITIALIZE
 from tests.bridge.front.serving import TOKEN, open_stream, serving
-from tests.bridge.front.test_limits import INITIALIZE
 
 CONFIG = "GET /config.json HTTP/1.1"
 

@@ -1,41 +1,18 @@
 """Requests that are torn, slow, endless or too large; and what becomes of connections nobody uses."""
 
 import asyncio
-import json
 
 import pytest
 
 from dragoman.bridge.front.limits import RequestLimits, ServerLimits
 from tests.bridge.front.client import PATIENCE_S, http_viewer
 from tests.bridge.front.http2 import connect_http2, open_viewer
-from tests.bridge.front.serving import TOKEN, serving
-
-INITIALIZE = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}).encode()
-
-
-async def dial(served):
-    return await asyncio.open_connection("127.0.0.1", served.port)
-
-
-def head(served, length, *more):
-    lines = [
-        "POST /acp HTTP/1.1",
-        f"host: 127.0.0.1:{served.port}",
-        f"authorization: Bearer {TOKEN}",
-        "content-type: application/json",
-        f"content-length: {length}",
-        *more,
-    ]
-    return "\r\n".join([*lines, "", ""]).encode()
-
-
-async def status_of(reader) -> int:
-    line = await asyncio.wait_for(reader.readline(), PATIENCE_S)
-    return int(line.split()[1])
+from tests.bridge.front.raw_http1 import INITIALIZE, connect, head, status_of
+from tests.bridge.front.serving import serving
 
 
 async def test_a_body_may_come_in_small_pieces(served):
-    reader, writer = await dial(served)
+    reader, writer = await connect(served)
     padded = INITIALIZE + b" " * 100_000
     writer.write(head(served, len(padded)))
     for start in range(0, len(padded), 1_000):
@@ -47,7 +24,7 @@ async def test_a_body_may_come_in_small_pieces(served):
 
 
 async def test_a_torn_request_leaves_nothing_behind(served):
-    _, writer = await dial(served)
+    _, writer = await connect(served)
     writer.write(head(served, 1_000) + INITIALIZE)
     await writer.drain()
     writer.transport.abort()
@@ -57,7 +34,7 @@ async def test_a_torn_request_leaves_nothing_behind(served):
 
 async def test_a_body_that_never_ends_is_given_up(tmp_path):
     async with serving(tmp_path, requests=RequestLimits(body_timeout_s=0.3)) as served:
-        reader, writer = await dial(served)
+        reader, writer = await connect(served)
         writer.write(head(served, 1_000) + INITIALIZE)
         assert await status_of(reader) == 408
         assert b"did not arrive within 0.3 s" in await asyncio.wait_for(reader.read(), PATIENCE_S)
@@ -66,14 +43,14 @@ async def test_a_body_that_never_ends_is_given_up(tmp_path):
 
 async def test_a_head_that_never_ends_is_given_up(tmp_path):
     async with serving(tmp_path, limits=ServerLimits(idle_s=0.3)) as served:
-        reader, writer = await dial(served)
+        reader, writer = await connect(served)
         writer.write(b"GET / HTTP/1.1\r\nhost: ")
         assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
         writer.close()
 
 
 async def test_a_huge_head_is_refused(served):
-    reader, writer = await dial(served)
+    reader, writer = await connect(served)
     writer.write(head(served, 0, "x-much: " + "y" * 100_000))
     assert await status_of(reader) == 431
     writer.close()
@@ -139,7 +116,7 @@ async def test_an_http2_peer_that_stops_answering_is_cut(tmp_path):
     "sent", [b"\0\1\2", b"GET / HTTP/9\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nnonsense, all of it"]
 )
 async def test_nonsense_ends_its_own_connection_only(served, sent):
-    reader, writer = await dial(served)
+    reader, writer = await connect(served)
     writer.write(sent)
     writer.write_eof()
     await asyncio.wait_for(reader.read(), PATIENCE_S)

@@ -6,7 +6,7 @@ import pytest
 from dragoman.cli.serve.address import prefix_of
 from tests.bridge.front.client import PATIENCE_S
 from tests.bridge.front.serving import serving
-from tests.bridge.front.test_websocket import INITIALIZE, call, dial
+from tests.bridge.front.sockets import INITIALIZE, call, dial
 
 
 @pytest.mark.parametrize(

@@ -18,15 +18,6 @@ from dragoman.bridge.front.server.http2_frames import (
 from dragoman.bridge.front.server.liveness import Liveness, Verdict
 from tests.bridge.front.raw_http2 import PREFACE, frame
 
-
-class Clock:
-    def __init__(self):
-        self.now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
 # ── liveness ────────────────────────────────────────────────────────────────────────────────────────
 
 LIMITS = ServerLimits(ping_s=10, silence_s=22)

@@ -11,7 +11,7 @@ from websockets.exceptions import ConnectionClosed
 
 from tests.bridge.front.http2 import connect_http2, open_session, open_viewer, prompt
 from tests.bridge.front.serving import serving
-from tests.bridge.front.test_websocket import INITIALIZE, call, dial
+from tests.bridge.front.sockets import INITIALIZE, call, dial
 from tests.proc.processes import alive, children_of
 
 

@@ -9,7 +9,8 @@ import pytest
 from tests.bridge.front.client import PATIENCE_S
 from tests.bridge.front.raw_websocket import BINARY, CLOSE, CONT, PING, PONG, TEXT, frame, open_raw
 from tests.bridge.front.serving import serving
-from tests.bridge.front.test_websocket import INITIALIZE
+from tests.bridge.front.sockets import INITIALIZE
+from tests.waiting import until
 
 HELLO = json.dumps({"jsonrpc": "2.0", **INITIALIZE}).encode()
 
@@ -104,9 +105,7 @@ async def test_what_came_before_a_close_is_still_taken(served):
         raw.send(frame(TEXT, json.dumps(new).encode()), frame(CLOSE, b"\x03\xe8"))
         await raw.to_end()
         agent = served.bridge.agent()
-        async with asyncio.timeout(PATIENCE_S):
-            while not agent.registry.sessions:
-                await asyncio.sleep(0)
+        await until(lambda: agent.registry.sessions)
 
 
 async def test_no_frame_is_in_the_log_whatever_its_level(served, caplog):

@@ -1,11 +1,5 @@
 from dragoman.bridge.guard.credentials import CODE_LIFE_S, MAX_CODES, LinkCodes
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self):
-        return self.now
+from tests.bridge.clock import Clock
 
 
 def test_a_code_works_once():

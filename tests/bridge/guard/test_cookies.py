@@ -2,14 +2,8 @@ import pytest
 
 from dragoman.bridge.guard import new_token
 from dragoman.bridge.guard.credentials import COOKIE_LIFE_S, Cookies
+from tests.bridge.clock import Clock
 from tests.bridge.guard.asking import cookie_of
-
-
-class Clock:
-    now = 1_000_000.0
-
-    def __call__(self):
-        return self.now
 
 
 def make_cookies(token, port=8421, *, is_secure=False, **options):

@@ -1,13 +1,7 @@
 import pytest
 
 from dragoman.bridge.guard.rates import MAX_PEERS, Rate, RateLimiter, TokenBucket, peer_of
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
+from tests.bridge.clock import Clock
 
 
 def test_a_burst_is_let_through_and_then_one_at_a_time():
