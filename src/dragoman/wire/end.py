@@ -34,19 +34,13 @@ class ConnectionEnd:
     """Guards the state of one connection; it moves forward only."""
 
     def __init__(self) -> None:
-        self.is_closed = False
-        """Whether the state is CLOSED; asked for with every read."""
+        self.state = EndState.OPEN
+        """How far the end has come; changed by the methods below alone."""
         self.reason: ConnectionClosed | None = None
         """Why no call can be made; None while the state is OPEN or DRAINING."""
         self.input_was_file = False
-        self._state = EndState.OPEN
         self._input_ended = asyncio.Event()
         self._explained = asyncio.Event()
-
-    @property
-    def state(self) -> EndState:
-        """How far the end has come."""
-        return self._state
 
     @property
     def has_input_ended(self) -> bool:
@@ -71,7 +65,6 @@ class ConnectionEnd:
         """Take note that this side lets go, and return the reason that counts."""
         counts = self.explain(reason)
         self._move_to(EndState.CLOSED)
-        self.is_closed = True
         return counts
 
     async def wait_input_ended(self) -> None:
@@ -83,5 +76,5 @@ class ConnectionEnd:
         await self._explained.wait()
 
     def _move_to(self, state: EndState) -> None:
-        if _ORDER.index(state) > _ORDER.index(self._state):
-            self._state = state
+        if _ORDER.index(state) > _ORDER.index(self.state):
+            self.state = state

@@ -27,7 +27,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from dragoman.errors import ConnectionClosed, DragomanError, ErrorCode, RpcError, WouldDeadlock
-from dragoman.wire.end import ConnectionEnd
+from dragoman.wire.end import ConnectionEnd, EndState
 from dragoman.wire.framing import Oversized
 from dragoman.wire.handler import HEADS, NO_SHORTCUT, Handler, IncomingRequest, Shortcut
 from dragoman.wire.incoming import LineBacklog, RunningRequests
@@ -54,6 +54,7 @@ CRASHED = "something went wrong inside; the log on stderr has the details"
 
 CANCEL_REQUEST = "$/cancel_request"
 
+_CLOSED = EndState.CLOSED
 _CLOSING_BRACE = ord("}")
 
 _log = logging.getLogger("dragoman.wire")
@@ -166,7 +167,7 @@ class Peer:
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
         """Take the next lines, from the transport."""
-        if self._end.is_closed:
+        if self._end.state is _CLOSED:
             return
         if self._backlog.dispatcher is not None:
             self._backlog.add(lines)
@@ -204,7 +205,7 @@ class Peer:
     def input_ended(self, *, was_file: bool) -> None:
         """Take note that the transport has no more lines."""
         self._end.end_input(was_file=was_file)
-        if self._backlog.dispatcher is None and not self._end.is_closed:
+        if self._backlog.dispatcher is None and self._end.state is not _CLOSED:
             self._tasks.create_task(self._end_calls())
 
     async def wait_ended(self) -> None:
@@ -280,7 +281,7 @@ class Peer:
         try:
             await waiting
         except asyncio.CancelledError:
-            if self._end.is_closed:
+            if self._end.state is _CLOSED:
                 raise
             _log.warning("a notification handler was cancelled")
         except Exception:  # noqa: BLE001 -- boundary: handler dispatch
@@ -327,7 +328,7 @@ class Peer:
         except RpcError as error:
             self._sending.put_error(request.id, error)
         except asyncio.CancelledError:
-            if self._end.is_closed:
+            if self._end.state is _CLOSED:
                 raise
             self._sending.put_error(request.id, RpcError(ErrorCode.REQUEST_CANCELLED))
         except DragomanError as error:
