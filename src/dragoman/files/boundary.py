@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Boundary:
-    """Some directories that no path given here can leave, whatever happens to the disk meanwhile.
+    """Some directories that no path given here can leave, also while the disk changes.
 
     The first is the base of relative paths. All methods may be called from any thread, and each raises
     a PathError: BadPath, OutsideBoundary, NotAFile, TooLarge, NotText or FileProblem.
@@ -72,7 +72,7 @@ class Boundary:
     def write_bytes(self, path: str, data: bytes, *, sync: bool = False) -> None:
         """Give a file this content, all or nothing; make it, and directories above it, where they are missing.
 
-        A link stays, and what it leads to is written. With `sync`, it then survives a power cut.
+        A link stays, and its target is written. With `sync`, it then survives a power cut.
         """
 
         def action(directory: int, name: str) -> None:
@@ -93,7 +93,7 @@ class Boundary:
             self._opener.act(self._roots, self.resolve(path), action)
 
     def stat(self, path: str) -> os.stat_result:
-        """Say what the system knows of a file or directory, links followed."""
+        """Return the system's facts about a file or directory, links followed."""
         with self._translating(path):
             return self._opener.act(self._roots, self.resolve(path), _stat)
 
@@ -108,7 +108,7 @@ class Boundary:
         return True
 
     def identity(self, path: str, *, content: bool = False) -> FileIdentity:
-        """Say which file this is now; with `content`, with the digest of what it holds."""
+        """Return the identity of the file as it is now; with `content`, with the digest of its content."""
         return self._with_file(path, identify_content if content else identify)
 
     def list_directory(self, path: str) -> list[DirectoryEntry]:
@@ -129,7 +129,7 @@ class Boundary:
     ) -> Generator[FoundPath]:
         """Go through all below a directory, no link followed, into those directories that `enter` lets.
 
-        What cannot be read is told to `on_problem`, and the walk goes on.
+        A directory that cannot be read is told to `on_problem`, and the walk continues.
         """
         with self._translating(path):
             fd = self._opener.open(self._roots, self.resolve(path), LIST)

@@ -42,7 +42,7 @@ class FileIdentity(msgspec.Struct, frozen=True):
 
 
 def kind_of(status: os.stat_result) -> Kind:
-    """Say what this is; whatever a system has beyond the usual is a device."""
+    """Return the kind of a file; an unusual kind is a device."""
     return _KINDS.get(stat.S_IFMT(status.st_mode), "device")
 
 
@@ -91,7 +91,7 @@ def identify(fd: int) -> FileIdentity:
 
 
 def identify_content(fd: int) -> FileIdentity:
-    """Say which file this is and what it holds; raises EBUSY when it changes while it is read, again and again."""
+    """Return the identity and the content of a file; raises EBUSY when it changes while it is read, again and again."""
     for _ in range(_DIGEST_TRIES):
         before = identify(fd)
         digest = _digest(fd)

@@ -1,4 +1,4 @@
-"""What a directory holds, at its top and all the way down."""
+"""The entries of a directory, at its top and all the way down."""
 
 import errno
 import os
@@ -15,11 +15,11 @@ MAX_DEPTH = 100
 """Each level of a walk holds a descriptor, and a process may have as few as 256."""
 
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EMLINK)
-"""What is said of a directory that was removed, or replaced, since its name was read."""
+"""The problem of a directory that was removed, or replaced, since its name was read."""
 
 
 class DirectoryEntry(msgspec.Struct, frozen=True):
-    """A name in a directory; a link is itself here, not what it leads to."""
+    """A name in a directory; a link is itself here, not its target."""
 
     name: str
     kind: Kind
@@ -38,7 +38,7 @@ OnProblem = Callable[[str, int], None]
 
 
 def entries(fd: int) -> list[DirectoryEntry]:
-    """List an open directory, by name; what vanishes meanwhile is left out."""
+    """List an open directory, by name; entries that vanish meanwhile are left out."""
     found: list[DirectoryEntry] = []
     for item in _scan(fd):
         try:
@@ -84,7 +84,7 @@ def _name(item: os.DirEntry[str]) -> str:
 
 
 def _quick_kind(item: os.DirEntry[str]) -> Kind | None:
-    """Say what a name stands for as the directory itself tells it, if it does; None for what is gone."""
+    """Return the kind of a name as the directory itself tells it, if it does; None for a name that is gone."""
     if item.is_symlink():
         return "link"
     if item.is_dir(follow_symlinks=False):

@@ -1,4 +1,4 @@
-"""What can be wrong with a path or the file that it names.
+"""The errors of a path or of the file that it names.
 
 PathError                  about one path, as the caller gave it
 ├── BadPath                it cannot name anything
@@ -18,7 +18,7 @@ from dragoman.text import visible
 
 
 class PathError(DragomanError):
-    """Something is wrong with this path, or with what it names."""
+    """Something is wrong with this path, or with its file."""
 
     def __init__(self, path: str, words: str) -> None:
         self.path = path
@@ -81,7 +81,7 @@ class FileProblem(PathError):
 
 
 def translate(error: OSError, path: str, roots: Sequence[str]) -> PathError:
-    """Make ours of what the operating system said about a path."""
+    """Make our error of the operating system's about a path."""
     errno = error.errno or codes.EIO
     if errno == codes.EXDEV:
         return OutsideBoundary(path, roots, through_link=True)

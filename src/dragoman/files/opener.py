@@ -1,4 +1,4 @@
-"""Opening what lies beneath a root, in one of two ways that keep the same rules.
+"""Opening paths beneath a root, in one of two ways that keep the same rules.
 
 In one call. Linux has `openat2`: the kernel itself keeps a path beneath a directory while it opens it. The C library
 has no function for it, so it is called by number (the same on every machine that Python runs on, Alpha aside).
@@ -28,7 +28,7 @@ MAX_HOPS = 40
 """Links in one path, as many as Linux follows; so that loops end."""
 
 _PERHAPS_LINK = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
-"""What systems say when O_NOFOLLOW, with or without O_DIRECTORY, meets a link."""
+"""The errors of systems when O_NOFOLLOW, with or without O_DIRECTORY, meets a link."""
 
 _UNDECIDED = (errno.EXDEV, errno.EAGAIN)
 """The kernel does not let a link lead back in by an absolute path, nor `..` pass while something is being renamed."""
@@ -39,7 +39,7 @@ _BENEATH = 0x08
 _AT_FDCWD = -100
 
 _MISSING = (errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG)
-"""What old kernels say, and filters such as those of containers."""
+"""The errors of old kernels, and of filters such as those of containers."""
 
 T = TypeVar("T")
 OpenAt2 = Callable[[int, bytes, int], int]
@@ -51,7 +51,7 @@ class Opener(Protocol):
     """Reaches locations."""
 
     def open(self, roots: Sequence[Root], location: Location, flags: int) -> int:
-        """Open what is there, links followed; raises OSError, EXDEV for what lies outside."""
+        """Open a file or directory, links followed; raises OSError, EXDEV outside the roots."""
         ...
 
     def act(self, roots: Sequence[Root], location: Location, action: Action[T], *, make: bool = False) -> T:
@@ -63,7 +63,7 @@ class WalkingOpener:
     """One directory at a time: for every system."""
 
     def open(self, roots: Sequence[Root], location: Location, flags: int) -> int:
-        """Open what is there."""
+        """Open a file or directory."""
 
         def action(directory: int, name: str) -> int:
             return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
@@ -82,7 +82,7 @@ class KernelOpener:
         self._walking = WalkingOpener()
 
     def open(self, roots: Sequence[Root], location: Location, flags: int) -> int:
-        """Open what is there."""
+        """Open a file or directory."""
         try:
             return open_beneath(location.root.fd, location.relative, flags)
         except OSError as error:
@@ -221,7 +221,7 @@ class _Descent:
             self._jump((*self._root.real, "..", *reversed(self._ahead)))
 
     def _follow(self, name: str) -> bool:
-        """Take the text of a link as the next steps; False for what is no link."""
+        """Take the text of a link as the next steps; False if it is no link."""
         try:
             text = os.readlink(name, dir_fd=self._here)
         except OSError:

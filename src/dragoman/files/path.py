@@ -12,7 +12,7 @@ from dragoman.files.errors import BadPath, FileProblem
 from dragoman.text.excerpt import shorten
 
 MAX_PATH_BYTES = 4095
-"""What Linux takes in one call, without the final NUL; macOS takes less and says so itself."""
+"""The longest path of Linux in one call, without the final NUL; macOS takes less and says so itself."""
 
 SEARCH = int(getattr(os, "O_PATH", getattr(os, "O_SEARCH", os.O_RDONLY))) | os.O_DIRECTORY | os.O_CLOEXEC
 """To hold a directory as a starting point; where the system can, without the right to list it."""
@@ -55,7 +55,7 @@ def shown(name: str) -> str:
 
 
 class Root:
-    """A directory that was opened once: whatever later gets its name, this is what was admitted.
+    """A directory that was opened once: it stays the admitted one when another gets its name.
 
     The descriptor lives as long as the object does, so a thread that still works with it never
     finds another directory under its number.

@@ -42,7 +42,7 @@ class PrivateFile:
         self._problem = "other users may read or write it" if secret else "others can write it"
 
     def read(self) -> bytes:
-        """Return what is in it; raises FileNotFoundError, and Exposed."""
+        """Return its content; raises FileNotFoundError, and Exposed."""
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
@@ -82,7 +82,7 @@ class PrivateFile:
 
 
 def next_step(error: OSError, otherwise: str) -> str:
-    """Say what to do about a file that could not be written; `otherwise` unless the disk is full."""
+    """Return the next step for a file that could not be written; `otherwise` unless the disk is full."""
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return "free some space on that disk, then try again" if is_full else otherwise
 

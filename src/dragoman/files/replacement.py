@@ -24,7 +24,7 @@ _WRITE = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXE
 
 
 def replace(directory: int, name: str, path: str, data: bytes, *, sync: bool) -> None:
-    """Give a name this content; raises ELOOP for a link, NotAFile for what has no content."""
+    """Give a name this content; raises ELOOP for a link, NotAFile for a name without content."""
     old = _look_at_old(directory, name, path)
 
     def prepare(fd: int) -> None:
@@ -39,7 +39,7 @@ def replace(directory: int, name: str, path: str, data: bytes, *, sync: bool) ->
 
 
 def replace_file(path: Path, data: bytes, *, mode: int, exclusive: bool = False) -> None:
-    """Give a path this content and mode, whatever had the name, so that it survives a power cut.
+    """Give a path this content and mode, in place of any file of that name, so that it survives a power cut.
 
     Raises OSError; with `exclusive`, FileExistsError when something has the name.
     """
@@ -65,7 +65,7 @@ def remove(directory: int, name: str, path: str) -> None:
 
 
 def _look_at_old(directory: int, name: str, path: str) -> os.stat_result | None:
-    """Say what has the name now, if we may write it: taking its name is a right to the directory, not to the file."""
+    """Return the file that has the name now, if we may write it: the right to replace it is the directory's."""
     try:
         status = os.lstat(name, dir_fd=directory)
     except FileNotFoundError:

@@ -98,7 +98,7 @@ def _explain_failure(command: str, cwd: str, stage: str, number: str) -> StartEr
 
 
 def explain_errno(number: int) -> str:
-    """Say what an errno means for a start, and what to do."""
+    """Say in a sentence what an errno means for a start, with the next step."""
     return _ADVICE.get(number) or os.strerror(number)
 
 

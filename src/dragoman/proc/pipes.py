@@ -61,7 +61,7 @@ class ChildPipes:
 
 
 class PipeReader:
-    """Reads a descriptor on the event loop, which it owns, and gives what comes to `sink` while that wants more."""
+    """Reads a descriptor on the event loop, which it owns, and gives the bytes to `sink` while that wants more."""
 
     def __init__(self, descriptor: int, sink: Sink) -> None:
         os.set_blocking(descriptor, False)
@@ -76,13 +76,13 @@ class PipeReader:
         await self._ended.wait()
 
     def catch_up(self) -> None:
-        """Take what was written until now, without waiting for more."""
+        """Take the bytes that were written until now, without waiting for more."""
         for _ in range(CATCH_UP_READS):
             if self._ended.is_set() or not self._read():
                 return
 
     def close(self) -> None:
-        """Take what there is and stop reading."""
+        """Take the available bytes and stop reading."""
         self.catch_up()
         self._close()
 
@@ -113,7 +113,7 @@ class StderrReader(PipeReader):
 
     @property
     def tail(self) -> str:
-        """The end of what came, beginning with a whole line where there is one."""
+        """The end of the output, beginning with a whole line where there is one."""
         end = bytes(self._kept[-STDERR_TAIL_BYTES:])
         if self._cut or len(self._kept) > STDERR_TAIL_BYTES:
             _, newline, lines = end.partition(b"\n")
@@ -148,7 +148,7 @@ class OutputTail:
         self._kept = bytearray()
 
     def add(self, data: bytes) -> bool:
-        """Take what came; more is always wanted."""
+        """Take bytes; more is always wanted."""
         self.total_bytes += len(data)
         self._kept += data
         if len(self._kept) > 2 * self.max_bytes + _LONGEST:  # seldom, because each time moves it all

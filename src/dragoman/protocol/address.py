@@ -1,4 +1,4 @@
-"""The URL of an agent, and what can be said when nothing can be said to it."""
+"""The URL of an agent, and the errors of one that cannot be reached."""
 
 import re
 import socket
@@ -14,7 +14,7 @@ from dragoman.text import one_line
 from dragoman.text.secret import SecretHider
 
 SHOWN_CHARACTERS = 200
-"""Of what a server says about its refusal: enough for a sentence, too little for a page."""
+"""The length of a server's reason for its refusal: enough for a sentence, too little for a page."""
 
 SECRET_CHARACTERS = 6
 """A header shorter than this keeps nobody out, and hiding it would garble the sentence."""
@@ -24,11 +24,11 @@ _EXPECTED = "expected something like https://host/acp or ws://127.0.0.1:8421/acp
 
 
 class BadAddress(DragomanError):
-    """What was given as the URL of an agent, or as a header for it, cannot be used."""
+    """The URL of an agent, or a header for it, cannot be used."""
 
 
 class AddressFailed(ConnectionClosed):
-    """Nothing can be said through this URL: `status` is what it answered with, if it answered."""
+    """No agent can be reached at this URL: `status` is that of its answer, if it answered."""
 
     def __init__(self, url: str, problem: str, *, status: int | None = None) -> None:
         self.url = url
@@ -38,7 +38,7 @@ class AddressFailed(ConnectionClosed):
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Where an agent is, and what is sent along to get in; only `shown` may be shown."""
+    """The place of an agent, and the credentials for it; only `shown` may be shown."""
 
     url: str
     """Its http or https form."""
@@ -88,20 +88,20 @@ class Address(msgspec.Struct, frozen=True):
 
 
 def explain_status(status: int, said: bytes = b"") -> str:
-    """Say what an HTTP status means for somebody who gave the URL of an agent."""
+    """Return the meaning of an HTTP status for a person who gave the URL of an agent."""
     step = _STEPS.get(status)
     if step is None:
         step = _REDIRECTED if 300 <= status < 400 else "the server is in trouble; its log says why"
         step = step if status < 400 or status >= 500 else "it does not take what we send; see that it speaks ACP"
     words = _first_words(said)
     if len(words.split()) >= _LEAST_SENTENCE:
-        # A server's sentence on tokens is about headers, which whoever gives the token does not see.
+        # A server's sentence on tokens is about headers, which the person who gives the token does not see.
         return f"answered HTTP {status}: {step if status == _UNAUTHORIZED else words}"
     return f"answered HTTP {status}{f' ({words})' if words else ''}: {step}"
 
 
 def explain_os_error(error: BaseException) -> str:
-    """Say why an address cannot be reached, and what to do."""
+    """Return the reason why an address cannot be reached, and the next step."""
     match error:
         case ssl.SSLCertVerificationError():
             return (
@@ -177,7 +177,7 @@ def is_header(text: str) -> bool:
 
 
 def _first_words(said: bytes) -> str:
-    """Return what a server says about its refusal, unless it is a page."""
+    """Return a server's reason for its refusal, unless it is a page."""
     text = said.decode(errors="replace").strip()
     try:
         content = msgspec.json.decode(said, type=dict[str, object])

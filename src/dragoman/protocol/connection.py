@@ -22,11 +22,11 @@ _log = logging.getLogger("dragoman.protocol")
 
 
 class Routes:
-    """The handlers of one side; what has no handler is answered `-32601`, or ignored when it is a notification.
+    """The handlers of one side; a request without a handler is answered `-32601`, such a notification is ignored.
 
     As agent we take parameters strictly; as client leniently, where the schema says so. `gate`, when given, sees
     every request before it is decoded and may raise. `on_demand`, when given, is called once, with the first method
-    that has no handler, to add what was not needed before. Handlers are not to be changed once they were used.
+    that has no handler, to add handlers not needed before. Handlers are not to be changed once they were used.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Routes:
 
 
 class Connection:
-    """Calls and notifies the other side with types; what the other side sends goes to `routes`.
+    """Calls and notifies the other side with types; messages of the other side go to `routes`.
 
     Use it as an async context manager: leaving it ends the conversation and all that it started.
     """
@@ -151,7 +151,7 @@ class Connection:
         await self._peer.flow()
 
     async def wait_ended(self) -> None:
-        """Wait until the other side said its last and what it asked for was answered, within bounds."""
+        """Wait until the other side has ended its input and all its requests are answered, within bounds."""
         await self._peer.wait_ended()
 
 

@@ -27,7 +27,7 @@ def encode(value: object) -> bytes:
 def decode_params(method: Method[P, Any], raw: RawJson, *, lenient: bool = False) -> P:
     """Decode the parameters of a request or notification; raises `InvalidParams`.
 
-    Lenient is for what a client or a relay receives: the schema's marks hold, and variants may be unknown.
+    Lenient is for messages that a client or a relay receives: the schema's marks hold, and variants may be unknown.
     """
     try:
         return params_decoder(method).decode(raw)
@@ -55,7 +55,7 @@ def decode_result(method: Method[Any, R], raw: RawJson) -> R:
 
 @cache
 def params_decoder(method: Method[Any, Any]) -> msgspec.json.Decoder[Any]:
-    """Return what decodes the params of a method when all is well with them."""
+    """Return the fast decoder for the params of a method."""
     return msgspec.json.Decoder(method.params, dec_hook=decode_hook)
 
 

@@ -22,7 +22,7 @@ STEADY_S = 5.0
 """A stream that lasted this long was a good one, even if nothing came."""
 
 REMEMBERED_EVENTS = 256
-"""Ids of the last events, to know what a server repeats."""
+"""Ids of the last events, to recognise those that a server repeats."""
 
 PASSING_STATUSES = frozenset((409, 425, 429, 500, 502, 503, 504))
 """Refusals that may be over soon; 409 is that of a server that has not noticed yet that our last stream broke."""

@@ -165,7 +165,7 @@ class HttpLink:
 
 
 class _translated:  # noqa: N801 -- reads as a statement, like contextlib.suppress
-    """Makes a `LinkBroken` of what httpx2 raises."""
+    """Makes a `LinkBroken` of the errors of httpx2."""
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
@@ -203,7 +203,7 @@ def _keep_alive(response: httpx2.Response) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """Say what was behind a foreign error, as far down as can be seen."""
+    """Return the cause of a foreign error, as far down as it is known."""
     cause: BaseException | None = error
     found = error
     while cause is not None:

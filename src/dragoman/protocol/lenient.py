@@ -1,4 +1,4 @@
-"""Decoding by hand, for what the fast path refused: either it can be mended, or the reason is found and told.
+"""Decoding by hand, for values that the fast path refused: either they can be mended, or the reason is found.
 
 The walk follows the same msgspec types as the fast path, so that both take the same messages. Where a place is
 lenient the marks of the schema hold: a malformed field falls back to its default, a malformed item is left out,
@@ -275,7 +275,7 @@ def _likeness(info: inspect.Type, value: Json) -> int:
 
 
 def _tag_hint(union: type[AnyOf], value: Json, place: FieldPath) -> str:
-    """Return what to say about the tag where a value was read as the variant without one."""
+    """Return the sentence about the tag where a value was read as the variant without one."""
     if not union.tagged or not union.untagged or not isinstance(value, dict):
         return ""
     tag = union.tag(value)

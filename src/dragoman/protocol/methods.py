@@ -1,4 +1,4 @@
-"""The methods of ACP version 1: who handles each, what it takes and gives, and what must be advertised first."""
+"""The methods of ACP version 1: the side that handles each, its types, and the capability that it needs."""
 
 from collections.abc import Mapping
 from typing import Any, Generic, Literal, TypeVar

@@ -1,4 +1,4 @@
-"""A field of a message that does not have its type: where it is, what was expected, what came.
+"""A field of a message that does not have its type: its path, the expected value, the actual one.
 
 Values are quoted where that helps and cut short. Values in `env`, `headers` or `_meta` are never quoted, and
 neither is a string where a list or an object belongs: it may hold all of those.
@@ -81,7 +81,7 @@ def one_of(allowed: Iterable[str]) -> str:
 
 
 def describe(value: Any, *, may_quote: bool = True) -> str:
-    """Return what a JSON value is, with the value itself where it is short and may be told."""
+    """Return the type of a JSON value, with the value itself where it is short and no secret."""
     match value:
         case None:
             return "null"

@@ -1,4 +1,4 @@
-"""What an agent says about a conversation and not in it: notices, and that a message which it began is void.
+"""Statements of an agent about a conversation: notices, and that a message which it began is void.
 
 A notice is live and no part of the history. ACP has the update `notice` for it, for clients with the capability
 `session.notices`. The pinned schema has the update and not yet the capability, so that is declared here; with a schema
@@ -25,7 +25,7 @@ class NoticeCapabilities(msgspec.Struct):
 
 
 class SessionCapabilitiesWithNotices(v1.ClientSessionCapabilities, kw_only=True, omit_defaults=True):
-    """What a client can do with sessions, notices included."""
+    """A client's capabilities for sessions, notices included."""
 
     notices: NoticeCapabilities | None = None
 
@@ -46,7 +46,7 @@ _decode = msgspec.json.Decoder(_Initialize).decode
 
 
 def read_client_capabilities(request: v1.InitializeRequest, params: Raw) -> v1.ClientCapabilities:
-    """Return what a client can do, with the capability for notices that the type of the request does not have."""
+    """Return a client's capabilities, with that for notices, which the type of the request does not have."""
     capabilities = request.client_capabilities
     try:
         session = (_decode(params).client_capabilities or _Client()).session
@@ -74,7 +74,7 @@ def words_of(notice: v1.Notice) -> str:
 
 
 def as_thought(notice: v1.Notice) -> v1.AgentThoughtChunk:
-    """Return what a client without notices gets instead: clients do not take thoughts for the answer.
+    """Return the update for a client without notices: clients do not take thoughts for the answer.
 
     A description is plain text, which may be foreign; clients show thoughts as Markdown, where an indented text stays
     as it is.

@@ -46,7 +46,7 @@ def find_default(kinds: Sequence[str | None], verdict: Literal["allow", "reject"
 
 
 def read_scopes(option: v1.PermissionOption) -> list[RememberScope]:
-    """Return the scopes that an option offers, that of its own name first; empty for what offers no choice."""
+    """Return the scopes that an option offers, that of its own name first; empty for an option without a choice."""
     try:
         return msgspec.convert((option.meta or {}).get(REMEMBER_KEY), list[RememberScope])
     except msgspec.ValidationError:

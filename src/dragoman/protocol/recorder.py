@@ -1,4 +1,4 @@
-"""Writing a trajectory; `trajectory` says what is in the file."""
+"""Writing a trajectory; `trajectory` describes the file."""
 
 import logging
 import os
@@ -24,7 +24,7 @@ from dragoman.wire.message import replace_lone_surrogates
 log = logging.getLogger(__name__)
 
 MAX_NOISE_CHARACTERS = 10_000
-"""What is no message is kept only as far as it says what it was."""
+"""A line that is no message is kept only as far as it can be recognised."""
 
 SENT, RECEIVED, NOISE = b'"sent":', b'"received":', b'"noise":'
 SENT_NOISE, EVENT = b'"sentNoise":', b'"event":'
@@ -34,7 +34,7 @@ Entry = tuple[bytes, bytes]
 
 
 class NotRecorded(DragomanError):
-    """The file that was to be recorded to cannot be written; what was written before is kept."""
+    """The file of a recording cannot be written; the records before are kept."""
 
     def __init__(self, path: str, error: OSError) -> None:
         self.path = path
@@ -114,11 +114,11 @@ class Recorder:
         return self._file.failure
 
     def sent(self, lines: bytes | bytearray) -> None:
-        """Take what goes to the agent: lines that end in a newline each."""
+        """Take the lines that go to the agent, each with its newline."""
         self._append([(SENT, hide_secrets(line)) for line in bytes(lines).split(b"\n") if line.strip()])
 
     def received(self, lines: Sequence[bytes | Oversized]) -> None:
-        """Take what comes from the agent."""
+        """Take the bytes that come from the agent."""
         self._append([_received(line) for line in lines])
 
     def __enter__(self) -> Self:
@@ -139,7 +139,7 @@ class Recorder:
 
 
 def _oversized_noise(line: Oversized) -> bytes:
-    """Say what stands for a line that was too long."""
+    """Return the text in place of a line that was too long."""
     return msgspec.json.encode(f"a line of more than {line.max_bytes} bytes")
 
 

@@ -14,7 +14,7 @@ _UNCLEAR = b'{"hidden":"a message that may have secrets in it, and that could no
 
 
 def hide_secrets(line: bytes) -> bytes:
-    """Return a message, in one line, without the values of environments and headers, or what MCP servers are given."""
+    """Return a message, in one line, without the values of environments and headers, and MCP servers' arguments."""
     line = line.strip()
     if not any(suspect in line for suspect in SUSPECTS):
         return line
@@ -36,7 +36,7 @@ def _clean(value: Any) -> Any:
 
 
 def _hide_values(value: Any) -> Any:
-    """Hide what is given to names, written as an object or as a list of names and values, and plain values."""
+    """Hide the values of names, written as an object or as a list of names and values, and plain values."""
     match value:
         case dict():
             return dict.fromkeys(cast("dict[str, Any]", value), HIDDEN)

@@ -221,7 +221,7 @@ class StreamableHttpTransport:
             self._take(reply.body, self._connection)
 
     def _answer(self, request_id: bytes, problem: str, **data: int) -> None:
-        """Answer a request of ours in the place of a server that will not; what is no request can only be logged."""
+        """Answer a request of ours in place of a server that will not; another message can only be logged."""
         if not request_id:
             _log.warning("a message was not taken: %s", problem)
         elif self._waiting.pop(request_id, None) is not None:
@@ -315,7 +315,7 @@ class StreamableHttpTransport:
     # ── ending ──────────────────────────────────────────────────────────────────────────────────
 
     def _fail_waiting(self, session_id: str | None, problem: str) -> None:
-        """Answer what can have no answer any more: all that waits for a stream that is gone."""
+        """Answer the requests that can have no answer any more: all that wait for a stream that is gone."""
         for request_id, waiting in list(self._waiting.items()):
             is_here = waiting.session_id == session_id or (session_id is None and waiting.method in OPENING)
             if is_here:

@@ -53,12 +53,12 @@ class TrajectoryRecord(msgspec.Struct, frozen=True):
 
     @property
     def method(self) -> str | None:
-        """The method of a request or a notification; None for an answer, and for what is no message."""
+        """The method of a request or a notification; None for an answer, and for a line that is no message."""
         return self.message.get("method")
 
     @property
     def update(self) -> v1.SessionNotification | None:
-        """What a `session/update` says, typed; None for anything else. Raises InvalidParams."""
+        """A `session/update`, typed; None for anything else. Raises InvalidParams."""
         if self.method != SESSION_UPDATE.name:
             return None
         return decode_params(SESSION_UPDATE, msgspec.json.encode(self.message.get("params")), lenient=True)

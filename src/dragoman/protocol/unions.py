@@ -34,7 +34,7 @@ class UnknownVariant:
 
 
 class _AnyOfType(type):
-    """Makes `isinstance` mean what it means for the plain union that a type checker sees."""
+    """Makes `isinstance` work as for the plain union that a type checker sees."""
 
     variants: tuple[type, ...]
 

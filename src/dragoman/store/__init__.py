@@ -1,4 +1,4 @@
-"""Append-only session logs: what a store offers, and the one that keeps them in files."""
+"""Append-only session logs: the interface of a store, and the store in files."""
 
 from dragoman.descriptors import raise_fd_limit
 from dragoman.store.file_store import FileStore

@@ -21,7 +21,7 @@ _sync_data = getattr(os, "fdatasync", os.fsync)
 
 
 class Disk:
-    """What the operating system offers."""
+    """The calls of the operating system."""
 
     def open(self, path: Path, flags: int) -> int:
         """Open a file; a new one is for its owner only."""
@@ -32,7 +32,7 @@ class Disk:
         return os.write(fd, data)
 
     def sync(self, fd: int) -> None:
-        """Wait until what was written survives a power cut."""
+        """Wait until the written bytes survive a power cut."""
         _sync_data(fd)
 
     def sync_directory(self, path: Path) -> None:
@@ -50,7 +50,7 @@ class Disk:
 
 @contextmanager
 def failing(path: Path, action: str) -> Generator[None]:
-    """Say what could not be done, and to which log."""
+    """Make the error for an operation that failed, with its log."""
     try:
         yield
     except OSError as error:

@@ -71,7 +71,7 @@ class FileLog:
     ) -> None:
         """Hold a log whose records begin at `start`.
 
-        `written` is what a new log has, as its size and its last record; without it the log is one to be read.
+        `written` is the content of a new log, as its size and its last record; without it the log is one to be read.
         `failure` is why a log can only be read; it needs no lock then.
         """
         self.header = header
@@ -123,7 +123,7 @@ class FileLog:
         return self._start, None if self._state is _State.UNREAD else self._writer.size
 
     def flush_if_possible(self) -> None:
-        """Write what was appended, unless the log has failed, which then is no news."""
+        """Write the appended records, unless the log has failed, which is known then."""
         if self._failure is None:
             self.flush()
 
@@ -180,7 +180,7 @@ class FileLog:
                 self._let_go()
 
     def abandon(self) -> None:
-        """Let go without writing what is left."""
+        """Close without writing the rest."""
         self._state = _State.CLOSED
         self._pending.clear()
         self._let_go()
@@ -233,7 +233,7 @@ class FileLog:
                 reader.close()
 
     def _go_on_from(self, reader: Reader) -> None:
-        """Take over what a first reading has found, and mend what it found wrong."""
+        """Take over the result of a first reading, and mend the damage that it found."""
         tail = read_log_end(reader.fd, self._start, reader.trusted)
         facts = self._facts
         facts.title, facts.message_count = tail.title, tail.message_count
@@ -254,7 +254,7 @@ class FileLog:
                 aside = set_aside(self._writer.disk, self.path, self._writer.size)
                 self.damage = msgspec.structs.replace(damage, kept_as=str(aside))
         except OSError as error:
-            # What could be read is still worth showing: it is only that nothing can be added.
+            # The records can still be shown: only nothing can be added.
             self._fail(error, "mend")
 
 

@@ -1,4 +1,4 @@
-"""Session logs in files, under one home directory. Where they are is said in `naming`, what is in them in `record`."""
+"""Session logs in files, under one home directory. `naming` has their paths, `record` their content."""
 
 import asyncio
 import errno

@@ -1,4 +1,4 @@
-"""The index: what lists of sessions are made of, so that no list opens every log.
+"""The index from which sessions are listed, so that no list opens every log.
 
 It is a cache. Each process that syncs a log writes here what lists say of it; what others brought or took
 away by hand shows in the times of the project directories, and only a directory that changed is listed
@@ -69,7 +69,7 @@ class Index:
         self._inode: int | None = None
 
     def put(self, entry: LogSummary) -> None:
-        """Take what is known of a session."""
+        """Take the summary of a session."""
         self._do(lambda database: database.execute(_PUT, _row(entry)))
 
     def remove(self, session_id: str) -> None:
@@ -163,7 +163,7 @@ class Index:
                 self._path.with_name(self._path.name + suffix).unlink()
 
     def _refresh(self, database: "sqlite3.Connection") -> None:
-        """Find out what came and went without our knowing."""
+        """Find the logs that came and went since the last look."""
         now = time.time_ns()
         found = list_projects(self._home)
         seen: dict[str, int] = dict(database.execute("SELECT name, seen_ns FROM project"))
@@ -185,7 +185,7 @@ class Index:
             database.executemany("DELETE FROM project WHERE name = ?", gone)
             for missing, _ in differences:
                 database.executemany("DELETE FROM session WHERE id = ? AND project = ?", missing)
-            # What another process has put there meanwhile is newer than what was read here.
+            # An entry of another process is newer than the one that was read here.
             database.executemany(
                 "DELETE FROM session WHERE id = ? AND unprompted_bytes IS NOT NULL", ((row[0],) for row in grown)
             )
@@ -197,7 +197,7 @@ class Index:
 
     def _compare(self, database: "sqlite3.Connection", project: str) -> tuple[list[tuple[str, str]], list[_Row]]:
         """Give the sessions that a project has lost, and the rows of those it has got."""
-        # The index is asked first: what another process adds to both meanwhile must not look lost.
+        # The index is read first: a log that another process adds to both meanwhile must not look lost.
         known = {row[0] for row in database.execute("SELECT id FROM session WHERE project = ?", (project,))}
         there = list_sessions(self._home, project)
         entries = [read_summary(self._disk, self._home, project, session_id) for session_id in there - known]

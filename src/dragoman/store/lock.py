@@ -19,11 +19,11 @@ from dragoman.errors import SessionBusy
 
 _LOOKS = 100
 _PAUSE_S = 0.002
-"""A holder says who it is right after it got the lock; a loser that is quicker tries again, for 0.2 s at most."""
+"""A holder writes its pid right after it got the lock; a loser that is quicker tries again, for 0.2 s at most."""
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """Who holds a lock."""
+    """The holder of a lock."""
 
     pid: int
     host: str
@@ -102,7 +102,7 @@ def _write_holder(fd: int) -> None:
 
 
 def _read_holder(path: Path) -> Holder | None:
-    """Read who holds a lock; None when that was not written yet, or by somebody who is dead."""
+    """Read the holder of a lock; None when it is not written yet, or is dead."""
     try:
         holder = _decode_holder(path.read_bytes())
     except (OSError, msgspec.DecodeError):

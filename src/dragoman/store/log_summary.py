@@ -1,4 +1,4 @@
-"""The summary of a session that its log gives: the header at its beginning, and what its end says.
+"""The summary of a session that its log gives: the header at its beginning, and the records at its end.
 
 The end has the title, the number of messages and the time of the last write. A session was prompted when its log has
 a `turn` record; until then it has settings and their updates alone.
@@ -125,7 +125,7 @@ def _take_turn(tail: LogEnd, line: bytes, *, titled: bool) -> bool:
 
 
 def read_summary(disk: Disk, home: Path, project: str, session_id: str) -> LogSummary | None:
-    """Read what a log says of its session at its beginning and its end; None when it cannot be used."""
+    """Read the summary of a session from the beginning and the end of its log; None when it cannot be used."""
     path = projects_path(home) / project / log_name(session_id)
     try:
         fd = disk.open(path, READ)

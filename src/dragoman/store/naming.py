@@ -60,7 +60,7 @@ def projects_path(home: Path) -> Path:
 
 
 def log_path(home: Path, cwd: str, session_id: str) -> Path:
-    """Say where a new session's log belongs; raises ValueError for what is no session id or no absolute path."""
+    """Say where a new session's log belongs; raises ValueError for a bad session id or a path that is not absolute."""
     if not is_session_id(session_id):
         raise ValueError(f"a session id must be a UUID in small letters, not {session_id!r}")
     return projects_path(home) / encode_cwd(normalise(cwd)) / log_name(session_id)
@@ -119,7 +119,7 @@ def log_size(home: Path, project: str, session_id: str) -> int | None:
 
 
 def find_log(home: Path, session_id: str) -> Path | None:
-    """Find the log of a session in whatever project directory it is."""
+    """Find the log of a session in any project directory."""
     projects = projects_path(home)
     name = log_name(session_id)
     try:

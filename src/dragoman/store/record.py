@@ -128,7 +128,7 @@ def encode_header(header: Header) -> bytes:
 
 
 def decode_header(line: bytes) -> Header:
-    """Read the first line of a log; raises ValueError that says what is wrong with it."""
+    """Read the first line of a log; raises ValueError with the mistake."""
     if not is_sealed(line):
         raise ValueError(_explain_header(line))
     if _decode_version(line).dragoman != VERSION:

@@ -36,7 +36,7 @@ _END_OF_RECORD = b"}\n"
 
 
 class Damage(msgspec.Struct, frozen=True):
-    """What a log has lost: its torn end, or everything from a damaged place on."""
+    """The loss of a log: its torn end, or everything from a damaged place on."""
 
     torn: bool
     """True when only the last write was incomplete, as after a crash; False for damage inside."""
@@ -78,7 +78,7 @@ def read_header(fd: int, path: Path) -> tuple[Header, int] | None:
 
 
 class SealedDecoder:
-    """Makes records of the bytes of a file, in blocks of any size, and trusts only what a good seal vouches for."""
+    """Makes records of the bytes of a file, in blocks of any size, and trusts only records below a good seal."""
 
     def __init__(self, last_seq: int = 0, kinds: frozenset[str] = KINDS) -> None:
         self.seq = last_seq
@@ -90,7 +90,7 @@ class SealedDecoder:
         self.torn: bool | None = None
         """Why there will be no more records: True for a torn end, False for damage; None while all is well."""
         self.problem = ""
-        """What is damaged."""
+        """The damage."""
         self._kinds = kinds
         self._held = b""
 
@@ -234,14 +234,14 @@ class SealedWriter:
             return self.disk.open(self.path, CREATE)
         fd = self.disk.open(self.path, APPEND)
         if os.fstat(fd).st_size != self.size:
-            # Another process has written to it: nothing of ours would follow what we know.
+            # Another process has written to it: our records would not follow the last one that we know.
             os.close(fd)
             raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
         return fd
 
 
 def mend_torn(disk: Disk, path: Path, trusted: int, unsealed: int) -> int:
-    """Drop what is unfinished, seal what is whole, and give the size that the log then has.
+    """Drop an unfinished record, seal the whole ones, and return the size that the log then has.
 
     A crash at any moment in here leaves a torn log again.
     """

@@ -28,7 +28,7 @@ _CURSOR_VERSION = "1"
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """What a list says of a session."""
+    """The entry of a session in a list."""
 
     id: str
     cwd: str
@@ -76,12 +76,12 @@ class Log(Protocol):
 
     @property
     def damage(self) -> Damage | None:
-        """What was found wrong while reading, once; the next one to open the log will not find it again."""
+        """The damage found while reading, once; the next one to open the log will not find it again."""
         ...
 
     @property
     def failure(self) -> LogFailed | None:
-        """Why nothing can be appended any more, or never could; what was written before can be read."""
+        """The reason why nothing can be appended any more, or never could; earlier records can be read."""
         ...
 
     def append(self, kind: str, *payloads: bytes) -> None:
@@ -92,20 +92,20 @@ class Log(Protocol):
         ...
 
     def flush(self) -> None:
-        """Write what was appended: it then survives the death of this process.
+        """Write the appended records: they then survive the death of this process.
 
         Raises LogFailed, but not for a log that was opened where nothing can be written: `append` does that.
         """
         ...
 
     async def sync(self) -> None:
-        """Write what was appended so that it survives a power cut too, and show it in lists. Raises LogFailed."""
+        """Write the appended records so that they survive a power cut too, and show them in lists. Raises LogFailed."""
         ...
 
     def records(self) -> AsyncIterator[list[Record]]:
         """Read all that was appended before this call, in order, many at a time.
 
-        Raises LogFailed, also when what was appended cannot be written.
+        Raises LogFailed, also when the appended records cannot be written.
         """
         ...
 

@@ -36,7 +36,7 @@ _BLANK = (
 
 _JOINERS = r"\u200c\u200d"
 _VARIATIONS = r"\ufe00-\ufe0f\U000e0100-\U000e01ef"
-"""Joiners and variation selectors belong to what they stand beside, as in Persian words and emoji; never to ASCII."""
+"""Joiners and variation selectors belong to their neighbours, as in Persian words and emoji; never to ASCII."""
 
 _HIDDEN = rf"\x00-\x1f{_FORMAT}{_BLANK}"
 _LETTER = rf"[^\x00-\x7f{_HIDDEN}{_JOINERS}{_VARIATIONS}]"
@@ -63,7 +63,7 @@ _UNFINISHED = (
     r"|\x9b[0-?]*[ -/]*|[\x9d\x90\x98\x9e\x9f][^\x07\x1b\x9c\n]*\x1b?|\r)\Z"
 )
 _INTRODUCER = r"\x1b[\[\]PX^_]?|[\x9b\x9d\x90\x98\x9e\x9f]"
-"""What is left of a sequence that never ended."""
+"""The rest of a sequence that never ended."""
 
 _SHORT_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
@@ -96,7 +96,7 @@ def drop_sequences(text: str) -> str:
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    """Return a text in one line, with what cannot be seen written out; with `lines`, line ends and tabs stay."""
+    """Return a text in one line, with invisible characters written out; with `lines`, line ends and tabs stay."""
     if text.isascii() and text.isprintable():
         return text
     if lines:
@@ -108,7 +108,7 @@ def one_line(text: str, max_chars: int | None = None) -> str:
     """Return a text in one line with white space folded, `visible`, and cut with an ellipsis if it is too long."""
     if max_chars is None:
         return visible(re.sub(_SPACE, " ", text).strip(" "))
-    # Cut at first as well, with room for what is folded: a hostile text may have millions of characters.
+    # Cut at first as well, with room for folded characters: a hostile text may have millions of characters.
     start = text[: 4 * max_chars]
     line = visible(re.sub(_SPACE, " ", start).strip(" "))
     return line if len(line) <= max_chars and len(start) == len(text) else f"{line[: max_chars - 1]}…"
@@ -120,7 +120,7 @@ def is_visible(text: str) -> bool:
 
 
 def escape_json(document: str) -> str:
-    r"""Return a JSON document of the same value, with what cannot be seen written as `\u202e`, as JSON may."""
+    r"""Return a JSON document of the same value, with invisible characters written as `\u202e`, as JSON may."""
     return re.sub(_JSON_UNSAFE, lambda found: _escape_for_json(found[0]), document)
 
 

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 over lines: framing and messages without I/O, the peer, and what carries its lines."""
+"""JSON-RPC 2.0 over lines: framing and messages without I/O, the peer, and its transports."""
 
 from dragoman.wire.framing import MAX_LINE_BYTES, LineSplitter, Oversized
 from dragoman.wire.handler import HEADS, Handler, IncomingRequest, Shortcut

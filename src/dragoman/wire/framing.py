@@ -29,7 +29,7 @@ class Oversized(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, line: bytes, max_bytes: int) -> Self:
-        """Make what stands for a line."""
+        """Make the object in place of a line."""
         has_end = len(line) <= _give_up_bytes(max_bytes)
         return cls(max_bytes, line[:EDGE_BYTES], line[-EDGE_BYTES:] if has_end else b"")
 
@@ -64,7 +64,7 @@ class LineSplitter:
         return lines
 
     def finish(self) -> list[bytes | Oversized]:
-        """Give what was left without a newline when the stream ended."""
+        """Return the rest without a newline at the end of the stream."""
         lines: list[bytes | Oversized] = []
         self._release(lines)
         return lines
@@ -103,7 +103,7 @@ class LineSplitter:
 
 
 class _Skipped:
-    """What is known of a line that is being let go."""
+    """The known parts of a line that is being dropped."""
 
     def __init__(self, parts: list[bytes]) -> None:
         self.size = 0

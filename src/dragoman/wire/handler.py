@@ -16,7 +16,7 @@ from msgspec import Raw
 _encode = msgspec.json.Encoder().encode
 
 _MAX_HEADS = 256
-"""A relay passes on whatever methods its peers invent; no more than this is remembered."""
+"""A relay passes on methods that its peers invent; at most this many are remembered."""
 
 
 class IncomingRequest:
@@ -36,7 +36,7 @@ class IncomingRequest:
         self.task: asyncio.Task[None] | None = None
 
     def cancel(self) -> None:
-        """Do what the other side asked for: stop."""
+        """Cancel, at the request of the other side."""
         if self.on_cancel is not None:
             self.on_cancel()
         elif self.task is not None:
@@ -51,7 +51,7 @@ class Handler(Protocol):
         ...
 
     def notification(self, method: str, params: Raw) -> Awaitable[None] | None:
-        """Handle a notification, at once or by awaiting what is returned."""
+        """Handle a notification, at once or by awaiting the returned coroutine."""
         ...
 
 
@@ -69,7 +69,7 @@ HEADS = NotificationHeads()
 
 
 class Shortcut(NamedTuple):
-    """How lines of one method begin, what decodes the rest of them, and what handles that."""
+    """The beginnings of the lines of one method, the decoder of the rest, and the handler."""
 
     head: bytes
     decode: Callable[[bytes], Any]

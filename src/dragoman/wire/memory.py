@@ -15,7 +15,7 @@ def memory_pair() -> tuple["MemoryTransport", "MemoryTransport"]:
 
 
 class _Direction:
-    """One direction: what was put in at one end comes out at the other on the next loop tick."""
+    """One direction: lines that go in at one end come out at the other on the next loop tick."""
 
     def __init__(self) -> None:
         self.outbox = Outbox()

@@ -87,7 +87,7 @@ class ErrorObject(msgspec.Struct):
 
     @property
     def words(self) -> str:
-        """What it says to a person."""
+        """The sentence for a person."""
         return join_words(self.code, self.message, None if self.data is UNSET else self.data)
 
 
@@ -132,7 +132,7 @@ def parse_error(raw: Raw) -> ErrorObject:
 
 
 def error_object(error: RpcError) -> ErrorObject:
-    """Return an error as it goes on the wire; whatever a foreign text in its message holds, that is one short line."""
+    """Return an error as it goes on the wire; a foreign text in its message becomes one short line."""
     return ErrorObject(
         int(error.code), one_line(error.message, MAX_MESSAGE), UNSET if error.data is None else error.data
     )
@@ -179,7 +179,7 @@ def _explain_unsound(line: bytes) -> Malformed:
 
 
 def _explain(line: bytes, error: Exception) -> Malformed:
-    """Say what is wrong with a line that did not decode: not JSON, not an object, or not an envelope."""
+    """Name the mistake of a line that did not decode: not JSON, not an object, or not an envelope."""
     if not isinstance(error, msgspec.ValidationError):
         return Malformed(ErrorCode.PARSE_ERROR, _first_words(error))
     try:
@@ -256,7 +256,7 @@ def read_ends(head: bytes, tail: bytes) -> MessageEnds:
         kind = _KIND_BY_KEY.get(key[1], kind)
         value = _MEMBER.match(head, key.end())
         if value is None:
-            break  # the long or deep one, or the last: what is behind it, if anything, is in the tail
+            break  # the long or deep one, or the last: members behind it are in the tail
         if key[1] == b'"id"':
             found = value[1]
         at = value.end()

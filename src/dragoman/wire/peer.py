@@ -44,7 +44,7 @@ from dragoman.wire.outgoing import FLUSH_BYTES, OpenCalls, SendBuffer
 from dragoman.wire.transport import HIGH_WATER_BYTES, Transport
 
 END_GRACE_S = 1.0
-"""How long running handlers may go on after the input ended: enough to answer what was piped in."""
+"""How long running handlers may continue after the input ended: enough to answer piped requests."""
 
 MAX_WARNINGS = 5
 """Malformed messages that are warned of one by one: a program that is no peer prints thousands a second."""
@@ -68,7 +68,7 @@ class _CancelParams(msgspec.Struct, rename="camel"):
 class Peer:
     """One side of a conversation; use it as an async context manager, which ends everything it started.
 
-    Malformed lines are answered with an error that says what is wrong. A peer that is not strict, as for MCP servers,
+    Malformed lines are answered with an error that names the mistake. A peer that is not strict, as for MCP servers,
     passes over them; a line that is too long ends the only call it can belong to.
     """
 
@@ -209,7 +209,7 @@ class Peer:
             self._tasks.create_task(self._end_calls())
 
     async def wait_ended(self) -> None:
-        """Wait until the other side said its last and what it asked for was answered, within bounds."""
+        """Wait until the other side has ended its input and all its requests are answered, within bounds."""
         await self._end.wait_input_ended()
         try:
             async with asyncio.timeout(None if self._end.input_was_file else END_GRACE_S):

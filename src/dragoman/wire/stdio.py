@@ -187,7 +187,7 @@ class _LineInput:
                 self._watch()
 
     def end(self) -> None:
-        """Deliver what is left without a newline, and tell the end."""
+        """Deliver the rest without a newline, and tell the end."""
         if self.stop():
             self._receiver.lines_received(self._splitter.finish())
             self._receiver.input_ended(was_file=self._is_file)

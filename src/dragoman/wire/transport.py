@@ -15,7 +15,7 @@ LOW_WATER_BYTES = 64 * 1024
 """Unsent bytes at which it goes on."""
 
 CLOSE_TIMEOUT_S = 2.0
-"""How long closing waits for the other side to take what was written: a peer that does not read loses it."""
+"""How long closing waits for the other side to take the written lines: a peer that does not read loses them."""
 
 
 class Receiver(Protocol):
@@ -31,7 +31,7 @@ class Receiver(Protocol):
 
 
 class Transport(Protocol):
-    """Carries whole lines both ways; knows nothing of what they say."""
+    """Carries whole lines both ways; knows nothing of their content."""
 
     @property
     def unsent_bytes(self) -> int:
@@ -68,7 +68,7 @@ class Transport(Protocol):
         ...
 
     async def close(self) -> None:
-        """Send what is unsent, within `CLOSE_TIMEOUT_S`, and let go."""
+        """Send the unsent lines, within `CLOSE_TIMEOUT_S`, and close."""
         ...
 
 
@@ -130,7 +130,7 @@ class LineQueue:
         self._has_lines.set()
 
     async def send_all(self, send: Callable[[bytes], Awaitable[None]]) -> NoReturn:
-        """Send lines as they come, for a task that is cancelled in the end; raises what `send` raises."""
+        """Send lines as they come, for a task that is cancelled in the end; raises the errors of `send`."""
         while True:
             await self._has_lines.wait()
             while self._lines:
@@ -144,6 +144,6 @@ class LineQueue:
         await self._outbox.drained(below)
 
     def close(self) -> None:
-        """Drop what is unsent, and release all senders."""
+        """Drop the unsent lines, and release all senders."""
         self._lines.clear()
         self._outbox.close()

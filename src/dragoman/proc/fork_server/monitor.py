@@ -23,7 +23,7 @@ else:
     from system import LINE, PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, HostPoll, children, prctl, reap, send
 
 RETRY_MS = 50
-"""Between two rounds of SIGKILL; a death starts the next round at once, so this is for what a round overlooked."""
+"""Between two rounds of SIGKILL; a death starts the next round at once, so this is for those that a round missed."""
 
 GROUP_POLL_MS = 1000
 """Without a subreaper nothing tells that the last of a group has gone: look once a second."""
@@ -78,7 +78,7 @@ class ChildMonitor:
 
     def _signal(self, number: int) -> bool:
         # The group of an unreaped child of ours is never a stranger's: its number is not given
-        # out again while it has a member, and only what our child started can have joined it.
+        # out again while it has a member, and only processes of our child can have joined it.
         kept = children() if self._is_subreaper else None
         groups = {self._child} if kept is None else {os.getpgid(pid) for pid in kept}
         return send(os.killpg, groups, number)
@@ -102,7 +102,7 @@ def read_exactly(size: int) -> bytes | None:
 
 
 def read(size: int) -> bytes:
-    """Read what there is on the line; nothing at its end."""
+    """Read the available bytes of the line; none at its end."""
     try:
         return os.read(LINE, size)
     except ConnectionError:  # closed with something of ours unread

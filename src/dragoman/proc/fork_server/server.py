@@ -113,5 +113,5 @@ def main() -> None:
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     os.chdir("/")
     server = ForkServer(open_process(int(sys.argv[2])), is_subreaper=prctl(PR_SET_CHILD_SUBREAPER, 1))
-    gc.freeze()  # what the monitors share with us stays shared
+    gc.freeze()  # memory that the monitors share with us stays shared
     server.run()
