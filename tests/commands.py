@@ -1,6 +1,7 @@
 """The commands that tests start: dragoman itself, a scripted agent, and an agent that sends raw messages."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -8,6 +9,14 @@ from dragoman.testing import dump_turns
 
 DRAGOMAN = [sys.executable, "-m", "dragoman"]
 RAW_AGENT = str(Path(__file__).parent / "peers" / "raw_agent.py")
+
+
+def dragoman(*arguments, **settings):
+    """Run a command of dragoman to its end, in pipes; without `input` or `stdin` it has nothing to read."""
+    given = {} if settings.keys() & {"input", "stdin"} else {"stdin": subprocess.DEVNULL}
+    return subprocess.run(
+        [*DRAGOMAN, *arguments], capture_output=True, text=True, timeout=50, check=False, **given, **settings
+    )
 
 
 def scripted(*turns):

@@ -6,11 +6,7 @@ import subprocess
 import pytest
 
 from dragoman import __version__
-from tests.commands import DRAGOMAN
-
-
-def dragoman(*arguments, **options):
-    return subprocess.run([*DRAGOMAN, *arguments], capture_output=True, text=True, timeout=30, check=False, **options)
+from tests.commands import DRAGOMAN, dragoman
 
 
 def lines(*messages):

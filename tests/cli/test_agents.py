@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import subprocess
 import sys
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from dragoman.cli import main as run_command
 from dragoman.cli.agents import known_agents
 from dragoman.testing import dump_turns, steps
-from tests.commands import scripted
+from tests.commands import dragoman, scripted
 
 
 def main(arguments):
@@ -54,11 +53,6 @@ def entry(*turns):
     """Return a scripted agent as an entry of a file of agents."""
     command, *args = scripted(*turns)
     return {"command": command, "args": args}
-
-
-def run(*arguments):
-    command = [sys.executable, "-m", "dragoman", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
 
 
 def test_without_files_it_is_said_where_they_go(home, capsys):
@@ -122,7 +116,7 @@ def test_an_agent_that_cannot_be_started_says_why(distribution, words, home, pro
 
 def test_a_name_after_two_dashes_is_an_agent(home):
     own(home, {"mine": entry([steps.Say("It is me.")])})
-    done = run("run", "hi", "--", "mine")
+    done = dragoman("run", "hi", "--", "mine")
     assert (done.stdout, done.returncode) == ("It is me.\n", 0)
 
 
@@ -131,21 +125,21 @@ def test_the_environment_of_an_agent_reaches_it(home):
     code += "runpy.run_module('dragoman.testing', run_name='__main__')"
     env = {"MARK": "set", "TURNS": dump_turns([[steps.Say("marked")]])}
     own(home, {"mine": {"command": sys.executable, "args": ["-c", code], "env": env}})
-    assert run("run", "hi", "--", "mine").stdout == "marked\n"
+    assert dragoman("run", "hi", "--", "mine").stdout == "marked\n"
 
 
 def test_a_command_counts_before_a_name_and_so_do_several_words(home):
     own(home, {"true": entry([steps.Say("named")]), "mine": entry([steps.Say("named")])})
-    assert "named" not in run("run", "hi", "--", "true").stdout
-    done = run("run", "hi", "--", "mine", "more")
+    assert "named" not in dragoman("run", "hi", "--", "true").stdout
+    done = dragoman("run", "hi", "--", "mine", "more")
     assert "named" not in done.stdout
     assert done.returncode != 0
 
 
 def test_a_whole_command_in_quotes_is_split_into_its_words(home):
     command = scripted([steps.Say("quoted")])
-    assert run("run", "hi", "--", shlex.join(command)).stdout == "quoted\n"
-    done = run("run", "hi", "--", "no-such-agent 'a")
+    assert dragoman("run", "hi", "--", shlex.join(command)).stdout == "quoted\n"
+    done = dragoman("run", "hi", "--", "no-such-agent 'a")
     assert (done.returncode, done.stdout) == (2, "")
     assert "cannot start no-such-agent: the command cannot be split into words" in done.stderr
 
@@ -166,7 +160,7 @@ def test_a_file_that_is_wrong_is_told_with_its_name(text, words, home, capsys):
     told = capsys.readouterr().err
     assert words in told
     assert str(home / "agents.json") in told
-    done = run("run", "hi", "--", "no-such-agent")
+    done = dragoman("run", "hi", "--", "no-such-agent")
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
@@ -174,6 +168,6 @@ def test_a_file_that_is_wrong_is_told_with_its_name(text, words, home, capsys):
 
 def test_an_agent_that_cannot_be_started_ends_the_command(home):
     registry(home, binary={"amiga-m68k": {"archive": "x", "cmd": "y"}})
-    done = run("run", "hi", "--", "some-agent")
+    done = dragoman("run", "hi", "--", "some-agent")
     assert done.returncode == 2
     assert "the agent some-agent cannot be started: the registry has nothing for" in done.stderr

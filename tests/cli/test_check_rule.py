@@ -1,12 +1,10 @@
 """`dragoman check rule`: a rule explained."""
 
-import subprocess
-
-from tests.commands import DRAGOMAN
+from tests.commands import dragoman
 
 
 def explain(*ids):
-    return subprocess.run([*DRAGOMAN, "check", "rule", *ids], capture_output=True, text=True, timeout=30, check=False)
+    return dragoman("check", "rule", *ids)
 
 
 def test_a_rule_is_explained_with_its_clause_its_occasion_and_the_way_to_mend_it():

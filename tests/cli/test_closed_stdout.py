@@ -3,16 +3,15 @@
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from dragoman.cli import COMMANDS
-from dragoman.testing import dump_turns, steps
+from dragoman.testing import steps
+from tests.commands import DRAGOMAN, scripted
 
-DRAGOMAN = [sys.executable, "-m", "dragoman"]
-SCRIPTED = [sys.executable, "-m", "dragoman.testing", dump_turns([[steps.Say("hello")]])]
+SCRIPTED = scripted([steps.Say("hello")])
 
 WRITING = [
     ["agents"],

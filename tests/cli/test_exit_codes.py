@@ -1,13 +1,12 @@
 """The exit codes of all commands: 2 for a command line that is wrong or names what is not there (docs/run.md)."""
 
 import json
-import subprocess
 
 import pytest
 
 from dragoman.cli import COMMANDS
 from dragoman.testing import steps
-from tests.commands import DRAGOMAN, scripted
+from tests.commands import dragoman, scripted
 
 NOWHERE = "http://127.0.0.1:1/acp"
 SCRIPTED = ["--", *scripted([steps.Say("hello")])]
@@ -89,19 +88,6 @@ NO_AGENT = [
     ["sessions", "list", "--", "zzz-agent"],
     ["sessions", "list", "--url", NOWHERE],
 ]
-
-
-def dragoman(*arguments, cwd, **settings):
-    return subprocess.run(
-        [*DRAGOMAN, *arguments],
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-        **settings,
-    )
 
 
 def words(arguments):

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from dragoman.agent.keys import KeyStore
+from tests import commands
 from tests.commands import DRAGOMAN
 
 KEY = "sk-canary-8e11b0"
@@ -24,8 +25,8 @@ def home(tmp_path, monkeypatch):
     return tmp_path / "home"
 
 
-def dragoman(*arguments, **options):
-    done = subprocess.run([*DRAGOMAN, *arguments], capture_output=True, text=True, timeout=30, check=False, **options)
+def dragoman(*arguments, **settings):
+    done = commands.dragoman(*arguments, **settings)
     assert KEY not in done.stdout + done.stderr
     return done
 

@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -12,9 +10,9 @@ import pytest
 
 from dragoman.cli import COMMANDS
 from dragoman.cli.commands import build_parser
+from tests.commands import dragoman
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-DRAGOMAN = [sys.executable, "-m", "dragoman"]
 
 SHARED = {
     "--cwd",
@@ -79,12 +77,6 @@ def test_no_help_shows_an_old_spelling():
 )
 def test_an_old_spelling_means_the_same_as_the_new_one(old, new):
     assert read(old) == read(new)
-
-
-def dragoman(*arguments):
-    return subprocess.run(
-        [*DRAGOMAN, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=50, check=False
-    )
 
 
 def read(arguments):

@@ -6,12 +6,11 @@ import subprocess
 import pytest
 
 from dragoman.testing import steps
-from tests.commands import DRAGOMAN, raw, scripted
+from tests.commands import DRAGOMAN, dragoman, raw, scripted
 
 
-def dragoman_run(*arguments, **options):
-    command = [*DRAGOMAN, "run", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, **options)
+def dragoman_run(*arguments, **settings):
+    return dragoman("run", *arguments, **settings)
 
 
 def run(*turns, prompt="go", options=(), **settings):

@@ -1,19 +1,16 @@
 """The formats of `dragoman run` for programs, and what is given to the agent beside the prompt."""
 
 import json
-import subprocess
 import sys
 
 import pytest
 
 from dragoman.testing import steps
-from tests.commands import DRAGOMAN, raw, scripted
+from tests.commands import dragoman, raw, scripted
 
 
 def dragoman_run(*arguments, **settings):
-    return subprocess.run(
-        [*DRAGOMAN, "run", *arguments], capture_output=True, text=True, timeout=30, check=False, **settings
-    )
+    return dragoman("run", *arguments, **settings)
 
 
 def run(*turns, options=()):

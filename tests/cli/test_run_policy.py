@@ -1,12 +1,11 @@
 """What an agent may do in `dragoman run` when there is no terminal, and how that shows."""
 
 import json
-import subprocess
 
 import pytest
 
 from dragoman.testing import steps
-from tests.commands import DRAGOMAN, scripted
+from tests.commands import dragoman, scripted
 
 
 def run(*options, prompt="go", turn=None, **settings):
@@ -15,10 +14,7 @@ def run(*options, prompt="go", turn=None, **settings):
 
 
 def dragoman_run(*arguments, **settings):
-    command = [*DRAGOMAN, "run", *arguments]
-    return subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False, **settings
-    )
+    return dragoman("run", *arguments, **settings)
 
 
 def test_nothing_is_allowed_when_nobody_can_be_asked():

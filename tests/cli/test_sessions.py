@@ -16,7 +16,7 @@ import pytest
 from dragoman import __version__
 from dragoman.client import connect
 from tests.bridge.guard.serving import serving
-from tests.commands import raw, scripted
+from tests.commands import dragoman, raw, scripted
 
 SCRIPT = """
 - - thought: "hm"
@@ -30,10 +30,8 @@ FULL = {"loadSession": True, "sessionCapabilities": {"list": {}, "fork": {}, "de
 PICTURE = base64.b64encode(b"\x89PNG not really").decode()
 
 
-def run(*arguments, command=None, **options):
-    line = [sys.executable, "-m", "dragoman", "sessions", *arguments, *(["--", *command] if command else [])]
-    options = {"capture_output": True, "stdin": subprocess.DEVNULL} | options
-    return subprocess.run(line, text=True, timeout=30, check=False, **options)
+def run(*arguments, command=None, **settings):
+    return dragoman("sessions", *arguments, *(["--", *command] if command else []), **settings)
 
 
 @pytest.fixture(scope="module")
