@@ -39,11 +39,11 @@ class HttpViewer:
         return self.request("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]})
 
 
-async def read_until(outlet, condition, max_bytes=65536):
+async def read_until(stream, condition, max_bytes=65536):
     events = []
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            batch = await outlet.take(max_bytes)
+            batch = await stream.take(max_bytes)
             assert batch
             events += batch
             if any(condition(json.loads(event.data)) for event in batch):

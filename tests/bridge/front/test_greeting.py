@@ -51,11 +51,11 @@ async def test_no_more_waits_behind_initialize_than_a_viewer_may_ask_for(tmp_pat
         viewer.receive(line(**INITIALIZE).encode())
         for number in (1, 2, 3):
             viewer.receive(line(id=number, **NEW).encode())
-        outlet = viewer.stream()
+        stream = viewer.stream()
         answers = {}
         async with asyncio.timeout(PATIENCE_S):
             while len(answers) < 4:
-                answers |= {one["id"]: one for one in map(decode, await outlet.take()) if "method" not in one}
+                answers |= {one["id"]: one for one in map(decode, await stream.take()) if "method" not in one}
     assert [number for number in answers if "error" in answers[number]] == [3]
     assert "2 messages wait" in answers[3]["error"]["data"]
 

@@ -34,12 +34,12 @@ async def settle(tasks):
 
 async def test_all_journals_that_are_due_go_in_one_trip(tmp_path):
     disk, tasks = WatchedDisk(), []
-    syncer = JournalSync(lambda work: tasks.append(asyncio.ensure_future(work)))
+    sync = JournalSync(lambda work: tasks.append(asyncio.ensure_future(work)))
     journals = [make_journal(disk, tmp_path / f"{number}.jsonl") for number in range(50)]
     for journal in journals:
         journal.add(b'{"jsonrpc":"2.0"}')
-        syncer.want(journal)
-        syncer.want(journal)
+        sync.want(journal)
+        sync.want(journal)
     assert len(tasks) == 1
     await settle(tasks)
     assert disk.sizes == [journal.file.size for journal in journals]
@@ -49,15 +49,15 @@ async def test_all_journals_that_are_due_go_in_one_trip(tmp_path):
 
 async def test_what_comes_later_goes_in_a_later_trip_and_what_is_synced_stays(tmp_path):
     disk, tasks = WatchedDisk(), []
-    syncer = JournalSync(lambda work: tasks.append(asyncio.ensure_future(work)))
+    sync = JournalSync(lambda work: tasks.append(asyncio.ensure_future(work)))
     journal = make_journal(disk, tmp_path / "one.jsonl")
     for number in range(3):
         journal.add(b'{"jsonrpc":"2.0"}')
-        syncer.want(journal)
+        sync.want(journal)
         await settle(tasks)
         assert len(disk.sizes) == number + 1
         assert disk.sizes[-1] == journal.file.size
-    syncer.want(journal)
+    sync.want(journal)
     await settle(tasks)
     assert len(disk.sizes) == 3
     journal.close()
