@@ -9,8 +9,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 SWITCH_INTERVAL_S = 0.0005
-"""How long the importing thread may keep the loop waiting at a time, where Python's own is 5 ms: measured, the loop's
-99th percentile falls from 12 to 8 ms. What holds the lock within C, up to 0.1 s at a time, is beyond reach."""
+"""The importing thread may hold the loop up for this long at a time, where Python's own limit is 5 ms: measured, the
+loop's 99th percentile falls from 12 to 8 ms. Code that holds the lock within C, up to 0.1 s, is out of reach."""
 
 _one_at_a_time = threading.Lock()
 
@@ -18,12 +18,12 @@ _one_at_a_time = threading.Lock()
 def load_in_background(load: Callable[[], T]) -> "Future[T]":
     """Run `load` in a thread of its own that does not keep the process from ending."""
     future: Future[T] = Future()
-    future.set_running_or_notify_cancel()  # from here on nobody who waits for it can cancel it for the others
+    future.set_running_or_notify_cancel()  # from here on no waiter can cancel it for the others
 
     def run() -> None:
         try:
             result = _load_politely(load)
-        except BaseException as error:  # noqa: BLE001 -- a task top: the error belongs to whoever waits
+        except BaseException as error:  # noqa: BLE001 -- a task top: the error belongs to the waiters
             future.set_exception(error)
         else:
             future.set_result(result)

@@ -70,7 +70,7 @@ class Boundary:
         return decode(self.read_bytes(path, max_bytes), path)
 
     def write_bytes(self, path: str, data: bytes, *, sync: bool = False) -> None:
-        """Give a file this content, all or nothing; make it, and directories above it, where they are missing.
+        """Write a whole file, all or nothing; make it, and directories above it, where they are missing.
 
         A link stays, and its target is written. With `sync`, it then survives a power cut.
         """

@@ -85,7 +85,7 @@ def decode(data: bytes, path: str) -> str:
 
 
 def identify(fd: int) -> FileIdentity:
-    """Say which file this is."""
+    """Return the identity of an open file."""
     status = os.fstat(fd)
     return FileIdentity(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 

@@ -73,7 +73,7 @@ class NotText(PathError):
 
 
 class FileProblem(PathError):
-    """The operating system said no, for this reason."""
+    """The operating system refused; `errno` has the reason."""
 
     def __init__(self, path: str, errno: int) -> None:
         self.errno = errno

@@ -50,7 +50,7 @@ def is_absolute(path: str) -> bool:
 
 
 def shown(name: str) -> str:
-    """Give a name from a disk as text that can be sent: bytes that are not UTF-8 are escaped."""
+    """Return a name from a disk as text that can be sent: bytes that are not UTF-8 are escaped."""
     return name if name.isascii() else os.fsencode(name).decode(errors="backslashreplace")
 
 
@@ -77,7 +77,7 @@ class Root:
 
 
 class Location(msgspec.Struct, frozen=True):
-    """Where a path leads before any link is looked at: a root, and the way down from it."""
+    """The target of a path before any link is followed: a root, and the names below it."""
 
     root: Root
     parts: Parts

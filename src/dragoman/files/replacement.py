@@ -16,7 +16,7 @@ from dragoman.files.content import kind_of
 from dragoman.files.errors import NotAFile
 
 TEMPORARY = ".dragoman-"
-"""How the names of unfinished files begin: one that is left over was being written when its process was killed."""
+"""The beginning of the names of unfinished files: a process that was killed can leave one."""
 
 _TRIES = 10
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

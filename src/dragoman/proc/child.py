@@ -31,7 +31,7 @@ KILL: Final = b"K"
 
 @dataclass(frozen=True, slots=True)
 class ProcessExit:
-    """How a process ended: by itself with a code, or by a signal."""
+    """The end of a process: by itself with a code, or by a signal."""
 
     code: int | None = None
     signal: int | None = None
@@ -152,7 +152,7 @@ class Child:
 
     @property
     def exit(self) -> ProcessExit | None:
-        """How it ended, or None while it runs."""
+        """Its end; None while it runs."""
         return self._monitor.exited.result() if self._monitor.exited.done() else None
 
     def take_stdio(self) -> tuple[int, int]:
@@ -196,7 +196,7 @@ class Child:
         self._monitor.tell(KILL)
 
     async def death(self) -> ProcessDied:
-        """Say how it died, once its stdout has ended."""
+        """Return the error that explains its death, once its stdout has ended."""
         await asyncio.wait({self._monitor.exited}, timeout=DEATH_TIMEOUT_S)
         self._stderr.catch_up()
         ended = self.exit or ProcessExit()

@@ -214,5 +214,5 @@ def _spawn(line: int) -> int:
 def _runs(pid: int) -> bool:
     try:
         return os.waitpid(pid, os.WNOHANG) == (0, 0)
-    except ChildProcessError:  # somebody else in our process has reaped it
+    except ChildProcessError:  # other code in our process has reaped it
         return False

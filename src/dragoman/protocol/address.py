@@ -17,7 +17,7 @@ SHOWN_CHARACTERS = 200
 """The length of a server's reason for its refusal: enough for a sentence, too little for a page."""
 
 SECRET_CHARACTERS = 6
-"""A header shorter than this keeps nobody out, and hiding it would garble the sentence."""
+"""A shorter header is no protection, and hiding it would garble the sentence."""
 
 _SECURE = {"http": False, "ws": False, "https": True, "wss": True}
 _EXPECTED = "expected something like https://host/acp or ws://127.0.0.1:8421/acp"
@@ -77,7 +77,7 @@ class Address(msgspec.Struct, frozen=True):
         return AddressFailed(self.shown, self.without_secrets(problem), status=status)
 
     def without_secrets(self, text: str) -> str:
-        """Return a text without anything that gets somebody in."""
+        """Return a text without the values of our headers."""
         values = self.headers.values()
         secrets = (*values, *(value.removeprefix("Bearer ") for value in values))
         return SecretHider(secrets, shortest=SECRET_CHARACTERS).clean(text)
@@ -119,7 +119,9 @@ def explain_os_error(error: BaseException) -> str:
             return str(error) or type(error).__name__
 
 
-_REDIRECTED = "it redirects, which is not followed, for it would get the token; give the address it redirects to"
+_REDIRECTED = (
+    "it redirects, which is not followed: the token is for this address alone; give the address it redirects to"
+)
 
 _UNAUTHORIZED = 401
 

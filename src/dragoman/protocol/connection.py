@@ -74,7 +74,7 @@ class Routes:
         raise MethodNotFound(request.method)
 
     def find_shortcut(self, method: str) -> Shortcut | None:
-        """Say how a notification of the protocol is decoded and handled, for the peer."""
+        """Return the shortcut to the handler of a notification, for the peer; None for an unknown one."""
         if method not in self._notifications:
             return None
         known, handler = self._notifications[method]

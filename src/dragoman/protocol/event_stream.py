@@ -13,7 +13,7 @@ from dragoman.protocol.address import AddressFailed
 from dragoman.protocol.http_link import HttpLink, LinkBroken
 
 RECONNECT_S = 30.0
-"""How long a stream may be away before it is given up: a restart of a server, or a walk to another network."""
+"""For a stream to come back before it is given up: a restart of a server, or a walk to another network."""
 
 FIRST_DELAY_S = 0.1
 LONGEST_DELAY_S = 5.0

@@ -30,10 +30,10 @@ POST_TIMEOUT_S = 60.0
 """A post is answered at once, before its work is done; the rest is for large messages and slow networks."""
 
 PROBE_TIMEOUT_S = 3.0
-"""How long a server may take to show that it speaks HTTP/2: it has to say so before anything else."""
+"""For a server to show that it speaks HTTP/2, which its first frame tells."""
 
 KEEPALIVE_S = 3.0
-"""How long an idle connection is used again: most servers close theirs after five seconds, and lose what crosses."""
+"""An idle connection is used again for this long: most servers close it after five, and lose a request then."""
 
 MAX_ERROR_BYTES = 4096
 """Of a refusal, to quote from."""

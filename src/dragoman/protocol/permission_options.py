@@ -31,7 +31,7 @@ _KINDS: dict[str, tuple[str, ...]] = {"allow": ("allow_once",), "reject": ("reje
 
 
 class RememberScope(msgspec.Struct, frozen=True):
-    """How long an "always" may hold, and the name of the option with that scope."""
+    """A scope for which an "always" may hold, and the name of the option with that scope."""
 
     scope: str
     name: str

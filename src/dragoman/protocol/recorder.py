@@ -66,7 +66,7 @@ class TrajectoryFile:
 
     @property
     def count(self) -> int:
-        """How many records were written."""
+        """The number of records that were written."""
         return self._seq
 
     def append(self, entries: Sequence[Entry], time_ms: int | None = None) -> None:
@@ -105,7 +105,7 @@ class Recorder:
 
     @property
     def path(self) -> Path:
-        """Where it records to."""
+        """The path of the file."""
         return self._file.path
 
     @property

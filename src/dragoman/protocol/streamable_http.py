@@ -35,10 +35,10 @@ INITIALIZE_TIMEOUT_S = 300.0
 """The agent behind the server may be started, even downloaded first; callers have their own, shorter patience."""
 
 QUIET_S = 0.15
-"""How long a session's stream has to be silent before a load is believed to be done: several round trips."""
+"""A session's stream is silent for this long when its load is done: several round trips."""
 
 HOLD_LIMIT_S = 30.0
-"""How long an answer is held back at most: a session in the middle of a turn is never silent."""
+"""The longest that an answer is held back: a session in the middle of a turn is never silent."""
 
 RETRY_DELAY_S = 0.5
 

@@ -1,4 +1,4 @@
-"""Unions that msgspec cannot decode by itself, and the variants that nobody knows yet.
+"""Unions that msgspec cannot decode by itself, and variants that are not known yet.
 
 msgspec tells the variants of a union apart by a tag that each of them has. Some unions of ACP are not like
 that: a variant without a tag among tagged ones (an MCP server on stdio), variants told apart only by their

@@ -9,7 +9,7 @@ from dragoman.protocol.address import Address, BadAddress
 from dragoman.wire.transport import Transport
 
 TransportChoice = Literal["auto", "websocket", "http"]
-"""How to talk to a URL: by WebSocket, by HTTP with event streams, or the first of the two that the server has."""
+"""The transport to a URL: a WebSocket, HTTP with event streams, or the first of the two that the server has."""
 
 
 async def open_url(

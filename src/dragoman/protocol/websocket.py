@@ -13,9 +13,9 @@ OPEN_TIMEOUT_S = 15.0
 """As long as browsers try, roughly; an address that does not answer at all is mostly a wrong one."""
 
 PING_INTERVAL_S = 20.0
-"""How often the server is asked for a sign of life, and how long it has for it: a pulled network is noticed in 40 s."""
+"""Between two pings, and for the answer to one: a pulled network is noticed in 40 s."""
 
-_silent = logging.Logger("dragoman.protocol.websocket", logging.CRITICAL + 1)  # noqa: LOG001 -- nobody can turn it on
+_silent = logging.Logger("dragoman.protocol.websocket", logging.CRITICAL + 1)  # noqa: LOG001 -- it cannot be turned on
 """The library would log the headers of the handshake, and with them the token."""
 
 

@@ -28,7 +28,7 @@ class Disk:
         return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
     def write(self, fd: int, data: bytes | bytearray | memoryview) -> int:
-        """Write some of this, and say how much."""
+        """Write some of this, and return how much."""
         return os.write(fd, data)
 
     def sync(self, fd: int) -> None:

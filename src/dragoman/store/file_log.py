@@ -119,7 +119,7 @@ class FileLog:
 
     @property
     def records_span(self) -> tuple[int, int | None]:
-        """Where its records begin and end in the file; None while that is not known yet."""
+        """The offsets of its records in the file, first and last; the last is None until it is known."""
         return self._start, None if self._state is _State.UNREAD else self._writer.size
 
     def flush_if_possible(self) -> None:
@@ -199,7 +199,7 @@ class FileLog:
         raise RuntimeError(f"session {self.header.id} is closed")
 
     def _sync(self, fd: int) -> None:
-        """Sync and close, in a thread; it is the thread that notes a failure, for the caller may be gone by then."""
+        """Sync and close, in a thread; the thread itself notes a failure, because the caller may be gone by then."""
         try:
             self._writer.disk.sync(fd)
             if os.fstat(fd).st_nlink == 0:

@@ -35,7 +35,7 @@ _Result = TypeVar("_Result")
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM, *_NO_ROOM)
-"""Why a lock cannot be taken although nobody has it: then a session can still be read, and on a full disk deleted."""
+"""Errors of taking a free lock: then a session can still be read, and on a full disk deleted."""
 
 _SWEEP_INTERVAL_S = 24 * 3600.0
 """Between two looks for sessions that were never prompted; the first is when a process first uses the index."""

@@ -77,7 +77,7 @@ class Index:
         self._do(lambda database: database.execute("DELETE FROM session WHERE id = ?", (session_id,)))
 
     def page(self, cwd: str | None, after: tuple[int, str] | None, limit: int) -> list[LogSummary]:
-        """Give sessions that were prompted, newest first, that come after a place in that order."""
+        """Return sessions that were prompted, newest first, behind a session in that order."""
         conditions = ["unprompted_bytes IS NULL"]
         values: list[str | int] = []
         if cwd is not None:
@@ -95,7 +95,7 @@ class Index:
         return self._do(select)
 
     def find_unprompted(self, before_ms: int, limit: int) -> list[str]:
-        """Give the ids of sessions that were never prompted and last written before a time, oldest first."""
+        """Return the ids of sessions that were never prompted and last written before a time, oldest first."""
 
         def select(database: "sqlite3.Connection") -> list[str]:
             self._refresh(database)
@@ -131,7 +131,7 @@ class Index:
         return work(self._memory)
 
     def _open_file(self) -> "sqlite3.Connection | None":
-        """Give the database on the disk; None where no file can be made."""
+        """Return the database on the disk; None where no file can be made."""
         if self._file is not None and self._inode == _inode(self._path):
             return self._file
         self._close_file()

@@ -1,6 +1,6 @@
 """One writer a session: a file with a `flock` on it, which dies with its holder.
 
-The lock file says who holds it, for the error that others get; on a full disk it is empty, and they are told of
+The lock file names its holder, for the error that others get; on a full disk it is empty, and they are told of
 "another process". It is removed when the lock is given back, so a process that gets a lock looks whether the file it
 is on still has its name; if not, it begins anew.
 """
@@ -41,7 +41,7 @@ class Lock:
         self._fd = fd
 
     def release(self) -> None:
-        """Give it back; a second time does nothing."""
+        """Release it; a second time does nothing."""
         fd, self._fd = self._fd, -1
         if fd < 0:
             return

@@ -1,8 +1,8 @@
-"""Where a session's files are, and which working directories are the same.
+"""The files of a session: their paths, and the directories that hold them.
 
     <home>/projects/<encoded cwd>/session-<uuid>.jsonl               the log
     <home>/projects/<encoded cwd>/session-<uuid>.damaged-<n>.jsonl   a damaged original, set aside
-    <home>/locks/session-<uuid>.lock                                 there while somebody holds the session
+    <home>/locks/session-<uuid>.lock                                 there while a process holds the session
     <home>/index.db                                                  what lists are made of; may be deleted
 
 A working directory is encoded by writing `-` for each separator, and nothing else: `/Users/me/code` is
@@ -55,7 +55,7 @@ def encode_cwd(cwd: str) -> str:
 
 
 def projects_path(home: Path) -> Path:
-    """Say where the project directories are."""
+    """Return the path of the project directories."""
     return home / "projects"
 
 
@@ -72,13 +72,13 @@ def log_name(session_id: str) -> str:
 
 
 def session_id_of(name: str) -> str | None:
-    """Say which session's log has this name, if it is one at all."""
+    """Return the session whose log has this name; None for another file."""
     match = _LOG_NAME.fullmatch(name)
     return match[1] if match else None
 
 
 def aside_path(log: Path, number: int) -> Path:
-    """Name a place for a damaged original, beside its log."""
+    """Return the path for a damaged original, beside its log."""
     return log.with_name(f"{log.stem}.damaged-{number}.jsonl")
 
 
@@ -88,12 +88,12 @@ def has_aside(log: Path) -> bool:
 
 
 def lock_path(home: Path, session_id: str) -> Path:
-    """Say where the lock of a session is."""
+    """Return the path of the lock of a session."""
     return home / "locks" / f"session-{session_id}.lock"
 
 
 def list_projects(home: Path) -> dict[str, int]:
-    """Give the name of each project directory and when it last changed, in nanoseconds."""
+    """Return the name of each project directory and the time of its last change, in nanoseconds."""
     try:
         with os.scandir(projects_path(home)) as entries:
             return {entry.name: entry.stat().st_mtime_ns for entry in entries if entry.is_dir()}
@@ -102,7 +102,7 @@ def list_projects(home: Path) -> dict[str, int]:
 
 
 def list_sessions(home: Path, project: str) -> set[str]:
-    """Give the ids of the sessions whose logs are in a project directory."""
+    """Return the ids of the sessions whose logs are in a project directory."""
     try:
         names = os.listdir(projects_path(home) / project)  # noqa: PTH208 -- Path.iterdir makes ten thousand Paths
     except (FileNotFoundError, NotADirectoryError):
@@ -111,7 +111,7 @@ def list_sessions(home: Path, project: str) -> set[str]:
 
 
 def log_size(home: Path, project: str, session_id: str) -> int | None:
-    """Give the size of a log in bytes; None when it is not there."""
+    """Return the size of a log in bytes; None when it is not there."""
     try:
         return os.stat(f"{projects_path(home)}/{project}/{log_name(session_id)}").st_size  # noqa: PTH116 -- as above
     except OSError:

@@ -22,7 +22,7 @@ From that follows what can be known of a file that is not whole:
 
 * What ends in a good seal is what was written.
 * After the last seal there may be the beginning of one more write: whole lines, then part of one. That
-  is a *torn* write, which nobody was told of as done. Its whole lines are kept and sealed, the rest is
+  is a *torn* write, which was reported as done to no caller. Its whole lines are kept and sealed, the rest is
   dropped, before anything is appended.
 * Anything else is *damage*: a seal that does not fit, a whole line that is no record, a gap in `seq`.
   Nothing from the end of the last good seal on is trusted. The file is kept aside, and the log goes on
@@ -117,7 +117,7 @@ _decode_lines = msgspec.json.Decoder(_Line).decode_lines
 
 
 def now_ms() -> int:
-    """Give the time as records have it."""
+    """Return the time as records have it."""
     return time.time_ns() // 1_000_000
 
 
@@ -166,7 +166,7 @@ def is_sealed(line: bytes) -> bool:
 
 
 def sealed_end(block: bytes) -> tuple[int, bool]:
-    """Give the end of the last write that is whole and good, and whether the one after it is damaged."""
+    """Return the end of the last write that is whole and good, and whether the one after it is damaged."""
     view = memoryview(block)
     end = 0
     at = block.find(_SEAL_BEGIN)  # a search by the pattern itself takes ten times as long

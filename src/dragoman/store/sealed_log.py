@@ -43,7 +43,7 @@ class Damage(msgspec.Struct, frozen=True):
     after: int
     """The last record that was kept; 0 when none was."""
     at_byte: int
-    """Where in the file the part begins that was not kept."""
+    """The offset of the part that was not kept."""
     lost_bytes: int
     kept_as: str | None = None
     """The file that holds the damaged original, once it was set aside."""
@@ -61,7 +61,7 @@ class Damage(msgspec.Struct, frozen=True):
 
 
 def read_header(fd: int, path: Path) -> tuple[Header, int] | None:
-    """Read whose log this is and where its records begin; None while not even the header was written whole.
+    """Read the header and the offset of the first record; None while not even the header was written whole.
 
     Raises SessionUnreadable.
     """
@@ -84,9 +84,9 @@ class SealedDecoder:
         self.seq = last_seq
         """The last record that was read."""
         self.size = 0
-        """How many bytes can be trusted."""
+        """The number of bytes that can be trusted."""
         self.unsealed = 0
-        """How many of them, at the end, came from a torn write."""
+        """The number of these, at the end, that came from a torn write."""
         self.torn: bool | None = None
         """Why there will be no more records: True for a torn end, False for damage; None while all is well."""
         self.problem = ""
@@ -96,7 +96,7 @@ class SealedDecoder:
 
     @property
     def held_bytes(self) -> int:
-        """How many bytes wait for their seal."""
+        """The number of bytes that wait for their seal."""
         return len(self._held)
 
     def feed(self, block: bytes) -> list[Record]:
@@ -155,12 +155,12 @@ class Reader:
 
     @property
     def trusted(self) -> int:
-        """Where the part ends that can be trusted."""
+        """The end of the part that can be trusted."""
         return self._start + self._decoder.size
 
     @property
     def unsealed(self) -> int:
-        """How much of its end came from a torn write."""
+        """The number of bytes at its end that came from a torn write."""
         return self._decoder.unsealed
 
     @property

@@ -22,7 +22,7 @@ PAGE_SESSIONS = 100
 """Sessions a page: more than a screen holds, and still a small answer."""
 
 UNPROMPTED_KEPT_S = 7 * 24 * 3600.0
-"""How long a session is kept that was never prompted: its id works in another process, and no list shows it."""
+"""A session that was never prompted is kept for this long: its id works in another process, and no list shows it."""
 
 _CURSOR_VERSION = "1"
 
@@ -50,7 +50,7 @@ class Log(Protocol):
     """One session's log, held by one writer.
 
     The log of a new session takes records at once; that of a session that was opened has to be read to
-    its end first, for only then it is known where to go on.
+    its end first, because only that tells where to go on.
     """
 
     @property
@@ -71,7 +71,7 @@ class Log(Protocol):
 
     @property
     def header(self) -> Header:
-        """Whose log this is."""
+        """The header: the session that the log belongs to."""
         ...
 
     @property
@@ -118,8 +118,8 @@ class Store(Protocol):
     """A place for session logs.
 
     A session is prompted once its log has a `turn` record. Lists have the sessions that were prompted. The others can
-    be found and opened by their id, and are deleted by the store itself when nobody has written to them for
-    `UNPROMPTED_KEPT_S`, but none that somebody holds.
+    be found and opened by their id, and are deleted by the store itself when they were not written to for
+    `UNPROMPTED_KEPT_S`, except those that a process holds.
     """
 
     async def create(self, header: Header, settings: bytes | None = None) -> Log:
@@ -152,7 +152,7 @@ class Store(Protocol):
         ...
 
     async def delete(self, session_id: str) -> bool:
-        """Remove a session, and say whether there was one; raises SessionBusy while anybody holds it, LogFailed."""
+        """Remove a session, and return whether there was one; raises SessionBusy while it is held, LogFailed."""
         ...
 
     async def close(self) -> None:
@@ -167,7 +167,7 @@ def encode_cursor(updated_ms: int, session_id: str, cwd: str | None) -> str:
 
 
 def decode_cursor(cursor: str, cwd: str | None) -> tuple[int, str]:
-    """Give the time and id of the last session that was shown; raises BadCursor."""
+    """Return the time and id of the last session that was shown; raises BadCursor."""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         text = base64.b64decode(padded, altchars=b"-_", validate=True).decode("ascii")

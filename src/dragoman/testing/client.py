@@ -28,7 +28,7 @@ class ScriptedClient:
 
     `decide` answers permission requests; with `wait` a request stays open until its turn is cancelled.
     Without `capabilities` it offers nothing but to take notices.
-    `routes` is open for whatever else the test wants to answer.
+    `routes` takes the handlers of other requests that a test wants to answer.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ HIDDEN = "[hidden]"
 """Stands where a secret was."""
 
 SHORTEST_SECRET = 4
-"""A shorter value is a word of any text: it keeps nobody out, and hiding it would only garble the text."""
+"""A shorter value is a word of any text: it protects nothing, and hiding it would only garble the text."""
 
 _NAMES_OF_SECRETS = re.compile(r"KEYS?$|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
 

@@ -1,4 +1,4 @@
-"""How many columns of a terminal a text takes, and cutting it to fit."""
+"""The width of a text in columns of a terminal, and texts cut to a width."""
 
 import unicodedata
 
@@ -6,7 +6,7 @@ _ZERO_WIDTH = frozenset(("Mn", "Me", "Cf"))
 
 
 def cells(text: str) -> int:
-    """Return how many columns a text takes."""
+    """Return the number of columns that a text takes."""
     if text.isascii():
         return len(text)
     return sum(map(_cell, text))

@@ -1,9 +1,9 @@
 """Bytes in, lines out: newline-delimited framing without any I/O.
 
-A line that grows over the limit is let go as it comes, so that memory stays bounded however long it gets. When it ends,
-one `Oversized` takes its place, with what stood at its two ends: the id of a message is short and near its beginning,
-or the very last thing in it, and whoever waits for an answer waits for one to such a message, too. A line that does not
-end is told of all the same, at `GIVE_UP_FACTOR` times the limit.
+A line that grows over the limit is dropped as it comes, so that memory stays bounded. When it ends, one `Oversized`
+takes its place, with its two ends: the id of a message is short and near its beginning, or the very last thing in it,
+so that the answer, or the refusal, can name it. A line that does not end is reported all the same, at `GIVE_UP_FACTOR`
+times the limit.
 """
 
 from typing import Self
@@ -48,7 +48,7 @@ class LineSplitter:
         self._skipped: _Skipped | None = None
 
     def feed(self, data: bytes) -> list[bytes | Oversized]:
-        """Take the next bytes and give the lines that they complete."""
+        """Take the next bytes and return the lines that they complete."""
         lines: list[bytes | Oversized] = []
         whole = data.split(b"\n")
         last = whole.pop()

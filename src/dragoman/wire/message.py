@@ -3,7 +3,7 @@
 `parse` never raises: a line is a `Message` or it is `Malformed`, which says how to answer it. The
 parameters and results inside stay the bytes that came (`msgspec.Raw`): code that knows their type decodes
 them, once, and code that only passes them on does not decode them at all. Ids stay bytes too, so that
-whatever the other side chose comes back to the letter.
+an id of any form comes back to the letter.
 """
 
 import re

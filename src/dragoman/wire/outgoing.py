@@ -71,7 +71,7 @@ class SendBuffer:
             self._call_soon(self.flush)
 
     def flush(self) -> None:
-        """Give all to the transport now."""
+        """Write all lines to the transport now."""
         self._is_flush_scheduled = False
         if self.lines:
             lines, self.lines = self.lines, bytearray()
@@ -109,7 +109,7 @@ class OpenCalls:
             future.exception()  # seen: the wait may have been cancelled before it was met
 
     def answer(self, request_id: bytes, message: Message) -> None:
-        """Give a response to the call that it answers."""
+        """Settle the call that a response answers."""
         method, future = self._calls.get(request_id, (None, None))
         if method is None or future is None or future.done():
             _log.debug("an answer to no call of ours was ignored")

@@ -64,7 +64,7 @@ class Transport(Protocol):
         ...
 
     async def explain_end(self) -> ConnectionClosed:
-        """Say why no line will come any more."""
+        """Explain why no line will come any more."""
         ...
 
     async def close(self) -> None:
