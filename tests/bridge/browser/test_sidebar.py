@@ -100,7 +100,7 @@ async def test_servers_are_pasted_as_editors_keep_them(page, stage):
     await dialog.get_by_role("button", name="Paste JSON").click()
     await dialog.get_by_label("JSON of an editor's settings").fill("{")
     await dialog.get_by_role("button", name="Add", exact=True).click()
-    await expect(dialog.get_by_text("This is no JSON")).to_be_visible()
+    await expect(dialog.get_by_text("This is not JSON")).to_be_visible()
     await dialog.get_by_label("JSON of an editor's settings").fill(json.dumps(SERVERS))
     await dialog.get_by_role("button", name="Add", exact=True).click()
     await expect(dialog.get_by_role("listitem")).to_have_count(2)

@@ -139,7 +139,7 @@ function mountDrawer(app) {
   part("scrim").addEventListener("click", () => set(false));
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.defaultPrevented || !root.classList.contains("drawer-open")) return;
-    // What lies over the drawer is left first.
+    // A dialog or menu over the drawer closes first.
     if (document.querySelector("dialog[open], :popover-open")) return;
     event.preventDefault();
     set(false);

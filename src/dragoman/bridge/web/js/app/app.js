@@ -1,14 +1,14 @@
 /**
- * What the parts of the page share. Every part is given the one `app` and builds itself from it.
+ * The object that the parts of the page share. Every part gets the one `app` and builds itself from it.
  *
- *   app.config        what ./config.json said: {agents: [{name, title}], cwd, version, role}
+ *   app.config        the answer of ./config.json: {agents: [{name, title}], cwd, version, role}
  *   app.readOnly      true for a reader: nothing may be sent but initialize, list, load and resume
  *   app.agentName     the chosen agent's name; `app.chooseAgent(name)` connects to another one
  *   app.initialized   the whole result of initialize, null before it
  *   app.capabilities  agentCapabilities of it, {} before it
  *   app.connection    `.request(method, params)` → Promise (rejects with a Failure), `.notify`, `.on(method, fn)`,
  *                     `.onRequest(method, fn)`, `.state` ({phase, …}, see connection.js), `.isOpen`
- *   app.state         an EventTarget (state.js) that holds what is shown; its events carry no detail, read the field:
+ *   app.state         an EventTarget (state.js) with the state that is shown; its events carry no detail, read the field:
  *                       "connection"  state.connection   the same as connection.state
  *                       "agent"       state.agent        the last `_dragoman/agent`: {state, reason, stderr, retryInS}
  *                       "sessions"    state.sessions     Map of id → the last `_dragoman/session` (see state.js)
@@ -97,7 +97,7 @@ export class App {
     const session = this.#known.get(id) ?? this.#remember(new Session(this, id, { cwd: this.#cwdOf(id) }));
     this.#enter(session);
     await session.attach();
-    // Whoever went on before the history came is not there any more.
+    // The person may have opened another session before the history came.
     if (this.state.session !== session) this.#leave(session);
   }
 
@@ -156,7 +156,7 @@ export class App {
   }
 
   /**
-   * Tell the bridge that nobody looks at a session here any more.
+   * Tell the bridge that this page does not show a session any more.
    *
    * @param {Session | null} session
    */
@@ -183,7 +183,7 @@ export class App {
   }
 
   /**
-   * What was shown is kept, so that coming back costs only what was missed.
+   * Keep a session that was shown, so that opening it again loads only the updates since.
    *
    * @param {page.Session} session
    */
@@ -294,7 +294,7 @@ export class App {
    * @param {page.Answer} answer
    */
   #receiveQuestion(method, params, answer) {
-    // What is asked outside a session is for the one that is looked at.
+    // A question outside a session is shown in the open one.
     const session = params.sessionId === undefined ? this.state.session : this.#known.get(params.sessionId);
     if (session) session.receiveQuestion(method, params, answer);
     else this.state.keepQuestion(method, params, answer);

@@ -1,4 +1,4 @@
-/** Where the page is, in the address's fragment, so that a reload or a link to it comes back: #agent/session. */
+/** The fragment of the address, #agent/session: a reload or a link comes back to the same session. */
 
 export function readPlace() {
   const [agent, session] = location.hash.slice(1).split("/").map(decode);

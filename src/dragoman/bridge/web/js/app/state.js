@@ -1,5 +1,5 @@
 /**
- * What the page knows beyond one conversation. See app.js for the fields and the events.
+ * The state of the page beyond one conversation. See app.js for the fields and the events.
  *
  * A session's facts, as the bridge tells them: {sessionId, cwd, title, state: "idle" | "running" | "asleep" | "gone",
  * pending, viewers, updatedAt, stopReason?, error?}.
@@ -12,7 +12,7 @@ export class AppState extends EventTarget {
   #early = null;
   /** @type {Array<{ method: any, params: any, answer: page.Answer }>} */
   #questions = [];
-  // What the bridge still says of a session while it deletes it must not bring it back into the list.
+  // Late news about a session that is being deleted must not bring it back into the list.
   #deleted = new Set();
 
   constructor() {

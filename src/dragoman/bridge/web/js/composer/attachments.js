@@ -1,4 +1,4 @@
-/** What goes with a prompt besides its text: pictures, files, mentions. Only what the agent can take is taken. */
+/** The attachments of a prompt: pictures, files and mentions, as far as the agent accepts them. */
 
 import { baseName } from "../conversation/content.js";
 import { explain } from "../connection/failure.js";

@@ -91,7 +91,7 @@ export class Completion {
         hint: one.input?.hint ?? "",
         words: one.description ?? "",
       }));
-    // A path at the beginning of a message is no command, and nothing need be said about it.
+    // A path at the beginning of a message is not a command and needs no hint.
     if (known.length > 0 || typed) return { choices, hint: "" };
     return {
       choices,

@@ -1,4 +1,4 @@
-/** Where a person writes: text with completion, attachments, send and stop. */
+/** The message field: text with completion, attachments, send and stop. */
 
 import { Attachments } from "./attachments.js";
 import { Completion } from "./completion.js";
@@ -111,7 +111,7 @@ export class Composer {
   #moveTo(id) {
     const from = this.#sessionId;
     this.#sessionId = id;
-    // What is typed while its session is started goes with it.
+    // Text that is typed while a session starts belongs to that session.
     if (this.#starting && from === "") {
       sessionStorage.removeItem(DRAFT);
       this.#edited();

@@ -29,7 +29,7 @@ export class Options {
     const isOff = connection.phase !== "open" || this.#app.readOnly || session?.phase !== "ready";
     const key = JSON.stringify([session?.id, options, isOff]);
     if (key === this.#drawn) return;
-    // A list that somebody has just opened must not vanish under the finger.
+    // A list that the person has just opened must not close.
     const active = document.activeElement;
     const focused = active instanceof HTMLElement && this.#root.contains(active) ? active.dataset.option : null;
     this.#drawn = key;

@@ -1,5 +1,5 @@
 /**
- * The files that conversations have named: what a person may want to mention. It touches no document.
+ * The files that conversations have named, as suggestions for mentions. It touches no document.
  *
  * The page cannot look into the agent's directory. But most files that matter were named already: by tool calls, by
  * changes, by links, in lists that commands wrote, in the text itself.
@@ -11,9 +11,9 @@ const MOST_PATHS = 500;
 const MOST_TEXT_CHARS = 20_000;
 const MOST_ARGUMENT_CHARS = 400;
 const ARGUMENT = /path|file/i;
-// With an ending, or every "and/or" would be a file; what stands before it keeps addresses of the web out.
+// With a suffix, or every "and/or" would be a file; the characters before it exclude web addresses.
 const IN_TEXT = /(?:^|[\s"'`(=])((?:\.{0,2}\/)?(?:[\w@+.-]+\/)*[\w@+.-]*\w\.[a-z]\w{0,7})(?![\w/])/gim;
-// In prose only what is marked as code: "e.g." and "example.org" are no files.
+// In prose only in code spans: "e.g." and "example.org" are not files.
 const CODE = /`([^`\n]+)`/g;
 
 const found = new WeakMap();
@@ -49,7 +49,7 @@ export function directoriesOf(paths) {
 }
 
 /**
- * Those that fit what was typed, best first: by their name, then by any part of the path.
+ * The paths that match the typed text, best first: by their name, then by any part of the path.
  *
  * @param {string[]} paths
  * @param {string} typed

@@ -1,4 +1,4 @@
-/** How much of the model's room is used, and what it cost. */
+/** The used part of the model's context window, and the cost. */
 
 import { el, fill } from "../page/dom.js";
 import { oneLine } from "../text/safe.js";

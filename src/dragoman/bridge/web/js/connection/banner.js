@@ -5,7 +5,7 @@ import { cleanText } from "../text/safe.js";
 import { sentence } from "./failure.js";
 
 /**
- * What the line says; `until` is when the next try starts.
+ * The words of the line; `until` is when the next try starts.
  *
  * @typedef {{ kind: string, words: string, more?: string | null, until?: number | null, action?: HTMLElement, busy?: boolean }} Face
  */

@@ -206,7 +206,7 @@ export class Connection extends EventTarget {
     try {
       message = JSON.parse(text);
     } catch {
-      console.warn("The bridge sent something that is no JSON.");
+      console.warn("The bridge sent a message that is not JSON.");
       return;
     }
     if (message.method === undefined) this.#settle(message);

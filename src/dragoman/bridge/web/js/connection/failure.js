@@ -1,4 +1,4 @@
-/** What went wrong with a request, in words for a person. */
+/** The failure of a request, in words for a person. */
 
 export class Failure extends Error {
   /**
@@ -21,7 +21,7 @@ const PHRASE =
 const LEAST_SENTENCE = 4;
 
 /**
- * What an error says, each thing once: the protocol's phrase is left out where a sentence follows it.
+ * The message of an error without repetition: the protocol's phrase is left out where a sentence follows it.
  *
  * @param {any} error
  * @returns {string}

@@ -1,4 +1,4 @@
-/** What a browser sees that the bridge does not know: why, and the two ways in. */
+/** The login view of a browser without a cookie: the reason, and the two ways to log in. */
 
 import { el, icon } from "../page/dom.js";
 
@@ -71,7 +71,7 @@ async function logIn(text) {
 }
 
 /**
- * The one-time code of a link, or null when the text is no link.
+ * The one-time code of a link, or null when the text is not a link.
  *
  * @param {string} text
  */

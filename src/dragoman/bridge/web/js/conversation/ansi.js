@@ -47,7 +47,7 @@ export function parseAnsi(text, style = PLAIN) {
 }
 
 /**
- * What is left of a line after its carriage returns: the last thing written over it.
+ * The visible part of a line with carriage returns: the text after the last one.
  *
  * @param {string} line
  */

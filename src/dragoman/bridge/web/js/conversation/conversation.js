@@ -93,7 +93,7 @@ export class Conversation {
   }
 
   /**
-   * Bring the document up to what is known, until the time is up.
+   * Bring the document up to date with the transcript, until the deadline.
    *
    * @param {number} deadline
    */

@@ -2,7 +2,7 @@
  * The difference of two texts, by lines. It touches no document.
  *
  * `diffLines` gives rows {kind: "same" | "del" | "add", old, new, text}, `old` and `new` being line numbers from 1.
- * `toHunks` leaves out what is far from a change, `toPairs` puts old and new beside each other.
+ * `toHunks` leaves out lines far from a change, `toPairs` puts old and new beside each other.
  */
 
 // Two texts with more changes than this have little in common; the search is quadratic in them.

@@ -83,7 +83,7 @@ export class MessageView {
   }
 }
 
-/** What a person wrote is shown as it was written. */
+/** The text of a person, shown as it was written. */
 class PlainText {
   #grown;
   #shown = 0;

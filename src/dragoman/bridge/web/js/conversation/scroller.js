@@ -29,7 +29,7 @@ export class Scroller {
     observer.observe(box);
   }
 
-  /** The way back to the end, shown to whoever is elsewhere. */
+  /** The button that goes back to the end; shown while the person is elsewhere. */
   get button() {
     return this.#newest;
   }
@@ -45,7 +45,7 @@ export class Scroller {
   }
 
   /**
-   * Change what stands above without moving what is looked at.
+   * Change the part above without moving the visible part.
    *
    * @param {() => void} change
    */

@@ -1,4 +1,4 @@
-/** What stands where there is no conversation yet, and what stands at its end: waiting, stopped, failed. */
+/** The words in place of a conversation that is empty, and those at its end: waiting, stopped, failed. */
 
 import { el, fill, icon } from "../page/dom.js";
 import { explain, sentence } from "../connection/failure.js";
@@ -30,7 +30,7 @@ export function drawStage(stage, tail, app) {
 }
 
 /**
- * Leave what is there alone when it says the same: nothing flickers and nothing is read twice.
+ * Change an element only if its words change, so that nothing flickers and nothing is read aloud twice.
  *
  * @param {HTMLElement} element
  * @param {Face | null} wanted
@@ -193,7 +193,7 @@ function note(drawing, words, kind = "") {
 }
 
 /**
- * What the agent said about the conversation.
+ * A note of the agent about the conversation.
  *
  * @param {page.NoticeItem} notice
  */

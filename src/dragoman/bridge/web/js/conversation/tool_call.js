@@ -117,7 +117,7 @@ export class ToolCallView {
     const { call, terminals } = this.#item;
     const shows = (call.content ?? []).length > 0 || terminals.size > 0;
     const hasChange = (call.content ?? []).some((part) => part.type === "diff" || isPicture(part));
-    // What waits for an answer is shown in full on the card of the question.
+    // The card of the question shows a call that waits for an answer.
     if (call.status === "pending") return false;
     return shows && (call.kind === "execute" || hasChange || call.status === "failed");
   }

@@ -1,4 +1,4 @@
-/** What a tool call shows: its output, its changes, its pictures. Used by the call and by the permission card. */
+/** The content of a tool call: output, changes, pictures. Used by the call and by the permission card. */
 
 import { contentElement, relativePath } from "./content.js";
 import { DiffView } from "./diff_view.js";
@@ -27,7 +27,7 @@ export class ToolContent {
   #shown;
 
   /**
-   * With `exact`, what cannot be seen in a text is written out, because a person agrees to what is there.
+   * With `exact`, hidden characters are written out, because a person agrees to this text.
    *
    * @param {string} cwd
    * @param {{ exact?: boolean }} options

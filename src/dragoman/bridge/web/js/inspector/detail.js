@@ -20,7 +20,7 @@ export class MessageDetail {
 
   /** @param {page.WireEntry | null} entry */
   show(entry) {
-    // What had the focus is about to be replaced; it stays in here, where Escape closes the message.
+    // The focused element is replaced; the focus stays in here, where Escape closes the message.
     const hadFocus = this.element.contains(document.activeElement);
     this.element.hidden = entry === null;
     if (entry === null) {

@@ -11,7 +11,7 @@ export class SequenceDiagram {
   #index = new Map();
 
   /**
-   * `choose(entry)` is called when a message is clicked; `names()` gives what stands above the two lines.
+   * `choose(entry)` is called when a message is clicked; `names()` gives the words above the two lines.
    *
    * @param {page.WireLog} log
    * @param {(entry: page.WireEntry) => void} choose
@@ -104,7 +104,7 @@ export class SequenceDiagram {
   }
 }
 
-// A turn's request can stand thousands of rows above what is in sight: so far back is looked for one.
+// The request of a turn can be thousands of rows above the visible ones: the search goes this far back.
 const LOOK_BACK = 2_000;
 
 /**

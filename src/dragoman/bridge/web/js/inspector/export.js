@@ -1,4 +1,4 @@
-/** What can be taken along: the messages as NDJSON, the sequence as one SVG file. */
+/** The exports: the messages as NDJSON, the sequence as one SVG file. */
 
 import { el } from "../page/dom.js";
 import { ROW, drawBar, drawLifelines, drawMessage, lanes, shape } from "./sequence.js";
@@ -9,7 +9,7 @@ const HEAD_HEIGHT = 40;
 const MOST_DRAWN = 2_000;
 
 /**
- * A line each: {time, direction, kind, sessionId, latencyMs, message}; `text` instead of message when it is no JSON.
+ * A line each: {time, direction, kind, sessionId, latencyMs, message}; `text` instead of message when it is not JSON.
  *
  * @param {page.WireEntry[]} entries
  */

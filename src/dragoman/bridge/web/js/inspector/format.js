@@ -36,7 +36,7 @@ export function arrow(entry) {
 }
 
 /**
- * What a row says: the method, and for an update which kind it is.
+ * The words of a row: the method, and the kind of an update.
  *
  * @param {page.WireEntry} entry
  */

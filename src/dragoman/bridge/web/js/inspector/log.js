@@ -1,8 +1,8 @@
 /**
- * What passed on the wire, and what of it is shown. Fires "change" at most once a frame.
+ * The messages on the wire, and those that the filter shows. Fires "change" at most once a frame.
  *
- * An entry is what the bridge tells (n, time, direction, kind, method, id, sessionId, size, latencyMs, line, cut) plus
- * what is found out here: `name` (the method, for a response that of its request), `failed`, and `partner`, the entry
+ * An entry has the fields of the bridge (n, time, direction, kind, method, id, sessionId, size, latencyMs, line, cut) plus
+ * those that are added here: `name` (the method, for a response that of its request), `failed`, and `partner`, the entry
  * of the request that a response answers, or of the response to a request.
  */
 
@@ -89,7 +89,7 @@ export class WireLog extends EventTarget {
   }
 
   /**
-   * Add what the page finds out about an entry, and connect a response with its request.
+   * Add the fields of the page to an entry, and connect a response with its request.
    *
    * @param {bridge.WireEntry} told
    * @returns {page.WireEntry}

@@ -1,7 +1,7 @@
 /**
  * The drawing of one message in the sequence: its arrow, its words, and the bar that shows who owes an answer.
  *
- * Used by the view, which draws only what is in sight, and by the export, which draws everything.
+ * Used by the view, which draws only the visible rows, and by the export, which draws everything.
  */
 
 import { clock, duration, label } from "./format.js";

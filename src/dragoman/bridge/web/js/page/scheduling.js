@@ -6,7 +6,7 @@
  */
 
 const BUDGET_MS = 8;
-// A tab in the background has no frames; what it shows when it comes back should be there.
+// A tab in the background has no frames, but should be up to date when it comes back.
 const HIDDEN_MS = 500;
 
 const jobs = new Set();
@@ -40,7 +40,7 @@ document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "hidden" && scheduled) setTimeout(() => scheduled && run(), HIDDEN_MS);
 });
 
-// ── work that waits until somebody could see it ───────────────────────────────────────────────────
+// ── work that waits until its element can be seen ───────────────────────────────────────────────────
 
 const waiting = new WeakMap();
 
@@ -57,7 +57,7 @@ const observer = new IntersectionObserver(
 );
 
 /**
- * Call `fn` once, when the element comes near what is visible.
+ * Call `fn` once, when the element comes near the visible part of the page.
  *
  * @param {Element} element
  * @param {() => void} fn

@@ -46,7 +46,7 @@ export class Toasts {
 const MOST_READ_CHARS = 400;
 
 /**
- * Read aloud what a person would otherwise have to watch for: an answer when it is whole, not piece by piece.
+ * Read aloud what changes on the screen: an answer when it is complete, not piece by piece.
  *
  * @param {page.App} app
  */

@@ -14,14 +14,14 @@ const FORMATS = {
 };
 
 /**
- * A control with its words; `problem` says what is wrong with a value, `say` shows it.
+ * A control with its label; `problem` checks a value, `say` shows the problem.
  *
  * @typedef {{ name: string, element: HTMLElement, control: HTMLElement, value: () => any,
  *   problem: (value: any) => string | null, say: (problem: string | null) => void }} Field
  */
 
 /**
- * What a person fills in for one property; `focusable` is the first of several.
+ * The control for one property; `focusable` is the first of several.
  *
  * @typedef {{ control: HTMLElement, element: HTMLElement, focusable?: HTMLElement, isGroup?: boolean, isSwitch?: boolean,
  *   value: () => any, problem: (value: any) => string | null }} Control

@@ -195,7 +195,7 @@ function commandOf({ kind, rawInput }) {
 }
 
 /**
- * Whether the content has the command, as it is or with what cannot be seen written out.
+ * Whether the content has the command, as it is or with hidden characters written out.
  *
  * @param {Partial<page.Call>} call
  * @param {string} command
@@ -208,7 +208,7 @@ function saysCommand({ content }, command) {
 }
 
 /**
- * What a person agrees to has to be seen: each line as it is, and in it what cannot be seen written out.
+ * The text that a person agrees to: its lines as they are, with hidden characters written out.
  *
  * @param {string} text
  */

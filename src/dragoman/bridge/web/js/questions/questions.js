@@ -15,7 +15,7 @@ function makeCard(question, session, app) {
   return new PermissionCard(question, session, app);
 }
 
-// Long enough to be read, for a question that somebody else has answered.
+// Time to read that another viewer has answered a question.
 const SETTLED_MS = 6_000;
 
 export class Questions {
@@ -75,7 +75,7 @@ export class Questions {
     this.#root.hidden = false;
     this.#root.append(card.element);
     this.#app.announce(card.words);
-    // A person who is writing goes on writing; only somebody who is not has the card under the fingers.
+    // A card takes the focus only from a person who is not writing.
     if (!isWriting() && this.#cards.size === 1) card.focus();
     return card;
   }
@@ -102,7 +102,7 @@ export class Questions {
     const words = card.settle(settled);
     this.#app.announce(words);
     const session = this.#session;
-    // Whoever is still at it, reads it.
+    // A person who is still at the card reads it.
     const leave = () => {
       if (card.element.matches(":hover, :focus-within")) setTimeout(leave, SETTLED_MS);
       else session?.dismiss(question);
@@ -115,8 +115,8 @@ export class Questions {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const card = this.#cardOf(event.target);
     if (card?.key(event)) event.preventDefault();
-    // The card may have come under the fingers of somebody who goes on to write: a letter begins a message, or a space
-    // in it would press the button that has the focus.
+    // The card may have taken the focus just before a person began to write: a letter goes to the message field, or the
+    // next space would press the focused button.
     else if (card && isLetter(event)) this.#app.focusComposer();
   }
 

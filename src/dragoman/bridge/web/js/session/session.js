@@ -1,8 +1,8 @@
 /**
- * One session as this page sees it: its transcript, where it stands in the journal, and what waits for an answer.
+ * One session as this page sees it: its transcript, its cursor in the journal, and its open questions.
  *
- * Its events: "items" (something in the transcript grew; `takeChanged()` says what), "facts" (title, options, plan,
- * usage, servers, running), "questions" (what waits for an answer), "reset" (everything is other than before), "phase",
+ * Its events: "items" (the transcript grew; `takeChanged()` gives the items), "facts" (title, options, plan,
+ * usage, servers, running), "questions" (the open questions changed), "reset" (everything changed), "phase",
  * "sent" (a prompt of this page).
  */
 
@@ -60,7 +60,7 @@ export class Session extends EventTarget {
   }
 
   /**
-   * What the bridge last said about it.
+   * The last news of the bridge about it.
    *
    * @returns {Partial<bridge.SessionFacts>}
    */
@@ -173,7 +173,7 @@ export class Session extends EventTarget {
     if (facts.cwd) this.cwd = facts.cwd;
     if (facts.reset) this.#clear(this.phase);
     if (facts.state !== "running") this.stopping = false;
-    // What is told before a history is told of its end.
+    // News before a history is about the end of that history.
     if (facts.state !== "running" && !this.#attaching) this.#noteFailure(facts.error);
     this.#fire("facts");
   }
@@ -253,7 +253,7 @@ export class Session extends EventTarget {
     this.#fire("questions");
   }
 
-  // ── what a person does ────────────────────────────────────────────────────────────────────────
+  // ── actions of a person ────────────────────────────────────────────────────────────────────────
 
   /**
    * Send a prompt. Resolves to whether it was refused: an error came, and nothing was done for it. Rejects when it

@@ -1,12 +1,12 @@
 /**
- * What a session's updates add up to. It touches no document, so the same history always gives the same transcript.
+ * The updates of a session, merged into items. It touches no document: the same history gives the same transcript.
  *
  * `items` are, in order:
  *   {type: "message", role: "user" | "agent" | "thought", messageId, time, blocks, void}
  *                                           void: the agent has withdrawn it and begins anew
  *   {type: "tool", id, call, terminals}     call: the fields of the tool call, as last told
- *   {type: "notice", severity, title, description}  what was said about the conversation, while it was
- *   {type: "failure", error}                how a turn ended that ended badly, after what there is of it
+ *   {type: "notice", severity, title, description}  a note of the agent about the conversation
+ *   {type: "failure", error}                how a turn failed, after its items
  * Every item has `n`, its place, and `version`, which grows with each change. A text block's text only ever grows.
  */
 
@@ -89,7 +89,7 @@ export class Transcript {
   }
 
   /**
-   * Take in what an answer to session/new, load or resume says.
+   * Take the options of an answer to session/new, load or resume.
    *
    * @param {acp.LoadSessionResponse} result
    */

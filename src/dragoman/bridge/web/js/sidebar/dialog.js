@@ -36,7 +36,7 @@ export function ask({ title, body, action, danger = false, submit }) {
         confirm.disabled = false;
       }
     });
-    // What is being mended is no longer said to be wrong.
+    // A field that is being corrected is no longer marked as wrong.
     form.addEventListener("input", ({ target }) => {
       problem.textContent = "";
       if (target instanceof Element) target.removeAttribute("aria-invalid");
@@ -47,7 +47,7 @@ export function ask({ title, body, action, danger = false, submit }) {
     });
     document.body.append(dialog);
     dialog.showModal();
-    // What is about to be lost is not where the Enter key should be.
+    // The Enter key must not be on the button that deletes.
     if (danger) cancel.focus();
   });
 }

@@ -1,4 +1,4 @@
-/** What a new session begins with: where, with which agent, with which MCP servers. */
+/** The dialog for a new session: its directory, agent and MCP servers. */
 
 import { el } from "../page/dom.js";
 import { explain } from "../connection/failure.js";

@@ -38,7 +38,7 @@ export class SessionRow {
     const title = titleOf(facts);
     const time = ago(millis(facts.updatedAt));
     const where = showDirectory && facts.cwd ? visible(lastName(facts.cwd)) : "";
-    // A question matters more than where it comes from, and there is no room for both.
+    // A question matters more than the directory, and there is no room for both.
     const place = facts.pending > 0 ? "" : where;
     const written = JSON.stringify([title, time, where, facts.state, facts.pending, facts.viewers, facts.error?.message, current, hasMenu]);
     if (written === this.#written) return;

@@ -1,5 +1,5 @@
 /**
- * MCP servers as editors keep them, read into what session/new takes.
+ * MCP servers as editors keep them, read into the form of session/new.
  *
  * Known shapes: {"mcpServers": {name: server}}, {"servers": {…}}, {"context_servers": {…}}, and the inner object alone.
  * A server has `command`, `args`, `env`, or `url`, `headers` and perhaps a `type`.
@@ -12,7 +12,7 @@ const WRAPPERS = ["mcpServers", "servers", "context_servers", "mcp_servers"];
 const REMOTE = { http: "http", "streamable-http": "http", streamableHttp: "http", streamable_http: "http", sse: "sse" };
 
 /**
- * [server] for session/new; throws an Error that says what is wrong.
+ * The servers for session/new; throws an Error with the problem in words.
  *
  * @param {string} text
  * @returns {acp.McpServer[]}
@@ -29,7 +29,7 @@ function parse(text) {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`This is no JSON: ${explain(error)}`, { cause: error });
+    throw new Error(`This is not JSON: ${explain(error)}`, { cause: error });
   }
 }
 
@@ -47,7 +47,7 @@ function unwrap(value) {
  * @returns {acp.McpServer}
  */
 function toServer(name, given) {
-  if (!isObject(given)) throw new Error(`“${name}” is no server: expected an object with "command" or "url".`);
+  if (!isObject(given)) throw new Error(`“${name}” is not a server: expected an object with "command" or "url".`);
   const command = isObject(given.command) ? given.command.path : given.command;
   if (typeof command === "string" && command) {
     const { args = [], env = {} } = isObject(given.command) ? given.command : given;

@@ -1,4 +1,4 @@
-/** What a person can do with a session besides opening it: share it to read, delete it. */
+/** The actions on a session besides opening it: share it to read, delete it. */
 
 import { ask, field } from "./dialog.js";
 import { el } from "../page/dom.js";
@@ -6,7 +6,7 @@ import { explain } from "../connection/failure.js";
 import { titleOf } from "./row.js";
 
 /**
- * Show a link with which somebody else can read along.
+ * Show a link with which another person can read along.
  *
  * @param {page.App} app
  * @param {bridge.SessionFacts} facts
@@ -24,7 +24,7 @@ export async function showShareLink(app, facts) {
   await ask({
     title: "Share to read",
     body: [
-      el("p", { class: "dialog-words" }, "Whoever opens this link can read all sessions, beginning with ",
+      el("p", { class: "dialog-words" }, "A person who opens this link can read all sessions, beginning with ",
         el("strong", { class: "dialog-name", dir: "auto" }, titleOf(facts)), ", and can change nothing. It works once, and not for long."),
       field("Link", input),
     ],

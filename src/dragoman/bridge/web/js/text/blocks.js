@@ -1,4 +1,4 @@
-/** Where a growing markdown text can be cut, so that what lies before is finished. It touches no document. */
+/** Finds where a growing Markdown text can be cut, so that the blocks before are complete. It touches no document. */
 
 const FENCE = /^(`{3,}|~{3,})/;
 const HEADING = /^#{1,6}(\s|$)/;

@@ -1,8 +1,8 @@
 /**
  * A text that is shown at once as it is, and as markdown as soon as its HTML is there.
  *
- * It grows at its end. Finished blocks are rendered once, when they come near what is visible. The last block is
- * rendered again and again while it grows, but seldom; what came since is put at the end of what was rendered.
+ * It grows at its end. Finished blocks are rendered once, when they come near the visible part. The last block is
+ * rendered again while it grows, a few times a second; text that came since is appended to the rendered text.
  */
 
 import { BlockScanner } from "./blocks.js";

@@ -26,7 +26,7 @@ export function renderMarkdown(text) {
 
 function next() {
   if (running >= AT_ONCE) return;
-  // The newest first: it is what somebody looks at.
+  // The newest first, because the person looks at it.
   const newest = queue.pop();
   if (!newest) return;
   const { text, resolve } = newest;

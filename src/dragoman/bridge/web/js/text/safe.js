@@ -3,7 +3,7 @@
  *
  * - Text for reading (`cleanText`): descriptions, notices, errors, output. Escape sequences and hidden characters are
  *   left out, line ends and tabs stay.
- * - One line (`visible`, `oneLine`): names, titles, commands, paths. What a person could not see is written out:
+ * - One line (`visible`, `oneLine`): names, titles, commands, paths. Characters that cannot be seen are written out:
  *   `\u202e` for a character that turns the ones around it, `\x1b` for one that a terminal obeys, `\n` for a line end.
  */
 
@@ -15,7 +15,7 @@ const FORMAT =
 const BLANK =
   "\\u00a0\\u034f\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180d\\u180f\\u2000-\\u200a\\u202f\\u205f\\u3000\\u3164\\uffa0" +
   "\\u{13430}-\\u{1343f}";
-// Joiners and variation selectors belong to what they stand beside, as in Persian words and emoji; never to ASCII.
+// Joiners and variation selectors belong to the character beside them, as in Persian words and emoji; never to ASCII.
 const JOINERS = "\\u200c\\u200d";
 const VARIATIONS = "\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}";
 
@@ -40,7 +40,7 @@ const SEQUENCE = new RegExp(
     "|\\x1b[0-OQ-WYZ\\\\`-~]",
   "g",
 );
-// What is left of a sequence that never ended.
+// The beginning of a sequence that never ended.
 const INTRODUCER = /\x1b[[\]PX^_]?|[\x9b\x9d\x90\x98\x9e\x9f]/g;
 const SPACE = /[\t-\r \x1c-\x1f\x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/gu;
 /** @type {Record<string, string>} */
@@ -67,7 +67,7 @@ export function dropHidden(text) {
 }
 
 /**
- * A text with what cannot be seen written out; with `lines`, line ends and tabs stay.
+ * A text with hidden characters written out; with `lines`, line ends and tabs stay.
  *
  * @param {unknown} text
  * @param {{ lines?: boolean }} options

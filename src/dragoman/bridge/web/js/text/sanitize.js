@@ -1,8 +1,8 @@
 /**
- * The only place where text becomes markup: what the bridge's own /render made of somebody's markdown.
+ * The only place where text becomes markup: the HTML that the bridge's /render made of Markdown.
  *
- * The bridge has cleaned it already. It is looked through once more here, so that a mistake there is none yet: what is
- * not on these lists does not reach the document.
+ * The bridge has sanitised it already. It is checked again here, so that a mistake in the bridge alone does no harm: tags
+ * and attributes that are not on these lists do not reach the document.
  */
 
 const TAGS = new Set(

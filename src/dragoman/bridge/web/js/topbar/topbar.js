@@ -43,7 +43,7 @@ export class Topbar {
     this.#where.textContent = visible(session?.cwd ?? "");
     this.#where.title = this.#where.textContent;
     document.title = session ? `${session.running ? "● " : ""}${title} · Dragoman` : "Dragoman";
-    // The wire has more in it than the sessions, such as what MCP servers are given, and so is for owners.
+    // Messages on the wire have secrets that sessions do not have, such as the keys of MCP servers: for owners only.
     this.#inspector.hidden = this.#app.readOnly;
     this.#inspector.setAttribute("aria-pressed", String(view === "inspector"));
     this.#drawState();
