@@ -1,4 +1,4 @@
-"""The agent: what an ACP client meets when it starts `dragoman agent`.
+"""The agent: the end of the connection that an ACP client meets when it starts `dragoman agent`.
 
 `initialize` is answered before anything else is imported: sessions, their store and their models come with the
 first request that needs them.
@@ -37,11 +37,11 @@ CAPABILITIES = v1.AgentCapabilities(
     ),
     meta={"dragoman/mcp": {"add": "_dragoman/mcp/add", "remove": "_dragoman/mcp/remove"}, VOID: True},
 )
-"""What works with any model, and nothing else."""
+"""The capabilities that hold for any model."""
 
 
 class ConfiguredModel(msgspec.Struct, frozen=True):
-    """What is known before the first session of the model that sessions begin with."""
+    """The facts about the first model that are known before the first session."""
 
     auth: "Auth | None" = None
     """The login that it needs, if it needs one."""

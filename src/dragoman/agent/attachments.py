@@ -48,7 +48,7 @@ def sniff(head: bytes) -> str | None:
 
 
 MAX_TEXT = 256 * 1024
-"""Characters of all texts that one prompt brings along: some 64,000 tokens, half of what a usual model can be given."""
+"""Characters of all texts that come with one prompt: some 64,000 tokens, half of the context of a usual model."""
 
 MAX_MEDIA_BYTES = 5 * 1024 * 1024
 """The largest picture, sound or document: some providers refuse larger ones, and it is sent with every request."""
@@ -110,7 +110,7 @@ class _Reader:
         return self._embed(link.uri, _pick(await self._workspace.read_text(target), address.fragment), link.mime_type)
 
     async def _media_type(self, target: "ResolvedPath") -> str | None:
-        """Return what a file is by its first bytes, None for what may be text: names and clients can be wrong."""
+        """Return the media type of a file by its first bytes, None for possible text; names can be wrong."""
 
         def look() -> str | None:
             with self._workspace.boundary_of(target).open_read(target.path) as file:
@@ -118,7 +118,7 @@ class _Reader:
 
         try:
             return await asyncio.to_thread(look)
-        except DragomanError:  # the client may have what is not on the disk; if not, reading will say so
+        except DragomanError:  # the client may have a file that is not on the disk; if not, reading will say so
             return None
 
     async def _give(self, link: v1.ResourceLink, target: "ResolvedPath", media_type: str) -> v1.ContentBlock:

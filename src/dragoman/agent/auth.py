@@ -1,4 +1,4 @@
-"""Logging in: what a client is offered when the configured model needs a provider's key.
+"""Logging in: the methods that a client is offered when the configured model needs a provider's key.
 
 Two of the protocol's kinds of method fit. An `agent` method is for every client: it says in words how the key is
 given, and `authenticate` with it answers whether the key is there now. A `terminal` method is for clients that can
@@ -77,7 +77,7 @@ class Auth:
         return key_from_environment(self._provider) is None and leads_elsewhere(self._provider) is None
 
     def methods_for(self, model: str) -> list[str]:
-        """Return the ids of what was offered, if it is about the provider of this model."""
+        """Return the ids of the offered methods, if they are for the provider of this model."""
         kind = model.partition(":")[0]
         return self._offered if kind in PROVIDERS and login_name(kind) == self._name else []
 
@@ -157,7 +157,7 @@ def configured_model(home: str, *, model: str | None, agent_file: str | None, de
     try:
         settings = load_profile(Path(path)).profile.model
     except (DragomanError, FileNotFoundError):
-        return Configured()  # the first session says what is wrong with the file
+        return Configured()  # the first session reports the problem with the file
     if settings is None:
         return Configured(default_model)
     return Configured(settings.name, settings.base_url is not None or settings.api_key is not None)

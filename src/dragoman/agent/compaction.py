@@ -28,16 +28,16 @@ from dragoman.protocol import v1
 from dragoman.text.excerpt import shorten_middle
 
 MAX_PIECE = 4_000
-"""Characters of one file or one result: what it was about shows at its beginning and its end."""
+"""Characters of one file or one result: its beginning and its end show its subject."""
 
 BEGINNING = 0.25
-"""The share of a text that is too long which is kept of its beginning, where it says what was wanted."""
+"""The share of a text that is too long which is kept of its beginning, where the request stands."""
 
 _LEFT_OUT = "\n[… left out …]\n"
 
 
 def write_transcript(messages: Sequence[Message], max_characters: int) -> str:
-    """Write down who said and did what, leaving out of the middle what does not fit."""
+    """Write down all messages and calls; the middle is left out when it does not fit."""
     names = {
         use.id: use.name for message in messages if isinstance(message, AssistantMessage) for use in message.tool_uses
     }
@@ -109,7 +109,7 @@ _DIGEST_BEFORE = 8_000
 
 
 async def compact(session: Session, prompt: list[v1.ContentBlock] | None = None) -> None:
-    """Let the model go on from a summary of what was said, and from the prompt it is answering; raises ModelFailure."""
+    """Let the model go on from a summary of the conversation, and from its current prompt; raises ModelFailure."""
     session.remember(SummaryMessage(await _summarise(session), prompt or []))
 
 
@@ -145,7 +145,7 @@ async def _ask(session: Session, text: str) -> str:
 
 
 def _digest(messages: Sequence[Message]) -> str:
-    """Sum up without a model: what was summed up before, what the person asked for, and how the last answer began."""
+    """Sum up without a model: the earlier summary, the prompts, and the beginning of the last answer."""
     before = [message.text for message in messages if isinstance(message, SummaryMessage)]
     asked = [
         block.text

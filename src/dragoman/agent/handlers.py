@@ -1,4 +1,4 @@
-"""What the agent does for each request about sessions."""
+"""The handlers of the requests about sessions."""
 
 import asyncio
 import logging
@@ -188,7 +188,7 @@ class SessionHandlers:
         return {"_meta": session.server_meta() or {SERVERS_KEY: []}}
 
     def _introduce(self, session: Session, servers: Sequence[ClientServer]) -> dict[str, Any] | None:
-        """Let its servers connect, and say how they are; tell the client what can be asked for.
+        """Let its servers connect, and return their states; tell the client the commands.
 
         That is told once the client has been told of the session: on the next tick.
         """

@@ -1,4 +1,4 @@
-"""What a log says of a session: its updates, replayed, and its state, restored."""
+"""The replay of a session's updates from its log, and the restoration of its state."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a model is told before the conversation: who it is, where it works, and what the project wants."""
+"""The instructions of a model: its role, the session's directories, and the project's own instructions."""
 
 import sys
 from functools import cache
@@ -51,7 +51,7 @@ async def _project_words(workspace: "Workspace") -> str:
 
 
 async def _read(workspace: "Workspace", path: str) -> str:
-    """Return what a file says, nothing when there is none to be had; one that leads out of the session is none."""
+    """Return the text of a file; "" when it cannot be read, or leads out of the session's directories."""
     try:
         target = await workspace.find(path)
         if not target.inside or await workspace.is_directory(target):

@@ -29,7 +29,7 @@ _decode = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class KeysUnusable(DragomanError):
-    """The file of the keys cannot be used; what is in it is not told."""
+    """The file of the keys cannot be used; the message holds nothing of its content."""
 
     def __init__(self, path: Path, problem: str, remedy: str) -> None:
         self.path = path
@@ -38,7 +38,7 @@ class KeysUnusable(DragomanError):
 
 
 class BadKey(DragomanError):
-    """What was given is no key."""
+    """The given text is no key."""
 
 
 @runtime_checkable
@@ -86,7 +86,7 @@ class KeyStore:
         except OSError as error:
             raise self._unusable(error) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            # What the decoder says may quote the file.
+            # The decoder's message may quote the file.
             raise KeysUnusable(self.path, "it is damaged", _START_AGAIN) from None
 
     def _write(self, keys: Mapping[str, str]) -> None:

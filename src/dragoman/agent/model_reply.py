@@ -13,7 +13,7 @@ from dragoman.protocol.notice import void_chunk
 
 
 class ModelReply:
-    """What the model said, thought, and asked for, so far."""
+    """The text, the thoughts and the tool uses of a reply so far."""
 
     def __init__(
         self, updates: UpdateSender, calls: ToolCallRunner, notify: Callable[[str], None], *, thoughts: bool
@@ -72,7 +72,7 @@ class ModelReply:
             await self._updates.send(v1.AgentThoughtChunk(content=block, message_id=self._thought_id))
 
     async def _start_over(self, retry: ReplyRetry) -> None:
-        """Tell the person why it takes longer; what the model said so far is no longer part of its reply."""
+        """Tell the person why it takes longer; the text so far is no longer part of the reply."""
         self._calls.end_open("the model has to start over")
         if self._said:
             await self._updates.send(void_chunk(self._message_id))

@@ -30,7 +30,7 @@ ApprovalVerdict = Literal["allow", "reject"]
 
 
 class Approval(msgspec.Struct, frozen=True):
-    """One action and what was decided of it."""
+    """One action and the decision about it."""
 
     action: Action = msgspec.field(name="deed")  # its name in the files that exist
     decision: ApprovalVerdict
@@ -48,7 +48,7 @@ class Approvals:
         self._session: dict[Action, ApprovalVerdict] = {}
 
     def find(self, action: Action) -> ApprovalVerdict | None:
-        """Return what was decided of exactly this action, if anything; reads a file, so not for the event loop."""
+        """Return the decision about exactly this action, if there is one; reads a file, so not for the event loop."""
         decided = self._session.get(action)
         return decided if decided is not None else self._read().get(action)
 
@@ -64,7 +64,7 @@ class Approvals:
                 approvals = [Approval(*each) for each in kept.items()]
                 self._file.replace(msgspec.json.format(msgspec.json.encode(approvals), indent=2))
         except (OSError, msgspec.DecodeError) as error:
-            # What is there may hold refusals, so it is not written over.
+            # The file may hold refusals, so it is not overwritten.
             _log.warning("a decision could not be kept in %s, and holds in this session: %s", self._file.path, error)
             self._session[action] = decision
 
@@ -73,7 +73,7 @@ class Approvals:
         try:
             return self._load()
         except (OSError, msgspec.DecodeError):
-            return {}  # what cannot be read, or others could have written, approves nothing
+            return {}  # a file that cannot be read, or that others could have written, approves nothing
 
     def _load(self) -> dict[Action, ApprovalVerdict]:
         try:
@@ -102,7 +102,7 @@ class PermissionDecision(msgspec.Struct, frozen=True):
 
 
 class Permission:
-    """Decides in one session; `mode` is looked at each time, for it can change in the middle of a turn."""
+    """Decides in one session; `mode` is called each time, because it can change in the middle of a turn."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What a person wrote, out of what an editor makes of it.
+"""The person's own words in a prompt, without the elements that an editor puts around them.
 
 Most editors send the words as they are, with files beside them. Some put the words into an element of their own, and
 add context as text in other elements. avante.nvim has three ways: `<task>` behind its own system prompt and the files;
@@ -32,7 +32,7 @@ class _Piece(msgspec.Struct, frozen=True):
 
 
 def unwrap(blocks: Sequence[v1.ContentBlock]) -> list[v1.ContentBlock]:
-    """Return a prompt as the person wrote it: the words without the editor's elements, and what is attached."""
+    """Return a prompt as the person wrote it: the words without the editor's elements, and the attachments."""
     pieces = [_open(block) for block in blocks]
     requests = [piece for piece in pieces if piece.name in _REQUESTS]
     plain = [piece for piece in pieces if not piece.name and isinstance(piece.block, v1.TextContent)]

@@ -1,4 +1,4 @@
-"""A live session: where it works, what was said in it, what is set, and the turn that is running."""
+"""A live session: its directories, its conversation, its settings, and the turn that is running."""
 
 import asyncio
 import math
@@ -55,7 +55,7 @@ class Session:
         self.updates = updates
         self.messages: list[Message] = []
         self.message_count = 0
-        """What was said by the person and by the model, also what was summed up since."""
+        """The number of messages of the person and of the model, also of those that were summed up since."""
         self.title: str | None = None
         self.spent = TokenUsage(0, 0)
         self.context_used = 0
@@ -71,7 +71,7 @@ class Session:
         environment = ServerEnvironment(header.cwd, setup.supervise, updates.connection, mcp_router)
         self.servers = SessionServers(environment, host, setup.pool, self._tell_of_servers)
         self.on_commands: Callable[[], None] | None = None
-        """Is called when there are other commands than before."""
+        """Is called when the commands have changed."""
         self._server_offers = ServerOffers(host)
         self._told: list[ServerStatus] = []
         self._told_prompts: list[tuple[str, PromptInfo]] = []
@@ -131,7 +131,7 @@ class Session:
         return [*own, *self._server_offers.all(self.servers.members(), names, limits.mcp_call_timeout_s)]
 
     def permission(self) -> Permission:
-        """Return what decides on their calls."""
+        """Return the object that decides on the calls of tools."""
         permissions = self.profile.permissions
         return Permission(
             lambda: self.settings.mode,
@@ -196,12 +196,12 @@ class Session:
         self.servers.use_agents(self.profile.servers)
 
     def server_meta(self) -> dict[str, Any] | None:
-        """Say how its servers are, for the `_meta` of an answer; None when there are none."""
+        """Return the states of its servers, for the `_meta` of an answer; None without servers."""
         self._told = self.servers.statuses()
         return {SERVERS_KEY: msgspec.to_builtins(self._told)} if self._told else None
 
     def _tell_of_servers(self) -> None:
-        """Tell the client what changed, once a tick."""
+        """Tell the client the changes, once a tick."""
         if self._has_servers and not self._telling:
             self._telling = True
             asyncio.get_running_loop().call_soon(self._tell_now)
@@ -217,10 +217,10 @@ class Session:
             self._told_prompts = prompts
             self.on_commands()
 
-    # ── what it remembers ───────────────────────────────────────────────────────────────────────
+    # ── its conversation ───────────────────────────────────────────────────────────────────────
 
     def learn(self, message: Message) -> None:
-        """Add to what the model knows."""
+        """Add a message to the conversation of the model."""
         if isinstance(message, SummaryMessage):
             self.messages[:] = [message, UserMessage(message.prompt)] if message.prompt else [message]
             self.context_used = 0
@@ -229,7 +229,7 @@ class Session:
             self.message_count += isinstance(message, UserMessage | AssistantMessage)
 
     def forget(self) -> None:
-        """Know nothing of what was said, so that the log can tell it anew."""
+        """Forget the conversation, so that the log can restore it."""
         self.messages.clear()
         self.message_count = self.context_used = 0
         self.title = None
@@ -237,11 +237,11 @@ class Session:
         self.conversation = self.model.start()
 
     def count(self, usage: TokenUsage) -> None:
-        """Add to what the conversation has used."""
+        """Add to the tokens of the conversation."""
         self.spent += usage
 
     def remember(self, message: Message) -> None:
-        """Add to what the model knows, and to the log."""
+        """Add a message to the conversation of the model, and to the log."""
         self.learn(message)
         self.updates.record("model", msgspec.json.encode(message))
 
@@ -252,7 +252,7 @@ class Session:
         await self.updates.send(v1.SessionInfoUpdate(title=title))
 
     def show_notices(self) -> None:
-        """Tell the person, once, what is not as they would expect in their session."""
+        """Show the notices that have come up, each once."""
         notices = [*self.notices, *self.servers.take_notices(), *self.context.notices]
         self.notices.clear()
         self.context.notices.clear()
@@ -268,7 +268,7 @@ class Session:
         notice = v1.Notice(severity=severity, title=title.rstrip(":"), description=description or None)
         self.updates.send_unlogged(notice if takes_notices(self.client) else as_thought(notice))
 
-    # ── what is set ─────────────────────────────────────────────────────────────────────────────
+    # ── its settings ─────────────────────────────────────────────────────────────────────────────
 
     async def use_profile(self, found: FoundProfile) -> None:
         """Let an agent file count from now on; raises UnknownModel, ModelFailure and MissingVariable."""
@@ -277,7 +277,7 @@ class Session:
         self._show_settings()
 
     async def restore_settings(self, settings: SessionSettings) -> None:
-        """Set what was set before, as far as it may still be."""
+        """Restore the settings of the log, as far as they are still allowed."""
         if settings.model is not None:
             try:
                 self.use_model(await asyncio.to_thread(self._setup.find, settings.model))
@@ -290,7 +290,7 @@ class Session:
         self.context.included[:] = settings.included
 
     def keep_included(self) -> None:
-        """Log what the person has added to what the model gets."""
+        """Log the person's additions to the model's context."""
         self.settings.included = list(self.context.included)
         self.record_settings()
 
@@ -322,11 +322,11 @@ class Session:
         self.choices.thought_levels = model.thought_levels
 
     def record_settings(self) -> None:
-        """Log what is set."""
+        """Log the settings."""
         self.updates.record("config", self.encoded_settings())
 
     def encoded_settings(self) -> bytes:
-        """Return what is set, as the log has it."""
+        """Return the settings, as the log has them."""
         return msgspec.json.encode(self.settings)
 
     def _take_profile(self, profile: Profile, model: Model) -> None:
@@ -345,7 +345,7 @@ class Session:
 
 
 def turn_end(session: Session, outcome: str) -> bytes:
-    """Make the record that ends a turn; it says in short what the session then is, for lists."""
+    """Make the record that ends a turn, with a summary of the session for lists."""
     return msgspec.json.encode(
         {
             "event": "end",
@@ -358,7 +358,7 @@ def turn_end(session: Session, outcome: str) -> bytes:
 
 
 def check_absolute(cwd: str, path: str = "params.cwd") -> None:
-    """Refuse what is no absolute path; raises InvalidParams in words."""
+    """Check that a path is absolute; raises InvalidParams with an explanation."""
     if not os.path.isabs(cwd):  # noqa: PTH117 -- a Path would turn "" into "."
         hint = "; `~` is for shells, send the home directory itself" if cwd.startswith("~") else ""
         raise InvalidParams(
@@ -372,7 +372,7 @@ def check_absolute(cwd: str, path: str = "params.cwd") -> None:
 
 
 def check_cwd(cwd: str, path: str = "params.cwd") -> str:
-    """Return the directory when a session can work in it; raises InvalidParams in words."""
+    """Return the directory when a session can work in it; raises InvalidParams with an explanation."""
     check_absolute(cwd, path)
     if not os.path.isdir(cwd):  # noqa: PTH112 -- the path is passed on as it came
         there = "is not a directory" if os.path.exists(cwd) else "does not exist"  # noqa: PTH110 -- as above
@@ -381,7 +381,7 @@ def check_cwd(cwd: str, path: str = "params.cwd") -> str:
 
 
 def check_directories(directories: Sequence[str]) -> list[str]:
-    """Return the additional directories when a session can work in them; raises InvalidParams in words."""
+    """Return the additional directories when a session can work in them; raises InvalidParams with an explanation."""
     return [
         check_cwd(directory, f"params.additionalDirectories[{position}]")
         for position, directory in enumerate(directories)

@@ -22,7 +22,7 @@ CLOSE_TIMEOUT_S = 6.0
 
 
 class AgentSessions:
-    """The live ones by id, and those in the store, which become live when they are loaded or resumed."""
+    """The live sessions by id, and those in the store, which become live when they are loaded or resumed."""
 
     def __init__(self, connection: Connection, store: Store, setup: AgentSetup, client: v1.ClientCapabilities) -> None:
         self._connection = connection
@@ -45,7 +45,7 @@ class AgentSessions:
         return self._live.get(session_id)
 
     async def ready(self, session_id: str) -> Session:
-        """Return a live session that can be written to; one whose log has failed goes on from what is in it.
+        """Return a live session that can be written to; one whose log has failed is restored from the log.
 
         Raises RpcError and LogFailed.
         """
@@ -104,7 +104,7 @@ class AgentSessions:
         """Stop and remove a session; raises RpcError when another process has it."""
         session = self._live.get(session_id)
         if session is not None:
-            with suppress(LogFailed):  # what could not be written is to be deleted all the same
+            with suppress(LogFailed):  # a log that cannot be written is deleted all the same
                 await self._free(session)
         try:
             await self._store.delete(session_id)
@@ -174,7 +174,7 @@ class AgentSessions:
             raise busy(error) from None
 
     async def _read_again(self, session: Session) -> None:
-        """Open the log of a session anew if it has failed, and know of the session what is in it."""
+        """Open the log of a session anew if it has failed, and restore the session from it."""
         if session.log.failure is None or session.is_busy:
             return
         await session.log.close()
@@ -203,13 +203,13 @@ def _header(cwd: str, directories: list[str], *, forked_from: str | None = None)
 
 
 def not_found(session_id: str) -> RpcError:
-    """Say that there is no such session."""
+    """Return the error for an unknown session."""
     problem = f"there is no session {session_id}; the list of sessions shows which there are"
     return RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"sessionId": session_id, "problem": problem})
 
 
 def busy(error: SessionBusy) -> RpcError:
-    """Say who has the session."""
+    """Return the error for a session that another process has."""
     data = {"sessionId": error.session_id, "problem": str(error), "pid": error.pid, "host": error.host}
     return RpcError(ErrorCode.INVALID_REQUEST, data)
 

@@ -1,4 +1,4 @@
-"""What a person can set in a session: its mode, its model and its options.
+"""The settings of a session: its mode, its model and its options.
 
 The mode is shown twice, as `modes` for older clients and among the `configOptions` for newer ones; both are made
 from the same value, so they cannot differ.
@@ -30,11 +30,11 @@ class SessionSettings(msgspec.Struct):
     thought_level: str | None = None
     thoughts: bool = True
     included: list[str] = []
-    """What the person has added to what the model gets."""
+    """The person's additions to the model's context."""
 
 
 class SettingChoices(msgspec.Struct):
-    """What may be set, in this session and with this client."""
+    """The allowed values of the settings, in this session and with this client."""
 
     modes: Sequence[str] = ("ask", "code", "plan")
     models: Sequence[str] = ()
@@ -48,7 +48,7 @@ class SettingChoices(msgspec.Struct):
         return v1.SessionModeState(current_mode_id=settings.mode, available_modes=[MODES[mode] for mode in self.modes])
 
     def show(self, settings: SessionSettings) -> list[v1.SessionConfigOption]:
-        """Show all there is to set, what matters most first."""
+        """Return all options, the most important first."""
         options: list[v1.SessionConfigOption] = [_select(MODE, "Mode", settings.mode, self.modes)]
         if self.models:
             options.append(_select(MODEL, "Model", settings.model or self.models[0], self.models))

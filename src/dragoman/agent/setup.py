@@ -1,4 +1,4 @@
-"""What all sessions of a process share: where things are kept, and which model and agent file were asked for."""
+"""The setup that all sessions of a process share: the home, the agent file, the models, the pool of servers."""
 
 import asyncio
 import logging
@@ -93,7 +93,7 @@ class AgentSetup:
         return self._found[name]
 
     async def supervise(self) -> "Supervisor":
-        """Return who starts the children of all sessions."""
+        """Return the supervisor of all sessions' children."""
         from dragoman.proc import Supervisor
 
         if self._supervisor is None:
@@ -101,7 +101,7 @@ class AgentSetup:
         return self._supervisor
 
     async def close(self) -> None:
-        """Close the models, then stop whatever still runs."""
+        """Close the models and the servers, then stop all children."""
         given = [model for model in (self._model, self._default_model) if model is not None]
         await asyncio.gather(self.pool.close(), *(_close(model) for model in [*given, *self._used]))
         if self._supervisor is not None:
@@ -117,5 +117,5 @@ async def _close(model: Model) -> None:
     try:
         async with asyncio.timeout(MODEL_CLOSE_TIMEOUT_S):
             await model.close()
-    except Exception as error:  # noqa: BLE001 -- boundary: whatever a library meets here, the children still have to end
+    except Exception as error:  # noqa: BLE001 -- boundary: after any error of a library the children still have to end
         _log.warning("%s could not be closed: %s", model.name, type(error).__name__)

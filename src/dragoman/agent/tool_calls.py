@@ -30,7 +30,7 @@ class ToolCallRunner:
         self._updates = updates
         self._permission = permission
         self._open: dict[str, Sequence[v1.ToolCallContent]] = {}
-        """Calls that were announced and have no final status, with what each has shown of its output."""
+        """Calls that were announced and have no final status, with the output that each has shown."""
 
     async def announce(self, call_id: str, name: str) -> None:
         """Tell the client that a call is coming whose arguments are not whole yet, or cannot be used."""
@@ -84,7 +84,9 @@ class ToolCallRunner:
             async with asyncio.TaskGroup() as tasks:
                 running = {use.id: tasks.create_task(self._execute(use, prepared)) for use, prepared in calls}
         except BaseExceptionGroup as failures:
-            raise failures.exceptions[0] from None  # what one of them meets is met by the turn, as it would be alone
+            raise failures.exceptions[
+                0
+            ] from None  # the turn gets the error of the first, as it would without the group
         return {call_id: task.result() for call_id, task in running.items()}
 
     async def _run_alone(self, use: ToolUse, prepared: PreparedCall) -> ToolResult:
@@ -107,7 +109,7 @@ class ToolCallRunner:
         return await self._fail(use, "what was to be changed keeps changing; it was left alone")
 
     async def _execute(self, use: ToolUse, prepared: PreparedCall) -> ToolResult:
-        # Without waiting for the client: nothing may come between the check and what it was for.
+        # Without waiting for the client: nothing may come between the check and the run.
         self._updates.put(v1.ToolCallProgress(tool_call_id=use.id, status="in_progress"))
 
         async def progress(content: Sequence[v1.ToolCallContent]) -> None:
@@ -127,7 +129,7 @@ class ToolCallRunner:
         return ToolResult(use.id, reason, failed=True)
 
     async def _show(self, use: ToolUse, prepared: PreparedCall) -> None:
-        """Show what a call would do: in its announcement, or in an update when it was announced before."""
+        """Show the effect of a call: in its announcement, or in an update when it was announced before."""
         shown: dict[str, Any] = {
             "tool_call_id": use.id,
             "title": prepared.title,
@@ -145,7 +147,7 @@ class ToolCallRunner:
     def _end(
         self, call_id: str, outcome: ToolOutcome, *, raw_input: dict[str, Any] | None = None
     ) -> v1.ToolCallProgress:
-        """Count a call as ended, before its end is sent: whoever is cancelled in the middle of that has sent it."""
+        """Count a call as ended before its end is sent: a cancellation in the middle of that does not unsend it."""
         self._open.pop(call_id, None)
         content = list(outcome.content) or [words(outcome.text)]
         raw_output = outcome.raw_output

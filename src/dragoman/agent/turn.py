@@ -1,4 +1,4 @@
-"""A turn: from a prompt to its stop reason, streaming and logging what happens in between."""
+"""A turn: from a prompt to its stop reason; everything in between is streamed and logged."""
 
 import asyncio
 import uuid
@@ -47,9 +47,9 @@ class Turn:
         try:
             reason = await self._run(blocks)
         except asyncio.CancelledError:
-            raise  # the connection is closing; whoever loads the session next finds the turn unfinished and ends it
+            raise  # the connection is closing; the next load of the session finds the turn unfinished and ends it
         except BaseException:
-            with suppress(LogFailed, ConnectionClosed):  # there may be nobody to tell: that may be the very error
+            with suppress(LogFailed, ConnectionClosed):  # the client may be gone, which may be the very error
                 self._end_calls("the turn failed")
                 self._record_end("failed")
             raise
@@ -114,7 +114,7 @@ class Turn:
         return await self._converse(self._calls)
 
     async def _gather(self, blocks: list[v1.ContentBlock]) -> None:
-        """Have ready what goes to the model beside the conversation: tools, rules and references."""
+        """Get the tools, rules and references ready, which go to the model beside the conversation."""
         await self._wait_for_servers()
         await self._session.context.begin_turn(blocks)
         self._session.show_notices()
@@ -218,7 +218,7 @@ class Turn:
             self._calls.end_open(reason)
 
     def _usage(self) -> v1.Usage | None:
-        """Return what the turn took, summaries of the conversation and servers' questions to the model included."""
+        """Return the tokens of the turn, those of summaries and of servers' questions to the model included."""
         now, before = self._session.spent, self._spent_before
         took_in, made = now.input - before.input, now.output - before.output
         if not (took_in or made):

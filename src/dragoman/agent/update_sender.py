@@ -1,4 +1,4 @@
-"""What a session sends: first into its log, then to its client, in the same order.
+"""The updates of a session: first into its log, then to its client, in the same order.
 
 Updates of one tick of the loop are staged and go out together: one write to the log, then one to the client.
 An update that could not be logged is not sent, so that whatever a client has seen is there after a load.
@@ -30,7 +30,7 @@ _encode = ENCODER.encode
 
 
 class UpdateSender:
-    """The way of a session's updates; `use` gives it the log that they go into."""
+    """Logs and sends a session's updates; `use` gives it the log."""
 
     def __init__(self, connection: Connection, session_id: str) -> None:
         self._log: Log | None = None
@@ -52,7 +52,7 @@ class UpdateSender:
         return self._log
 
     def use(self, log: Log) -> None:
-        """Log into this from now on, whatever became of the log before."""
+        """Log into this from now on, also when the log before has failed."""
         self._log = log
         self._failure = None
 
@@ -112,7 +112,7 @@ class UpdateSender:
             self.connection.write_updates(self._session_id, staged)
 
     async def replay(self, updates: Sequence[bytes]) -> None:
-        """Send logged updates again, ahead of whatever is staged."""
+        """Send logged updates again, before the staged ones."""
         for begin in range(0, len(updates), REPLAYED_TOGETHER):
             self.connection.write_updates(self._session_id, updates[begin : begin + REPLAYED_TOGETHER])
             await self.connection.flow()
@@ -124,7 +124,7 @@ class UpdateSender:
         self._released.clear()
 
     def release(self) -> None:
-        """Let go of what was kept back."""
+        """Send the updates that were kept back."""
         self._held = False
         self._released.set()
         self.flush()

@@ -1,4 +1,4 @@
-"""What a slash command is."""
+"""A slash command, and its answer for the model."""
 
 from collections.abc import Awaitable, Callable
 
@@ -15,10 +15,10 @@ class ContinueWithModel(msgspec.Struct, frozen=True):
 
 
 class SlashCommand(msgspec.Struct, frozen=True):
-    """Something to be asked for by its name."""
+    """A command that a person runs by `/name`."""
 
     name: str
     description: str
     run: Callable[[Session, str], Awaitable[str | ContinueWithModel]]
     hint: str | None = None
-    """What may stand behind the name."""
+    """The arguments after the name."""

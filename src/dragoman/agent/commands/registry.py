@@ -31,7 +31,7 @@ class CommandRegistry:
         self._commands = {command.name: command for command in (listed, *commands)}
 
     def update(self, session: Session) -> v1.AvailableCommandsUpdate:
-        """Tell a client what there is."""
+        """Return the list of commands for a client."""
         return v1.AvailableCommandsUpdate(
             available_commands=[
                 v1.AvailableCommand(
@@ -44,13 +44,13 @@ class CommandRegistry:
         )
 
     def find(self, session: Session, blocks: Sequence[v1.ContentBlock]) -> tuple[SlashCommand, str] | None:
-        """Return the command that a prompt begins with, and what stands behind it; None for an ordinary prompt."""
+        """Return the command that a prompt begins with, and its arguments; None for an ordinary prompt."""
         found = _COMMAND.match(first_words(blocks).strip())
         command = self._all(session).get(found[1]) if found else None
         return (command, (found[2] or "").strip()) if found and command else None
 
     def unknown(self, session: Session, blocks: Sequence[v1.ContentBlock]) -> str | None:
-        """Return what to say of a prompt that is nothing but the name of a command that there is not."""
+        """Return the answer to a prompt that is only the name of an unknown command; None for other prompts."""
         texts = [block.text.strip() for block in unwrap(blocks) if isinstance(block, v1.TextContent)]
         text = texts[0] if len(texts) == 1 else ""
         if not _NAME.fullmatch(text) or text[1:] in self._all(session) or Path(text).exists():
@@ -79,7 +79,7 @@ def names_prompt(blocks: Sequence[v1.ContentBlock]) -> bool:
 
 
 async def run_command(command: SlashCommand, session: Session, words: str) -> str | ContinueWithModel:
-    """Run a command and return its answer; what it refuses is an answer too."""
+    """Run a command and return its answer; a refusal is an answer too."""
     try:
         return await command.run(session, words)
     except InvalidParams as refusal:

@@ -79,18 +79,18 @@ Why = Literal["always", "mentioned", "by hand", "found by search"]
 
 
 class Selection(msgspec.Struct):
-    """Knows, by key, what is put before the model in one turn."""
+    """Knows, by key, the things that go to the model in one turn."""
 
     search: SearchSettings
     by_hand: frozenset[str] = frozenset()
-    """What the person added: keys, and `server:NAME` for all tools of a server."""
+    """The additions of the person: keys, and `server:NAME` for all tools of a server."""
     mentioned: frozenset[str] = frozenset()
     queries: tuple[str, ...] = ()
-    """What is looked for: the prompt, and for a short one the prompt before."""
+    """The queries of the search: the prompt, and for a short one the prompt before."""
     found: dict[str, float] = msgspec.field(default_factory=dict[str, float])
-    """What the search brought in, with its score; it stays for the turn."""
+    """The results of the search, with their scores; they stay for the turn."""
     scores: dict[str, float] = msgspec.field(default_factory=dict[str, float])
-    """What the search looked at."""
+    """The keys that were searched."""
 
     def why(self, key: str, include: Include, server: str = "") -> Why | None:
         """Say why something is put before the model; None: it is not."""
@@ -108,7 +108,7 @@ class Selection(msgspec.Struct):
         return bool(added) and (key in added or f"server:{server}" in added)
 
     def take(self, scores: Mapping[str, float]) -> None:
-        """Take the best of what a search gave, beside what was taken before."""
+        """Add the best results of a search to the results before."""
         self.scores.update(scores)
         best = sorted(scores.items(), key=lambda each: -each[1])[: self.search.top_n]
         self.found.update((key, score) for key, score in best if score >= self.search.min_score)

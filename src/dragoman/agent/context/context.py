@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dragoman.agent.search.embedder import Embedder
 
 SHORT_PROMPT_WORDS = 3
-"""A prompt up to this length may be an answer, or "go on"; longer ones say themselves what they are about."""
+"""Words of a prompt that may be an answer, or "go on"; a longer prompt names its own subject."""
 
 
 class ModelContext:

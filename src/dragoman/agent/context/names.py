@@ -22,7 +22,7 @@ EXPECTED = "SERVER/TOOL, server:NAME, rule:NAME or ref:NAME"
 _PATH = "include"
 _MAX_LISTED = 8
 _MAX_LENGTH = 200
-"""Of a name: what is longer was not meant to be typed."""
+"""Characters of a name; a longer one was not meant to be typed."""
 
 
 class ItemNames:
@@ -42,7 +42,7 @@ class ItemNames:
         return key in self._all
 
     def find(self, what: str) -> str:
-        """Return the key of what a person means; raises InvalidParams."""
+        """Return the key of the thing that a person names; raises InvalidParams."""
         name = bare(what)
         if not name:
             raise InvalidParams(_PATH, f"say what: {EXPECTED}; `/context` shows what there is", expected=EXPECTED)
@@ -56,7 +56,7 @@ class ItemNames:
         raise InvalidParams(_PATH, problem, expected=EXPECTED)
 
     def closest_guidance(self, key: str) -> str | None:
-        """Return the rule or reference that somebody may have meant."""
+        """Return the key of the rule or reference that was probably meant."""
         kind, _, name = key.partition(":")
         likely = sorted(self.guidance.values(), key=lambda each: each.kind != kind)
         by_name = {each.item.name.lower(): each.key for each in reversed(likely)}
@@ -79,7 +79,7 @@ class ItemNames:
 
 
 def bare(what: str) -> str:
-    """Return a name without what people put around it."""
+    """Return a name without the quotes and marks that people put around it."""
     return what.strip().strip("`\"'").removeprefix("@")
 
 
@@ -100,7 +100,7 @@ _BACKTICKS = re.compile(r"`+")
 
 
 def find_mentions(text: str) -> list[str]:
-    """Return what is mentioned, as `rule:NAME` and `ref:NAME`, each once, in order."""
+    """Return the mentions, as `rule:NAME` and `ref:NAME`, each once, in order."""
     if not _MENTION.search(text):
         return []
     plain = "".join(_outside_spans(_FENCED.sub("\n", text)))
@@ -113,7 +113,7 @@ def leave_out_mentions(text: str) -> str:
 
 
 def _outside_spans(text: str) -> Iterator[str]:
-    """Yield what is not between two equally long runs of backticks, in one pass over texts of any size."""
+    """Yield the text outside of code spans, which two equally long runs of backticks enclose, in one pass."""
     runs = list(_BACKTICKS.finditer(text))
     closing: list[int | None] = [None] * len(runs)
     seen: dict[int, int] = {}

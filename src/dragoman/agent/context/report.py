@@ -1,4 +1,4 @@
-"""The report: what the model was given and what not, as Markdown tables for a person.
+"""The report: the things that the model was given and the others, as Markdown tables for a person.
 
 Names are all that it shows of tools, rules and references: no text, no argument, no address. What has a score has a
 row; of the rest, those from one place and for one reason share one, and so does all that was far from the prompt, so
@@ -39,7 +39,7 @@ def report(
     guidance: Sequence[Guidance],
     engine: Literal["semantic", "lexical"] | None,
 ) -> str:
-    """Show what was chosen, and what was left out."""
+    """Show the chosen things, and those that were left out."""
     tools = _tools(selection, offers)
     texts = [_text(selection, each) for each in guidance]
     given = [row for row in (*tools, *texts) if row.given]
@@ -112,7 +112,7 @@ def _far(row: ReportRow) -> ReportRow:
 
 
 def _near_misses_first(left: Sequence[ReportRow]) -> list[ReportRow]:
-    """Put the best of what was searched first, and the rest of it in one row."""
+    """Put the best results of the search first, and the rest in one row."""
     scored = sorted((row for row in left if row.score is not None), key=lambda row: -(row.score or 0))
     rest = [row for row in left if row.score is None]
     return [*scored[:MAX_NEAR_MISSES], *map(_far, scored[MAX_NEAR_MISSES:]), *rest]

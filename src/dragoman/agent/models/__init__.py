@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from dragoman.agent.profile.settings import ModelSettings
 
 SCRIPT_TAKES = frozenset({"image", "audio"})
-"""A script answers whatever comes."""
+"""A script answers any prompt."""
 
 
 def find_model(name: str, settings: "ModelSettings | None" = None) -> "Model":
@@ -49,7 +49,7 @@ def find_model(name: str, settings: "ModelSettings | None" = None) -> "Model":
 
 
 def takes_by_name(name: str | None) -> frozenset[str]:
-    """Return what a model can be given beyond text, as far as its name tells; nothing heavy is imported."""
+    """Return the kinds of content beyond text that a model takes, as far as its name tells; imports nothing heavy."""
     kind = (name or "").partition(":")[0]
     if kind == "script":
         return SCRIPT_TAKES

@@ -24,13 +24,13 @@ class ToolUse(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ProviderDetails(msgspec.Struct, frozen=True):
-    """What the provider wants back with a reply: the last of its parts, to be kept in `AssistantMessage.provider`."""
+    """The details that the provider wants back with a reply: its last part, kept in `AssistantMessage.provider`."""
 
     data: dict[str, Any]
 
 
 class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of it, in words for the model, and what else it may look at."""
+    """The result of a call, in words for the model, with attachments that it may look at."""
 
     id: str
     text: str
@@ -51,7 +51,7 @@ class AssistantMessage(msgspec.Struct, frozen=True, tag_field="role", tag="assis
     thought: str = ""
     tool_uses: list[ToolUse] = []
     provider: dict[str, Any] | None = None
-    """What the provider wants back beside the words, such as signatures of thoughts: opaque to all but the model."""
+    """Details for the provider, such as signatures of thoughts: opaque to all but the model."""
 
 
 class ToolMessage(msgspec.Struct, frozen=True, tag_field="role", tag="tool"):
@@ -97,7 +97,7 @@ def resource_words(uri: str, text: str) -> str:
 
 
 def refusal_words(kind: str, named: str) -> str:
-    """Return what stands for something that the model cannot take."""
+    """Return the words in place of content that the model cannot take."""
     return f"[{kind} ({named}) that this model cannot be given]"
 
 
@@ -109,7 +109,7 @@ def blob_text(resource: v1.BlobResourceContents) -> str | None:
 
 
 def blob_kind(resource: v1.EmbeddedResourceResource) -> tuple[str, str]:
-    """Return what a blob is, as `Model.takes` says it, and its media type."""
+    """Return the kind of a blob, as in `Model.takes`, and its media type."""
     media_type = resource.mime_type or "application/octet-stream"
     return "document" if media_type == "application/pdf" else media_type.partition("/")[0], media_type
 
@@ -118,5 +118,5 @@ def decode_base64(encoded: str) -> bytes | None:
     """Return the bytes, or None when that is no base64."""
     try:
         return base64.b64decode(encoded, validate=True)
-    except (binascii.Error, ValueError):  # ValueError: what is not even ASCII
+    except (binascii.Error, ValueError):  # ValueError: a text that is not ASCII
         return None

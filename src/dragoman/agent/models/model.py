@@ -1,4 +1,4 @@
-"""What a model is to a turn: a stream of parts for each request."""
+"""The interface between a model and a turn: a stream of parts for each request."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Literal, Protocol
@@ -52,10 +52,10 @@ class ToolStart(msgspec.Struct, frozen=True):
 
 
 class TokenUsage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Tokens that requests took, and what they cost where that is known."""
+    """Tokens that requests took, and their cost where it is known."""
 
     input: int
-    """All that the model was given, what it had in its cache included."""
+    """All tokens that the model was given, those in its cache included."""
     output: int
     """All that it made, thoughts included."""
     cost_usd: float | None = None
@@ -76,7 +76,7 @@ class TokenUsage(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ReplyRetry(msgspec.Struct, frozen=True):
-    """The provider has to be asked again; `reason` is for a person. What came of this reply so far is void."""
+    """The provider has to be asked again; `reason` is for a person. The parts of this reply so far are void."""
 
     reason: str
     delay_s: float
@@ -120,5 +120,5 @@ class Model(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give back what it holds beyond its conversations, such as connections; it can be asked again afterwards."""
+        """Release its resources beyond its conversations, such as connections; it can be used again afterwards."""
         ...

@@ -51,7 +51,7 @@ def provider_model(name: str, options: ProviderOptions | None = None) -> "Provid
 
 
 class ProviderModel:
-    """A provider's model; what it takes and how large its context is are guesses until its library is there."""
+    """A provider's model; its kinds of content and the size of its context are guesses until its library is there."""
 
     summarises = True
 
@@ -174,7 +174,7 @@ class ProviderConversation:
 
 
 class RetryBudget:
-    """What is left of the tries and of the waiting for one reply."""
+    """The tries and the waiting time that are left for one reply."""
 
     def __init__(self, policy: RetryPolicy) -> None:
         self._policy = policy

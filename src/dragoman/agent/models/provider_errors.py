@@ -1,4 +1,4 @@
-"""The one place where the model library's exceptions become ours: what went wrong, and whether to ask again."""
+"""The one place where the model library's exceptions become ours, with the decision whether to ask again."""
 
 import re
 import socket
@@ -37,7 +37,7 @@ _PASSING: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
     ((library.ModelConnectionError, OSError), "the connection to {0} was lost"),
     ((BrokenOff,), "{0} broke off its answer"),
 )
-"""What may be over soon, and how to say it: the provider's title, then its own words."""
+"""Statuses that may be over soon, and the words for each: the provider's title, then its own words."""
 
 
 class RetryAdvice(msgspec.Struct, frozen=True):
@@ -48,20 +48,20 @@ class RetryAdvice(msgspec.Struct, frozen=True):
 
 
 class Explainer(msgspec.Struct, frozen=True):
-    """Explains what a provider's failures mean, without giving away what is secret."""
+    """Explains a provider's failures, without secrets."""
 
     name: ModelName
     base_url: str | None
     secrets: tuple[str, ...]
 
     def explain(self, error: BaseException) -> ModelFailure | RetryAdvice:
-        """Return what to raise, or that it is worth asking again."""
+        """Return the error to raise, or the advice to ask again."""
         said = self._said(error)
         if isinstance(error, library.ModelAPIError) and _is_overflow(error, said):
             return ContextOverflow(f"the conversation is too long for {self.name}{said}; /compact makes it shorter")
         if isinstance(error, library.ModelHTTPError) and _BAD_KEY.search(said):
             return self.missing_key(said)
-        # Where nobody listens, asking again would only make a person wait for what they must do.
+        # A refused connection needs the person to start the server: asking again would only make them wait.
         if _has_cause(error, ConnectionRefusedError):
             correct = ", or correct base_url" if self.base_url is not None else ""
             return ModelFailure(f"nothing answers at {self._where()}; start the server there{correct}")
@@ -88,7 +88,7 @@ class Explainer(msgspec.Struct, frozen=True):
         return self._garbled(error)
 
     def _garbled(self, error: BaseException) -> RetryAdvice | None:
-        """What is none of the library's own categories was not understood by it."""
+        """Explain an error outside of the library's own categories: it did not understand the answer."""
         title = self._title()
         if type(error) is library.ModelAPIError:
             return RetryAdvice(f"{title} sent something unreadable{self._said(error)}", error.retry_after)
@@ -124,7 +124,7 @@ class Explainer(msgspec.Struct, frozen=True):
         return f": {words}"
 
     def _title(self) -> str:
-        """Say who was asked: with an address of one's own, that is not the provider."""
+        """Name the endpoint that was asked: with a base_url it is not the provider."""
         return self.name.provider.title if self.base_url is None else f"the server at {shown_url(self.base_url)}"
 
     def _where(self) -> str:
@@ -135,7 +135,7 @@ class Explainer(msgspec.Struct, frozen=True):
 
 
 def _words(body: object) -> str:
-    """Return what a person can read of an error's body, whichever of the usual shapes it has."""
+    """Return the message in an error's body, in any of the usual shapes."""
     if isinstance(body, str):
         return body
     if not isinstance(body, dict):

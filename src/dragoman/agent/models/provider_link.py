@@ -1,4 +1,4 @@
-"""The way to one model: what the library needs for it, made once and used for every request.
+"""The connection to one model of a provider: the library's objects for it, made once and used for every request.
 
 This module and those it imports pull in the model library; nothing may import it at the top but they themselves.
 """
@@ -34,7 +34,7 @@ from dragoman.errors import ModelFailure
 from dragoman.library_logs import unlogged
 
 NO_KEY = "none"
-"""What is sent for a key to an address of one's own that was given none: the libraries insist on one."""
+"""The key that is sent to a base_url without a key: the libraries insist on one."""
 
 CONNECT_S = 5.0
 """How long a connection may take to be made; a provider that is there answers in a fraction of it."""

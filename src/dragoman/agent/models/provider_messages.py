@@ -51,7 +51,7 @@ from dragoman.protocol import v1
 
 
 class KeptPart(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How one part was cut from the reply, and what belongs to it."""
+    """How one part was cut from the reply, with its id and signature."""
 
     kind: Literal["text", "thought", "tool"]
     size: int = 0
@@ -69,7 +69,7 @@ class KeptReply(msgspec.Struct, frozen=True):
 
 
 def keep_details(response: ModelResponse, tool_ids: dict[str, str]) -> dict[str, Any] | None:
-    """Return what must be given back with the reply, or None when its words suffice."""
+    """Return the details that must go back with the reply, or None when its words suffice."""
     parts = [kept for part in response.parts if (kept := _keep(part, tool_ids)) is not None]
     if not any(part.id or part.signature or part.details for part in parts):
         return None
@@ -150,10 +150,10 @@ SUMMARY = "This is a summary of our conversation so far; go on from it."
 
 
 class Recipient(msgspec.Struct, frozen=True):
-    """Who the messages are for."""
+    """The recipient of the messages."""
 
     provider: str
-    """The provider's name for itself, by which it knows what it sent before."""
+    """The provider's name for itself, by which it recognizes its own details."""
     takes: frozenset[str]
 
 
@@ -215,7 +215,7 @@ class _Writer:
 
 
 def prompt_content(blocks: Sequence[v1.ContentBlock], takes: frozenset[str]) -> list[UserContent]:
-    """Return a prompt's blocks as the library wants them; what the model cannot take becomes a word about it."""
+    """Return a prompt's blocks in the library's form; content that the model cannot take becomes a word about it."""
     return [_block(block, takes) for block in blocks]
 
 
@@ -256,6 +256,6 @@ def _binary(kind: str, encoded: str, media_type: str, takes: frozenset[str], *, 
 
 
 def _plain_parts(message: AssistantMessage) -> list[ModelResponsePart]:
-    """Text and tool calls alone: a thought without what the provider kept with it would be refused."""
+    """Return text and tool calls alone: a thought without the provider's signature would be refused."""
     parts: list[ModelResponsePart] = [TextPart(message.text)] if message.text else []
     return parts + [ToolCallPart(use.name, use.arguments, use.id) for use in message.tool_uses]

@@ -51,7 +51,7 @@ class ProviderReplyReader:
         """Calls that are not announced yet, by the index of their part, with the length of their arguments so far."""
 
     def take(self, event: ModelResponseStreamEvent) -> Iterable[Part]:
-        """Return what an event says."""
+        """Return the parts of an event."""
         if isinstance(event, PartDeltaEvent):
             delta = event.delta
             if isinstance(delta, TextPartDelta):
@@ -66,7 +66,7 @@ class ProviderReplyReader:
         return ()
 
     def finish(self, response: ModelResponse, *, ended: bool) -> Iterable[Part]:
-        """Return what is left to say when the stream is over; raises BrokenOff when it ended too early."""
+        """Return the remaining parts at the end of the stream; raises BrokenOff when it ended too early."""
         if response.finish_reason == "error" or not ended:
             raise BrokenOff
         for part in response.parts:
@@ -121,7 +121,7 @@ class ProviderReplyReader:
 
 
 def _read_arguments(arguments: str | dict[str, Any] | None) -> tuple[dict[str, Any], str | None]:
-    """Return the arguments, and what is wrong with them in words for the model."""
+    """Return the arguments, and the problem with them in words for the model."""
     if not arguments:
         return {}, None
     if isinstance(arguments, dict):

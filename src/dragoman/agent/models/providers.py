@@ -18,7 +18,7 @@ THOUGHT_LEVELS = ("off", "minimal", "low", "medium", "high", "max")
 """Every level that can be asked for, least first; providers take the nearest that the model has."""
 
 DEFAULT_CONTEXT_SIZE = 128_000
-"""For a model that nobody has data on: what most hosted ones have at least."""
+"""The default for an unknown model: most hosted ones have at least this."""
 
 LOCAL_CONTEXT_SIZE = 32_768
 """The same for local ones and unknown endpoints, whose servers are often started with a small window."""
@@ -29,12 +29,12 @@ _PDF = frozenset({"image", "document"})
 
 
 class Provider(msgspec.Struct, frozen=True):
-    """What we must know of a provider before its library is there."""
+    """The facts about a provider that are needed before its library is there."""
 
     title: str
     extra: str
     package: str
-    """What the extra installs, as it is imported."""
+    """The package that the extra installs, by its import name."""
     variables: tuple[str, ...] = ()
     """Environment variables that may hold the key, the first found counts; none when the library finds its own way."""
     takes: frozenset[str] = frozenset()
@@ -180,7 +180,7 @@ def parse_name(name: str) -> ModelName:
 
 
 def check_installed(name: ModelName) -> None:
-    """Say what to install for this provider when it is not there; raises ModelFailure."""
+    """Check that the provider's library is installed; raises ModelFailure, which names the extra."""
     for package in ("pydantic_ai", name.provider.package):
         if not _is_installed(package):
             raise ModelFailure(
@@ -210,7 +210,7 @@ def leads_elsewhere(provider: Provider) -> str | None:
 
 
 def how_to_give_key(kind: str) -> str:
-    """Say what a person can do about a key that is missing."""
+    """Say how a person can give a missing key."""
     provider = PROVIDERS[kind]
     elsewhere = leads_elsewhere(provider)
     words = f"set {' or '.join(provider.variables)} in the environment that dragoman is started in"
@@ -252,7 +252,7 @@ MAX_DELAY_S = 30.0
 """The longest wait that we choose ourselves: a person is watching."""
 
 MAX_WAIT_S = 120.0
-"""All the waiting for one reply, with what the provider asked for: longer, and a person should decide."""
+"""Longest sum of waits for one reply, the provider's own wishes included; after that a person should decide."""
 
 SILENCE_S = 300.0
 """Nothing at all from the provider for so long counts as a dropped connection; hard thinking can take minutes."""
@@ -268,7 +268,7 @@ class RetryPolicy(msgspec.Struct, frozen=True):
 
 
 class ProviderOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be chosen about a provider's model; what is None is left to the provider."""
+    """The options of a provider's model; None leaves the choice to the provider."""
 
     base_url: str | None = None
     """Another address than the provider's own. Keys from the environment are never sent there."""
@@ -279,7 +279,7 @@ class ProviderOptions(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     thought_level: str | None = None
     context_size: int | None = None
-    """For models that nobody has data on, local ones above all."""
+    """For models without known data, local ones above all."""
     silence_s: float = SILENCE_S
     retry: RetryPolicy = RetryPolicy()
 

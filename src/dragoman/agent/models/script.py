@@ -31,11 +31,11 @@ from dragoman.agent.yaml.nodes import YamlError, parse_yaml, plain_value
 from dragoman.errors import ModelFailure, ScriptError
 
 CONTEXT_SIZE = 200_000
-"""What a scripted conversation reports as its context, so that usage has something to be part of."""
+"""The context size that a scripted conversation reports, for the share of it that was used."""
 
 
 class ScriptDelay(msgspec.Struct, frozen=True):
-    """Nothing, for a while."""
+    """A pause in a reply."""
 
     delay_s: float
 
@@ -91,14 +91,14 @@ class ScriptConversation:
         self._position = 0
 
     async def reply(self, request: ModelRequest) -> AsyncGenerator[Part]:
-        """Stream the next reply, whatever was said; raises ModelFailure where the script says so."""
+        """Stream the next reply to any prompt; raises ModelFailure where the script says so."""
         del request
         steps = self._replies[self._position % len(self._replies)]
         self._position += 1
         for step in steps:
             part = step.part
             for _ in range(step.repeat):
-                if isinstance(part, ReplyText):  # first, for asking a struct what it is not takes long
+                if isinstance(part, ReplyText):  # first, because a failed isinstance of a struct takes long
                     yield part
                 elif isinstance(part, ScriptDelay):
                     await asyncio.sleep(part.delay_s)

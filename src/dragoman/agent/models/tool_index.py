@@ -1,4 +1,4 @@
-"""Tools found by what they mean: the agent's search, over the tools that a model is given."""
+"""Tools found by meaning: the agent's search, over the tools that a model is given."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ embedded in 33 ms, which a conversation pays once."""
 class ToolIndex:
     """Says how near tools are to a text. Nothing is imported or loaded before the first question, and then in a thread.
 
-    `load` replaces what makes vectors of texts.
+    `load` replaces the embedder.
     """
 
     def __init__(self, load: "Callable[[], Embedder] | None" = None) -> None:

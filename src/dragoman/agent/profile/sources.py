@@ -37,7 +37,7 @@ MAX_BYTES = 1 << 20
 """Longest file: written by hand, all are shorter; a longer one may be an attack."""
 
 MAX_FILES = 500
-"""Of one directory: more than anybody writes as rules, and read in a moment."""
+"""Most files of one directory: more than a person writes as rules, and read in a moment."""
 
 _OUTSIDE = "is outside the project, and a project's agent file may only name files inside"
 

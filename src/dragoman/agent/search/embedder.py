@@ -111,7 +111,7 @@ def _load() -> WordPieces:
         tokenizer: Any = Tokenizer.from_file(str(folder / _TOKENIZER))
         tensors: dict[str, Any] = safetensors.numpy.load((folder / _WEIGHTS).read_bytes())
         vectors = np.ascontiguousarray(tensors[_TENSOR], np.float32)
-    except Exception as error:  # the libraries raise their own and plain ones; whatever it is, words still work
+    except Exception as error:  # the libraries raise errors of many kinds; the search by words works without them
         raise EmbedderUnavailable(
             f"wordllama is installed, but cannot be read ({type(error).__name__}: {error})"
         ) from error

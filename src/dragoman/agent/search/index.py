@@ -64,7 +64,7 @@ class SearchIndex:
     def __init__(self, vectors: VectorMatrix | None, notice: str | None = None) -> None:
         self.engine: Literal["semantic", "lexical"] = "lexical" if vectors is None else "semantic"
         self.notice = notice
-        """What to tell the user, once: that the better engine is missing, and how to get it."""
+        """A notice for the user, to be shown once: the better engine is missing, and how to get it."""
         self._vectors = vectors
         self._lexical = LexicalIndex()
         self._rows: list[tuple[str, Passage]] = []
@@ -72,11 +72,11 @@ class SearchIndex:
 
     @classmethod
     async def open(cls, home: Path, load: Callable[[], Embedder] = load_embedder) -> "SearchIndex":
-        """Load what is needed, in a thread; vectors are kept under `home`."""
+        """Load the engine, in a thread; vectors are kept under `home`."""
         return await asyncio.to_thread(cls._open, home, load)
 
     async def update(self, items: Iterable[SearchItem]) -> None:
-        """Hold these items instead of what was there; only passages never seen before are embedded."""
+        """Replace the items; only passages never seen before are embedded."""
         rows = [(item.key, passage) for item in items for passage in item.passages]
         await asyncio.to_thread(self._update, rows)
 

@@ -16,9 +16,9 @@ class Passage(msgspec.Struct, frozen=True):
     """A piece of text that is found by itself."""
 
     text: str
-    """Found by what it means, and by its words."""
+    """Found by its meaning and by its words."""
     details: str = ""
-    """Found by its words only: what would blur the meaning of the text."""
+    """Found by its words only, because it would blur the meaning of the text."""
 
 
 class SearchItem(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ def tool_text(
     description: str | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> Passage:
-    """Put together what is indexed of a tool: server, name and description, and its parameters as details."""
+    """Return the passage of a tool: server, name and description, and its parameters as details."""
     called = f"{split_name(server)} {split_name(name)}".lower()
     said = [part.strip() for part in (title, description) if part and part.strip()]
     return Passage(
@@ -63,7 +63,7 @@ def tool_text(
 
 
 def paragraphs(text: str) -> list[str]:
-    """Split a text at its blank lines; a heading goes with what follows it."""
+    """Split a text at its blank lines; a heading goes with the paragraph after it."""
     found: list[str] = []
     heading: list[str] = []
     for block in _BLANK_LINES.split(text):

@@ -1,4 +1,4 @@
-"""Search by words and by what they stand for: what share of a query's weight a text has.
+"""Search by words and by concepts: the share of a query's weight that a text has.
 
 A query is taken apart into terms by the thesaurus. A word, or a concept, that n of N texts have weighs
 
@@ -27,7 +27,7 @@ from dragoman.agent.search.item import Passage
 from dragoman.agent.search.thesaurus import STOP_WORDS, Term, all_words, load_thesaurus, stem
 
 CONCEPT_WEIGHT = 1.3
-"""Of what a word stands for, beside the word itself: chosen on the development half, as the weight in `index`."""
+"""The weight of a word's concept, beside the word itself: chosen on the development half, as the one in `index`."""
 _K = 1.2
 _B = 0.3
 
@@ -45,7 +45,7 @@ class WordIndex(Protocol):
 
 
 class LexicalIndex:
-    """An index by words and by what they stand for."""
+    """An index by words and by concepts."""
 
     def __init__(self, finder: WordIndex | None = None) -> None:
         self._finder = finder or open_finder()
@@ -55,7 +55,7 @@ class LexicalIndex:
         """Of each concept: the texts that have it."""
 
     def replace(self, passages: Sequence[Passage]) -> None:
-        """Index these passages instead of what was there."""
+        """Index these passages instead of the former ones."""
         texts = [all_words(passage.text) for passage in passages]
         words = [text + all_words(passage.details) for text, passage in zip(texts, passages, strict=True)]
         self._finder.replace(words)
@@ -102,7 +102,7 @@ class LexicalIndex:
 
 
 def distinct(terms: Iterable[Term]) -> Iterator[Term]:
-    """Leave out what was there before, and the words that do not count."""
+    """Return each word once, without the words that do not count."""
     words, concepts = set[str](STOP_WORDS), set[int]()
     for term in terms:
         yield Term([word for word in term.words if word not in words], term.concepts - concepts)

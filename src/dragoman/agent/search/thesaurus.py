@@ -29,7 +29,7 @@ should so some such t than that the their them then there these they this those 
 was we were what when where which who whom why will with would you your
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-"""Words that say how something is asked, not what: they are left out where words are counted."""
+"""Words of a question that do not name its subject: they are left out where words are counted."""
 
 
 def split_name(name: str) -> str:
@@ -80,7 +80,7 @@ _NONE: frozenset[int] = frozenset()
 
 
 class Term(NamedTuple):
-    """What stands in a text: words of the thesaurus, or a word that it does not have."""
+    """A term of a text: words of the thesaurus, or a word that it does not have."""
 
     words: Sequence[str]
     concepts: frozenset[int]
@@ -98,7 +98,7 @@ class Thesaurus:
                 self._add(tuple(stem(word) for word in all_words(term)), number)
 
     def read(self, words: Sequence[str]) -> list[Term]:
-        """Take a text apart into the longest terms; a phrase also stands for what the phrases in it do."""
+        """Take a text apart into the longest terms; a phrase also has the concepts of the phrases in it."""
         stems = [stem(word) for word in words]
         terms: list[Term] = []
         place = 0

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _HASH_BYTES = 16
 _FLOAT_BYTES = 4
 _MAX_DEVIATION = 1e-3
-"""Of a vector's length from one: what is further off did not come from an embedder."""
+"""Tolerance of a vector's length; one that is further from 1 did not come from an embedder."""
 
 
 class VectorMatrix:
@@ -42,7 +42,7 @@ class VectorMatrix:
         self._matrix: Matrix = np.empty((0, embedder.dimensions), np.float32)
 
     def replace(self, texts: Sequence[str]) -> None:
-        """Hold these texts instead of what was there; only those never seen before are embedded."""
+        """Replace the texts; only those never seen before are embedded."""
         import numpy as np
 
         hashes = [_hash(text) for text in texts]

@@ -75,12 +75,12 @@ class RemoveServer(msgspec.Struct, rename="camel"):
 
 
 def decode_server(params: Any) -> AddServer:
-    """Read what is to be added; raises InvalidParams."""
+    """Read the server to add; raises InvalidParams."""
     return _convert(params, AddServer)
 
 
 def decode_removal(params: Any) -> RemoveServer:
-    """Read what is to be removed; raises InvalidParams."""
+    """Read the name of the server to remove; raises InvalidParams."""
     return _convert(params, RemoveServer)
 
 

@@ -80,7 +80,7 @@ class SessionHost:
         return [self._session.header.cwd, *self._session.additional_directories]
 
     async def elicit(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Ask the person, one question of a server at a time: nobody can answer a hundred."""
+        """Ask the person, one question of a server at a time, because a person cannot answer a hundred."""
         if server in self._asking:
             return DECLINED
         session = self._session
@@ -99,7 +99,7 @@ class SessionHost:
 
 
 class CallHost:
-    """Answers during one call: what is still open when the call ends, ends with it."""
+    """Answers during one call: questions that are open when the call ends, end with it."""
 
     def __init__(self, host: SessionHost, limit: asyncio.Timeout) -> None:
         self._host = host
@@ -129,7 +129,7 @@ class CallHost:
         return answer
 
     async def _until_the_end(self, work: Coroutine[Any, Any, R]) -> R | None:
-        """Return what comes of it, or None when the call has ended first."""
+        """Return the result of the work, or None when the call has ended first."""
         task = asyncio.create_task(work)
         self._pause()
         self._open.add(task)
@@ -155,7 +155,7 @@ class CallHost:
             self._limit.reschedule(asyncio.get_running_loop().time() + self._left_s)
 
     def end(self) -> None:
-        """Take back whatever is open."""
+        """Cancel all open questions."""
         self._has_ended = True
         for task in self._open:
             task.cancel()

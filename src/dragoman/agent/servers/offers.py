@@ -17,7 +17,7 @@ from dragoman.agent.tools.server_tool import Rules, ServerTool
 from dragoman.mcp.info import ToolInfo
 
 MAX_LENGTH = 64
-"""What the strictest of the providers takes."""
+"""The limit of the strictest provider."""
 
 _FOREIGN = re.compile(r"[^a-zA-Z0-9_-]+")
 _HASH_LETTERS = 6
@@ -52,7 +52,7 @@ def _clean(text: str) -> str:
 
 
 class ServerOffers:
-    """Makes the offers anew only when a server's tools, or the servers themselves, are other ones."""
+    """Makes the offers anew only when a server's tools, or the servers themselves, have changed."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host

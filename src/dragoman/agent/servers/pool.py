@@ -22,12 +22,12 @@ class IdleHost:
         return [self._cwd]
 
     async def elicit(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Decline: there is nobody to ask."""
+        """Decline, because there is no person to ask."""
         del server, params
         return DECLINED
 
     async def sample(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Refuse: there is nobody who would pay for it."""
+        """Refuse, because no session would pay for it."""
         del server, params
         raise RpcError(ErrorCode.INVALID_REQUEST, "no session is calling this server, so no model can be asked")
 

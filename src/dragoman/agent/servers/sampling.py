@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from dragoman.agent.session import Session
 
 SHOWN_LETTERS = 2_000
-"""Of what would be asked: enough to judge it by."""
+"""Characters of the question that are shown: enough to judge it."""
 
 ACTION = "sampling"
-"""What is approved; the identity beside it is marked, for a server may have a tool of this very name."""
+"""The name in the approved action; the identity beside it is marked, because a server may have a tool of this name."""
 
 REFUSED = -1
 """The code that MCP gives for a person who declined."""
@@ -31,7 +31,7 @@ REFUSED = -1
 async def sample(session: "Session", server: str, identity: str, params: dict[str, Any]) -> dict[str, Any]:
     """Ask the session's model; the answer is an MCP CreateMessageResult. Raises RpcError."""
     if not session.is_busy:
-        # Nobody could cancel it, and in some modes nobody would be asked.
+        # No call could be cancelled, and in some modes no person would be asked.
         raise RpcError(ErrorCode.INVALID_REQUEST, "no turn is running in this session, so no model can be asked")
     messages = _messages(params)
     call_id = f"sampling-{uuid.uuid4()}"

@@ -21,14 +21,14 @@ SILENT_WAIT_S = 0.3
 
 
 class ClientServer(msgspec.Struct, frozen=True):
-    """A server as the client gave it."""
+    """A server of the client, as it was given."""
 
     definition: Definition
     includes: ToolIncludes = ToolIncludes()
 
 
 class SessionServer(msgspec.Struct):
-    """A server that the session can use, and what decides on its tools: the client's wish or the agent file."""
+    """A server that the session can use, with the settings of its tools: from the client or from the agent file."""
 
     server: ServerConnection
     origin: ClientServer | AgentServer
@@ -133,7 +133,7 @@ class SessionServers:
         await member.server.stop()
 
     async def close(self) -> None:
-        """Stop the client's and let go of the agent's, side by side, without a word to anybody."""
+        """Stop the client's servers and release the agent's, side by side, without notices."""
         self._is_closing = True
         self.use_clients([])
         self.use_agents([])
@@ -206,7 +206,7 @@ class SessionServers:
         show(f"Going on without {', '.join(_connecting(waiting))}; its tools join when it is ready.")
 
     def take_notices(self) -> list[str]:
-        """Return what the person should know, and was not told yet."""
+        """Return the notices that the person was not shown yet."""
         notices, self._notices = self._notices, []
         for member in self.members():
             server = member.server

@@ -31,7 +31,7 @@ _WORDS = {
 
 
 class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the arguments of every tool are."""
+    """The base of every tool's arguments."""
 
 
 def make_schema(arguments: type[Arguments]) -> Schema:

@@ -29,7 +29,7 @@ class Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EditFileArguments(Arguments, frozen=True):
-    """What `edit_file` takes."""
+    """The arguments of `edit_file`."""
 
     path: Path
     edits: Annotated[list[Edit], Meta(min_length=1, description="The replacements, made one after the other.")]

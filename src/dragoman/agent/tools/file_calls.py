@@ -22,9 +22,9 @@ def reading(
     by: str = "",
     ask_outside_reads: bool,
 ) -> PreparedCall:
-    """Make the call; raises ToolFailure for a place outside that nobody may be asked about.
+    """Make the call; raises ToolFailure for a target outside when asking is not allowed.
 
-    `by` is part of what is approved: to list a directory is not to search through all that is below it.
+    `by` is part of the approved action: listing a directory differs from a search through all that is below it.
     """
 
     async def run(_: ShowProgress) -> ToolOutcome:

@@ -20,7 +20,7 @@ _MARKS = {"directory": "/", "link": "@", "FIFO": "|", "socket": "=", "device": "
 
 
 class ListDirectoryArguments(Arguments, frozen=True):
-    """What `list_directory` takes."""
+    """The arguments of `list_directory`."""
 
     path: Annotated[str, Meta(description='The directory: absolute, or relative to the working directory, or ".".')]
 

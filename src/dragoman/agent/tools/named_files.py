@@ -1,4 +1,4 @@
-"""The files inside the session's directories that words name, and one digest of what they hold.
+"""The files inside the session's directories that words name, and one digest of their contents.
 
 A word is tried in every way in which a program may take it: each of its parts between the signs `=:,@+%`, each end of
 a path (`/mounted/run.sh`) and of an option (`-fx.mk`), also as the name of a module; from each directory that the
@@ -30,14 +30,14 @@ MAX_DIRECTORIES = 32
 MAX_WORD_CHARS = 512
 
 MODULE_ENDINGS = (".py", "/__init__.py", "/__main__.py", ".js", ".cjs", ".mjs", ".ts", "/index.js", ".rb", ".pl", ".pm")
-"""What languages add to the name of a module."""
+"""Endings that languages add to the name of a module."""
 
 _ENDS = re.compile(r"[=:,@+%]|$")
 _STARTS = re.compile(r"^|[ /=:,@+%]")
 
 
 class NamedFiles:
-    """Collects them; raises UnclearCommand when there are too many, or one cannot be held to what it is."""
+    """Collects them; raises UnclearCommand when there are too many, or the content of one cannot be fixed."""
 
     def __init__(self, roots: Sequence[str]) -> None:
         self._roots = {_identify(root) for root in roots} - {None}
@@ -86,11 +86,11 @@ class NamedFiles:
         return any_files, named
 
     def note_target(self, path: str) -> None:
-        """Note where a file leads that is written: what it holds does not matter."""
+        """Note the target of a file that is written; its content does not matter."""
         self._found[f"> {path}"] = os.path.realpath(path)
 
     def _look_up(self, path: str) -> str:
-        """Note a file that is inside, or is named inside and leads out; say what is there."""
+        """Note a file that is inside, or is named inside and leads out; return its kind."""
         self._lookups += 1
         if self._lookups > MAX_LOOKUPS:
             raise UnclearCommand("it names too much")
@@ -166,7 +166,7 @@ def _modules(word: str) -> Iterator[str]:
 
 
 def _identify(path: str) -> tuple[int, int] | None:
-    """Tell directories by what they are, because a name may be spelled in many ways."""
+    """Identify directories by device and inode, because a name may be spelled in many ways."""
     try:
         status = os.stat(path)  # noqa: PTH116 -- a text
     except (OSError, ValueError):

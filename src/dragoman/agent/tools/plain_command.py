@@ -38,7 +38,7 @@ _EXPANDED = re.compile(r"(?:^|[=:])~|^=")
 
 
 class UnclearCommand(DragomanError):
-    """What a command would run cannot be said with certainty."""
+    """It is not certain which programs a command would run."""
 
 
 class PlainCommand(msgspec.Struct, frozen=True):
@@ -53,9 +53,9 @@ class PlainCommand(msgspec.Struct, frozen=True):
     outputs: tuple[str, ...] = ()
     """The files behind `>` and `>>`."""
     joined_by: str = ""
-    """What stands before it: one of && || ; | or a newline, nothing for the first."""
+    """The operator before it: one of && || ; | or a newline, nothing for the first."""
     followed_by: str = ""
-    """What stands behind it."""
+    """The operator behind it."""
 
 
 def parse(text: str) -> list[PlainCommand]:

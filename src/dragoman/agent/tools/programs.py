@@ -1,4 +1,4 @@
-"""What a command runs beside its program: the script of an interpreter, a text for a shell, a module of Python.
+"""The code that a command runs beside its program: the script of an interpreter, a text for a shell, a module.
 
 Any word may be the name of a program (`timeout 5 sh run.sh`, `git -c core.pager=less`), so all of them are looked at.
 Three kinds of programs need to be known, because they run what no word names:
@@ -28,16 +28,16 @@ HARMLESS_VARIABLES = _names(
     "CI COLUMNS DEBUG FORCE_COLOR GOARCH GOOS LANG LANGUAGE LINES LOG_LEVEL NODE_ENV NO_COLOR PYTHONDONTWRITEBYTECODE "
     "PYTHONUNBUFFERED RUST_BACKTRACE RUST_LOG TERM TZ V VERBOSE LC_ALL LC_CTYPE"
 )
-"""What may be set for a command: they choose no program, no library and no directory."""
+"""Variables that may be set for a command: they choose no program, no library and no directory."""
 
 INERT = _names(
     "basename cat cmp comm cut date df diff dirname du echo egrep false fgrep fold grep head id jq ls md5sum nl "
     "printenv pwd rev seq sha1sum sha256sum sleep stat tac tail tr true type uname wc which whoami"
 )
-"""Run nothing and write no file, whatever they are given."""
+"""Programs that run nothing and write no file, with any arguments."""
 
 _FILTERS = INERT | {"base64", "column", "sort", "tee", "uniq"}
-"""May stand behind a pipe: what comes out of it is data to them."""
+"""Programs that may stand behind a pipe, whose output is only data to them."""
 
 _READ_ONLY = INERT | {"cd", "printf", "test"}
 """Write no file."""
@@ -71,7 +71,7 @@ _RUNS_BY_ARGUMENT = (
     (re.compile(r"git"), re.compile(r"-c.*|--config-env.*|--exec-path.*")),
     (re.compile(r"npm|pnpm|yarn"), re.compile(r"exec|explore|dlx|workspaces?")),
 )
-"""Programs, and the arguments with which they run what they find or run it in another directory."""
+"""Programs, and the arguments with which they run other programs, or run in another directory."""
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=(.*)", re.DOTALL)
 _PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,@+-]*")
@@ -91,10 +91,10 @@ _VERSION = frozenset(("--version", "-version", "-V", "-v", "--help", "-h"))
 
 
 class Program(msgspec.Struct, frozen=True):
-    """What a command would run, as far as its words tell."""
+    """The program of a command and the code that it would run, as far as its words tell."""
 
     words: tuple[str, ...]
-    """All of them, and what lies between the blanks of quoted ones."""
+    """All words, and the pieces between the blanks of quoted ones."""
     texts: tuple[str, ...] = ()
     """Texts for a shell."""
     scripts: tuple[str, ...] = ()
@@ -108,7 +108,7 @@ class Program(msgspec.Struct, frozen=True):
 
 
 def find_program(command: PlainCommand) -> Program:
-    """Say what a command would run; raises UnclearCommand."""
+    """Return the program that a command would run; raises UnclearCommand."""
     for assignment in command.assignments:
         _check_variable(assignment)
     name = command.words[0]

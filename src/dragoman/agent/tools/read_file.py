@@ -12,7 +12,7 @@ from dragoman.agent.workspace.workspace import ResolvedPath, Workspace
 from dragoman.protocol import v1
 
 MAX_CHARS = 64 * 1024
-"""What one call gives the model: some 16,000 tokens, the whole of nearly every source file."""
+"""Characters that one call gives the model: some 16,000 tokens, the whole of nearly every source file."""
 
 Path = Annotated[str, Meta(description="The file: absolute, or relative to the working directory.")]
 StartLine = Annotated[int, Meta(ge=1, description="The first line wanted, counted from 1. Default: the first.")]
@@ -20,7 +20,7 @@ LineCount = Annotated[int, Meta(ge=1, description="How many lines. Default: all 
 
 
 class ReadFileArguments(Arguments, frozen=True):
-    """What `read_file` takes."""
+    """The arguments of `read_file`."""
 
     path: Path
     start_line: StartLine | None = None
@@ -83,7 +83,7 @@ def _give(text: str, target: ResolvedPath, asked: ReadFileArguments) -> ToolOutc
 
 
 def _fit(lines: list[str]) -> tuple[str, int]:
-    """Return as many whole lines as fit, or what fits of the first, and how many lines that is."""
+    """Return as many whole lines as fit, or the part of the first that fits, and the number of lines."""
     size = 0
     for count, line in enumerate(lines):
         size += len(line)

@@ -18,7 +18,7 @@ TIMEOUT_S = 600.0
 """Long enough for most builds and test runs; a command that waits for input it will not get ends some time."""
 
 MAX_COMMAND_BYTES = 64 * 1024
-"""Half of what Linux takes as one argument; a longer text belongs into a script."""
+"""Half of the longest argument on Linux; a longer text belongs into a script."""
 
 MAX_TITLE_CHARS = 80
 
@@ -26,7 +26,7 @@ Command = Annotated[str, Meta(min_length=1, description="The text for sh -c; it 
 
 
 class RunCommandArguments(Arguments, frozen=True):
-    """What `run_command` takes."""
+    """The arguments of `run_command`."""
 
     command: Command
 
@@ -48,7 +48,7 @@ class RunCommand:
         self._timeout_s = timeout_s
 
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
-        """Show the whole command, and note what the files hold that it names; raises ToolFailure."""
+        """Show the whole command, and hash the files that it names; raises ToolFailure."""
         command = decode(RunCommandArguments, arguments, self.definition.name).command
         _check(command)
         workspace, cwd = self._workspace, self._workspace.cwd
@@ -61,7 +61,7 @@ class RunCommand:
         async def run(progress: ShowProgress) -> ToolOutcome:
             return _give(await workspace.commands.run(command, cwd, progress, timeout_s=self._timeout_s))
 
-        # A refusal of what is not understood holds for its text, whatever the files hold.
+        # A refusal of a command that is not understood holds for its text, whatever is in the files.
         where = f"{bound.digest} {cwd}" if bound.digest and bound.certain else cwd
         action = Action("command", command, where)
         shown = [code(visible(command, lines=True))]

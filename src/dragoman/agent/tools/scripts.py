@@ -1,4 +1,4 @@
-"""The files that a command names: approving the command is approving what they hold now.
+"""The files that a command names: approving the command is approving their present content.
 
 A command whose text is the same may do something else tomorrow, because a script that it names was rewritten
 (CVE-2026-32978). So each word that names a regular file inside the session's directories is part of what is approved,
@@ -35,16 +35,16 @@ _MENTION = re.compile(r"[^\s'\"`;|&()<>$\\*?\[\]{}#!]+")
 
 
 class Binding(msgspec.Struct, frozen=True):
-    """What an approval of a command is bound to beside its text and its directory."""
+    """The digest that an approval of a command is bound to, beside its text and its directory."""
 
     digest: str = ""
     """Of the files that it names, with their paths; empty when it names none."""
     certain: bool = True
-    """Whether it is certain what the command runs; if not, it may be allowed once, and never for good."""
+    """Whether the programs of the command are certain; if not, it may be allowed once, and never for good."""
 
 
 def bind(command: str, cwd: str, roots: Sequence[str]) -> Binding:
-    """Find what an approval of a command in a directory has to be bound to; reads files, so not for the event loop."""
+    """Find the binding of an approval for a command in a directory; reads files, so not for the event loop."""
     files = NamedFiles(roots)
     try:
         _Survey(cwd, files).follow(parse(command))
@@ -54,7 +54,7 @@ def bind(command: str, cwd: str, roots: Sequence[str]) -> Binding:
 
 
 def _digest_mentions(command: str, cwd: str, files: NamedFiles) -> str:
-    """Do what can be done for a command that is not understood: most changes between question and run are seen."""
+    """Bind a command that is not understood as far as possible: most changes between question and run are seen."""
     for mention in list(dict.fromkeys(_MENTION.findall(command)))[:MAX_MENTIONS]:
         try:
             files.collect([mention], [cwd])
@@ -89,7 +89,7 @@ class _Survey:
                 self._look_at(command, find_program(command), depth)
 
     def _change_directory(self, command: PlainCommand) -> None:
-        """Follow `cd`: what is behind its `&&` runs there; anything else may run where the commands before did."""
+        """Follow `cd`: a command after its `&&` runs there; any other may run where the commands before did."""
         target = command.words[1] if len(command.words) == 2 else ""
         more = (
             command.assignments or command.inputs or command.outputs or "|" in (command.joined_by, command.followed_by)
@@ -127,7 +127,7 @@ class _Survey:
         self._current, self._possible = current, possible
 
     def _check_not_made(self, program: Program, *, any_files: bool) -> None:
-        """Refuse what may run a file that a command before has made; a plain name that is no file may pass."""
+        """Refuse a word that may run a file of an earlier command; a plain name that is no file may pass."""
         paths = [word for word in program.words if "." in word or "/" in word]
         if any_files or not all(os.path.isdir(place) for path in paths for place in self._places(path)):  # noqa: PTH112 -- texts
             raise UnclearCommand(f"{program.words[0]} may run what was made just before")

@@ -27,10 +27,10 @@ from dragoman.text.excerpt import shorten
 
 MAX_NAMES = 100
 MAX_HITS = 200
-"""With lines of usual length some 8,000 tokens: whoever gets more should ask more precisely."""
+"""Lines of a result: at usual lengths some 8,000 tokens. With more, the model should ask more precisely."""
 
 TIMEOUT_S = 60.0
-"""ripgrep takes seconds for millions of files; what takes longer is a pattern gone wrong, or a disk far away."""
+"""ripgrep takes seconds for millions of files; a longer search has a pattern gone wrong, or a disk far away."""
 
 _FLAGS = (
     "--no-config --color never --hidden --glob '!.git' --no-require-git --no-ignore-global --no-ignore-dot --sort path"
@@ -43,7 +43,7 @@ _NAMES = f'rg {_FLAGS} --files 2>/dev/null | rg --no-config --color never -e "$1
 _NUL_LINE = r"printf '\0\n'"
 
 _BINARY = re.compile(rb": (?:WARNING: stopped searching binary file|binary file matches)")
-"""What ripgrep writes of a file in which it came upon a NUL: one that it met, and one that was asked for."""
+"""ripgrep's lines about a file with a NUL in it: a file that it met, and a file that was asked for."""
 
 
 class MatchingLine(msgspec.Struct, frozen=True):
@@ -55,14 +55,14 @@ class MatchingLine(msgspec.Struct, frozen=True):
 
 
 class SearchMatches(msgspec.Struct):
-    """What was found: names that match, lines that match, and whether there is more."""
+    """The result of a search: names that match, lines that match, and whether there is more."""
 
     names: list[str]
     hits: list[MatchingLine]
     more_names: bool = False
     more_hits: bool = False
     problem: str = ""
-    """What went wrong beside it, such as a directory that may not be read."""
+    """A problem beside it, such as a directory that may not be read."""
 
 
 class SearchLocation(msgspec.Struct, frozen=True):
@@ -126,7 +126,7 @@ async def _wait(child: Child, pipe: PipeReader, sieve: "_Sieve") -> ProcessExit 
 
 
 def _judge(ended: ProcessExit | None, problem: str, sieve: "_Sieve") -> str:
-    """Return what went wrong beside the findings; raises ToolFailure when it is all there is."""
+    """Return the problem beside the matches; raises ToolFailure when there are none."""
     findings = sieve.findings
     if ended is None or ended.code in (0, 1):
         return problem
@@ -136,7 +136,7 @@ def _judge(ended: ProcessExit | None, problem: str, sieve: "_Sieve") -> str:
 
 
 class _Sieve:
-    """Reads what a search writes and keeps what is wanted, up to the bounds."""
+    """Reads the output of a search and keeps the wanted part, up to the bounds."""
 
     def __init__(self, wants: Callable[[str], bool]) -> None:
         self.findings = SearchMatches([], [])
@@ -178,7 +178,7 @@ class _Sieve:
         findings.hits.append(MatchingLine(name, int(number), _decode(text).rstrip("\r")))
 
     def _forget_binary(self, line: bytes) -> None:
-        """Drop what was found in a file before ripgrep saw that it is binary."""
+        """Drop the matches in a file that ripgrep then found to be binary."""
         found = _BINARY.search(line)
         if found is not None:
             name = _decode(line[: found.start()])
@@ -202,7 +202,7 @@ Glob = Annotated[
 
 
 class SearchFilesArguments(Arguments, frozen=True):
-    """What `search_files` takes."""
+    """The arguments of `search_files`."""
 
     pattern: Pattern
     path: Path | None = None
@@ -210,7 +210,7 @@ class SearchFilesArguments(Arguments, frozen=True):
 
 
 class SearchFiles:
-    """Finds lines and names, without what `.gitignore` leaves out, links and binary files."""
+    """Finds lines and names, without ignored files (`.gitignore`), links and binary files."""
 
     title = "Search files"
     kind: v1.ToolKind = "search"
@@ -226,7 +226,7 @@ class SearchFiles:
         self._ask_outside_reads = ask_outside_reads
 
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
-        """Say what is searched for and where; raises ToolFailure."""
+        """Prepare a search; raises ToolFailure."""
         asked = decode(SearchFilesArguments, arguments, self.definition.name)
         if "\0" in asked.pattern or "\n" in asked.pattern:
             raise ToolFailure("a pattern is for one line: it cannot hold a newline or a NUL")

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 MAX_LINE_CHARS = 300
-"""Enough to see what a line is about; lines of minified code have megabytes."""
+"""Characters of a line: enough to recognize it; lines of minified code have megabytes."""
 
 MAX_SEARCHED_BYTES = 10 * 1024 * 1024
-"""Larger files are data, not text that somebody wrote; ripgrep is told the same."""
+"""Larger files are data, not text that a person wrote; ripgrep is told the same."""
 
 _IGNORES = (".git/info/exclude", ".gitignore")
 
 
 def main() -> None:
-    """Search, and write what was found."""
+    """Search, and write the matches."""
     root, path, pattern = sys.argv[1:]
     try:
         wanted = re.compile(pattern)
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 class _Tree:
-    """A directory in a root, or one file, without what `.gitignore` files leave out."""
+    """A directory in a root, or one file, without the files that `.gitignore` leaves out."""
 
     def __init__(self, boundary: Boundary, path: str) -> None:
         self._boundary = boundary
@@ -62,7 +62,7 @@ class _Tree:
                 yield found.path
 
     def read(self, name: str) -> str:
-        """Return the text of a file; empty for what is binary, too large or gone."""
+        """Return the text of a file; empty when it is binary, too large or gone."""
         path = self._absolute(name) if self.is_directory else self._path
         try:
             data = self._boundary.read_bytes(path, MAX_SEARCHED_BYTES)

@@ -38,7 +38,7 @@ MAX_DESCRIPTION = 8_000
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """What the agent file says of a tool."""
+    """The agent file's settings for a tool."""
 
     permission: Literal["ask", "allow", "deny"] | None = None
     trusted: bool = False
@@ -47,7 +47,7 @@ class Rules(msgspec.Struct, frozen=True):
 
     @property
     def let_it_read(self) -> bool:
-        """Whether it runs unasked when it says that it only reads; what is to be asked or denied does not."""
+        """Whether it runs unasked when it says that it only reads, unless the agent file says ask or deny."""
         return self.trusted and self.permission in (None, "allow")
 
 
@@ -65,7 +65,7 @@ class ServerTool:
         self.kind: v1.ToolKind = "read" if info.reads_only and rules.trusted else "other"
 
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
-        """Say which tool of which server would be called, and with what; what it would do, only the server knows."""
+        """Show the server, the tool and its arguments; only the server knows what the call would do."""
         info = self._info
         return PreparedCall(
             title=self.title,
@@ -101,7 +101,7 @@ class ServerTool:
 
 
 def outcome(result: CallResult) -> ToolOutcome:
-    """Return a result for the model and the client: everything to the client, to the model what it can take."""
+    """Return a result for the model and the client: everything to the client, to the model the kinds that it takes."""
     text = "\n".join(_words(result.content))
     if result.structured is not None and not text:
         text = msgspec.json.encode(result.structured).decode()
@@ -136,13 +136,13 @@ def _words(blocks: Sequence[v1.ContentBlock]) -> list[str]:
 
 
 def _title(server: str, info: ToolInfo) -> str:
-    """Name what would be called, whatever else the server would like to have it called."""
+    """Name the server and the tool, whatever title the server gives the tool."""
     title = f"{server}: {one_line(info.name, MAX_TITLE)}"
     return f"{title} ({one_line(info.title, MAX_TITLE)})" if info.title and info.title != info.name else title
 
 
 def _show(arguments: dict[str, Any]) -> str:
-    """Write down what the tool would be called with: not every client shows the raw input of a call."""
+    """Write down the arguments of the call: not every client shows the raw input of a call."""
     return msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode()
 
 

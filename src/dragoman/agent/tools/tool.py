@@ -40,7 +40,7 @@ def words(text: str) -> v1.Content:
 
 
 class Action(msgspec.Struct, frozen=True):
-    """Exactly what is approved, and so what "always" binds to: a command with its directory, a path, a foreign tool."""
+    """The exact effect that is approved, to which "always" is bound: a command and its directory, a path, a tool."""
 
     kind: Literal["command", "write", "read", "tool"]
     what: str
@@ -54,22 +54,22 @@ class ToolFailure(DragomanError):
 
 
 class TargetChanged(DragomanError):
-    """What was approved is no longer what is there."""
+    """The target of an approved call has changed since the approval."""
 
 
 class ToolOutcome(msgspec.Struct, frozen=True):
-    """What came of a call: words for the model, content for the client."""
+    """The outcome of a call: words for the model, content for the client."""
 
     text: str
     content: Sequence[v1.ToolCallContent] = ()
     raw_output: Any = None
     failed: bool = False
     attachments: Sequence[v1.ContentBlock] = ()
-    """What the model is given beside the words, if it can take it: images, audio, resources."""
+    """Images, audio and resources for the model beside the words, if it can take them."""
 
 
 ShowProgress = Callable[[Sequence[v1.ToolCallContent]], Awaitable[None]]
-"""Shows what a running call has produced so far."""
+"""Shows the output of a running call so far."""
 
 
 async def _nothing_to_check() -> None:
@@ -77,32 +77,32 @@ async def _nothing_to_check() -> None:
 
 
 class PreparedCall(msgspec.Struct, frozen=True):
-    """What a call would do."""
+    """A call that is ready to run, with all that there is to show and to approve."""
 
     title: str
     kind: v1.ToolKind
     run: Callable[[ShowProgress], Awaitable[ToolOutcome]]
-    """Does it; raises ToolFailure, and TargetChanged when it was not done because what was checked no longer holds."""
+    """Runs it; raises ToolFailure, and TargetChanged when nothing was done because the check no longer holds."""
     check: Callable[[], Awaitable[None]] = _nothing_to_check
-    """Looks again before it is run; raises TargetChanged when what was prepared no longer holds, and ToolFailure."""
+    """Looks again before it is run; raises TargetChanged when the preparation no longer holds, and ToolFailure."""
     reads_only: bool = False
     """Changes nothing and leaves nothing: it needs no question, and may run beside others."""
     inside: bool = True
     """Stays inside the session's directories."""
     action: Action | None = None
-    """What there is to approve; None for what needs no approval in any mode."""
+    """The action to approve; None for a call that needs no approval in any mode."""
     always_asks: bool = False
     """Whether it is asked about also in a mode that lets its like run, `yolo` aside."""
     can_be_kept: bool = True
     """Whether an approval for longer can be held to exactly this; if not, it is allowed once or not at all."""
     locations: Sequence[v1.ToolCallLocation] = ()
     verdict: Literal["ask", "allow", "deny"] | None = None
-    """What the person's agent file says of it, whatever the mode is."""
+    """The verdict of the person's agent file, in any mode."""
     content: Sequence[v1.ToolCallContent] = ()
-    """The diff, or whatever else shows what would happen."""
+    """The diff, or other content that shows the effect."""
 
     def __post_init__(self) -> None:
-        """Write out what cannot be seen in the title: it names commands, paths and tools of others."""
+        """Write out invisible characters in the title: it names commands, paths and tools of others."""
         msgspec.structs.force_setattr(self, "title", visible(self.title))
 
 
@@ -111,9 +111,9 @@ class Tool(Protocol):
 
     definition: ToolDefinition
     title: str
-    """What it does, for people, as long as its arguments are not known: `Read a file`."""
+    """Its title for people, as long as its arguments are not known: `Read a file`."""
     kind: v1.ToolKind
 
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
-        """Say what a call with these arguments would do; raises ToolFailure when it cannot be done."""
+        """Prepare a call with these arguments; raises ToolFailure when it cannot be done."""
         ...

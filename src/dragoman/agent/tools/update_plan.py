@@ -26,7 +26,7 @@ class PlanStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UpdatePlanArguments(Arguments, frozen=True):
-    """What `update_plan` takes."""
+    """The arguments of `update_plan`."""
 
     entries: Annotated[
         list[PlanStep], Meta(max_length=MAX_ENTRIES, description="All steps; they replace those before.")
@@ -34,7 +34,7 @@ class UpdatePlanArguments(Arguments, frozen=True):
 
 
 class UpdatePlan:
-    """Shows the person what is planned and how far it got; nobody need approve that."""
+    """Shows the person the plan and its progress; it needs no approval."""
 
     title = "Update the plan"
     kind: v1.ToolKind = "think"

@@ -14,7 +14,7 @@ from dragoman.protocol import v1
 
 
 class WriteFileArguments(Arguments, frozen=True):
-    """What `write_file` takes."""
+    """The arguments of `write_file`."""
 
     path: Path
     content: Annotated[str, Meta(description="The whole text of the file.")]
@@ -36,7 +36,7 @@ class WriteFile:
         self._workspace = workspace
 
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
-        """Compare the text with what is there; raises ToolFailure."""
+        """Compare the text with the file's; raises ToolFailure."""
         asked = decode(WriteFileArguments, arguments, self.definition.name)
         target = await find_to_write(self._workspace, asked.path)
         old = await self._workspace.read_text_if_there(target)

@@ -121,7 +121,7 @@ class ClientTerminals:
             raise
 
     async def _abandon(self, asking: asyncio.Task[v1.CreateTerminalResponse]) -> None:
-        """Take back what was asked for: the client may have started it before it hears that nobody wants it."""
+        """Cancel the request for a terminal: the client may have started the command before it hears of that."""
         await asyncio.wait([asking], timeout=CLEANUP_TIMEOUT_S)
         asking.cancel()
         await asyncio.wait([asking])
@@ -141,14 +141,14 @@ class _Terminal:
         if ended is None:
             await self._kill()
         text, truncated = await self._read(ANSWER_TIMEOUT_S)
-        # In place of the terminal: its id means nothing to whoever loads the session; some refuse all that names it.
+        # In place of the terminal: its id means nothing after a load, and some clients refuse content with it.
         content = [code(text)] if text else []
         if ended is None:
             return CommandEnd(text, content, truncated, timed_out=True)
         return CommandEnd(text, content, truncated, ended.exit_code, ended.signal)
 
     async def show_last(self, progress: ShowProgress) -> None:
-        """End a command that was cancelled, and show what it has written in place of the terminal."""
+        """End a command that was cancelled, and show its output in place of the terminal."""
         await self._end()
         try:
             text, _ = await self._read(CLEANUP_TIMEOUT_S)
@@ -173,7 +173,7 @@ class _Terminal:
         return ended
 
     async def _read(self, timeout_s: float) -> tuple[str, bool]:
-        """Return what was written, and whether the client has cut it."""
+        """Return the output, and whether the client has cut it."""
         request = v1.TerminalOutputRequest(session_id=self._client.session_id, terminal_id=self._id)
         written = await self._client.ask(TERMINAL_OUTPUT, request, timeout_s=timeout_s)
         plain = _plain(written.output)

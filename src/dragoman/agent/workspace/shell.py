@@ -19,10 +19,10 @@ from dragoman.proc.pipes import skip_continuation
 from dragoman.protocol import v1
 
 CLEANUP_TIMEOUT_S = 2.0
-"""What is no longer needed is given back in this time: a cancelled turn waits for it."""
+"""Longest time to release resources: a cancelled turn waits for it."""
 
 HEAD_BYTES = 8 * 1024
-"""The beginning says what ran and what went wrong first."""
+"""The beginning shows the command and its first failure."""
 
 TAIL_BYTES = 24 * 1024
 """The end holds the summary; with the head about 8,000 tokens, which a turn can take many times over."""
@@ -40,7 +40,7 @@ class BoundedOutput:
         self._tail = bytearray()
 
     def add(self, data: bytes) -> bool:
-        """Take what came; there may always be more."""
+        """Take some output; more may follow."""
         self.total_bytes += len(data)
         room = HEAD_BYTES - len(self._head)
         self._head += data[:room]
@@ -75,17 +75,17 @@ def _decode(data: bytes | bytearray) -> str:
 
 
 def _decode_start(data: bytearray) -> str:
-    """Decode what was cut at its end; a character that was cut in two is dropped, not shown as damage."""
+    """Decode bytes that were cut at their end; a character that was cut in two is dropped, not shown as damage."""
     return _decode(data).removesuffix("\N{REPLACEMENT CHARACTER}")
 
 
 def _decode_end(data: bytearray) -> str:
-    """Decode what was cut at its beginning, in the same way."""
+    """Decode bytes that were cut at their beginning, in the same way."""
     return _decode(skip_continuation(data))
 
 
 Supervise = Callable[[], Awaitable[Supervisor]]
-"""Gives an open supervisor, which somebody else closes; called for each command, so the first may open it."""
+"""Returns an open supervisor, which its owner closes; called for each command, so the first call may open it."""
 
 TERM_GRACE_S = 0.5
 """Between SIGTERM and SIGKILL: a cancelled turn has to end at once, and a program can still remove its lock file."""
@@ -98,7 +98,7 @@ _MERGED = 'exec sh -c "$1" 2>&1'
 
 
 class CommandEnd(msgspec.Struct, frozen=True):
-    """How a command ended, and what it wrote."""
+    """The end of a command, and its output."""
 
     output: str
     content: Sequence[v1.ToolCallContent]
@@ -117,7 +117,7 @@ class CommandRunner(Protocol):
 
 
 class Shell:
-    """Runs commands as children of ours. Whoever is still there when the shell ends, or we are cancelled, is killed."""
+    """Runs commands as children of ours. All processes of a command are killed when its shell ends."""
 
     def __init__(self, supervise: Supervise) -> None:
         self._supervise = supervise
@@ -150,8 +150,8 @@ class Shell:
 
 
 async def show_last(text: str, progress: ShowProgress) -> None:
-    """Show what a command had written when it was cancelled."""
-    # A client that does not keep up, or is gone, keeps what it was shown before.
+    """Show the output of a command that was cancelled."""
+    # A client that does not keep up, or is gone, keeps the output that it was shown before.
     with suppress(TimeoutError, ConnectionClosed, LogFailed):
         async with asyncio.timeout(CLEANUP_TIMEOUT_S):
             await progress([code(text)] if text else [])

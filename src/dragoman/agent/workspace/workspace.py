@@ -33,7 +33,7 @@ _MISSING = (errno.ENOENT, errno.ENOTDIR)
 
 
 class ResolvedPath(msgspec.Struct, frozen=True):
-    """What a path leads to, at one moment."""
+    """The target of a path at one moment."""
 
     given: str
     """The path as the model wrote it."""
@@ -98,7 +98,7 @@ class Workspace:
         return path.removeprefix(self.cwd.rstrip("/") + "/")
 
     async def read_text(self, target: ResolvedPath) -> str:
-        """Return the text of a file, or of a buffer that nobody has saved yet.
+        """Return the text of a file, or of a buffer that is not saved yet.
 
         Raises ToolFailure when there is none, or it is no text, or too large.
         """
@@ -129,7 +129,7 @@ class Workspace:
         if self._client_files.can_write:
             await self._client_files.write(target.path, text)
         else:
-            must_match = not self._client_files.can_read  # what the client has unsaved is not what is on the disk
+            must_match = not self._client_files.can_read  # the client's unsaved text differs from the disk's
             # A cancellation is raised when it is done, so that nothing is written after its answer.
             writing = _in_thread(lambda: _write(self._boundary, target, text, expected, must_match=must_match))
             await finish(writing, limit_s=CLEANUP_TIMEOUT_S)
@@ -143,7 +143,7 @@ class Workspace:
         return await _in_thread(lambda: _is_directory(self.boundary_of(target), target))
 
     def boundary_of(self, target: ResolvedPath) -> Boundary:
-        """Return the boundary that holds for a target: one of its own for what lies outside and was allowed.
+        """Return the boundary for a target: one of its own for a target outside that was allowed.
 
         Raises PathError.
         """

@@ -76,7 +76,7 @@ _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 
 class MappingEntry(msgspec.Struct, frozen=True):
-    """A name in the mapping behind a key of the file, and what stands behind it."""
+    """A name in the mapping behind a key of the file, and its value."""
 
     key: str
     name: str

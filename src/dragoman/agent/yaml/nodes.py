@@ -19,14 +19,14 @@ MAX_NAME_LENGTH = 80
 
 
 def kind(node: Any) -> str:
-    """Say what a node is."""
+    """Return the word for a node's kind."""
     if node.id == "scalar":
         return _SCALARS.get(node.tag.rpartition(":")[2], "something else")
     return {"sequence": "a list", "mapping": "a mapping"}[node.id]
 
 
 def expectation(info: inspect.Type) -> str:
-    """Say what a type expects, such as `a whole number of at least 1`."""
+    """Return the words for a type, such as `a whole number of at least 1`."""
     if isinstance(info, inspect.Metadata):
         extra = cast("dict[str, str]", info.extra or {})
         return extra.get("expected") or expectation(info.type)
@@ -86,10 +86,10 @@ MAX_NESTING = 64
 """Deeper than any file that a person writes, and far from the end of a C stack."""
 
 _NOT_WHAT_THE_TAG_SAYS = (ValueError, KeyError, AttributeError, TypeError)
-"""What PyYAML's constructors raise for `!!int x`, `!!bool x`, `!!timestamp x` and their like."""
+"""The errors of PyYAML's constructors for `!!int x`, `!!bool x`, `!!timestamp x` and their like."""
 
 _ODD = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-"""What YAML allows in no text."""
+"""Characters that YAML allows in no text."""
 
 
 class YamlProblem(msgspec.Struct, frozen=True, order=True):
@@ -100,7 +100,7 @@ class YamlProblem(msgspec.Struct, frozen=True, order=True):
 
 
 class YamlError(DragomanError):
-    """A YAML text is not what it should be."""
+    """A YAML text is wrong: all its problems."""
 
     def __init__(self, problems: Iterable[YamlProblem]) -> None:
         self.problems = sorted(problems)
@@ -183,5 +183,5 @@ def _odd_line(text: str) -> int:
 
 
 def _unquoted(problem: Any) -> str:
-    """Drop what PyYAML quotes of the text."""
+    """Drop the part of the text that PyYAML quotes."""
     return re.sub(r" ?(['\"]).*\1", "", str(problem), flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""YAML read into typed values, so that whatever is wrong has its line.
+"""YAML read into typed values, so that each problem has its line.
 
 `read_yaml(text, SomeStruct)` reads a text as the struct's annotations say and tells all that is wrong with it at
 once: unknown keys with the key that was probably meant, keys given twice, wrong types, numbers out of range. What a
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class ParsedYaml(msgspec.Struct, Generic[T], frozen=True):
-    """What was read, the line of every value by its dotted name, and the keys that nobody knew."""
+    """A parsed value, the line of every value by its dotted name, and the unknown keys."""
 
     value: T
     lines: dict[str, int]
@@ -50,7 +50,7 @@ def read_yaml(text: str, value_type: type[T]) -> ParsedYaml[T]:
 
 
 def read_node(root: Any, value_type: type[T]) -> ParsedYaml[T]:
-    """Read what was parsed as a value of this type; raises YamlError."""
+    """Read a node as a value of this type; raises YamlError."""
     reader = _Reader()
     value = reader.value(root, inspect.type_info(value_type), "")
     if reader.problems:
@@ -150,7 +150,7 @@ def _members(info: inspect.Type) -> list[inspect.Type]:
 
 
 def _may_hold(info: inspect.Type, node: Any) -> bool:
-    """Say whether a node is of the right kind, whatever is in it."""
+    """Whether a node is of the right kind, without a look at its content."""
     match info:
         # A key whose own keys are all commented out has no value: that says nothing, and is no mistake.
         case inspect.StructType(fields=fields):

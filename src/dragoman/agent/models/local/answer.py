@@ -118,7 +118,7 @@ class JsonString:
 
 
 class AnswerReader:
-    """Reads one answer; what does not begin as it should is taken as plain text, so that no words are lost."""
+    """Reads one answer; an answer with an unexpected beginning is taken as plain text, so that no words are lost."""
 
     def __init__(self) -> None:
         self._opening = ""
@@ -131,7 +131,7 @@ class AnswerReader:
         self._plain = False
 
     def feed(self, written: str) -> Iterable[Part]:
-        """Take some more of it, and yield what it says."""
+        """Take some more of the answer, and yield its parts."""
         if self._plain:
             yield ReplyText(written)
         elif self._reply is not None:
@@ -142,7 +142,7 @@ class AnswerReader:
             yield from self._open(self._opening + written)
 
     def finish(self, *, cut_off: bool) -> Iterable[Part]:
-        """Yield what is left to say when nothing more comes."""
+        """Yield the remaining parts at the end of the answer."""
         if self._tool:
             yield self._use(cut_off=cut_off)
         elif self._opening:
@@ -196,7 +196,7 @@ class LocalReplyReader:
         self._cut_off = False
 
     def take(self, chunk: Chunk) -> Iterable[Part]:
-        """Return what a chunk says."""
+        """Return the parts of a chunk."""
         usage = chunk.get("usage")
         if usage:
             self._usage = TokenUsage(usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0))
@@ -209,7 +209,7 @@ class LocalReplyReader:
                 yield from (ReplyText(written),) if self._answer is None else self._answer.feed(written)
 
     def finish(self) -> Iterable[Part]:
-        """Return what is left when the stream is over."""
+        """Return the remaining parts at the end of the stream."""
         if self._answer is not None:
             yield from self._answer.finish(cut_off=self._cut_off)
         if self._usage is not None:

@@ -50,7 +50,7 @@ async def choose_tools(
 
 
 MAX_DESCRIPTION = 300
-"""Characters of a tool's description: what it does stands at its beginning."""
+"""Characters of a tool's description, whose beginning matters most."""
 
 RESULT_SHARE = 0.25
 """How much of the room one result, or one file that came with a prompt, may take; of a longer one the beginning and the
@@ -83,7 +83,7 @@ async def tools_in_front(request: ModelRequest, index: ToolIndex) -> list[ToolDe
 
 
 class Chat:
-    """What is said to the model for one reply, in as many characters as it is given; `tools` are put in front of it."""
+    """The messages for one reply, within a number of characters; `tools` are the tools that the model is shown."""
 
     def __init__(self, request: ModelRequest, tools: Sequence[ToolDefinition]) -> None:
         self._messages = _since_summary(request.messages)
@@ -136,7 +136,7 @@ class Chat:
 
 
 def prompt_text(blocks: Sequence[v1.ContentBlock], max_resource: int) -> str:
-    """Return a prompt's blocks as text, each file in it within so many characters; what is no text becomes a word."""
+    """Return a prompt's blocks as text, each file within so many characters; other content becomes a word."""
     return "\n".join(_block(block, max_resource) for block in blocks)
 
 
@@ -171,7 +171,7 @@ def _since_summary(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _last_prompt(messages: Sequence[Message]) -> str:
-    """Return the person's own words, which say what is wanted better than the files that came with them."""
+    """Return the person's own words, which state the request better than the files that came with them."""
     for message in reversed(messages):
         if isinstance(message, UserMessage):
             return prompt_text(message.content, 0)
@@ -221,7 +221,7 @@ def _newest(turns: list[Turn], prompt: int, max_characters: int) -> list[Turn]:
 
 
 def _merge(turns: Sequence[Turn]) -> list[Turn]:
-    """Put together what one side says in a row, and let the person begin."""
+    """Join messages of the same side that follow each other, and let the person begin."""
     merged: list[Turn] = []
     for role, text in turns:
         if merged and merged[-1][0] == role:

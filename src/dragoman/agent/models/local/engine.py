@@ -42,7 +42,7 @@ class _End:
 
 
 class ThreadStream(Generic[T]):
-    """What `produce` gives, in a daemon thread that runs until it returns; `stop` makes its next `give` say so."""
+    """The items of `produce`, which runs in a daemon thread; after `stop` its next `give` returns True."""
 
     def __init__(self, produce: Callable[[Give[T]], None], name: str) -> None:
         self._produce = produce
@@ -67,7 +67,7 @@ class ThreadStream(Generic[T]):
         return not self._thread.is_alive()
 
     async def items(self) -> AsyncGenerator[T]:
-        """Yield what comes, and raise what `produce` raised; to leave early is to stop."""
+        """Yield the items, and raise the error of `produce`; leaving early stops the thread."""
         try:
             while not isinstance(item := await self._items.get(), _End):
                 self._room.release()
@@ -81,7 +81,7 @@ class ThreadStream(Generic[T]):
         error: BaseException | None = None
         try:
             self._produce(self._give)
-        except BaseException as problem:  # noqa: BLE001 -- a task top: the error belongs to whoever reads
+        except BaseException as problem:  # noqa: BLE001 -- a task top: the reader gets the error
             error = problem
         self._put(_End(error))
 
@@ -95,7 +95,7 @@ class ThreadStream(Generic[T]):
     def _put(self, item: T | _End) -> bool:
         try:
             self._loop.call_soon_threadsafe(self._items.put_nowait, item)
-        except RuntimeError:  # the loop is closed: nobody reads any more
+        except RuntimeError:  # the loop is closed, so there is no reader
             return False
         return True
 
@@ -105,7 +105,7 @@ MAX_WAITING = 8
 
 
 class QueuePosition:
-    """Somebody's place in the line; `turn` is done when nobody is in front any more."""
+    """A position in the queue; `turn` is done when it is the first."""
 
     def __init__(self, line: "ModelQueue") -> None:
         self._line = line
@@ -118,7 +118,7 @@ class QueuePosition:
 
 
 class ModelQueue:
-    """Everybody who wants the model, the one who has it first."""
+    """The waiting replies; the first has the model."""
 
     def __init__(self, max_waiting: int = MAX_WAITING) -> None:
         self._max_waiting = max_waiting
@@ -161,7 +161,7 @@ Chunk = dict[str, Any]
 
 
 class LlamaServer(Protocol):
-    """What we use of the library's server."""
+    """The methods of the library's server that we use."""
 
     def handle_chat_completions(self, request: dict[str, Any], callback: Callable[[Chunk], bool], /) -> None:
         """Answer, chunk by chunk, until the callback returns True."""
@@ -198,7 +198,7 @@ class Engine:
         stream.start()
 
     def load(self, setup: EngineSetup) -> LlamaServer:
-        """Return the model, loaded, and whatever was loaded before freed; raises ModelFailure."""
+        """Return the loaded model; another model that was loaded is freed. Raises ModelFailure."""
         if self._server is not None and self.has(setup):
             return self._server
         self.free()
@@ -215,7 +215,7 @@ class Engine:
         self._server = self._loaded = None
 
     def stop_at_exit(self) -> None:
-        """End what runs and free the model, while there is an interpreter to do it in."""
+        """End the running reply and free the model, before the interpreter ends."""
         working = self._working
         if working is not None:
             working.stop()
@@ -244,7 +244,7 @@ def _import_library() -> Any:
 
 
 def _read_ahead(path: Path) -> None:
-    """Bring the file into the system's cache, for the library keeps the whole process waiting while it loads."""
+    """Bring the file into the system's cache, because the library blocks the whole process while it loads."""
     buffer = bytearray(_READ_BYTES)
     with path.open("rb", buffering=0) as file:
         while file.readinto(buffer):
@@ -280,7 +280,7 @@ def _parameters(library: Any, setup: EngineSetup, socket: Path) -> Any:
 
 
 def _threads() -> int:
-    """Return half of the processors, for the editor and the tools want some too.
+    """Return half of the processors, because the editor and the tools need some too.
 
     On two cores, tokens written a second: 82 to 88 with both while nothing else ran, but 4 to 34 in some runs while
     something did, since the threads wait for each other; with one 46 to 76 either way.

@@ -18,7 +18,7 @@ VERSIONS = (2, 3)
 MAX_FIELDS = 10_000
 MAX_STRING_BYTES = 1 << 20
 MAX_ARRAY_ITEMS = 1 << 20
-"""Far above what files hold, and low enough that a damaged or hostile one is refused at once."""
+"""Far above the counts of real files, and low enough that a damaged or hostile one is refused at once."""
 
 BYTES_PER_VALUE = 2
 """llama.cpp keeps keys and values as 16-bit floats."""
@@ -28,7 +28,7 @@ _FORMATS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<
 
 
 class GgufHead(msgspec.Struct, frozen=True):
-    """A model file before it is loaded; what the file does not say is None."""
+    """A model file before it is loaded; a value that the file does not have is None."""
 
     size_bytes: int
     architecture: str = ""
@@ -38,7 +38,7 @@ class GgufHead(msgspec.Struct, frozen=True):
     """Numbers that are kept for one token in one layer."""
 
     def cache_bytes(self, context_size: int) -> int:
-        """Return what a conversation of that many tokens takes beside the file."""
+        """Return the memory for a conversation of that many tokens, beside the file's."""
         return context_size * (self.layers or 0) * (self.values_per_token or 0) * BYTES_PER_VALUE
 
 
@@ -139,7 +139,7 @@ class _Reader:
 
 
 WORKING_BYTES = 256 << 20
-"""What llama.cpp takes for its own work beside the file and the conversation: an allowance. SmolLM2-135M took 50 MB."""
+"""Memory of llama.cpp's own work, beside the file and the conversation: an estimate. SmolLM2-135M took 50 MB."""
 
 _MEMINFO = Path("/proc/meminfo")
 _CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")

@@ -30,7 +30,7 @@ MAX_CONTEXT_SIZE = 4096
 """Tokens, where the file allows as many. One core read 6,798 of them in 143 s, with a model of only 135M."""
 
 MAX_OUTPUT_TOKENS = 1024
-"""A reply's length where nobody set one: small models may repeat themselves for ever."""
+"""The default length of a reply: small models may repeat themselves for ever."""
 
 TEMPERATURE = 0.2
 """Low, since a tool's arguments are right or wrong; chosen, not measured."""
@@ -45,7 +45,7 @@ _WAITING = "[Another session is using the local model; this one is next in line 
 
 
 class LocalOptions(msgspec.Struct, frozen=True):
-    """What an agent file may say about it."""
+    """The options that an agent file may set."""
 
     temperature: float | None = None
     max_output_tokens: int | None = None
@@ -65,7 +65,7 @@ class LocalModel:
     takes: frozenset[str] = frozenset()
     thought_levels: Sequence[str] = ()
     summarises = False
-    """It could, but for minutes and not well; what was asked is kept in its own words instead."""
+    """It could, but would take minutes, and not do it well; the prompts are kept word by word instead."""
 
     def __init__(self, path: Path, options: LocalOptions) -> None:
         self.name = f"local:{path}"
@@ -80,7 +80,7 @@ class LocalModel:
         return LocalConversation(self)
 
     async def close(self) -> None:
-        """Free the memory, when what runs is done."""
+        """Free the memory when the running reply is done."""
         if not ENGINE.has(self.setup):
             return
         place = ENGINE.line.join()

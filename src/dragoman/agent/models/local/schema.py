@@ -1,4 +1,4 @@
-"""A tool's JSON schema reduced to what the decoder can hold a model to.
+"""A tool's JSON schema reduced to the part that the decoder can enforce.
 
 The library says nothing when it cannot use a schema: it lets the model write anything. So only what it is known to
 understand is kept, which makes a schema wider, never wrong: the tool checks its arguments as ever. Objects are closed
@@ -56,7 +56,7 @@ class _Reducer:
         }
 
     def reduce(self, schema: object, depth: int) -> Schema:
-        """Return what can be used of any schema; that of anything, when nothing can."""
+        """Return the usable part of any schema; the schema of any value when there is none."""
         if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
             return {}
         given = cast("Mapping[str, Any]", schema)
