@@ -55,6 +55,7 @@ class Http1:
 
     def advance(self) -> bool:
         """Process the input, event by event of h11."""
+        # h11 pauses at the end of a request until it is answered; input of the next request waits inside h11.
         for _ in range(EVENTS_PER_TURN):
             if self.is_full and not self._is_paused:
                 return False

@@ -45,6 +45,8 @@ class FrameScanner:
 
     def next(self, data: bytes, at: int) -> tuple[FrameHead | None, int]:
         """Read on from an offset; returns the next head, if it is whole, and the end of its frame or of the data."""
+        # A frame is a head and a payload, and `data` can end inside either. `_skip_bytes` is the payload that is still
+        # to come, `_head` the part of a head that is here.
         if self._skip_bytes:
             step = min(self._skip_bytes, len(data) - at)
             self._skip_bytes -= step

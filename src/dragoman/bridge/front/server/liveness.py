@@ -40,12 +40,15 @@ class Liveness:
 
     def judge(self, now: float, unsent_bytes: int, limits: ServerLimits, stall_s: float, *, can_ping: bool) -> Verdict:
         """Return the action that the connection needs now; after PING the ping counts as sent."""
+        # Bytes that were written and are not in the buffer any more have left to the peer. A buffer that is empty, or
+        # that got smaller, shows that the peer reads.
         taken = self._written_bytes - unsent_bytes
         if taken > self._taken_bytes or unsent_bytes == 0:
             self._taken_at = now
         if taken > self._taken_bytes and self._unsent_bytes > 0:
             self._heard_at = now  # a peer that reads a full buffer is alive too
         self._taken_bytes, self._unsent_bytes = taken, unsent_bytes
+        # Silence counts only after a ping: without one, nobody asked the peer for an answer.
         is_silent = self._pinged_at > self._heard_at and now - self._heard_at >= limits.silence_s
         if is_silent or now - self._taken_at >= stall_s:
             return Verdict.CUT

@@ -87,6 +87,8 @@ class WebSocket:
 
     def advance(self) -> bool:
         """Process the input, piece by piece."""
+        # The library parses a piece at once, so a piece is small: a turn stops after so many frames or bytes, or when
+        # the application has enough messages to take.
         frames = size = 0
         while self._input and not self.is_full:
             if frames >= FRAMES_PER_TURN or size >= BYTES_PER_TURN:

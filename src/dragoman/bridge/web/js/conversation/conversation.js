@@ -98,6 +98,8 @@ export class Conversation {
    * @param {number} deadline
    */
   #work(deadline) {
+    // New items first, then changed ones. At least one new item is drawn in each frame; the rest waits for the next
+    // frame when the time is up.
     const items = this.#items();
     for (const item of this.#session?.takeChanged() ?? []) this.#changed.add(item);
     const before = this.#end;

@@ -64,7 +64,11 @@ function same(count) {
 }
 
 /**
- * Myers' greedy search: the furthest reach on every diagonal, one more edit at a time, then the way back.
+ * Myers' greedy search (“An O(ND) difference algorithm”, 1986).
+ *
+ * x counts old lines and y new ones; a diagonal k has x - y = k. A deletion goes one diagonal up, an addition one down,
+ * and equal lines cost nothing. For each number of edits, `reach` has the largest x on every diagonal. When the end is
+ * reached, `wayBack` follows the kept reaches to the start.
  *
  * @param {string[]} before
  * @param {string[]} after

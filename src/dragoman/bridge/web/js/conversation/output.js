@@ -65,6 +65,7 @@ export class Output {
 
   /** @param {string} text */
   #writeLines(text) {
+    // Complete lines are appended once; the last line is drawn anew each time, because a carriage return may replace it.
     const end = text.lastIndexOf("\n") + 1;
     if (end <= this.#written) return;
     const fresh = text.slice(this.#written, end);

@@ -32,6 +32,8 @@ export class BlockScanner {
       this.#lineStart = newline + 1;
       this.#decided = false;
     }
+    // The last line is not complete. Its first characters often decide already where it belongs ("```", "- "); until
+    // they do, nothing of it counts as safe.
     const partial = text.slice(this.#lineStart);
     const isKnown = this.#fence !== null || this.#decided || !UNDECIDED.test(partial);
     if (isKnown && partial.trim() !== "") this.#begin(partial, ends);
