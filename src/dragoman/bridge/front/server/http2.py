@@ -89,8 +89,8 @@ class Http2:
 
     def advance(self) -> bool:
         """Process as many frames as fit into one turn."""
-        # The heads of frames are read and paid first, up to one turn of work; h2 then gets exactly those bytes. The rest
-        # stays in `_input` for the next turn.
+        # The heads of frames are read and paid first, up to one turn of work; h2 then gets exactly those bytes, and the
+        # rest stays in `_input` for the next turn.
         work = at = 0
         while at < len(self._input) and work < WORK_PER_TURN:
             head, at = self._scanner.next(self._input, at)
