@@ -4,7 +4,7 @@ from queue import Empty
 from typing import TextIO
 
 from dragoman.cli.chat.background import AgentAsks, AgentThread, TurnEnded, TurnEvents
-from dragoman.cli.terminal.answer import AnswerOutput, SettledText
+from dragoman.cli.terminal.screen import AnswerOutput, SettledText
 from dragoman.client import Asked, Done, Event, Noticed, Session, Text, ToolChanged
 from dragoman.protocol import v1
 from dragoman.text import one_line

@@ -21,8 +21,8 @@ from dragoman.cli.output import start_log
 from dragoman.cli.run.output import OUTPUTS, TIMEOUT, NdjsonOutput, RunOutput, RunRecord
 from dragoman.cli.run.policy import make_policy
 from dragoman.cli.session_choice import find_last_session
-from dragoman.cli.terminal.answer import AnswerOutput
 from dragoman.cli.terminal.permission import PermissionPrompt, has_person
+from dragoman.cli.terminal.screen import AnswerOutput
 from dragoman.client import Policy, RemoteAgent, Session, connect
 from dragoman.client.handshake import START_TIMEOUT_S
 from dragoman.client.turn import CANCEL_TIMEOUT_S, Turn

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import msgspec
 
 from dragoman.cli.failure import FAILED
-from dragoman.cli.terminal.answer import AnswerOutput, SettledText
+from dragoman.cli.terminal.screen import AnswerOutput, SettledText
 from dragoman.client import Asked, Done, Event, Noticed, Question, Session, Text, ToolCallState, ToolChanged, Withdrawn
 from dragoman.client.turn import Answer
 from dragoman.protocol.secrecy import hide_secrets

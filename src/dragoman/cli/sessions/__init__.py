@@ -165,7 +165,7 @@ def _written(transcript: Transcript, kind: str) -> str:
             content = {"session": info, "agent": transcript.agent, "updates": transcript.updates}
             return escape_json(msgspec.json.format(encode(content), indent=2).decode()) + "\n"
         case _:
-            from dragoman.cli.sessions.markdown import to_markdown
+            from dragoman.cli.sessions.transcript import to_markdown
 
             return to_markdown(transcript)
 

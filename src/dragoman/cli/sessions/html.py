@@ -10,8 +10,15 @@ import hashlib
 from collections.abc import Iterator
 from html import escape
 
-from dragoman.cli.sessions.markdown import SPEAKERS, as_json, describe_block, diff_lines
-from dragoman.cli.sessions.transcript import Transcript, TranscriptMessage, TranscriptPlan
+from dragoman.cli.sessions.transcript import (
+    SPEAKERS,
+    Transcript,
+    TranscriptMessage,
+    TranscriptPlan,
+    as_json,
+    describe_block,
+    diff_lines,
+)
 from dragoman.client import ToolCallState
 from dragoman.protocol import v1
 from dragoman.protocol.unions import UnknownVariant

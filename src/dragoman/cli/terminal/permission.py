@@ -8,9 +8,9 @@ import json
 import sys
 from typing import Literal, NamedTuple
 
-from dragoman.cli.terminal.answer import AnswerOutput
 from dragoman.cli.terminal.keys import END, read_key, single_keys
 from dragoman.cli.terminal.rows import Row, Span, hard_wrap, plain, wrap
+from dragoman.cli.terminal.screen import AnswerOutput
 from dragoman.cli.terminal.tool_calls import diff_rows
 from dragoman.client import Decision, Foreign, Question, Read, Run, Several, Write
 from dragoman.protocol import v1
