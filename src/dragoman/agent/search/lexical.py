@@ -102,7 +102,7 @@ class LexicalIndex:
 
 
 def distinct(terms: Iterable[Term]) -> Iterator[Term]:
-    """Return each word once, without the words that do not count."""
+    """Yield the terms without stop words, and without the words and concepts of the terms before."""
     words, concepts = set[str](STOP_WORDS), set[int]()
     for term in terms:
         yield Term([word for word in term.words if word not in words], term.concepts - concepts)

@@ -31,7 +31,7 @@ REFUSED = -1
 async def sample(session: "Session", server: str, identity: str, params: dict[str, Any]) -> dict[str, Any]:
     """Ask the session's model; the answer is an MCP CreateMessageResult. Raises RpcError."""
     if not session.is_busy:
-        # No call could be cancelled, and in some modes no person would be asked.
+        # Without a turn the person could not cancel the request, and in some modes would not be asked.
         raise RpcError(ErrorCode.INVALID_REQUEST, "no turn is running in this session, so no model can be asked")
     messages = _messages(params)
     call_id = f"sampling-{uuid.uuid4()}"
