@@ -14,8 +14,24 @@ from dragoman.wire.transport import HIGH_WATER_BYTES, Transport
 FLUSH_BYTES = 64 * 1024
 """A pipe full: writing more in one go would not get it there sooner."""
 
+_MAX_METHODS = 256
+"""A relay passes on any method that its peers invent; no more than this is remembered."""
+
 _log = logging.getLogger("dragoman.wire")
 _encode = msgspec.json.Encoder().encode
+
+
+class _Methods(dict[str, bytes]):
+    """The part of a request between its id and its params, by method."""
+
+    def __missing__(self, method: str) -> bytes:
+        part = b',"method":%b,"params":' % _encode(method)
+        if len(self) < _MAX_METHODS:
+            self[method] = part
+        return part
+
+
+_METHODS = _Methods()
 
 
 class SendBuffer:
@@ -38,6 +54,11 @@ class SendBuffer:
     def unsent_bytes(self) -> int:
         """All bytes that the other side has not taken."""
         return self._transport.unsent_bytes + len(self.lines)
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether a sender has to `flow`."""
+        return self.is_congested or len(self.lines) >= FLUSH_BYTES
 
     def put(self, head: bytes, body: Any, tail: bytes = b"}\n") -> None:
         """Add one line; a body that cannot be encoded leaves no trace."""
@@ -100,7 +121,7 @@ class OpenCalls:
         request_id = b"%d" % self._last_id
         future: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
         self._calls[request_id] = (method, future)
-        return request_id, future, b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":' % (request_id, _encode(method))
+        return request_id, future, b'{"jsonrpc":"2.0","id":%b%b' % (request_id, _METHODS[method])
 
     def end(self, request_id: bytes) -> None:
         """Forget a call that was answered, or that its caller waits for no longer."""

@@ -126,14 +126,16 @@ class Peer:
             raise WouldDeadlock(method)
         if self._end.reason is not None:
             raise self._end.reason.with_traceback(None)
+        sending = self._sending
         request_id, result, head = self._calls.begin(method)
         try:
-            self._sending.put(head, params)
-            await self._sending.flow()
+            sending.put(head, params)
+            if sending.must_wait:
+                await sending.flow()
             return await result
         except asyncio.CancelledError:
             if self._end.reason is None and cancellable:
-                self._sending.put(HEADS[self._cancel_method], {"requestId": Raw(request_id)})
+                sending.put(HEADS[self._cancel_method], {"requestId": Raw(request_id)})
             raise
         finally:
             self._calls.end(request_id)
@@ -147,7 +149,7 @@ class Peer:
             raise self._cannot_write()
         sending = self._sending
         sending.put(HEADS[method], params)
-        if sending.is_congested or len(sending.lines) >= FLUSH_BYTES:
+        if sending.is_congested or len(sending.lines) >= FLUSH_BYTES:  # as `must_wait`, without the cost of a call
             await sending.flow()
 
     def write(self, lines: bytes) -> None:
@@ -338,7 +340,8 @@ class Peer:
             _log.exception("the handler of %s failed", request.method)
             self._sending.put_error(request.id, RpcError(ErrorCode.INTERNAL_ERROR, CRASHED))
         try:
-            await self._sending.flow()
+            if self._sending.must_wait:
+                await self._sending.flow()
         finally:
             self._requests.remove(request)
 
