@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import async_playwright, expect
 
-from tests.bridge.browser.ground import Ground
+from tests.bridge.browser.browser_bridge import BrowserBridge
 from tests.bridge.browser.modules import open_modules
 from tests.bridge.browser.pages import SCREENSHOTS, composer
 
@@ -51,12 +51,12 @@ async def browser():
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")
-async def spare_grounds():
+async def spare_bridges():
     """Bridges that stand as if nobody had used them."""
     spare = []
     yield spare
-    for ground in spare:
-        await ground.close()
+    for bridge in spare:
+        await bridge.close()
 
 
 @pytest.fixture
@@ -65,31 +65,31 @@ def own_bridge():
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def ground(request, spare_grounds, tmp_path_factory):
-    """A bridge, the agent before it and the line to it."""
+async def bridge(request, spare_bridges, tmp_path_factory):
+    """A bridge, the agent before it and the proxy to it."""
     is_shared = "own_bridge" not in request.fixturenames
-    if is_shared and spare_grounds:
-        made = spare_grounds.pop()
+    if is_shared and spare_bridges:
+        made = spare_bridges.pop()
     else:
-        made = Ground()
-        await made.open(tmp_path_factory.mktemp("ground"))
+        made = BrowserBridge()
+        await made.open(tmp_path_factory.mktemp("bridge"))
     yield made
     if is_shared and made.is_as_it_was:
-        spare_grounds.append(made)
+        spare_bridges.append(made)
     else:
         await made.close()
 
 
 @pytest.fixture
-def stage(ground):
+def agent(bridge):
     """The agent, played by the test."""
-    return ground.stage
+    return bridge.agent
 
 
 @pytest.fixture
-def line(ground):
+def proxy(bridge):
     """What the browser reaches the bridge by; the test can cut it."""
-    return ground.line
+    return bridge.proxy
 
 
 class Faults(list):
@@ -142,7 +142,7 @@ class Visitor:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def visit(browser, ground):
+async def visit(browser, bridge):
     """`await visit(**options of the browser context)`: a page that a link let in."""
     async with AsyncExitStack() as stack:
         visitors, pages = [], []
@@ -150,13 +150,13 @@ async def visit(browser, ground):
         async def visit(path=None, **options):
             context = await browser.new_context(**{"viewport": DESK, "reduced_motion": "reduce", **options})
             stack.push_async_callback(context.close)
-            visitors.append(Visitor(context, ground.line.origin))
-            pages.append(await visitors[-1].come(path or ground.make_link()))
+            visitors.append(Visitor(context, bridge.proxy.origin))
+            pages.append(await visitors[-1].come(path or bridge.make_link()))
             return pages[-1]
 
         yield visit
         if pages:
-            await ground.clear(pages[0])
+            await bridge.clear(pages[0])
     assert [words for visitor in visitors for words in visitor.faults.unexpected] == []
 
 

@@ -11,9 +11,9 @@ from tests.bridge.browser.pages import agent_messages, card, say, session_path, 
 TWO_LINES_PX = 30
 
 
-async def test_a_reload_in_the_middle_of_a_turn_shows_all_of_it_and_goes_on(page, stage):
+async def test_a_reload_in_the_middle_of_a_turn_shows_all_of_it_and_goes_on(page, agent):
     await say(page, "Tell a story")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.say("Once upon ")
     await expect(agent_messages(page)).to_have_text("Once upon ")
     await page.reload()
@@ -26,9 +26,9 @@ async def test_a_reload_in_the_middle_of_a_turn_shows_all_of_it_and_goes_on(page
     await expect(page.get_by_role("button", name="Send")).to_be_visible()
 
 
-async def test_a_reloaded_page_shows_what_waits_for_an_answer(page, stage):
+async def test_a_reloaded_page_shows_what_waits_for_an_answer(page, agent):
     await say(page, "Fix it")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.start_call(status="pending")
     asking = asyncio.ensure_future(turn.ask())
     await expect(card(page)).to_be_visible()
@@ -39,9 +39,9 @@ async def test_a_reloaded_page_shows_what_waits_for_an_answer(page, stage):
     await expect(card(page)).to_have_count(0)
 
 
-async def test_a_second_tab_sees_the_same_and_one_answer_settles_both(page, stage):
+async def test_a_second_tab_sees_the_same_and_one_answer_settles_both(page, agent):
     await say(page, "Fix it")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.say("May I?")
     turn.start_call(status="pending")
     asking = asyncio.ensure_future(turn.ask())
@@ -63,9 +63,9 @@ async def test_a_second_tab_sees_the_same_and_one_answer_settles_both(page, stag
         await expect(agent_messages(tab).last).to_contain_text("No.")
 
 
-async def test_whoever_goes_to_another_session_is_no_longer_counted_and_misses_nothing(page, stage):
+async def test_whoever_goes_to_another_session_is_no_longer_counted_and_misses_nothing(page, agent):
     await say(page, "Go on")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.title("The first")
     turn.say("One. ")
     other = await page.visitor.come(await session_path(page))
@@ -84,32 +84,32 @@ async def test_whoever_goes_to_another_session_is_no_longer_counted_and_misses_n
     turn.end()
 
 
-async def test_a_prompt_of_one_tab_is_seen_in_the_other(page, stage):
+async def test_a_prompt_of_one_tab_is_seen_in_the_other(page, agent):
     await say(page, "First")
-    (await stage.next_turn()).end()
+    (await agent.next_turn()).end()
     other = await page.visitor.come(await session_path(page))
     await expect(user_messages(other)).to_have_text("First")
     await say(other, "Second")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.say("Yes")
     turn.end()
     await expect(user_messages(page)).to_have_text(["First", "Second"])
     await expect(agent_messages(page)).to_have_text("Yes")
 
 
-async def test_after_a_broken_network_nothing_is_lost_and_nothing_is_repeated(page, stage, line):
+async def test_after_a_broken_network_nothing_is_lost_and_nothing_is_repeated(page, agent, proxy):
     page.visitor.faults.allow(r"WebSocket|ERR_|Failed to load resource|net::")
     await say(page, "Spell it")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     for letter in "abc":
         turn.say(letter)
     await expect(agent_messages(page)).to_have_text("abc")
-    line.cut()
+    proxy.cut()
     await expect(page.locator(".banner")).to_contain_text("The connection is lost")
     await shoot(page, "connection_lost")
     for letter in "def":
         turn.say(letter)
-    line.mend()
+    proxy.mend()
     await expect(agent_messages(page)).to_have_text("abcdef")
     for letter in "ghi":
         turn.say(letter)
@@ -118,32 +118,32 @@ async def test_after_a_broken_network_nothing_is_lost_and_nothing_is_repeated(pa
     await expect(user_messages(page)).to_have_count(1)
     await expect(page.locator(".banner")).to_be_hidden()
     await say(page, "Again")
-    (await stage.next_turn()).end()
+    (await agent.next_turn()).end()
 
 
 @pytest.mark.usefixtures("own_bridge")
-async def test_a_crash_is_told_with_its_reason_and_the_conversation_goes_on(page, stage):
+async def test_a_crash_is_told_with_its_reason_and_the_conversation_goes_on(page, agent):
     await say(page, "Fall over")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.say("I feel dizz")
     await expect(agent_messages(page)).to_have_text("I feel dizz")
-    stage.crash(3, "stack overflow in the dizzy part")
+    agent.crash(3, "stack overflow in the dizzy part")
     await expect(page.get_by_text(re.compile("exit code 3|status 3|code 3")).first).to_be_visible()
     await expect(page.get_by_text("stack overflow in the dizzy part").first).to_be_attached()
     await shoot(page, "crash")
     await expect(page.get_by_role("button", name="Send")).to_be_visible()
     await say(page, "Better?")
-    turn = await stage.next_turn()
-    assert stage.starts == 2
+    turn = await agent.next_turn()
+    assert agent.starts == 2
     turn.say("Better.")
     turn.end()
     await expect(agent_messages(page).last).to_have_text("Better.")
     await expect(agent_messages(page).first).to_have_text("I feel dizz")
 
 
-async def test_a_session_is_found_again_in_the_list(page, stage):
+async def test_a_session_is_found_again_in_the_list(page, agent):
     await say(page, "Remember this")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.title("Something to remember")
     turn.say("Noted.")
     turn.end()

@@ -36,9 +36,9 @@ PICTURE = {
 }
 
 
-async def test_a_first_message_begins_a_session_and_is_answered_in_markdown(page, stage):
+async def test_a_first_message_begins_a_session_and_is_answered_in_markdown(page, agent):
     await say(page, "Why is the last line missing?")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     assert turn.text == "Why is the last line missing?"
     turn.title("The missing line")
     turn.think("They mean the parser.")
@@ -55,9 +55,9 @@ async def test_a_first_message_begins_a_session_and_is_answered_in_markdown(page
     await shoot(page, "conversation")
 
 
-async def test_what_is_said_about_a_conversation_is_shown_apart_and_not_again(page, stage):
+async def test_what_is_said_about_a_conversation_is_shown_apart_and_not_again(page, agent):
     await say(page, "Go")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.update("agent_message_chunk", content={"type": "text", "text": "Half of it"}, messageId="one")
     void = {"content": {"type": "text", "text": ""}, "messageId": "one", "_meta": {"dragoman/void": True}}
     turn.update("agent_message_chunk", **void)
@@ -73,9 +73,9 @@ async def test_what_is_said_about_a_conversation_is_shown_apart_and_not_again(pa
     await expect(page.locator(".notice")).to_have_count(0)
 
 
-async def test_an_answer_is_shown_while_it_is_written(page, stage):
+async def test_an_answer_is_shown_while_it_is_written(page, agent):
     await say(page, "Count")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.say("one ")
     await expect(agent_messages(page)).to_have_text("one ")
     turn.say("two")
@@ -87,9 +87,9 @@ async def test_an_answer_is_shown_while_it_is_written(page, stage):
     await expect(page.locator(".session-state")).to_have_count(0)
 
 
-async def test_what_is_asked_for_is_shown_whole_and_allowed_by_a_click(page, stage):
+async def test_what_is_asked_for_is_shown_whole_and_allowed_by_a_click(page, agent):
     await say(page, "Fix it")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.start_call(title="Edit reader.py", kind="edit", status="pending", content=[CHANGE])
     asking = asyncio.ensure_future(turn.ask(title="Edit reader.py", kind="edit", content=[CHANGE]))
     await expect(card(page)).to_contain_text("Edit reader.py")
@@ -106,9 +106,9 @@ async def test_what_is_asked_for_is_shown_whole_and_allowed_by_a_click(page, sta
     await shoot(page, "allowed")
 
 
-async def test_a_command_is_denied_by_a_key(page, stage):
+async def test_a_command_is_denied_by_a_key(page, agent):
     await say(page, "Clean up")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.start_call(title="rm -rf build", status="pending", rawInput={"command": "rm -rf build"})
     asking = asyncio.ensure_future(turn.ask(title="rm -rf build", rawInput={"command": "rm -rf build"}))
     await expect(card(page)).to_have_class("question permission armed")
@@ -122,22 +122,22 @@ async def test_a_command_is_denied_by_a_key(page, stage):
     await expect(page.locator(".tool")).to_have_attribute("data-status", "failed")
 
 
-async def test_a_turn_is_stopped(page, stage):
+async def test_a_turn_is_stopped(page, agent):
     await say(page, "Go on for ever")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.say("On and on")
     asking = asyncio.ensure_future(turn.ask())
     await expect(card(page)).to_be_visible()
     await page.get_by_role("button", name="Stop", exact=True).click()
-    assert await stage.cancelled() == turn.session_id
+    assert await agent.cancelled() == turn.session_id
     assert await asking == "cancelled"
     turn.end("cancelled")
     await expect(page.get_by_role("button", name="Send")).to_be_visible()
 
 
-async def test_the_output_of_a_command_has_its_colours(page, stage):
+async def test_the_output_of_a_command_has_its_colours(page, agent):
     await say(page, "Run the tests")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     output = {"type": "text", "text": "\x1b[32m12 passed\x1b[0m, \x1b[1;31m1 failed\x1b[0m\n"}
     turn.start_call(status="in_progress", content=[{"type": "content", "content": output}])
     turn.finish_call(status="failed", content=[{"type": "content", "content": output}])
@@ -148,14 +148,14 @@ async def test_the_output_of_a_command_has_its_colours(page, stage):
     await shoot(page, "command")
 
 
-async def test_everything_can_be_done_by_keys(page, stage):
+async def test_everything_can_be_done_by_keys(page, agent):
     await expect(composer(page)).to_be_focused()
     await page.keyboard.type("First line")
     await page.keyboard.press("Shift+Enter")
     await page.keyboard.type("second line")
     await expect(page.get_by_role("button", name="Send")).to_be_enabled()
     await page.keyboard.press("Enter")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     assert turn.text == "First line\nsecond line"
     asking = asyncio.ensure_future(turn.ask())
     await expect(card(page)).to_have_class("question permission armed")
@@ -172,16 +172,16 @@ async def test_everything_can_be_done_by_keys(page, stage):
         await page.keyboard.press(key)
 
 
-async def test_a_refused_message_is_given_back_and_its_error_stays_with_it(page, stage):
+async def test_a_refused_message_is_given_back_and_its_error_stays_with_it(page, agent):
     await page.locator("input[type=file]").set_input_files(PICTURE)
     await say(page, "Do it")
-    (await stage.next_turn()).refuse("Not now", details="no key: set SOME_KEY")
+    (await agent.next_turn()).refuse("Not now", details="no key: set SOME_KEY")
     await expect(page.get_by_role("alert").filter(has_text="Not now: no key: set SOME_KEY")).to_be_visible()
     await expect(composer(page)).to_have_value("Do it")
     await expect(page.get_by_role("list", name="Attachments").get_by_role("listitem")).to_have_text("dot.gif")
     await shoot(page, "refused")
     await composer(page).press("Enter")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.say("Now I can.")
     turn.end()
     items = page.locator(".items > .item")
@@ -191,17 +191,17 @@ async def test_a_refused_message_is_given_back_and_its_error_stays_with_it(page,
     await expect(composer(page)).to_have_value("")
 
 
-async def test_an_agent_that_wants_a_login_is_quoted_once(page, stage):
+async def test_an_agent_that_wants_a_login_is_quoted_once(page, agent):
     words = "Please run `auggie login` to sign in."
     await say(page, "Do it")
-    turn = await stage.next_turn()
-    stage.send({"id": turn.id, "error": {"code": -32000, "message": "Authentication required", "data": words}})
+    turn = await agent.next_turn()
+    agent.send({"id": turn.id, "error": {"code": -32000, "message": "Authentication required", "data": words}})
     await expect(page.get_by_role("alert").filter(has_text="auggie")).to_have_text(words)
 
 
-async def test_a_turn_that_fails_half_way_is_not_asked_for_again(page, stage):
+async def test_a_turn_that_fails_half_way_is_not_asked_for_again(page, agent):
     await say(page, "Do it")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.say("I began")
     turn.refuse("Out of breath")
     await expect(page.get_by_role("alert").filter(has_text="Out of breath")).to_be_visible()
@@ -209,12 +209,12 @@ async def test_a_turn_that_fails_half_way_is_not_asked_for_again(page, stage):
     await expect(composer(page)).to_have_value("")
 
 
-async def test_files_that_were_named_can_be_mentioned(page, stage):
+async def test_files_that_were_named_can_be_mentioned(page, agent):
     await composer(page).fill("See @")
     await expect(page.locator(".completion-foot")).to_contain_text("No file was named here yet.")
     await say(page, "Look around")
-    turn = await stage.next_turn()
-    cwd = stage.params_of("session/new")["cwd"]
+    turn = await agent.next_turn()
+    cwd = agent.params_of("session/new")["cwd"]
     turn.start_call("one", kind="read", status="completed", locations=[{"path": f"{cwd}/src/reader.py"}])
     turn.say("It is in `src/parts/writer.py`.")
     turn.end()
@@ -227,14 +227,14 @@ async def test_files_that_were_named_can_be_mentioned(page, stage):
     await composer(page).press("Enter")
     await expect(composer(page)).to_have_value("See @src/reader.py ")
     await composer(page).press("Enter")
-    (await stage.next_turn()).end()
+    (await agent.next_turn()).end()
     link = {"type": "resource_link", "uri": f"file://{cwd}/src/reader.py", "name": "reader.py"}
-    assert stage.params_of("session/prompt")["prompt"] == [{"type": "text", "text": "See @src/reader.py "}, link]
+    assert agent.params_of("session/prompt")["prompt"] == [{"type": "text", "text": "See @src/reader.py "}, link]
 
 
-async def test_whoever_reads_further_up_stays_there_and_is_told_of_news(page, stage):
+async def test_whoever_reads_further_up_stays_there_and_is_told_of_news(page, agent):
     await say(page, "Much")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.say("".join(f"Line {number}.\n\n" for number in range(60)))
     await expect(agent_messages(page).get_by_text("Line 59.")).to_be_in_viewport()
     box = page.locator(".scroll")
@@ -261,9 +261,9 @@ async def test_our_own_agent_is_talked_with(browser, tmp_path):
         await page.close()
 
 
-async def test_what_is_typed_when_a_question_comes_goes_into_the_message_and_answers_nothing(page, stage):
+async def test_what_is_typed_when_a_question_comes_goes_into_the_message_and_answers_nothing(page, agent):
     await say(page, "Fix it")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.start_call(status="pending")
     asking = asyncio.ensure_future(turn.ask())
     await expect(card(page)).to_be_visible()

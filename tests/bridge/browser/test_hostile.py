@@ -37,9 +37,9 @@ async def whole(page):
     assert await page.locator("b, script:not([src]), img[src^=http]").count() == 0
 
 
-async def test_titles_and_paths_stay_words(page, stage):
+async def test_titles_and_paths_stay_words(page, agent):
     await say(page, HOSTILE)
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.title(HOSTILE)
     turn.start_call(title=HOSTILE, status="completed", locations=[{"path": f"/work/{HOSTILE}", "line": 1}])
     turn.end()
@@ -53,9 +53,9 @@ async def test_titles_and_paths_stay_words(page, stage):
     await whole(page)
 
 
-async def test_markdown_stays_harmless(page, stage):
+async def test_markdown_stays_harmless(page, agent):
     await say(page, "Go")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.think(MARKDOWN)
     turn.say(MARKDOWN)
     turn.end()
@@ -67,9 +67,9 @@ async def test_markdown_stays_harmless(page, stage):
     await whole(page)
 
 
-async def test_the_output_of_tools_stays_harmless(page, stage):
+async def test_the_output_of_tools_stays_harmless(page, agent):
     await say(page, "Go")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     text = {"type": "content", "content": {"type": "text", "text": ANSI}}
     change = {"type": "diff", "path": f"/work/{HOSTILE}", "oldText": "x\n", "newText": f"{HOSTILE}\n"}
     turn.start_call("one", status="completed", content=[text], rawOutput={"text": HOSTILE})
@@ -82,9 +82,9 @@ async def test_the_output_of_tools_stays_harmless(page, stage):
     await whole(page)
 
 
-async def test_what_is_no_text_stays_harmless(page, stage):
+async def test_what_is_no_text_stays_harmless(page, agent):
     await say(page, "Go")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     drawing = {"type": "image", "mimeType": "image/svg+xml", "data": "PHN2ZyBvbmxvYWQ9Imdsb2JhbFRoaXMuYnJva2VuPTgiLz4="}
     elsewhere = {"type": "image", "mimeType": "image/png", "data": "", "uri": "https://evil.example/x.png"}
     link = {"type": "resource_link", "name": HOSTILE, "uri": "javascript:globalThis.broken=9", "title": HOSTILE}
@@ -102,9 +102,9 @@ async def test_what_is_no_text_stays_harmless(page, stage):
     await whole(page)
 
 
-async def test_a_question_stays_harmless_and_can_be_answered(page, stage):
+async def test_a_question_stays_harmless_and_can_be_answered(page, agent):
     await say(page, "Go")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     asking = asyncio.ensure_future(turn.ask(title=HOSTILE, rawInput={"command": HOSTILE}))
     await expect(card(page)).to_contain_text(SCRIPT)
     await whole(page)
@@ -113,9 +113,9 @@ async def test_a_question_stays_harmless_and_can_be_answered(page, stage):
     turn.end()
 
 
-async def test_what_cannot_be_seen_is_written_out_in_titles_and_paths(page, stage):
+async def test_what_cannot_be_seen_is_written_out_in_titles_and_paths(page, agent):
     await say(page, "Go")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.title("Clean up\u202e yadot")
     turn.start_call("one", title="Read \u2066x\u200b", status="completed", locations=[{"path": "/work/a\u202eb"}])
     change = {"type": "diff", "path": "/work/\u202ecod", "oldText": "a\n", "newText": "if x: #\u202e } \u2066end\n"}
@@ -132,13 +132,13 @@ async def test_what_cannot_be_seen_is_written_out_in_titles_and_paths(page, stag
 
 
 @pytest.mark.parametrize("in_content", [False, True])
-async def test_a_command_that_would_read_reversed_is_seen_as_it_runs(page, stage, in_content):
+async def test_a_command_that_would_read_reversed_is_seen_as_it_runs(page, agent, in_content):
     command = "rm -rf ~ #\u202e'fdp.troper' tac\n\techo\x1b[8m hidden"
     shown = "rm -rf ~ #\\u202e'fdp.troper' tac\n\techo\\x1b[8m hidden"
     words = {"type": "content", "content": {"type": "text", "text": f"```\n{command}\n```"}}
     call = {"title": command, "rawInput": {"command": command}, "locations": [{"path": "/work/\u202ex", "line": 3}]}
     await say(page, "Go")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     asking = asyncio.ensure_future(turn.ask(**call, content=[words] if in_content else []))
     await expect(card(page).get_by_role("heading")).to_have_text(shown.replace("\n", r"\n").replace("\t", r"\t"))
     await expect(card(page).locator("pre")).to_have_count(1)
@@ -151,9 +151,9 @@ async def test_a_command_that_would_read_reversed_is_seen_as_it_runs(page, stage
     turn.end()
 
 
-async def test_what_cannot_be_seen_is_written_out_in_names_of_servers_and_in_questions(page, stage):
+async def test_what_cannot_be_seen_is_written_out_in_names_of_servers_and_in_questions(page, agent):
     await say(page, "Go")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     server = {"name": "git\u202e", "transport": "stdio", "state": "failed", "tools": 0, "reason": "no\u2066\ngo"}
     turn.update("session_info_update", _meta={"dragoman/mcp": [server]})
     params = {
@@ -162,7 +162,7 @@ async def test_what_cannot_be_seen_is_written_out_in_names_of_servers_and_in_que
         "message": "Who\u202e?",
         "requestedSchema": {"type": "object"},
     }
-    asking = asyncio.ensure_future(stage.ask("elicitation/create", params))
+    asking = asyncio.ensure_future(agent.ask("elicitation/create", params))
     await expect(page.get_by_role("dialog").get_by_role("heading")).to_have_text(r"Who\u202e?")
     await page.locator(".servers-button").click()
     await expect(page.locator(".server-name")).to_contain_text(r"git\u202e")
@@ -173,9 +173,9 @@ async def test_what_cannot_be_seen_is_written_out_in_names_of_servers_and_in_que
     turn.end()
 
 
-async def test_what_cannot_be_seen_is_written_out_in_a_form(page, stage):
+async def test_what_cannot_be_seen_is_written_out_in_a_form(page, agent):
     await say(page, "Go")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     schema = {
         "type": "object",
         "description": "Read\u202e this",
@@ -187,7 +187,7 @@ async def test_what_cannot_be_seen_is_written_out_in_a_form(page, stage):
         },
     }
     params = {"sessionId": turn.session_id, "mode": "form", "message": "Who?", "requestedSchema": schema}
-    asking = asyncio.ensure_future(stage.ask("elicitation/create", params))
+    asking = asyncio.ensure_future(agent.ask("elicitation/create", params))
     form = page.get_by_role("dialog")
     await expect(form.locator(".field-label").first).to_contain_text(r"Your\u202e name")
     await expect(form.locator(".switch").first).to_have_text(r"t\u202ewo")
@@ -199,9 +199,9 @@ async def test_what_cannot_be_seen_is_written_out_in_a_form(page, stage):
     turn.end()
 
 
-async def test_output_and_what_stands_around_it_cannot_read_reversed(page, stage):
+async def test_output_and_what_stands_around_it_cannot_read_reversed(page, agent):
     await say(page, "Go")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     output = {"type": "content", "content": {"type": "text", "text": "open \u202egnp.exe\n"}}
     turn.start_call("one", status="completed", kind="execute", content=[output], rawInput={"x": "\u202ey"})
     turn.update("plan", entries=[{"content": "Step\u202e one", "priority": "high", "status": "pending"}])
@@ -215,9 +215,9 @@ async def test_output_and_what_stands_around_it_cannot_read_reversed(page, stage
 
 
 @pytest.mark.usefixtures("own_bridge")
-async def test_the_wire_is_shown_as_words(page, stage):
+async def test_the_wire_is_shown_as_words(page, agent):
     await say(page, HOSTILE)
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.say(MARKDOWN)
     turn.end()
     await expect(page.get_by_role("button", name="Send")).to_be_visible()

@@ -12,9 +12,9 @@ from tests.bridge.browser.pages import PHONE, agent_messages, say, shoot
 pytestmark = pytest.mark.usefixtures("own_bridge")
 
 
-async def talk(page, stage, answer="Hello."):
+async def talk(page, agent, answer="Hello."):
     await say(page, "Hi")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.say(answer)
     turn.end()
     await expect(page.get_by_role("button", name="Send")).to_be_visible()
@@ -32,8 +32,8 @@ async def count_of_a_turn(rows):
     return await rows.count()
 
 
-async def test_every_message_is_listed_both_ways_and_shown_whole(page, stage):
-    await talk(page, stage)
+async def test_every_message_is_listed_both_ways_and_shown_whole(page, agent):
+    await talk(page, agent)
     rows = await inspect(page)
     await expect(rows.filter(has_text="initialize").first).to_contain_text("→")
     answer = rows.filter(has_text="session/prompt").filter(has_text="response")
@@ -49,16 +49,16 @@ async def test_every_message_is_listed_both_ways_and_shown_whole(page, stage):
     await expect(detail).to_be_hidden()
 
 
-async def test_new_messages_come_while_one_looks_unless_it_is_paused(page, stage):
-    await talk(page, stage)
+async def test_new_messages_come_while_one_looks_unless_it_is_paused(page, agent):
+    await talk(page, agent)
     rows = await inspect(page)
     await expect(rows.filter(has_text="session/prompt")).to_have_count(2)
     other = await page.visitor.come()
-    await talk(other, stage)
+    await talk(other, agent)
     await page.bring_to_front()
     await expect(rows.filter(has_text="session/prompt")).to_have_count(4)
     await page.get_by_role("button", name="Pause").click()
-    await talk(other, stage)
+    await talk(other, agent)
     await expect(page.locator(".wire-count")).to_contain_text("paused")
     await expect(rows.filter(has_text="session/prompt")).to_have_count(4)
     await page.get_by_role("button", name="Go on").click()
@@ -67,11 +67,11 @@ async def test_new_messages_come_while_one_looks_unless_it_is_paused(page, stage
     await expect(page.get_by_text("Nothing has passed")).to_be_visible()
 
 
-async def test_messages_are_filtered(page, stage):
-    await talk(page, stage, "needle in the hay")
+async def test_messages_are_filtered(page, agent):
+    await talk(page, agent, "needle in the hay")
     await say(page, "Fail")
-    turn = await stage.next_turn()
-    stage.send({"id": turn.id, "error": {"code": -32000, "message": "no luck today"}})
+    turn = await agent.next_turn()
+    agent.send({"id": turn.id, "error": {"code": -32000, "message": "no luck today"}})
     await expect(page.get_by_text("no luck today").first).to_be_visible()
     rows = await inspect(page)
     await page.get_by_role("searchbox", name="Search messages").fill("NEEDLE")
@@ -89,8 +89,8 @@ async def test_messages_are_filtered(page, stage):
     await expect(page.get_by_text("No message fits the filter.")).to_be_visible()
 
 
-async def test_rows_are_chosen_by_keys(page, stage):
-    await talk(page, stage)
+async def test_rows_are_chosen_by_keys(page, agent):
+    await talk(page, agent)
     rows = await inspect(page)
     await count_of_a_turn(rows)
     await page.get_by_role("listbox", name="Messages").focus()
@@ -102,20 +102,20 @@ async def test_rows_are_chosen_by_keys(page, stage):
     await expect(rows.last).to_have_attribute("aria-selected", "true")
 
 
-async def test_the_sequence_is_drawn(page, stage):
-    await talk(page, stage)
+async def test_the_sequence_is_drawn(page, agent):
+    await talk(page, agent)
     count = await count_of_a_turn(await inspect(page))
     await page.get_by_role("button", name="Diagram", exact=True).click()
     await expect(page.locator(".seq-message")).to_have_count(count)
-    await expect(page.locator(".seq-heads")).to_contain_text("The stage")
+    await expect(page.locator(".seq-heads")).to_contain_text("The played agent")
     await expect(page.locator(".seq-bar").first).to_be_attached()
     await shoot(page, "inspector_diagram")
     await page.locator(".seq-message").filter(has_text="session/prompt").first.click()
     await expect(page.get_by_role("region", name="Message", exact=True)).to_contain_text('"text": "Hi"')
 
 
-async def test_messages_and_drawing_are_exported(page, stage):
-    await talk(page, stage)
+async def test_messages_and_drawing_are_exported(page, agent):
+    await talk(page, agent)
     count = await count_of_a_turn(await inspect(page))
     async with page.expect_download() as started:
         await page.get_by_role("button", name="Export the messages shown as NDJSON").click()
@@ -132,12 +132,12 @@ async def test_messages_and_drawing_are_exported(page, stage):
     assert ".seq-paper { fill: rgb(252, 251, 249); }" in colours
     texts = [element.text for element in drawing.iter("{http://www.w3.org/2000/svg}text")]
     assert "session/prompt" in texts
-    assert "The stage" in texts
+    assert "The played agent" in texts
 
 
-async def test_of_thousands_of_messages_only_those_in_sight_exist(page, stage):
+async def test_of_thousands_of_messages_only_those_in_sight_exist(page, agent):
     await say(page, "Much")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     for number in range(4_000):
         turn.say(f"word{number} ")
     turn.end()
@@ -155,9 +155,9 @@ async def test_of_thousands_of_messages_only_those_in_sight_exist(page, stage):
     assert await page.locator(".seq-message").count() < 100
 
 
-async def test_the_inspector_fits_a_phone(visit, stage):
+async def test_the_inspector_fits_a_phone(visit, agent):
     page = await visit(viewport=PHONE, has_touch=True, color_scheme="dark")
-    await talk(page, stage)
+    await talk(page, agent)
     rows = await inspect(page)
     await rows.filter(has_text="session/prompt").first.click()
     await expect(page.get_by_role("region", name="Message", exact=True)).to_be_visible()

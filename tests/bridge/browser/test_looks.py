@@ -9,24 +9,24 @@ from tests.bridge.browser.pages import PHONE, agent_messages, card, composer, sa
 TOO_WIDE = "() => document.documentElement.scrollWidth > innerWidth"
 
 
-async def fill_with_everything(page, stage):
+async def fill_with_everything(page, agent):
     """Show a message, a thought, a tool call and a question."""
     await say(page, "Fix it")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.title("A rather long title of a session that would not fit on a phone at all")
     turn.think("Hm.")
     turn.say(f"A [link](https://example.org) and a very_long_{'word_' * 40}\n\n```python\n{'x = 1; ' * 40}\n```\n\n")
     turn.start_call(status="pending", rawInput={"command": "make " + "test " * 40})
-    asking = stage.start_asking(turn, rawInput={"command": "make " + "test " * 40})
+    asking = agent.start_asking(turn, rawInput={"command": "make " + "test " * 40})
     await expect(card(page)).to_be_visible()
     await expect(agent_messages(page).locator(".code")).to_be_visible()
     return turn, asking
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_a_phone_shows_everything_in_its_width(visit, stage, scheme):
+async def test_a_phone_shows_everything_in_its_width(visit, agent, scheme):
     page = await visit(viewport=PHONE, has_touch=True, color_scheme=scheme)
-    turn, asking = await fill_with_everything(page, stage)
+    turn, asking = await fill_with_everything(page, agent)
     assert not await page.evaluate(TOO_WIDE)
     await shoot(page, f"phone_{scheme}")
     await card(page).get_by_role("button", name="Allow").click()
@@ -46,9 +46,9 @@ PAPER = "() => getComputedStyle(document.body).backgroundColor"
 LIGHT, DARK = "rgb(252, 251, 249)", "rgb(25, 26, 28)"
 
 
-async def test_the_dark_is_dark(visit, stage):
+async def test_the_dark_is_dark(visit, agent):
     page = await visit(color_scheme="dark")
-    turn, asking = await fill_with_everything(page, stage)
+    turn, asking = await fill_with_everything(page, agent)
     await shoot(page, "dark")
     assert await page.evaluate(PAPER) == DARK
     await card(page).get_by_role("button", name="Reject").click()
@@ -66,10 +66,10 @@ async def test_a_person_chooses_light_or_dark_against_the_system(visit, scheme, 
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_nothing_stands_in_the_way_of_anybody(visit, stage, scheme):
+async def test_nothing_stands_in_the_way_of_anybody(visit, agent, scheme):
     page = await visit(color_scheme=scheme)
     assert await barriers(page) == []
-    turn, asking = await fill_with_everything(page, stage)
+    turn, asking = await fill_with_everything(page, agent)
     assert await barriers(page) == []
     await card(page).get_by_role("button", name="Allow").click()
     assert await asking == "yes"
@@ -85,8 +85,8 @@ async def test_nothing_stands_in_the_way_of_anybody(visit, stage, scheme):
     assert await barriers(page) == []
 
 
-async def test_an_answer_and_a_question_are_told_to_those_who_hear_the_page(page, stage):
-    turn, asking = await fill_with_everything(page, stage)
+async def test_an_answer_and_a_question_are_told_to_those_who_hear_the_page(page, agent):
+    turn, asking = await fill_with_everything(page, agent)
     await expect(card(page)).to_have_accessible_name("The agent asks: Run the tests?")
     await expect(page.get_by_role("log", name="Conversation")).to_be_visible()
     await expect(composer(page)).to_have_accessible_name("Message")

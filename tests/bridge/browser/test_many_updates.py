@@ -26,7 +26,7 @@ async def stream(turn, count, a_second=None):
     for number in range(count):
         turn.say(f"word{number}{'. ' if number % 20 else '.' + chr(10) * 2}")
         if number % 100 == 99:
-            await turn.stage.drain()
+            await turn.agent.drain()
             if a_second:
                 await asyncio.sleep(max(0, began + number / a_second - clock()))
     turn.end()
@@ -37,9 +37,9 @@ async def read_all(page):
     return await page.evaluate(f"{blocks}.map((block) => block.text).join('')")
 
 
-async def test_ten_thousand_updates_all_arrive_in_order(page, stage):
+async def test_ten_thousand_updates_all_arrive_in_order(page, agent):
     await say(page, "Much")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     await stream(turn, COUNT)
     await expect(agent_messages(page).last).to_contain_text(f"word{COUNT - 1}", timeout=30_000)
     await expect(page.get_by_role("button", name="Send")).to_be_visible()
@@ -49,10 +49,10 @@ async def test_ten_thousand_updates_all_arrive_in_order(page, stage):
 
 @pytest.mark.soak
 @pytest.mark.skipif(not os.environ.get("DRAGOMAN_SOAK"), reason="`make soak` runs it: it needs a machine at rest")
-async def test_no_task_takes_long_while_a_thousand_updates_a_second_come(page, stage, record_property):
+async def test_no_task_takes_long_while_a_thousand_updates_a_second_come(page, agent, record_property):
     await page.evaluate(WATCH)
     await say(page, "Much")
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     await stream(turn, COUNT, A_SECOND)
     await expect(agent_messages(page).last).to_contain_text(f"word{COUNT - 1}", timeout=30_000)
     longest_ms = await page.evaluate("globalThis.longest")

@@ -18,9 +18,9 @@ SERVERS = {
 }
 
 
-async def talk(page, stage, text, title):
+async def talk(page, agent, text, title):
     await say(page, text)
-    turn = await stage.next_turn()
+    turn = await agent.next_turn()
     turn.title(title)
     turn.say(f"Answer to {text}")
     turn.end()
@@ -34,10 +34,10 @@ async def begin_another(page):
     await expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-async def test_sessions_are_searched_grouped_and_opened_by_keys(page, stage):
-    await talk(page, stage, "one", "Apples")
+async def test_sessions_are_searched_grouped_and_opened_by_keys(page, agent):
+    await talk(page, agent, "one", "Apples")
     await begin_another(page)
-    await talk(page, stage, "two", "Pears")
+    await talk(page, agent, "two", "Pears")
     titles = page.locator(".session-title")
     await expect(titles).to_have_text(["Pears", "Apples"])
     await page.get_by_role("searchbox", name="Search sessions").fill("app")
@@ -57,9 +57,9 @@ async def test_sessions_are_searched_grouped_and_opened_by_keys(page, stage):
     await shoot(page, "sessions")
 
 
-async def test_an_agent_that_begins_no_session_without_a_login_is_quoted_once(page, stage):
+async def test_an_agent_that_begins_no_session_without_a_login_is_quoted_once(page, agent):
     words = "Please run `auggie login` to sign in."
-    stage.refusals["session/new"] = {"code": -32000, "message": f"Authentication required: {words}", "data": words}
+    agent.refusals["session/new"] = {"code": -32000, "message": f"Authentication required: {words}", "data": words}
     await page.get_by_role("button", name="New session", exact=True).click()
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("button", name="Start").click()
@@ -67,7 +67,7 @@ async def test_an_agent_that_begins_no_session_without_a_login_is_quoted_once(pa
     await dialog.get_by_role("button", name="Cancel").click()
 
 
-async def test_a_session_begins_with_the_servers_that_were_written_in(page, stage, tmp_path):
+async def test_a_session_begins_with_the_servers_that_were_written_in(page, agent, tmp_path):
     await page.get_by_role("button", name="New session", exact=True).click()
     dialog = page.get_by_role("dialog")
     await dialog.get_by_label("Directory").fill("not a whole path")
@@ -90,11 +90,11 @@ async def test_a_session_begins_with_the_servers_that_were_written_in(page, stag
     await expect(dialog).to_have_count(0)
     env = [{"name": "TOKEN", "value": "hunter2"}]
     server = {"name": "github", "command": "npx", "args": ["-y", "server"], "env": env}
-    assert stage.params_of("session/new") == {"cwd": str(tmp_path), "mcpServers": [server]}
+    assert agent.params_of("session/new") == {"cwd": str(tmp_path), "mcpServers": [server]}
     await expect(composer(page)).to_be_focused()
 
 
-async def test_servers_are_pasted_as_editors_keep_them(page, stage):
+async def test_servers_are_pasted_as_editors_keep_them(page, agent):
     await page.get_by_role("button", name="New session", exact=True).click()
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("button", name="Paste JSON").click()
@@ -107,13 +107,13 @@ async def test_servers_are_pasted_as_editors_keep_them(page, stage):
     await dialog.get_by_role("button", name="Start").click()
     await expect(dialog).to_have_count(0)
     headers = [{"name": "Authorization", "value": "Bearer hunter3"}]
-    assert stage.params_of("session/new")["mcpServers"] == [
+    assert agent.params_of("session/new")["mcpServers"] == [
         {"name": "files", "command": "npx", "args": ["-y", "files"], "env": [{"name": "KEY", "value": "hunter2"}]},
         {"type": "http", "name": "web", "url": "https://tools.example/mcp", "headers": headers},
     ]
 
 
-async def test_a_server_that_the_agent_cannot_reach_is_refused_in_words(page, stage):
+async def test_a_server_that_the_agent_cannot_reach_is_refused_in_words(page, agent):
     await page.get_by_role("button", name="New session", exact=True).click()
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("button", name="Paste JSON").click()
@@ -127,14 +127,14 @@ async def test_a_server_that_the_agent_cannot_reach_is_refused_in_words(page, st
 
 
 @pytest.mark.usefixtures("own_bridge")
-async def test_a_session_is_forked_and_deleted_where_the_agent_can(stage, visit):
-    stage.capabilities["sessionCapabilities"] = {"fork": {}, "delete": {}}
+async def test_a_session_is_forked_and_deleted_where_the_agent_can(agent, visit):
+    agent.capabilities["sessionCapabilities"] = {"fork": {}, "delete": {}}
     page = await visit()
-    await talk(page, stage, "one", "Apples")
+    await talk(page, agent, "one", "Apples")
     await page.get_by_role("button", name="More for Apples").click()
     await page.get_by_role("menuitem", name="Fork").click()
     await expect(page.locator(".session-item")).to_have_count(2)
-    assert stage.params_of("session/fork")["sessionId"] == "session-1"
+    assert agent.params_of("session/fork")["sessionId"] == "session-1"
     await page.locator(".session-item[data-session=session-1] .session-more").click()
     await page.get_by_role("menuitem", name="Delete").click()
     dialog = page.get_by_role("dialog")
@@ -143,23 +143,23 @@ async def test_a_session_is_forked_and_deleted_where_the_agent_can(stage, visit)
     await shoot(page, "delete")
     await dialog.get_by_role("button", name="Delete").click()
     await expect(page.locator(".session-item")).to_have_count(1)
-    assert stage.params_of("session/delete") == {"sessionId": "session-1"}
+    assert agent.params_of("session/delete") == {"sessionId": "session-1"}
 
 
-async def test_without_that_ability_nothing_is_offered(page, stage):
-    await talk(page, stage, "one", "Apples")
+async def test_without_that_ability_nothing_is_offered(page, agent):
+    await talk(page, agent, "one", "Apples")
     await page.get_by_role("button", name="More for Apples").click()
     await expect(page.get_by_role("menuitem")).to_have_text(["Share to read"])
 
 
-async def test_a_shared_link_lets_somebody_read_and_nothing_else(page, visit, stage, line):
-    await talk(page, stage, "one", "Apples")
+async def test_a_shared_link_lets_somebody_read_and_nothing_else(page, visit, agent, proxy):
+    await talk(page, agent, "one", "Apples")
     await page.get_by_role("button", name="More for Apples").click()
     await page.get_by_role("menuitem", name="Share to read").click()
     link = await page.get_by_role("dialog").get_by_label("Link").input_value()
     await shoot(page, "share")
-    assert link.startswith(f"{line.origin}/login?code=")
-    reader = await visit(link.removeprefix(line.origin))
+    assert link.startswith(f"{proxy.origin}/login?code=")
+    reader = await visit(link.removeprefix(proxy.origin))
     await expect(agent_messages(reader)).to_have_text("Answer to one")
     await expect(composer(reader)).to_be_disabled()
     await expect(reader.get_by_role("button", name="New session", exact=True)).to_have_count(0)

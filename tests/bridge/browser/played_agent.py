@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 TIMEOUT_S = 15
-PIPE = Path(__file__).with_name("pipe.py")
+PIPE = Path(__file__).with_name("agent_relay.py")
 
 ALLOW = {"optionId": "yes", "name": "Allow", "kind": "allow_once"}
 REJECT = {"optionId": "no", "name": "Reject", "kind": "reject_once"}
 
 
-class Stage:
+class PlayedAgent:
     """Plays the agent of one bridge, also when its process is started again."""
 
     def __init__(self):
@@ -130,7 +130,7 @@ class Stage:
 
     def _result(self, method):
         if method == "initialize":
-            info = {"name": "stage", "title": "The stage", "version": "1"}
+            info = {"name": "played", "title": "The played agent", "version": "1"}
             return {"protocolVersion": 1, "agentCapabilities": self.capabilities, "agentInfo": info}
         if method in {"session/new", "session/fork"}:
             self.sessions += 1
@@ -141,15 +141,15 @@ class Stage:
 class Turn:
     """One prompt, which the test answers."""
 
-    def __init__(self, stage, message):
-        self.stage = stage
+    def __init__(self, agent, message):
+        self.agent = agent
         self.session_id = message["params"]["sessionId"]
         self.text = "".join(block.get("text", "") for block in message["params"]["prompt"])
         self.id = message["id"]
 
     def update(self, session_update, /, **fields):
         params = {"sessionId": self.session_id, "update": {"sessionUpdate": session_update, **fields}}
-        self.stage.send({"method": "session/update", "params": params})
+        self.agent.send({"method": "session/update", "params": params})
 
     def say(self, text):
         self.update("agent_message_chunk", content={"type": "text", "text": text})
@@ -161,11 +161,11 @@ class Turn:
         self.update("session_info_update", title=title)
 
     def end(self, reason="end_turn"):
-        self.stage.send({"id": self.id, "result": {"stopReason": reason}})
+        self.agent.send({"id": self.id, "result": {"stopReason": reason}})
 
     def refuse(self, message, **data):
         """Answer with an error."""
-        self.stage.send({"id": self.id, "error": {"code": -32000, "message": message, "data": data}})
+        self.agent.send({"id": self.id, "error": {"code": -32000, "message": message, "data": data}})
 
     def start_call(self, call_id="call-1", **fields):
         self.update("tool_call", toolCallId=call_id, **{"title": "Run the tests", "kind": "execute", **fields})
@@ -185,4 +185,4 @@ class Turn:
             "toolCall": {"toolCallId": "call-1", "title": "Run the tests", "kind": "execute", **call},
             "options": list(options),
         }
-        return (await self.stage.ask("session/request_permission", params))["result"]["outcome"]
+        return (await self.agent.ask("session/request_permission", params))["result"]["outcome"]

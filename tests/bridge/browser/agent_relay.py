@@ -10,14 +10,14 @@ import threading
 
 
 def main():
-    stage = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-    threading.Thread(target=speak, args=(stage,), daemon=True).start()
+    agent = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+    threading.Thread(target=speak, args=(agent,), daemon=True).start()
     for line in sys.stdin.buffer:
-        stage.sendall(line)
+        agent.sendall(line)
 
 
-def speak(stage):
-    for line in stage.makefile("rb"):
+def speak(agent):
+    for line in agent.makefile("rb"):
         if line.startswith(b"!"):
             code, _, words = line[1:].decode().strip().partition(" ")
             print(words, file=sys.stderr, flush=True)

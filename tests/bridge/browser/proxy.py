@@ -3,7 +3,7 @@
 import asyncio
 
 
-class Line:
+class CuttableProxy:
     """Listens on a port of its own and passes all on to `port_beyond`."""
 
     def __init__(self):

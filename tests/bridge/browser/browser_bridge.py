@@ -1,4 +1,4 @@
-"""A bridge with the agent that a test plays and the line to it.
+"""A bridge with the agent that a test plays and the proxy to it.
 
 To start all that takes longer than most tests. So one that a test leaves as it found it serves the next: every turn is
 over, every question answered, and what was begun is deleted. All others are thrown away.
@@ -9,8 +9,8 @@ from contextlib import ExitStack
 
 from playwright.async_api import Error
 
-from tests.bridge.browser.line import Line
-from tests.bridge.browser.stage import Stage
+from tests.bridge.browser.played_agent import PlayedAgent
+from tests.bridge.browser.proxy import CuttableProxy
 from tests.bridge.guard.serving import serving
 from tests.process_state import SHARED_CHILDREN
 
@@ -19,30 +19,30 @@ DELETE_ALL = """async () => {
 }"""
 
 
-class Ground:
-    """What a test stands on."""
+class BrowserBridge:
+    """A served bridge, the agent that the test plays, and the proxy before the bridge."""
 
     def __init__(self):
-        self.stage = Stage()
-        self.line = Line()
+        self.agent = PlayedAgent()
+        self.proxy = CuttableProxy()
         self._stack = ExitStack()
         self._is_clear = True
 
     async def open(self, directory):
         work = directory / "work"
         work.mkdir()
-        await self.stage.open()
-        await self.line.open()
-        names = ["--allow-host", self.line.host, "--allow-origin", self.line.origin]
-        running = serving(directory / "home", "--cwd", str(work), *names, agent=self.stage.command)
+        await self.agent.open()
+        await self.proxy.open()
+        names = ["--allow-host", self.proxy.host, "--allow-origin", self.proxy.origin]
+        running = serving(directory / "home", "--cwd", str(work), *names, agent=self.agent.command)
         self.served = self._stack.enter_context(running)
         SHARED_CHILDREN.add(self.served.process.pid)
-        self.line.port_beyond = self.served.port
+        self.proxy.port_beyond = self.served.port
 
     async def close(self):
         self._stack.close()
-        await self.line.close()
-        await self.stage.close()
+        await self.proxy.close()
+        await self.agent.close()
 
     def make_link(self):
         """Return the path of a link that lets one browser in."""
@@ -53,14 +53,14 @@ class Ground:
     async def clear(self, page):
         """Delete all sessions, as the page does it."""
         self._is_clear = False
-        if not self.stage.is_idle or self.line.is_cut:
+        if not self.agent.is_idle or self.proxy.is_cut:
             return
         try:
             await page.evaluate(DELETE_ALL)
         except Error:
             return  # the page is where no session can be deleted: the next test gets another bridge
-        self._is_clear = self.stage.forget()
+        self._is_clear = self.agent.forget()
 
     @property
     def is_as_it_was(self):
-        return self._is_clear and self.stage.starts <= 1
+        return self._is_clear and self.agent.starts <= 1
