@@ -4,7 +4,6 @@ The SDK has one as well, but it gives up a connection at an event of more than 1
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Iterable
 from typing import Any, cast
 from urllib.parse import urljoin, urlsplit
@@ -15,7 +14,7 @@ from dragoman.errors import ConnectionClosed
 from dragoman.library_logs import unlogged
 from dragoman.mcp.http_errors import check_headers, explain_http, explain_status
 from dragoman.wire import MAX_LINE_BYTES, Receiver
-from dragoman.wire.transport import Outbox
+from dragoman.wire.transport import LineQueue
 
 READ_TIMEOUT_S = 3600.0
 """An event stream may be silent while there is no call."""
@@ -36,9 +35,7 @@ class SseTransport:
         self._url = url
         self._client = httpx2.AsyncClient(headers=check_headers(headers), timeout=timeout)
         self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._unsent: deque[bytes] = deque()
-        self._outbox = Outbox()
-        self._something_to_send = asyncio.Event()
+        self._queue = LineQueue()
         self._reading = asyncio.Event()
         self._reading.set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -46,19 +43,17 @@ class SseTransport:
 
     @property
     def unsent_bytes(self) -> int:
-        return self._outbox.unsent_bytes
+        return self._queue.unsent_bytes
 
     def start(self, receiver: Receiver, tasks: asyncio.TaskGroup) -> None:
         self._tasks = [tasks.create_task(self._read(receiver)), tasks.create_task(self._post())]
 
     def write(self, lines: bytes | bytearray) -> None:
         if self.can_write:
-            self._unsent.extend(bytes(lines).rstrip(b"\n").split(b"\n"))
-            self._outbox.add(len(lines))
-            self._something_to_send.set()
+            self._queue.put(lines)
 
     async def drained(self) -> None:
-        await self._outbox.drained()
+        await self._queue.drained()
 
     def pause_reading(self) -> None:
         self._reading.clear()
@@ -74,7 +69,7 @@ class SseTransport:
             task.cancel()
         if not self._endpoint.done():
             self._endpoint.cancel()
-        self._outbox.close()
+        self._queue.close()
         await self._client.aclose()
 
     async def _read(self, receiver: Receiver) -> None:
@@ -97,11 +92,7 @@ class SseTransport:
     async def _post(self) -> None:
         try:
             endpoint = await self._endpoint
-            while True:
-                while self._unsent:
-                    await self._send(self._unsent.popleft(), endpoint)
-                self._something_to_send.clear()
-                await self._something_to_send.wait()
+            await self._queue.send_all(lambda line: self._send(line, endpoint))
         except (httpx2.HTTPError, httpx2.InvalidURL, ConnectionClosed) as error:
             self._fail(error)
             self._tasks[0].cancel()
@@ -112,7 +103,6 @@ class SseTransport:
             async with self._client.stream("POST", endpoint, content=line, headers=json) as response:
                 _check(response)
                 await _skip(response)
-        self._outbox.sent(len(line) + 1)
 
     def _take_endpoint(self, data: str) -> None:
         """Take the address to post to; headers and messages go to the server's own origin only."""
@@ -128,7 +118,7 @@ class SseTransport:
 
     def _fail(self, error: Exception) -> None:
         self.can_write = False
-        self._outbox.close()
+        self._queue.close()
         words = str(error) if isinstance(error, ConnectionClosed) else explain_http(error)
         self._end = ConnectionClosed(words or "the connection failed")
 
