@@ -214,12 +214,6 @@ class Journal:
             self.fail(error, "read")
             return JournalBlock([], [], until)
 
-    async def sync(self) -> None:
-        """Bring the added records to the disk, so that they survive a power cut."""
-        work = self.begin_sync()
-        if work is not None:
-            await finish_in_thread(work)
-
     def begin_sync(self) -> Callable[[], None] | None:
         """Write the added records, and give the work of a thread that syncs them, if there is any."""
         self.flush()
