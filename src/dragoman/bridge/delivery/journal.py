@@ -25,7 +25,6 @@ import msgspec
 
 from dragoman.bridge.delivery.journal_file import JournalBlock, JournalFile, RecordOffset
 from dragoman.bridge.delivery.tail import JournalTail, TailBudget
-from dragoman.cancellation import finish_in_thread
 from dragoman.errors import LogFailed
 from dragoman.store.disk import Disk
 from dragoman.store.record import KEYS, Header, encode_header, encode_write, now_ms
