@@ -41,3 +41,7 @@ def answer_with(client, option_id, *, remember=None):
 
     client.routes.on_request(SESSION_REQUEST_PERMISSION, answer)
     return asked
+
+
+async def set_mode(client, session_id, mode):
+    await client.connection.call_extension("session/set_mode", {"sessionId": session_id, "modeId": mode})

@@ -12,7 +12,7 @@ from dragoman.agent.models.script import ScriptModel
 from dragoman.agent.permission import Approvals
 from dragoman.agent.tools.tool import Action
 from dragoman.protocol import v1
-from tests.agent.running import answer_with, session_in
+from tests.agent.running import answer_with, session_in, set_mode
 
 WRITE = "- - tool: {name: write_file, arguments: {path: notes.txt, content: milk}}\n- - text: done\n"
 COMMAND = "- - tool: {name: run_command, arguments: {command: echo hi > made.txt}}\n- - text: done\n"
@@ -33,10 +33,6 @@ def write_agent_file(directory, text):
     home = directory / ".home"
     home.mkdir(exist_ok=True)
     (home / "dragoman.yaml").write_text(text)
-
-
-async def set_mode(client, session_id, mode):
-    await client.connection.call_extension("session/set_mode", {"sessionId": session_id, "modeId": mode})
 
 
 async def test_a_write_asks_with_its_diff_and_happens_when_allowed(tmp_path):

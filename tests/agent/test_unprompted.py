@@ -9,13 +9,9 @@ from dragoman.errors import ErrorCode
 from dragoman.store import FileStore
 from tests.agent.coming_back import close, converse, delete, files, fork, listed, load, raw_client, resume
 from tests.agent.own_process import AgentProcess
-from tests.agent.running import running_agent
+from tests.agent.running import running_agent, set_mode
 from tests.errors import refused
 from tests.waiting import until
-
-
-async def set_mode(client, session_id, mode):
-    await client.connection.call_extension("session/set_mode", {"sessionId": session_id, "modeId": mode})
 
 
 async def set_option(client, session_id, option, value):

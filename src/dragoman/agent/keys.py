@@ -3,7 +3,7 @@
     {"anthropic": "…"}
 
 The file is for its owner alone. One that others could have read or written, a link, or a damaged one is refused in
-words, which never hold what is in it. It is read anew each time: a login in another process counts from then on.
+words, which never hold its content. It is read anew each time: a login in another process counts from then on.
 """
 
 from collections.abc import Generator, Mapping

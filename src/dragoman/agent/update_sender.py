@@ -1,7 +1,7 @@
 """The updates of a session: first into its log, then to its client, in the same order.
 
 Updates of one tick of the loop are staged and go out together: one write to the log, then one to the client.
-An update that could not be logged is not sent, so that whatever a client has seen is there after a load.
+An update that could not be logged is not sent, so that every update that a client has seen is there after a load.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
 from dragoman.agent.context import ModelContext, ToolOffer
 from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.profile import Profile
-from dragoman.agent.search.embedder import EmbedderUnavailable, load_embedder
+from dragoman.agent.search.embedder import load_embedder
 from dragoman.agent.tools.tool import PreparedCall, ToolOutcome
 from dragoman.protocol import v1
 
@@ -49,10 +49,6 @@ class Choosing(ModelContext):
     async def turn(self, *texts):
         await self.begin_turn([v1.TextContent(text=text) for text in texts])
         return list(await self.tools())
-
-
-def no_embedder():
-    raise EmbedderUnavailable("wordllama is not installed")
 
 
 class Counting:

@@ -7,7 +7,8 @@ import pytest
 from dragoman.agent.profile import Profile
 from dragoman.agent.profile.items import TextItem
 from dragoman.agent.profile.settings import SearchSettings
-from tests.agent.context.offering import Choosing, no_embedder
+from tests.agent.context.offering import Choosing
+from tests.agent.embedding import no_embedder
 
 RELEASES = TextItem(
     "releases",

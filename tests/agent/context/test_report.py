@@ -7,7 +7,8 @@ from dragoman.agent.profile.items import TextItem
 from dragoman.agent.profile.secret import Secret
 from dragoman.agent.profile.servers import AgentServer
 from dragoman.agent.profile.settings import SearchSettings
-from tests.agent.context.offering import PLAY, SEARCHED, SONG, Choosing, no_embedder, offer
+from tests.agent.context.offering import PLAY, SEARCHED, SONG, Choosing, offer
+from tests.agent.embedding import no_embedder
 
 
 def rows(report):

@@ -21,9 +21,9 @@ from tests.agent.context.offering import (
     SONG,
     Choosing,
     Counting,
-    no_embedder,
     offer,
 )
+from tests.agent.embedding import no_embedder
 from tests.agent.tools.working import working
 
 

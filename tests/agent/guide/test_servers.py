@@ -12,7 +12,7 @@ import pytest
 from dragoman.agent.models.guide import GuideModel
 from dragoman.agent.models.message import ToolUse
 from dragoman.agent.models.model import ModelRequest, ReplyText, ReplyThought, ToolDefinition
-from dragoman.agent.search.embedder import EmbedderUnavailable
+from tests.agent.embedding import no_embedder
 from tests.agent.guide.sentences import ASKS, BY_MEANING, DIRECT, PARAPHRASED, TALK
 from tests.agent.guide.talking import Talk, first_call, prompt
 from tests.agent.guide.toolbox import BUILT_IN, tool
@@ -22,13 +22,9 @@ TOOLS = BUILT_IN + REAL
 BY_NAME = {one.name: one for one in REAL}
 
 
-def without_vectors():
-    raise EmbedderUnavailable("this test goes without")
-
-
 @pytest.fixture(params=["semantic", "lexical"])
 def model(request):
-    return GuideModel() if request.param == "semantic" else GuideModel(without_vectors)
+    return GuideModel() if request.param == "semantic" else GuideModel(no_embedder)
 
 
 async def answer(model, text, tools=TOOLS):

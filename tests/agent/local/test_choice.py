@@ -11,7 +11,7 @@ from dragoman.agent.models.local.chat import TOOLS_IN_FRONT, Chat, choose_tools,
 from dragoman.agent.models.message import AssistantMessage, SummaryMessage, ToolMessage, ToolResult, ToolUse
 from dragoman.agent.models.model import ModelRequest, ToolDefinition
 from dragoman.agent.models.tool_index import ToolIndex
-from dragoman.agent.search.embedder import EmbedderUnavailable
+from tests.agent.embedding import no_embedder
 from tests.agent.local.asking import prompt, tool
 
 SERVERS = Path(__file__).parent.parent / "guide" / "servers.json"
@@ -19,13 +19,9 @@ REAL = msgspec.json.decode(SERVERS.read_bytes(), type=list[ToolDefinition])
 READ = tool("read_file", "Read a file")
 
 
-def without_vectors():
-    raise EmbedderUnavailable("this test goes without")
-
-
 @pytest.fixture(params=["semantic", "lexical"])
 def index(request):
-    return ToolIndex() if request.param == "semantic" else ToolIndex(without_vectors)
+    return ToolIndex() if request.param == "semantic" else ToolIndex(no_embedder)
 
 
 def names(tools):

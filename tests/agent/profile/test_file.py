@@ -11,13 +11,10 @@ from dragoman.agent.profile.file import MAX_OWN_BYTES, load_profile, parse_profi
 from dragoman.agent.profile.secret import Secret
 from dragoman.agent.profile.settings import ModelOptions, ModelSettings, Permissions, SearchSettings, TurnLimits
 from dragoman.agent.profile.sources import MAX_BYTES
+from tests.agent.profile.parsing import parse
 
 ROOT = Path(__file__).parents[3]
 CANARY = "sk-canary-7391"
-
-
-def parse(text):
-    return parse_profile(text, Path("/p/dragoman.yaml"))
 
 
 def problems(text):

@@ -1,16 +1,11 @@
 """Rules and references: in the file, in files of their own, and in folders."""
 
-from pathlib import Path
-
 import pytest
 
 from dragoman.agent.profile import ProfileError, TextItem, describe_changes
-from dragoman.agent.profile.file import load_profile, parse_profile
+from dragoman.agent.profile.file import load_profile
 from dragoman.agent.profile.sources import MAX_FILES
-
-
-def parse(text):
-    return parse_profile(text, Path("/p/dragoman.yaml"))
+from tests.agent.profile.parsing import parse
 
 
 @pytest.fixture

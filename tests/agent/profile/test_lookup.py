@@ -1,7 +1,6 @@
 """Which agent file counts, and what a project's own has to wait for."""
 
 import hashlib
-from pathlib import Path
 
 import pytest
 
@@ -11,10 +10,9 @@ from dragoman.agent.profile import (
     ProfileError,
     TrustStore,
     choose_profile,
-    describe_changes,
 )
-from dragoman.agent.profile.file import parse_profile
 from tests.agent.profile.finding import first_profile
+from tests.agent.profile.parsing import changes
 
 
 @pytest.fixture
@@ -29,11 +27,6 @@ def write(directory, text):
     path = directory / "dragoman.yaml"
     path.write_text(text)
     return path
-
-
-def changes(text, instead_of=""):
-    first, other = (parse_profile(each, Path("/p/f")) for each in (text, instead_of))
-    return describe_changes(first, other)
 
 
 def test_without_any_file_all_is_default(places):

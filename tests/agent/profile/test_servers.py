@@ -1,29 +1,19 @@
 """The agent's own MCP servers, as its file has them."""
 
-from pathlib import Path
-
 import pytest
 
-from dragoman.agent.profile import AgentServer, MissingVariable, ProfileError, ToolSettings, describe_changes
-from dragoman.agent.profile.file import parse_profile
+from dragoman.agent.profile import AgentServer, MissingVariable, ProfileError, ToolSettings
 from dragoman.agent.profile.secret import Secret
 from dragoman.agent.profile.servers import Argument
 from dragoman.mcp.definition import HttpServer, SseServer, StdioServer
+from tests.agent.profile.parsing import changes, parse
 
 CANARY = "sk-canary-7391"
-
-
-def parse(text):
-    return parse_profile(text, Path("/p/dragoman.yaml"))
 
 
 def one(entry):
     [server] = parse(f"mcpServers: {{s: {entry}}}").servers
     return server
-
-
-def changes(text, instead_of=""):
-    return describe_changes(parse(text), parse(instead_of))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from dragoman.agent.search import Passage, SearchIndex, SearchItem, SelectedItem, select, text_item, tool_item
-from dragoman.agent.search.embedder import EmbedderUnavailable, load_embedder
+from dragoman.agent.search.embedder import load_embedder
+from tests.agent.embedding import no_embedder
 
 TOOLS = [
     tool_item("forecast", server="weather", name="get_forecast", description="Get the weather forecast for a city."),
@@ -31,10 +32,6 @@ class CountingEmbedder:
     def embed(self, texts):
         self.seen += texts
         return self._real.embed(texts)
-
-
-def no_embedder():
-    raise EmbedderUnavailable("wordllama is not installed")
 
 
 async def fill(home, items=TOOLS, load=load_embedder):

@@ -2,12 +2,8 @@
 
 import pytest
 
-from tests.agent.running import answer_with
+from tests.agent.running import answer_with, set_mode
 from tests.agent.servers.talking import begin, call, connected, said, stdio, talking, text
-
-
-async def set_mode(talk, mode):
-    await talk.client.connection.call_extension("session/set_mode", {"sessionId": talk.id, "modeId": mode})
 
 
 async def test_a_tool_of_the_client_asks_with_its_arguments(place):
@@ -38,7 +34,7 @@ async def test_a_clients_server_that_says_it_only_reads_is_not_believed(place):
 async def test_plan_mode_refuses(place, tmp_path):
     server = stdio(record=str(tmp_path / "record"))
     async with talking(place, call("one__echo"), text(), servers=[server]) as (talk, model):
-        await set_mode(talk, "plan")
+        await set_mode(talk.client, talk.id, "plan")
         turn = await talk.ask()
         assert turn.call["status"] == "failed"
         assert "plan mode" in model.results()[0].text
@@ -48,7 +44,7 @@ async def test_plan_mode_refuses(place, tmp_path):
 
 async def test_code_mode_asks_for_foreign_tools_as_well(place):
     async with talking(place, call("one__echo"), text(), servers=[stdio()]) as (talk, _):
-        await set_mode(talk, "code")
+        await set_mode(talk.client, talk.id, "code")
         await talk.ask()
         assert len(talk.client.permissions) == 1
 

@@ -44,7 +44,7 @@ OWN_COMMANDS = (
     SlashCommand("compact", "Sum up the conversation, so that the model has room again", _compact),
     SlashCommand("mode", "Show or change the mode", _mode, "ask|code|plan"),
     SlashCommand("model", "Show or change the model", _model, "NAME"),
-    SlashCommand("usage", "Show what the conversation has used", _usage),
+    SlashCommand("usage", "Show the tokens and the cost of the conversation", _usage),
 )
 
 
@@ -66,7 +66,7 @@ async def _exclude(session: Session, words: str) -> str:
 
 
 CONTEXT_COMMANDS = (
-    SlashCommand("context", "Show what went to the model in the last turn, and why", _context),
-    SlashCommand("include", "Add a tool, a server, a rule or a reference to what the model gets", _include, "NAME"),
-    SlashCommand("exclude", "Take back what /include has added", _exclude, "NAME"),
+    SlashCommand("context", "Show the contents of the last request to the model, and why", _context),
+    SlashCommand("include", "Add a tool, a server, a rule or a reference to the model's context", _include, "NAME"),
+    SlashCommand("exclude", "Take back an addition of /include", _exclude, "NAME"),
 )

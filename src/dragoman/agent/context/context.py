@@ -7,10 +7,10 @@ for the prompt; what was added by hand is not searched for.
 Tools have one index, rules and references together another, and each gives up to `top_n`: so references do not take
 the place of tools, and a server that changes its tools does not touch the texts.
 
-An answer such as "yes" or "Asia/Tokyo" says nothing about what is needed. For a prompt of up to three words, the last
+An answer such as "yes" or "Asia/Tokyo" says nothing about its subject. For a prompt of up to three words, the last
 longer one is looked for as well, and the better score counts.
 
-Tools are searched again in the middle of a turn only if the tools there are to search have changed. What was found
+Tools are searched again in the middle of a turn only if the tools to search have changed. A tool that was found
 earlier in the turn stays, as long as its server has it: the model may have called it, or may be about to.
 """
 

@@ -2,7 +2,7 @@
 
 The library is imported in a thread when the first conversation starts, which is after `initialize` was answered; the
 first reply waits for it. A reply that fails for a passing reason is asked for again, as `RetryPolicy` says:
-`ReplyRetry` tells the person, and voids what came of the reply before.
+`ReplyRetry` tells the person, and voids the parts of the reply before.
 """
 
 import asyncio

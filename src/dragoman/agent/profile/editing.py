@@ -1,7 +1,7 @@
 """A server added to an agent file, or taken from it; comments, order and every other byte stay as they are.
 
-A new text is written only when it means what was asked for: it is read as an agent file first, and all but the one
-server must be as before. It replaces the file whole, so that nobody ever reads half of it.
+A new text is written only when it has the wanted meaning: it is read as an agent file first, and all but the one
+server must be as before. It replaces the file whole, so that no reader ever sees half of it.
 """
 
 import stat

@@ -8,7 +8,7 @@
       - {dir: docs/references, include: agent}
 
 A file in a folder may have a head with `name`, `description`, `priority` and `include`; its name is else that of the
-file. Names are what `@rule:NAME` and `@ref:NAME` say in a prompt.
+file. `@rule:NAME` and `@ref:NAME` in a prompt use the names.
 """
 
 import re

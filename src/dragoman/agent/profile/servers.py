@@ -1,7 +1,7 @@
 """The key `mcpServers`: the agent's own MCP servers, which its sessions share.
 
 The shape is that of common clients, a name and then `command`, `args`, `env`, `cwd`, or `url`, `headers`; ours are
-`include`, `permission`, `trust` and `tools`. What may be secret is told when the server is started, and not before.
+`include`, `permission`, `trust` and `tools`. Secrets are revealed when the server is started, and not before.
 """
 
 import os

@@ -36,7 +36,7 @@ class WordIndex(Protocol):
     """Knows which texts have a word."""
 
     def replace(self, texts: Sequence[Sequence[str]]) -> None:
-        """Take these texts, each as its words, instead of what was there."""
+        """Replace the texts, each given as its words."""
         ...
 
     def find(self, word: str) -> Collection[int]:
@@ -133,7 +133,7 @@ class Fts5:
         self._database.execute(f"CREATE VIRTUAL TABLE passage USING fts5(text, detail=none, tokenize='{tokenizer}')")
 
     def replace(self, texts: Sequence[Sequence[str]]) -> None:
-        """Take these texts, each as its words, instead of what was there."""
+        """Replace the texts, each given as its words."""
         self._database.execute("BEGIN")
         self._database.execute("DELETE FROM passage")
         rows = ((place, " ".join(words)) for place, words in enumerate(texts))
@@ -153,7 +153,7 @@ class Postings:
         self._places: dict[str, set[int]] = {}
 
     def replace(self, texts: Sequence[Sequence[str]]) -> None:
-        """Take these texts, each as its words, instead of what was there."""
+        """Replace the texts, each given as its words."""
         self._places = {}
         for place, words in enumerate(texts):
             for word in words:

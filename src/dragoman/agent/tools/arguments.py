@@ -1,4 +1,4 @@
-"""The arguments of a tool: a struct that makes the JSON schema for the model, and decodes what the model sends.
+"""The arguments of a tool: a struct that gives the JSON schema for the model, and decodes the model's arguments.
 
 Words for the model are the point of both: it mends a call from them alone. So schemas hold no `$ref`, which some
 providers refuse, and no `null`, which models then send for no reason (it is taken all the same).

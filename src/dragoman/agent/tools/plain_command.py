@@ -1,7 +1,7 @@
 """A command in the part of the shell's grammar that every shell reads in the same way.
 
-An approval for good has to know what a command runs. Shells are too rich for that, so only a small part of the grammar
-is read here, by a list of what is understood and not of what is dangerous:
+An approval for good needs to know the programs of a command. Shells are too rich for that, so only a part of it
+is read here, by a list of understood forms and not of dangerous ones:
 
     text      = command { ( "&&" | "||" | ";" | "|" | newline ) command }
     command   = { NAME=value } word { word | redirect }
@@ -10,7 +10,7 @@ is read here, by a list of what is understood and not of what is dangerous:
 
 Everything else raises UnclearCommand: expansions ($X, $(…), `…`, *.sh, {a,b}, ~), escapes, comments, here-documents,
 groups, functions, control structures, background jobs, and every character that is not on the list. /bin/sh may be
-dash, bash, ash, ksh or zsh; what they read differently is left out as well.
+dash, bash, ash, ksh or zsh; forms that they read differently are left out as well.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The code that a command runs beside its program: the script of an interpreter, a text for a shell, a module.
 
 Any word may be the name of a program (`timeout 5 sh run.sh`, `git -c core.pager=less`), so all of them are looked at.
-Three kinds of programs need to be known, because they run what no word names:
+Three kinds of programs need to be known, because they run code that no word names:
 
 - shells and languages run a script, and only in the form `sh [-e] FILE` is it clear which one;
 - some take code (`awk`, `sed`), or find by themselves what they run (`xargs`, `find -exec`): nothing is clear there;

@@ -8,8 +8,8 @@ What is not read with certainty is approved once and never for good: see `plain_
 for what is known of programs. The same holds when a command names too much, and when what it runs may have been made by
 the command before it (`make && ./prog`).
 
-What this does not see: what a program or a script loads in turn (a makefile, package.json, an imported module). It
-binds an approval to what was seen; it is no sandbox.
+It does not see the files that a program or a script loads in turn (a makefile, package.json, an imported module). It
+binds an approval to the files that it sees; it is no sandbox.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Files that run or instruct by themselves: writing one is asked about in every mode but `yolo`.
 
-A program reads them that nobody starts for the purpose: Git with every `git status`, an editor that opens the folder, a
+A program reads them without being started for it: Git with every `git status`, an editor that opens the folder, a
 shell that enters it, an agent that begins a session, the server that gets the next push. So a harmless edit of text
 becomes a program that runs, or words that an agent obeys, and nobody was asked. Makefiles, `package.json`, tests and
 build scripts are not among them: they run when a command says so, and commands are asked about.
@@ -73,7 +73,7 @@ ACTIVE_FILES: dict[str, tuple[str, ...]] = {
         *("bitbucket-pipelines.yml", "appveyor.yml", ".appveyor.yml"),
     ),
 }
-"""Who reads them, and their names: with `/` at its end, a directory and all that is below it; `*` is any text."""
+"""Readers, and the names that each reads: with `/` at its end, a directory and all below it; `*` is any text."""
 
 _PATTERNS = [
     (pattern.casefold().rstrip("/").split("/"), pattern.endswith("/"))

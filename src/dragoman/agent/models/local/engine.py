@@ -176,7 +176,7 @@ class EngineSetup(msgspec.Struct, frozen=True):
 
 
 class Engine:
-    """Loads, frees and stops; all but `stop_at_exit` only for whoever has the first place in `line`."""
+    """Loads, frees and stops; all but `stop_at_exit` only for the reply with the first position in the queue."""
 
     def __init__(self) -> None:
         self.line = ModelQueue()

@@ -4,7 +4,7 @@ TsAgent (of TeamSpark) keeps an agent in one file: `metadata` for people, `setti
 `rules` and `references`, the `providers` of models and the `mcpServers`. The older form is JSON, has its numbers as
 texts, and keeps the prompt in `prompt.md` and the lists in `rules/*.mdt` and `refs/*.mdt`, Markdown with a head.
 
-What has the same meaning here counts; of everything else it is said that it does not, and why. Nothing is written
+A key with the same meaning here counts; of every other key it is said that it does not, and why. Nothing is written
 back. A file is TsAgent's by its name, or because it has both `metadata` and `settings`, which no file of ours has.
 
 `shape` is the file as TsAgent writes it; `model`, `servers` and `texts` translate one part each; `conversion` puts
