@@ -88,7 +88,7 @@ def is_extension(variant: Node) -> bool:
 
 
 def own_type(node: dict[str, Any]) -> str:
-    """Return what a schema says by `type`, `properties` and `items`."""
+    """Return the type that a schema gives by `type`, `properties` and `items`."""
     named: list[str] | str = node.get("type", [])
     types = [named] if isinstance(named, str) else named
     return grouped(dict.fromkeys(one_type(each, node) for each in types)) if types else "any"

@@ -1,4 +1,4 @@
-"""The decisions that the schema leaves open: names for what has none there, and meanings told only in its prose."""
+"""The decisions that the schema leaves open: names for nameless types, and meanings that are only in its prose."""
 
 VARIANT_NAMES = {
     ("SessionUpdate", "tool_call_update"): "ToolCallProgress",
@@ -24,4 +24,4 @@ THREE_STATE = {
 """Fields where absent leaves a value as it is and null clears it."""
 
 CLOSED_UNIONS = {"RequestPermissionOutcome"}
-"""Unions where an outcome we do not know must be an error: what is not understood is no approval."""
+"""Unions where an unknown outcome must be an error: an answer that is not understood is no approval."""

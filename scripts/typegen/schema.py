@@ -1,4 +1,4 @@
-"""Reading the ACP schema: definitions, references, and what only the unstable one has."""
+"""Reading the ACP schema: definitions, references, and the additions of the unstable one."""
 
 import re
 from collections import Counter
@@ -12,7 +12,7 @@ _REF = "#/$defs/"
 
 
 class Schema:
-    """The unstable schema, which holds everything, beside the stable one, which tells what is stable."""
+    """The unstable schema, which holds everything, beside the stable one, which tells the stable parts."""
 
     def __init__(self, unstable: Node, stable: Node) -> None:
         self.defs: dict[str, Node] = {
@@ -72,13 +72,13 @@ def tag_of(variant: Node) -> tuple[str, str] | None:
 
 
 def variant_title(variant: Node) -> str:
-    """Return what a variant is called: its tag, else its title."""
+    """Return the name of a variant: its tag, else its title."""
     tag = tag_of(variant)
     return tag[1] if tag else variant.get("title", "")
 
 
 def is_other(variant: Node) -> bool:
-    """Tell whether a variant takes whatever tag the others do not."""
+    """Whether a variant takes any tag that the others do not."""
     return "not" in variant
 
 
