@@ -87,7 +87,7 @@ class Workspace:
         return await _in_thread(lambda: self._find(path))
 
     async def check(self, target: ResolvedPath) -> None:
-        """Raise Changed when the path now leads elsewhere."""
+        """Raise TargetChanged when the path now leads elsewhere."""
         if await self.find(target.given) != target:
             raise TargetChanged(f"{target.given} leads elsewhere than it did")
 
@@ -112,7 +112,7 @@ class Workspace:
         return await self._read_text(target, unsaved=False)
 
     async def check_text(self, target: ResolvedPath, *, expected: str | None) -> None:
-        """Raise Changed when a path leads elsewhere, or to another text than this; None is a file that is not there.
+        """Raise TargetChanged when a path leads elsewhere, or to another text than expected; None is a missing file.
 
         Raises ToolFailure when that cannot be found out.
         """
@@ -236,7 +236,7 @@ def _write(boundary: Boundary, target: ResolvedPath, text: str, expected: str | 
 
 
 def _compare(target: ResolvedPath, found: str | None, expected: str | None) -> None:
-    """Raise Changed when the texts differ; to write an empty file is to write a new one."""
+    """Raise TargetChanged when the texts differ; to write an empty file is to write a new one."""
     if (found or "") != (expected or ""):
         raise TargetChanged(f"{target.given} has changed since it was looked at")
 

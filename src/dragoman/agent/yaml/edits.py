@@ -84,7 +84,7 @@ class MappingEntry(msgspec.Struct, frozen=True):
 
 
 def add(text: str, entry: MappingEntry) -> Iterator[str]:
-    """Yield texts with the entry in them; raises Misread."""
+    """Yield texts with the entry in them; raises YamlError."""
     root = parse_yaml(text)
     pair = _find(root, entry.key)
     if pair is None:
@@ -98,7 +98,7 @@ def add(text: str, entry: MappingEntry) -> Iterator[str]:
 
 
 def remove(text: str, entry: MappingEntry) -> Iterator[str]:
-    """Yield texts without the entry; raises Misread."""
+    """Yield texts without the entry; raises YamlError."""
     root = parse_yaml(text)
     pair = _find(root, entry.key)
     if pair is None or pair[1].id != "mapping":
