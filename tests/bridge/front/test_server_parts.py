@@ -15,7 +15,7 @@ from dragoman.bridge.front.server.http2_frames import (
     FrameScanner,
     cost_of,
 )
-from dragoman.bridge.front.server.liveness import Liveness, Verdict
+from dragoman.bridge.front.server.liveness import Liveness, LivenessAction
 from tests.bridge.front.raw_http2 import PREFACE, frame
 
 # ── liveness ────────────────────────────────────────────────────────────────────────────────────────
@@ -29,34 +29,34 @@ def judge(liveness, now, unsent=0, *, can_ping=True):
 
 def test_a_silent_peer_is_pinged_and_cut_when_it_does_not_answer():
     liveness = Liveness(0)
-    assert judge(liveness, 9) is Verdict.NOTHING
-    assert judge(liveness, 10) is Verdict.PING
-    assert judge(liveness, 12) is Verdict.NOTHING
-    assert judge(liveness, 20) is Verdict.PING
-    assert judge(liveness, 22) is Verdict.CUT
+    assert judge(liveness, 9) is LivenessAction.NOTHING
+    assert judge(liveness, 10) is LivenessAction.PING
+    assert judge(liveness, 12) is LivenessAction.NOTHING
+    assert judge(liveness, 20) is LivenessAction.PING
+    assert judge(liveness, 22) is LivenessAction.CUT
 
 
 def test_a_peer_that_answers_is_left_alone():
     liveness = Liveness(0)
     for now in range(10, 1_000, 11):
-        assert judge(liveness, now) is Verdict.PING
+        assert judge(liveness, now) is LivenessAction.PING
         liveness.heard(now + 1)
 
 
 def test_a_peer_that_cannot_be_asked_is_never_silent():
     liveness = Liveness(0)
-    assert {judge(liveness, now, can_ping=False) for now in range(0, 1_000, 2)} == {Verdict.NOTHING}
+    assert {judge(liveness, now, can_ping=False) for now in range(0, 1_000, 2)} == {LivenessAction.NOTHING}
 
 
 def test_a_peer_that_takes_nothing_is_cut_and_one_that_takes_slowly_is_not():
     stuck, slow = Liveness(0), Liveness(0)
     stuck.wrote(1_000)
     slow.wrote(1_000)
-    assert judge(stuck, 2, 900) is Verdict.NOTHING
-    assert judge(stuck, 31, 900) is Verdict.NOTHING
-    assert judge(stuck, 32, 900) is Verdict.CUT
+    assert judge(stuck, 2, 900) is LivenessAction.NOTHING
+    assert judge(stuck, 31, 900) is LivenessAction.NOTHING
+    assert judge(stuck, 32, 900) is LivenessAction.CUT
     for now in range(2, 200, 2):
-        assert judge(slow, now, 1_000 - now) is Verdict.NOTHING
+        assert judge(slow, now, 1_000 - now) is LivenessAction.NOTHING
 
 
 # ── frames of HTTP/2 ────────────────────────────────────────────────────────────────────────────────

@@ -11,7 +11,7 @@ from enum import Enum
 from dragoman.bridge.front.limits import ServerLimits
 
 
-class Verdict(Enum):
+class LivenessAction(Enum):
     """The action that a connection needs."""
 
     NOTHING = "nothing"
@@ -38,7 +38,9 @@ class Liveness:
         """Count bytes that are written."""
         self._written_bytes += size
 
-    def judge(self, now: float, unsent_bytes: int, limits: ServerLimits, stall_s: float, *, can_ping: bool) -> Verdict:
+    def judge(
+        self, now: float, unsent_bytes: int, limits: ServerLimits, stall_s: float, *, can_ping: bool
+    ) -> LivenessAction:
         """Return the action that the connection needs now; after PING the ping counts as sent."""
         # Bytes that were written and are not in the buffer any more have left to the peer. A buffer that is empty, or
         # that got smaller, shows that the peer reads.
@@ -51,11 +53,11 @@ class Liveness:
         # Silence counts only after a ping: without one, nobody asked the peer for an answer.
         is_silent = self._pinged_at > self._heard_at and now - self._heard_at >= limits.silence_s
         if is_silent or now - self._taken_at >= stall_s:
-            return Verdict.CUT
+            return LivenessAction.CUT
         if can_ping and unsent_bytes == 0 and now - max(self._heard_at, self._pinged_at) >= limits.ping_s:
             self._pinged_at = now
-            return Verdict.PING
-        return Verdict.NOTHING
+            return LivenessAction.PING
+        return LivenessAction.NOTHING
 
 
 def watch_peers(listening: socket.socket, limits: ServerLimits) -> None:

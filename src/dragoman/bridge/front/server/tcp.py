@@ -21,7 +21,7 @@ import msgspec
 
 from dragoman.bridge.front.asgi import AsgiApplication
 from dragoman.bridge.front.limits import ServerLimits
-from dragoman.bridge.front.server.liveness import Liveness, Verdict
+from dragoman.bridge.front.server.liveness import Liveness, LivenessAction
 from dragoman.bridge.guard.rates import TokenBucket
 
 _log = logging.getLogger("dragoman.bridge.front")
@@ -250,9 +250,9 @@ class TcpConnection(asyncio.Protocol):
             return
         unsent = self._transport.get_write_buffer_size()
         verdict = self._liveness.judge(now, unsent, limits, self.context.stall_s, can_ping=ping is not None)
-        if verdict is Verdict.CUT:
+        if verdict is LivenessAction.CUT:
             self.abort()
-        elif verdict is Verdict.PING and ping is not None:
+        elif verdict is LivenessAction.PING and ping is not None:
             self.write(ping)
 
     def stop(self) -> None:
