@@ -43,7 +43,7 @@ _MISSING = (errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG)
 
 T = TypeVar("T")
 OpenAt2 = Callable[[int, bytes, int], int]
-Action = Callable[[int, str], T]
+DirectoryAction = Callable[[int, str], T]
 """Something done to a name in a directory, links not followed: for one that it may not touch it raises ELOOP."""
 
 
@@ -54,7 +54,7 @@ class Opener(Protocol):
         """Open a file or directory, links followed; raises OSError, EXDEV outside the roots."""
         ...
 
-    def act(self, roots: Sequence[Root], location: Location, action: Action[T], *, make: bool = False) -> T:
+    def act(self, roots: Sequence[Root], location: Location, action: DirectoryAction[T], *, make: bool = False) -> T:
         """Do something to the last name, in the directory that holds it; links followed if `action` raises ELOOP."""
         ...
 
@@ -70,7 +70,7 @@ class WalkingOpener:
 
         return descend(roots, location, action)
 
-    def act(self, roots: Sequence[Root], location: Location, action: Action[T], *, make: bool = False) -> T:
+    def act(self, roots: Sequence[Root], location: Location, action: DirectoryAction[T], *, make: bool = False) -> T:
         """Do something to the last name."""
         return descend(roots, location, action, make=make)
 
@@ -90,7 +90,7 @@ class KernelOpener:
                 raise
         return self._walking.open(roots, location, flags)
 
-    def act(self, roots: Sequence[Root], location: Location, action: Action[T], *, make: bool = False) -> T:
+    def act(self, roots: Sequence[Root], location: Location, action: DirectoryAction[T], *, make: bool = False) -> T:
         """Do something to the last name."""
         directory = self._open_directory_of(location, make=make)
         if directory is None:
@@ -160,7 +160,7 @@ def _load() -> OpenAt2:
     return openat2
 
 
-def descend(roots: Sequence[Root], location: Location, action: Action[T], *, make: bool = False) -> T:
+def descend(roots: Sequence[Root], location: Location, action: DirectoryAction[T], *, make: bool = False) -> T:
     """Go to a location and act on its last name (`.` for the directory itself); `make` missing directories."""
     descent = _Descent(roots, location, make=make)
     try:
@@ -178,7 +178,7 @@ class _Descent:
         self._make = make
         self._hops = 0
 
-    def run(self, action: Action[T]) -> T:
+    def run(self, action: DirectoryAction[T]) -> T:
         while self._ahead:
             name = self._ahead.pop()
             if name == "..":

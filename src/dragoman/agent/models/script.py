@@ -60,7 +60,7 @@ class ScriptStep(msgspec.Struct, frozen=True):
     repeat: int = 1
 
 
-Reply = Sequence[ScriptStep]
+ScriptReply = Sequence[ScriptStep]
 
 
 class ScriptModel:
@@ -71,7 +71,7 @@ class ScriptModel:
     thought_levels: Sequence[str] = ()
     summarises = True
 
-    def __init__(self, name: str, replies: Sequence[Reply]) -> None:
+    def __init__(self, name: str, replies: Sequence[ScriptReply]) -> None:
         self.name = name
         self._replies = replies
 
@@ -86,7 +86,7 @@ class ScriptModel:
 class ScriptConversation:
     """One session's way through the list."""
 
-    def __init__(self, replies: Sequence[Reply]) -> None:
+    def __init__(self, replies: Sequence[ScriptReply]) -> None:
         self._replies = replies
         self._position = 0
 
@@ -134,7 +134,7 @@ class _Reader:
     def __init__(self, file: str) -> None:
         self._file = file
 
-    def read(self, text: str) -> list[Reply]:
+    def read(self, text: str) -> list[ScriptReply]:
         try:
             root = parse_yaml(text)
         except YamlError as misread:
@@ -143,7 +143,7 @@ class _Reader:
             raise ScriptError(self._file, 1, "expected a list of replies, each a list of parts")
         return [self._reply(item) for item in root.value]
 
-    def _reply(self, node: Any) -> Reply:
+    def _reply(self, node: Any) -> ScriptReply:
         if node.id != "sequence":
             raise self._error(node, f"expected a reply, which is a list of parts, got a {_kind(node)}")
         return [self._step(item) for item in node.value]

@@ -13,7 +13,7 @@ from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import SeenMessage
 from dragoman.check.judge.state import ConversationState
 
-Handler = Callable[[SeenMessage], None]
+MessageHandler = Callable[[SeenMessage], None]
 H = TypeVar("H", bound=Callable[..., None])
 
 _MARK = "__watches__"
@@ -86,7 +86,7 @@ class Observer:
         """Report findings that only the end of the conversation can bring."""
 
 
-def handlers(observer: Observer) -> list[tuple[str, Handler]]:
+def handlers(observer: Observer) -> list[tuple[str, MessageHandler]]:
     """Return the keys that an observer watches, with its methods for them."""
     kind = type(observer)
     marked = [(name, getattr(getattr(kind, name), _MARK, ())) for name in dir(kind)]

@@ -108,7 +108,7 @@ class Progress:
                     await tell(PROGRESS, self._unsent.popleft())
 
 
-Result = dict[str, Any]
+McpResult = dict[str, Any]
 
 
 class Image(msgspec.Struct, frozen=True):
@@ -122,7 +122,7 @@ class UnsendableResult(DragomanError):
     """A function returned a value that cannot be sent."""
 
 
-def as_result(value: Any) -> Result:
+def as_result(value: Any) -> McpResult:
     """Return the result of a call; raises UnsendableResult for a value that cannot be sent."""
     match value:
         case None:
@@ -135,20 +135,20 @@ def as_result(value: Any) -> Result:
             return _structured(_plain(value))
 
 
-def as_failure(error: BaseException) -> Result:
+def as_failure(error: BaseException) -> McpResult:
     """Return the result of a call that raised: the exception without its traceback."""
     words = str(error)
     name = type(error).__name__
     return failure(f"{name}: {words}" if words else name)
 
 
-def failure(words: str) -> Result:
+def failure(words: str) -> McpResult:
     """Return the result of a call that failed, with this message."""
     return {"content": [{"type": "text", "text": words}], "isError": True}
 
 
-def _structured(value: Any) -> Result:
-    result: Result = {"content": [_block(value)]}
+def _structured(value: Any) -> McpResult:
+    result: McpResult = {"content": [_block(value)]}
     if isinstance(value, dict):
         result["structuredContent"] = value
     elif isinstance(value, list | tuple):

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from dragoman import __version__
 from dragoman.errors import ErrorCode, InvalidParams, MethodNotFound, RpcError
-from dragoman.mcp.serving.function_call import FunctionThreads, Progress, Result, Tell
+from dragoman.mcp.serving.function_call import FunctionThreads, McpResult, Progress, Tell
 from dragoman.mcp.serving.function_tool import FunctionTool, UnusableFunction, as_tool
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -53,9 +53,9 @@ class FunctionSession:
 
     def __init__(self, server: FunctionServer) -> None:
         self._server = server
-        self._calls: dict[bytes, asyncio.Task[Result]] = {}
+        self._calls: dict[bytes, asyncio.Task[McpResult]] = {}
 
-    async def answer(self, method: str, params: dict[str, Any], request_id: bytes, tell: Tell) -> Result:
+    async def answer(self, method: str, params: dict[str, Any], request_id: bytes, tell: Tell) -> McpResult:
         """Answer a request, whose id is the JSON that came; `tell` sends its notifications. Raises RpcError."""
         match method:
             case "initialize":
@@ -81,7 +81,7 @@ class FunctionSession:
         for call in self._calls.values():
             call.cancel()
 
-    def _initialize(self, params: _Initialize) -> Result:
+    def _initialize(self, params: _Initialize) -> McpResult:
         asked = params.protocol_version
         return {
             "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
@@ -89,7 +89,7 @@ class FunctionSession:
             "serverInfo": {"name": self._server.name, "version": __version__},
         }
 
-    async def _call(self, params: _Call, request_id: bytes, tell: Tell) -> Result:
+    async def _call(self, params: _Call, request_id: bytes, tell: Tell) -> McpResult:
         tool = self._server.tools.get(params.name)
         if tool is None:
             expected = ", ".join(self._server.tools)

@@ -13,8 +13,8 @@ from msgspec import UNSET, UnsetType
 from dragoman.errors import DragomanError
 from dragoman.mcp.serving.function_call import (
     FunctionThreads,
+    McpResult,
     Progress,
-    Result,
     UnsendableResult,
     as_failure,
     as_result,
@@ -78,7 +78,7 @@ class FunctionTool:
     def __repr__(self) -> str:
         return f"FunctionTool({self.name!r})"
 
-    async def call(self, arguments: Mapping[str, Any], progress: Progress, threads: FunctionThreads) -> Result:
+    async def call(self, arguments: Mapping[str, Any], progress: Progress, threads: FunctionThreads) -> McpResult:
         """Run the function; a failure is a result too."""
         try:
             bound = self._bind(arguments, progress)
@@ -91,7 +91,7 @@ class FunctionTool:
         except Exception as error:  # noqa: BLE001 -- boundary: user callback
             return as_failure(error)
 
-    async def _run(self, bound: inspect.BoundArguments, threads: FunctionThreads) -> Result:
+    async def _run(self, bound: inspect.BoundArguments, threads: FunctionThreads) -> McpResult:
         if self._is_async:
             return as_result(await self._function(*bound.args, **bound.kwargs))
         outcome = await threads.run(partial(self._function, *bound.args, **bound.kwargs))

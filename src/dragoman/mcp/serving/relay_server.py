@@ -16,7 +16,7 @@ from msgspec import Raw
 
 from dragoman.mcp.definition import StdioServer
 from dragoman.mcp.serving import relay
-from dragoman.mcp.serving.function_call import Result
+from dragoman.mcp.serving.function_call import McpResult
 from dragoman.mcp.serving.function_server import CANCELLED, FunctionServer, FunctionSession, decode_params
 from dragoman.mcp.serving.socket_server import listening
 from dragoman.wire import IncomingRequest, Peer, StdioTransport
@@ -54,7 +54,7 @@ class _SocketServer:
         async with self._peer:
             await self._peer.wait_ended()
 
-    async def request(self, request: IncomingRequest) -> Result:
+    async def request(self, request: IncomingRequest) -> McpResult:
         params = decode_params(request.params)
         return await self._session.answer(request.method, params, request.id, self._peer.notify)
 

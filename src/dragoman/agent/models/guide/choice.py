@@ -56,7 +56,7 @@ class SayText(msgspec.Struct, frozen=True):
     lost: bool = False
 
 
-Decision = UseTool | AskParameter | Which | SayText
+GuideDecision = UseTool | AskParameter | Which | SayText
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     last_path: str | None = None
 
 
-def decide(step: GuideStep, around: Surroundings) -> Decision:
+def decide(step: GuideStep, around: Surroundings) -> GuideDecision:
     """Decide on a step; the same for the same words and tools."""
     masked, tools = _resolve_it(step.masked, around.last_path), around.tools
     if step.tool:
@@ -86,11 +86,11 @@ def decide(step: GuideStep, around: Surroundings) -> Decision:
     return SayText(cannot(masked.restore(text), phrase.kind if phrase else None, tools), lost=True)
 
 
-def _guessed(found: Guess, masked: Masked, step: GuideStep) -> Decision:
+def _guessed(found: Guess, masked: Masked, step: GuideStep) -> GuideDecision:
     return _filled(found.tools[0], masked, step) if found.is_sure else Which(found.tools)
 
 
-def _settled(step: GuideStep, masked: Masked, tools: Sequence[ToolDefinition]) -> Decision:
+def _settled(step: GuideStep, masked: Masked, tools: Sequence[ToolDefinition]) -> GuideDecision:
     tool = next((one for one in tools if one.name == step.tool), None)
     if tool is None:
         return SayText(f"The tool `{step.tool}` is no longer here.", lost=True)
@@ -101,13 +101,13 @@ def _settled(step: GuideStep, masked: Masked, tools: Sequence[ToolDefinition]) -
     return _filled(tool, masked, step)
 
 
-def _fitted(fit: Fit, kind: str, step: GuideStep) -> Decision:
+def _fitted(fit: Fit, kind: str, step: GuideStep) -> GuideDecision:
     arguments = {**fit.arguments, **step.given}
     missing = [one for one in fit.missing if one.name not in arguments]
     return _finished(fit.tool, arguments, missing, kind, step)
 
 
-def _filled(tool: ToolDefinition, masked: Masked, step: GuideStep) -> Decision:
+def _filled(tool: ToolDefinition, masked: Masked, step: GuideStep) -> GuideDecision:
     filling = Filling(tool, masked, step.given)
     filling.fill()
     return _finished(tool, filling.arguments, filling.missing(), trade_of(tool), step)
@@ -115,7 +115,7 @@ def _filled(tool: ToolDefinition, masked: Masked, step: GuideStep) -> Decision:
 
 def _finished(
     tool: ToolDefinition, arguments: dict[str, Any], missing: Sequence[Parameter], kind: str | None, step: GuideStep
-) -> Decision:
+) -> GuideDecision:
     if missing:
         return AskParameter(tool, missing[0], step.problem)
     known = [one for one in parameters(tool) if one.name in arguments]

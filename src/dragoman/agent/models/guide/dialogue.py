@@ -12,7 +12,7 @@ import msgspec
 
 from dragoman.agent.models.guide.choice import (
     AskParameter,
-    Decision,
+    GuideDecision,
     GuideStep,
     SayText,
     Surroundings,
@@ -71,7 +71,7 @@ class GuidePosition(msgspec.Struct, frozen=True):
 
     steps: list[GuideStep]
     done: list[TriedStep]
-    ahead: list[tuple[GuideStep, Decision]]
+    ahead: list[tuple[GuideStep, GuideDecision]]
     turn: GuideTurn
     prompt: Prompt
     abandoned: bool = False
@@ -180,9 +180,9 @@ class _Scene(msgspec.Struct, frozen=True):
                 after = index + 1
         return GuidePosition(steps, done, decisions[after:], self.turn, self.prompt)
 
-    def _decisions(self, steps: list[GuideStep]) -> list[tuple[GuideStep, Decision]]:
+    def _decisions(self, steps: list[GuideStep]) -> list[tuple[GuideStep, GuideDecision]]:
         around = self.around
-        decisions: list[tuple[GuideStep, Decision]] = []
+        decisions: list[tuple[GuideStep, GuideDecision]] = []
         for step in steps:
             decision = decide(step, around)
             if isinstance(decision, UseTool) and isinstance(decision.arguments.get("path"), str):

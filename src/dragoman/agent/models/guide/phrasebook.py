@@ -10,7 +10,7 @@ from dragoman.agent.models.guide.prompt import LONG, without_courtesy, without_e
 from dragoman.agent.models.guide.running import read_plan, read_run
 from dragoman.agent.models.guide.seeking import read_search
 
-Reader = Callable[[Masked, str], Phrase | None]
+PhraseReader = Callable[[Masked, str], Phrase | None]
 
 
 def read_phrase(masked: Masked) -> Phrase | None:
@@ -25,5 +25,5 @@ def _search(masked: Masked, text: str) -> Phrase | None:
     return None if found is None else Phrase("search", found.roles, STRONG if found.sure else WEAK)
 
 
-_READERS: tuple[Reader, ...] = (read_plan, read_run, read_edit, read_write, read_listing, read_reading, _search)
-_LONG_READERS: tuple[Reader, ...] = (read_write,)
+_READERS: tuple[PhraseReader, ...] = (read_plan, read_run, read_edit, read_write, read_listing, read_reading, _search)
+_LONG_READERS: tuple[PhraseReader, ...] = (read_write,)

@@ -26,14 +26,14 @@ _FROM_TO = re.compile(rf"({TOKEN}|[^\s,]+)\s+(?:to|into|as|->)\s+(?:the\s+)?({TO
 _INSIDE = re.compile(r"\b(?:in|of|from|at|under|inside|for)\s+(?:the\s+)?\Z", re.IGNORECASE)
 _QUOTED = re.compile(r"['\"`]([A-Za-z][\w-]{1,30})['\"`]")
 
-Span = tuple[int, int]
+TextSpan = tuple[int, int]
 
 
 class Sighting(msgspec.Struct, frozen=True):
     """A piece of a sentence, what it stands for, and the word before or after it that tells more."""
 
     value: str
-    span: Span
+    span: TextSpan
     word: str = ""
 
 

@@ -73,7 +73,7 @@ When something is to be looked up or done, use the tool for it; you get its resu
 The tools, each with the JSON schema of its arguments:
 """
 
-Turn = tuple[str, str]
+ChatTurn = tuple[str, str]
 
 
 async def tools_in_front(request: ModelRequest, index: ToolIndex) -> list[ToolDefinition]:
@@ -105,9 +105,9 @@ class Chat:
         tools = "\n".join(_describe(tool) for tool in self.tools)
         return f"{instructions}\n\n{_HOW}{tools}".strip()
 
-    def _turns(self, max_result: int) -> tuple[list[Turn], int]:
+    def _turns(self, max_result: int) -> tuple[list[ChatTurn], int]:
         """Return all turns, and which of them is the prompt that is being answered."""
-        turns: list[Turn] = []
+        turns: list[ChatTurn] = []
         prompt, names = 0, _names(self._messages)
         for message in self._messages:
             if isinstance(message, UserMessage | SummaryMessage):
@@ -115,7 +115,7 @@ class Chat:
             turns += self._write_message(message, names, max_result)
         return turns, min(prompt, len(turns) - 1)
 
-    def _write_message(self, message: Message, names: dict[str, str], max_result: int) -> list[Turn]:
+    def _write_message(self, message: Message, names: dict[str, str], max_result: int) -> list[ChatTurn]:
         match message:
             case UserMessage(content):
                 return [("user", prompt_text(content, max_result))]
@@ -127,7 +127,7 @@ class Chat:
             case ToolMessage(results):
                 return [("user", _result(result, names, max_result)) for result in results]
 
-    def _write_reply(self, message: AssistantMessage) -> list[Turn]:
+    def _write_reply(self, message: AssistantMessage) -> list[ChatTurn]:
         said = [message.text] if message.text else []
         if self.tools:
             said = [write_reply(text) for text in said]
@@ -201,7 +201,7 @@ def _result(result: ToolResult, names: dict[str, str], max_characters: int) -> s
     return f"{names.get(result.id, 'The tool')} {what}:\n{shorten_middle(result.text, max_characters, _CUT)}"
 
 
-def _newest(turns: list[Turn], prompt: int, max_characters: int) -> list[Turn]:
+def _newest(turns: list[ChatTurn], prompt: int, max_characters: int) -> list[ChatTurn]:
     """Drop the oldest until the rest fits; the prompt and the last turn stay."""
     size = sum(len(text) for _, text in turns)
     if size <= max_characters:
@@ -220,9 +220,9 @@ def _newest(turns: list[Turn], prompt: int, max_characters: int) -> list[Turn]:
     return list(kept.values())
 
 
-def _merge(turns: Sequence[Turn]) -> list[Turn]:
+def _merge(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
     """Join messages of the same side that follow each other, and let the person begin."""
-    merged: list[Turn] = []
+    merged: list[ChatTurn] = []
     for role, text in turns:
         if merged and merged[-1][0] == role:
             merged[-1] = (role, f"{merged[-1][1]}\n\n{text}")
