@@ -1,0 +1,346 @@
+"""The format of a session log: blocks of lines, each block closed by a seal.
+
+    {"dragoman":2,"session":{"id":"S","cwd":…,"additionalDirectories":[…],"created":…}}
+    →{"seal":{"first":0,"last":0,"time":1763240000000,"sum":"89abcdef"}}
+    {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"S","update":{…}}}
+    {"turn":{"event":"end",…}}
+    →{"seal":{"first":1,"last":2,"time":1763240000123,"records":[[84,27]],"sum":"01234567"}}
+
+Each line is one JSON object; → is a tab. The lines of one write to the file are a *block*, and the line after them is
+its *seal*. The first block is the header alone: the version of the format, and whose log this is; its word counts,
+whatever the path says. Three beginnings tell the lines apart:
+
+* `{"jsonrpc":` is a line of the wire, to the byte as the peer was sent it. To replay a log is to copy these lines.
+* A tab and `{"seal":` is a seal. JSON allows a tab before a value, so that any tool reads the line, and never inside a
+  string. A search for the one byte takes a fifth of the time of a search for a word, and that is the only look at the
+  inside of a block besides its checksum.
+* Everything else is a *record* for ourselves: an object with one key, its kind. No peer is ever sent it.
+
+A seal has the numbers of the first and the last line of its block, counted from 1 (the header is line 0) without a
+gap and without the seals; the time of the write in milliseconds since 1970; the places of the records, as offset and
+length without the newline from the beginning of the block, left out if there is none; and the sum. So a reader that
+has checked the sum knows which runs of bytes are for the peer without a look at any line.
+
+The sum is the CRC-32 of the bytes of the block and of its seal up to `,"sum":`, begun with the sum of the seal before
+(with 0 for the header). That is a chain: a block that is missing, doubled, moved or of another file does not fit. No
+byte is outside a sum: what follows one is always `"}}` and a newline.
+
+No JSON line has a newline inside, so that a newline, a tab and `{"seal":` are found at the end of a block only. Other
+line separators of Unicode are ordinary characters here.
+
+From that follows what can be known of a file that is not whole:
+
+* What ends in a good seal is what was written.
+* After the last seal there may be the beginning of one more block: whole lines, then part of one. That is a *torn*
+  write. Its whole lines may have been shown, so they are kept and sealed; the rest is dropped.
+* Anything else is *damage*: a sum that does not fit, a gap in the numbers, a whole line behind the last seal that
+  cannot be a line of a log. Nothing from the end of the last good seal on is trusted.
+"""
+
+import re
+import time
+from collections.abc import Iterator
+from zlib import crc32
+
+import msgspec
+from msgspec import Raw
+
+VERSION = 2
+
+KINDS = frozenset({"config", "model", "permission", "title", "turn"})
+"""What a record can be; a new kind needs a new version, for an older reader would take it as damage in a torn write."""
+
+LINE_HEAD = b'{"jsonrpc":'
+"""The beginning of each line of the wire."""
+
+SEAL_MARK = b'\n\t{"seal":'
+"""The end of the last line of a block, and the beginning of its seal."""
+
+_SEAL = re.compile(
+    rb'\n\t\{"seal":\{"first":(\d{1,15}),"last":(\d{1,15}),"time":(\d{1,15})(?:,"records":(\[[\d,\[\]]*\]))?'
+    rb',"sum":"([0-9a-f]{8})"\}\}\n'
+)
+_SUM_BYTES = len(b',"sum":"89abcdef"}}\n')
+_NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class Header(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Whose log this is."""
+
+    id: str
+    cwd: str
+    additional_directories: list[str]
+    created: str
+    """ISO 8601 in UTC, with a Z."""
+    forked_from: str | None = None
+
+
+class Record(msgspec.Struct, gc=False):
+    """One thing that happened, as read back; `data` looks into the block that was read: copy it to keep it."""
+
+    seq: int
+    time: int
+    kind: str
+    data: Raw
+
+
+class Block(msgspec.Struct, gc=False):
+    """The lines of one write, as read back: a part of a larger buffer, which is not copied."""
+
+    first: int
+    last: int
+    time: int
+    """In milliseconds since 1970."""
+    buffer: bytes
+    start: int
+    end: int
+    """Where its lines begin and end in the buffer; the seal is not one of them."""
+    places: list[tuple[int, int]] = []
+    """The offset and the length of each record, from `start`."""
+
+    @property
+    def lines(self) -> bytes:
+        """A copy of all lines, with their newlines."""
+        return self.buffer[self.start : self.end]
+
+    def updates(self) -> list[memoryview]:
+        """Return the runs of lines that are for the peer."""
+        view = memoryview(self.buffer)
+        if not self.places:
+            return [view[self.start : self.end]]
+        runs: list[memoryview] = []
+        begin = self.start
+        for offset, length in self.places:
+            at = self.start + offset
+            if at > begin:
+                runs.append(view[begin:at])
+            begin = at + length + 1
+        if begin < self.end:
+            runs.append(view[begin : self.end])
+        return runs
+
+    def records(self) -> list[Record]:
+        """Return the records, each with the number of its line."""
+        found: list[Record] = []
+        view = memoryview(self.buffer)
+        seq, counted = self.first, self.start
+        for offset, length in self.places:
+            at = self.start + offset
+            seq += self.buffer.count(b"\n", counted, at)
+            counted = at
+            colon = self.buffer.index(b":", at)
+            kind = self.buffer[at + 2 : colon - 1].decode()
+            found.append(Record(seq, self.time, kind, Raw(view[colon + 1 : at + length - 1])))
+        return found
+
+    def numbered_lines(self) -> Iterator[tuple[int, bytes]]:
+        """Return every line with its number and without its newline."""
+        return enumerate(self.lines[:-1].split(b"\n"), self.first)
+
+
+class _FirstLine(msgspec.Struct):
+    dragoman: int
+    session: Header
+
+
+class _Version(msgspec.Struct):
+    dragoman: int
+
+
+_decode_first_line = msgspec.json.Decoder(_FirstLine).decode
+_decode_version = msgspec.json.Decoder(_Version).decode
+_decode_places = msgspec.json.Decoder(list[tuple[int, int]]).decode
+_decode_object = msgspec.json.Decoder(dict[str, object]).decode
+
+
+def now_ms() -> int:
+    """Return the time as seals have it."""
+    return time.time_ns() // 1_000_000
+
+
+class Draft:
+    """A block that is being put together: lines of the wire and records, in order."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._places: list[tuple[int, int]] = []
+        self._size = 0
+        self._count = 0
+
+    def __len__(self) -> int:
+        """Return the number of lines."""
+        return self._count
+
+    def add_lines(self, lines: bytes) -> None:
+        """Add whole lines of the wire; raises ValueError for anything else."""
+        count = lines.count(b"\n")
+        # Counting is the only look at every line, and it happens in C.
+        if not lines.startswith(LINE_HEAD) or not lines.endswith(b"\n") or lines.count(b"\n" + LINE_HEAD) != count - 1:
+            raise ValueError(f"each line of the wire must begin with {LINE_HEAD.decode()} and end with a newline")
+        self._add(lines, count)
+
+    def add_record(self, kind: str, data: bytes) -> None:
+        """Add a record; raises ValueError for an unknown kind or several lines."""
+        if kind not in KINDS:
+            raise ValueError(f"a record cannot be a {kind!r}, only one of {', '.join(sorted(KINDS))}")
+        if b"\n" in data:
+            raise ValueError("the payload of a record must be JSON without a newline in it")
+        line = b'{"%b":%b}\n' % (kind.encode(), data)
+        self._places.append((self._size, len(line) - 1))
+        self._add(line, 1)
+
+    def seal(self, first: int, time: int, before: int) -> tuple[bytearray, int]:
+        """Return the block with its seal, and the sum, given the number of its first line and the sum before."""
+        lines = bytearray().join(self._parts)
+        return seal(lines, first, first + self._count - 1, time, before=before, places=self._places)
+
+    def _add(self, lines: bytes, count: int) -> None:
+        self._parts.append(lines)
+        self._size += len(lines)
+        self._count += count
+
+
+def seal(
+    lines: bytearray, first: int, last: int, time: int, *, before: int, places: list[tuple[int, int]]
+) -> tuple[bytearray, int]:
+    """Add a seal to lines, in place, and return them with its sum, which the next seal begins with."""
+    records = b',"records":' + msgspec.json.encode(places) if places else b""
+    lines += b'\t{"seal":{"first":%d,"last":%d,"time":%d%b' % (first, last, time, records)
+    checksum = crc32(lines, before)
+    lines += b',"sum":"%08x"}}\n' % checksum
+    return lines, checksum
+
+
+def encode_header(header: Header, time: int) -> tuple[bytes, int]:
+    """Return the first block of a log, and its sum."""
+    line = msgspec.json.encode({"dragoman": VERSION, "session": header}) + b"\n"
+    block, checksum = seal(bytearray(line), 0, 0, time, before=0, places=[])
+    return bytes(block), checksum
+
+
+def decode_header(block: bytes) -> tuple[Header, int]:
+    """Read the first block of a log, and its sum; raises ValueError that says what is wrong with it."""
+    found, damaged = find_blocks(block, 0, 0)
+    if damaged or len(found.blocks) != 1 or found.end != len(block):
+        raise ValueError(explain_header(block))
+    line = block[: found.blocks[0].end]
+    if read_version(line) != VERSION:
+        raise ValueError(explain_header(line))
+    return _decode_first_line(line).session, found.checksum
+
+
+def read_version(line: bytes) -> int | None:
+    """Return the version of the format that a first line names; None when it is no header at all."""
+    try:
+        return _decode_version(line.partition(b"\n")[0]).dragoman
+    except _NOT_JSON:
+        return None
+
+
+def explain_header(line: bytes) -> str:
+    """Say what is wrong with a first line."""
+    version = read_version(line)
+    if version is None:
+        return "its first line is no header of a session log"
+    if version not in (1, VERSION):
+        return f"it has format {version}, and this dragoman reads format {VERSION}: use the dragoman that wrote it"
+    return "its header is damaged"
+
+
+class Found(msgspec.Struct):
+    """The good blocks at the beginning of a buffer."""
+
+    blocks: list[Block]
+    end: int
+    """Where the seal of the last one ends in the buffer."""
+    checksum: int
+    """The sum of the last one."""
+
+
+def find_blocks(buffer: bytes, first: int, checksum: int) -> tuple[Found, bool]:
+    """Find and check the blocks that a buffer begins with, and tell whether the one after them is damaged.
+
+    `first` is the number of the first line and `checksum` the sum before it.
+    """
+    view = memoryview(buffer)
+    blocks: list[Block] = []
+    end = 0
+    at = buffer.find(b"\t")
+    while at >= 0:
+        match = _SEAL.match(buffer, at - 1) if at else None
+        if match is None:
+            if buffer[max(at - 1, 0) : at + 1] == b"\n\t" and buffer.find(b"\n", at) >= 0:
+                return Found(blocks, end, checksum), True  # a whole line that begins like a seal and is none
+            at = buffer.find(b"\t", at + 1)
+            continue
+        stop = match.end()
+        found_sum = crc32(view[end : stop - _SUM_BYTES], checksum)
+        last = int(match[2])
+        places = [] if match[4] is None else _read_places(match[4], at - end)
+        if found_sum != int(match[5], 16) or int(match[1]) != first or last < first or places is None:
+            return Found(blocks, end, checksum), True
+        blocks.append(Block(first, last, int(match[3]), buffer, end, at, places))
+        first, checksum, end = last + 1, found_sum, stop
+        at = buffer.find(b"\t", stop)
+    return Found(blocks, end, checksum), False
+
+
+def _read_places(text: bytes, size: int) -> list[tuple[int, int]] | None:
+    """Read where the records of a block are; None for places that no writer of this format has made."""
+    try:
+        places = _decode_places(text)
+    except msgspec.DecodeError:
+        return None
+    end = 0
+    for offset, length in places:
+        if offset < end or length < 1:
+            return None
+        end = offset + length + 1
+    return places if end <= size else None
+
+
+def read_torn(lines: bytes, first: int, time: int) -> Block | None:
+    """Read the whole lines of a torn write, which no sum vouches for; raises ValueError for what cannot be one."""
+    if not lines:
+        return None
+    str(lines, "utf-8")
+    if b"\n\t" in b"\n" + lines:
+        raise ValueError("a seal is broken")
+    places: list[tuple[int, int]] = []
+    at = count = 0
+    for line in lines[:-1].split(b"\n"):
+        keys = _decode_object(line)
+        if not line.startswith(LINE_HEAD):
+            if len(keys) != 1 or not keys.keys() <= KINDS:
+                raise ValueError("a line is neither of the wire nor a record")
+            if not line.startswith(b'{"%b":' % next(iter(keys)).encode()):
+                raise ValueError("a record is not written as this program writes it")
+            places.append((at, len(line)))
+        at += len(line) + 1
+        count += 1
+    return Block(first, first + count - 1, time, lines, 0, len(lines), places)
+
+
+def rename_session(lines: bytes, old: str, new: str) -> bytes:
+    """Give the lines of a fork its own session id; both ids have one length, so that no place changes.
+
+    Only whole beginnings of lines are changed: a tool may have talked about messages of its own.
+    """
+    if len(old) != len(new):
+        raise ValueError("a session id cannot be replaced by one of another length")
+    return (b"\n" + lines).replace(b"\n" + update_head(old), b"\n" + update_head(new))[1:]
+
+
+def update_head(session_id: str) -> bytes:
+    """Return the beginning of each update of a session, up to the update itself."""
+    encoded = msgspec.json.encode(session_id)
+    return b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%b,"update":' % encoded
+
+
+UPDATE_TAIL = b"}}\n"
+
+
+def update_lines(session_id: str, updates: "list[bytes] | tuple[bytes, ...]") -> bytes:
+    """Return the lines that updates are logged and sent as; there is at least one."""
+    head = update_head(session_id)
+    return head + (UPDATE_TAIL + head).join(updates) + UPDATE_TAIL
