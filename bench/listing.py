@@ -14,9 +14,9 @@ from time import perf_counter, time
 from bench import commands
 from bench.measure import Measure, Target
 from bench.raw_agent import RawAgent
-from dragoman.store import FileStore, Header
+from dragoman.store import FileStore, Header, update_lines
+from dragoman.store.block import Draft, encode_header, now_ms
 from dragoman.store.naming import log_path, projects_path
-from dragoman.store.record import encode_header
 
 MANY = 10_000
 FEW = 100
@@ -47,16 +47,26 @@ def make_home(sessions: int) -> Path:
     home = Path(tempfile.mkdtemp(dir=os.environ["DRAGOMAN_HOME"]))
     first = make_header(0)
     asyncio.run(write_session(home, first))
-    _, records = log_path(home, first.cwd, first.id).read_bytes().split(b"\n", 1)
     for number in range(1, sessions):
         header = make_header(number)
         path = log_path(home, header.cwd, header.id)
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(encode_header(header) + records)
+        path.write_bytes(make_log(header))
     changed = time() - AGE_S
     for project in projects_path(home).iterdir():
         os.utime(project, (changed, changed))
     return home
+
+
+def make_log(header: Header) -> bytes:
+    first, checksum = encode_header(header, now_ms())
+    draft = Draft()
+    for kind, data in RECORDS:
+        if kind == "update":
+            draft.add_lines(update_lines(header.id, [data]))
+        else:
+            draft.add_record(kind, data)
+    return first + draft.seal(1, now_ms(), checksum)[0]
 
 
 def make_header(number: int) -> Header:
@@ -68,7 +78,10 @@ async def write_session(home: Path, header: Header) -> None:
     store = FileStore(home)
     log = await store.create(header)
     for kind, data in RECORDS:
-        log.append(kind, data)
+        if kind == "update":
+            log.append(update_lines(header.id, [data]))
+        else:
+            log.record(kind, data)
     await store.close()
 
 

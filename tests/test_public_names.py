@@ -102,6 +102,7 @@ PUBLIC = {
         "KINDS",
         "PAGE_SESSIONS",
         "UNPROMPTED_KEPT_S",
+        "Block",
         "Damage",
         "FileStore",
         "Header",
@@ -113,6 +114,7 @@ PUBLIC = {
         "encode_cwd",
         "is_same_directory",
         "raise_fd_limit",
+        "update_lines",
     ],
     "dragoman.wire": [
         "HEADS",

@@ -12,7 +12,7 @@ from dragoman.agent.models import find_model
 from dragoman.agent.setup import AgentSetup
 from dragoman.cli.home import home
 from dragoman.cli.loop import run
-from dragoman.store import Header, Record
+from dragoman.store import Block, Header
 from dragoman.wire import StdioTransport, take_stdio
 
 
@@ -26,7 +26,10 @@ class NoLog:
         self.damage = None
         self.failure = None
 
-    def append(self, kind: str, *payloads: bytes) -> None:
+    def append(self, lines: bytes) -> None:
+        pass
+
+    def record(self, kind: str, data: bytes) -> None:
         pass
 
     def flush(self) -> None:
@@ -35,7 +38,7 @@ class NoLog:
     async def sync(self) -> None:
         pass
 
-    async def records(self) -> AsyncIterator[list[Record]]:
+    async def blocks(self) -> AsyncIterator[list[Block]]:
         for batch in ():
             yield batch
 

@@ -303,7 +303,7 @@ async def test_the_model_has_the_file_and_the_client_its_own_prompt(tmp_path):
     assert model.told[0] == UserMessage([v1.TextContent(text="explain"), embedded])
     [log] = (tmp_path / ".home").glob("projects/*/*.jsonl")
     records = [json.loads(line) for line in log.read_text().splitlines()]
-    chunks = [record["update"] for record in records if "update" in record]
+    chunks = [record["params"]["update"] for record in records if "params" in record]
     sent = [chunk["content"] for chunk in chunks if chunk["sessionUpdate"] == "user_message_chunk"]
     assert [block["type"] for block in sent] == ["text", "resource_link"]
 

@@ -1,7 +1,7 @@
 """What a crash leaves behind is mended when the session is loaded."""
 
 from dragoman.protocol import v1
-from dragoman.store import FileStore
+from dragoman.store import FileStore, update_lines
 from tests.agent.coming_back import SCRIPT, converse, files, load, without_user
 from tests.agent.running import running_agent
 
@@ -11,12 +11,18 @@ async def test_tool_calls_that_a_crash_left_open_are_closed_once(place):
     session_id, _ = await converse(place, "hi")
     store = FileStore(home)
     log = await store.open(session_id)
-    async for _ in log.records():
+    async for _ in log.blocks():
         pass
-    log.append("turn", b'{"event":"start"}')
-    log.append("update", b'{"sessionUpdate":"tool_call","toolCallId":"open","title":"t","status":"pending"}')
-    log.append("update", b'{"sessionUpdate":"tool_call","toolCallId":"done","title":"t"}')
-    log.append("update", b'{"sessionUpdate":"tool_call_update","toolCallId":"done","status":"completed"}')
+    log.record("turn", b'{"event":"start"}')
+    log.append(
+        update_lines(
+            log.header.id, [b'{"sessionUpdate":"tool_call","toolCallId":"open","title":"t","status":"pending"}']
+        )
+    )
+    log.append(update_lines(log.header.id, [b'{"sessionUpdate":"tool_call","toolCallId":"done","title":"t"}']))
+    log.append(
+        update_lines(log.header.id, [b'{"sessionUpdate":"tool_call_update","toolCallId":"done","status":"completed"}'])
+    )
     await log.close()
     await store.close()
     for _ in range(2):
@@ -32,7 +38,7 @@ async def test_a_torn_end_is_told_once_and_the_session_goes_on(place):
     session_id, seen = await converse(place, "hi")
     [path] = files(home)
     with path.open("ab") as file:
-        file.write(b'{"seq":99,"time":1,"upda')
+        file.write(b'{"jsonrpc":"2.0","meth')
     async with running_agent(home, SCRIPT) as client:
         await client.initialize()
         await load(client, session_id, cwd)

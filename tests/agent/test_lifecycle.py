@@ -46,9 +46,11 @@ async def test_the_file_is_where_it_should_be_and_says_its_cwd(place):
     session_id, _ = await converse(place, "hi")
     [path] = files(home)
     assert path == home / "projects" / str(cwd).replace("/", "-") / f"session-{session_id}.jsonl"
-    header, *records = map(json.loads, path.read_text().splitlines())
+    header, *lines = map(json.loads, path.read_text().split("\n")[:-1])
     assert header["session"]["cwd"] == str(cwd)
-    assert [record["seq"] for record in records] == list(range(1, len(records) + 1))
+    _, *seals = [line["seal"] for line in lines if "seal" in line]
+    assert [seal["first"] for seal in seals] == [1, *(seal["last"] + 1 for seal in seals[:-1])]
+    assert seals[-1]["last"] == len(lines) - len(seals) - 1
     assert path.stat().st_mode & 0o777 == 0o600
 
 

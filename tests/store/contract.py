@@ -5,6 +5,7 @@ makes stores on one and the same place: two of them stand for two processes. Wha
 """
 
 import asyncio
+import json
 import uuid
 from contextlib import aclosing
 
@@ -12,7 +13,7 @@ import pytest
 
 from dragoman.errors import BadCursor, SessionBusy, SessionUnknown
 from dragoman.store import KINDS, PAGE_SESSIONS
-from tests.store.making import new_header, read_all, reread, turn_end, write_session
+from tests.store.making import new_header, read_all, reread, turn_end, update, write_session
 
 
 async def list_ids(store, cwd=None):
@@ -43,6 +44,14 @@ async def until_free(call):
                 await asyncio.sleep(0)
 
 
+async def sessions_in_lines(store, session_id):
+    """Give the session ids that the lines of a log have, as a client is sent them."""
+    log = await store.open(session_id)
+    sent = b"".join([run async for blocks in log.blocks() for block in blocks for run in block.updates()])
+    await log.close()
+    return {json.loads(line)["params"]["sessionId"] for line in sent.split(b"\n")[:-1]}
+
+
 class StoreContract:
     @pytest.fixture
     def another_store(self):
@@ -57,7 +66,7 @@ class StoreContract:
         log = await store.create(header)
         payloads = [b'{ "a" : 1.0 }', '{"text":"žluťoučký 🐎"}'.encode(), b'{"crc":"89abcdef"}', b"null", b'"\\n"']
         for payload in payloads:
-            log.append("update", payload)
+            log.append(update(payload))
             log.flush()
         await log.close()
         records, _ = await reread(store, header.id)
@@ -67,15 +76,15 @@ class StoreContract:
         header = new_header()
         log = await store.create(header)
         for kind in sorted(KINDS):
-            log.append(kind, b"{}")
+            log.record(kind, b"{}")
         await log.close()
         records, _ = await reread(store, header.id)
         assert [kind for _, kind, _ in records] == sorted(KINDS)
 
     async def test_records_have_the_time_they_were_written(self, store):
         log = await store.create(new_header())
-        log.append("update", b"{}")
-        times = [record.time async for batch in log.records() for record in batch]
+        log.append(update(b"{}"))
+        times = [block.time async for blocks in log.blocks() for block in blocks]
         assert all(1_700_000_000_000 < time < 10_000_000_000_000 for time in times)
         await log.close()
 
@@ -83,7 +92,7 @@ class StoreContract:
         header = await write_session(store)
         log = await another_store().open(header.id)
         before = await read_all(log)
-        log.append("update", b'{"n":2}')
+        log.append(update(b'{"n":2}'))
         await log.close()
         records, _ = await reread(store, header.id)
         assert records == [*before, (len(before) + 1, "update", b'{"n":2}')]
@@ -93,12 +102,12 @@ class StoreContract:
         log = await store.create(header)
         payload = b'{"text":"%b"}' % (b"x" * 200)
         for number in range(10_000):
-            log.append("update", payload)
+            log.append(update(payload))
             if number % 7 == 0:
                 log.flush()
         await log.close()
         log = await store.open(header.id)
-        batches = [[record.seq for record in batch] async for batch in log.records()]
+        batches = [[line[0] for block in blocks for line in block.numbered_lines()] async for blocks in log.blocks()]
         assert len(batches) > 1
         assert [seq for batch in batches for seq in batch] == list(range(1, 10_001))
         await log.close()
@@ -108,37 +117,37 @@ class StoreContract:
         log = await store.create(header)
         big = b'{"data":"%b"}' % (b"A" * 5_000_000)
         for payload in (b"1", big, b"2", big):
-            log.append("update", payload)
+            log.append(update(payload))
         await log.close()
         records, _ = await reread(store, header.id)
         assert [data for _, _, data in records] == [b"1", big, b"2", big]
 
     async def test_a_live_session_is_read_as_far_as_it_was_appended_when_the_reading_began(self, store):
         log = await store.create(new_header())
-        log.append("update", b"1")
-        reading = log.records()
-        log.append("update", b"2")
+        log.append(update(b"1"))
+        reading = log.blocks()
+        log.append(update(b"2"))
         log.flush()
-        assert [bytes(record.data) async for batch in reading for record in batch] == [b"1"]
+        assert [block.lines async for blocks in reading for block in blocks] == [update(b"1")]
         assert [data for _, _, data in await read_all(log)] == [b"1", b"2"]
         await log.close()
 
     async def test_reading_can_be_given_up_and_begun_anew(self, store):
         header = await write_session(store)
         log = await store.open(header.id)
-        async with aclosing(log.records()) as reading:
+        async with aclosing(log.blocks()) as reading:
             await anext(reading)
         assert len(await read_all(log)) == 2
-        log.append("update", b"{}")
+        log.append(update(b"{}"))
         await log.close()
 
     async def test_nothing_can_be_appended_before_the_log_was_read_to_its_end(self, store):
         header = await write_session(store)
         log = await store.open(header.id)
         with pytest.raises(RuntimeError, match="read to its end"):
-            log.append("update", b"{}")
+            log.append(update(b"{}"))
         await read_all(log)
-        log.append("update", b"{}")
+        log.append(update(b"{}"))
         await log.close()
 
     async def test_a_closed_log_takes_nothing_and_closing_it_again_does_nothing(self, store):
@@ -146,18 +155,39 @@ class StoreContract:
         await log.close()
         await log.close()
         with pytest.raises(RuntimeError, match="is closed"):
-            log.append("update", b"{}")
+            log.append(update(b"{}"))
 
     async def test_a_payload_with_a_newline_is_refused(self, store):
         log = await store.create(new_header())
         with pytest.raises(ValueError, match="newline"):
-            log.append("update", b"{\n}")
+            log.append(update(b"{\n}"))
+        with pytest.raises(ValueError, match="newline"):
+            log.record("turn", b"{\n}")
         await log.close()
+
+    @pytest.mark.parametrize(
+        "lines",
+        [
+            b"",
+            b"\n",
+            b"{}\n",
+            update(b"1")[:-1],
+            update(b"1") + b"\n",
+            update(b"1") + b'{"seal":{}}\n',
+            b'{"turn":{}}\n',
+        ],
+    )
+    async def test_what_is_no_line_of_the_wire_is_refused(self, store, lines):
+        log = await store.create(new_header())
+        with pytest.raises(ValueError, match="each line of the wire must begin with"):
+            log.append(lines)
+        await log.close()
+        assert (await reread(store, log.header.id))[0] == []
 
     async def test_an_unknown_kind_is_refused(self, store):
         log = await store.create(new_header())
-        with pytest.raises(ValueError, match="only one of config, message, model"):
-            log.append("mcp", b"{}")
+        with pytest.raises(ValueError, match="only one of config, model, permission"):
+            log.record("mcp", b"{}")
         await log.close()
 
     async def test_the_header_is_kept_whole(self, store):
@@ -174,8 +204,8 @@ class StoreContract:
         assert (log.title, log.message_count) == ("First", 4)
         log = await store.open(header.id)
         await read_all(log)
-        log.append("turn", b'{"event":"start"}')
-        log.append("title", b'{"title":"Second"}')
+        log.record("turn", b'{"event":"start"}')
+        log.record("title", b'{"title":"Second"}')
         await log.close()
         _, log = await reread(store, header.id)
         assert (log.title, log.message_count) == ("Second", 4)
@@ -214,7 +244,7 @@ class StoreContract:
         await log.close()
         log = await another_store().open(header.id)
         assert await read_all(log) == [(1, "config", b'{"mode":"plan"}')]
-        log.append("update", b"{}")
+        log.append(update(b"{}"))
         await log.close()
         assert (await reread(store, header.id))[0] == [(1, "config", b'{"mode":"plan"}'), (2, "update", b"{}")]
 
@@ -222,8 +252,8 @@ class StoreContract:
         empty, configured = new_header(), new_header()
         await (await store.create(empty)).close()
         log = await store.create(configured, b"{}")
-        log.append("config", b"{}")
-        log.append("update", b'{"sessionUpdate":"current_mode_update"}')
+        log.record("config", b"{}")
+        log.append(update(b'{"sessionUpdate":"current_mode_update"}'))
         await log.sync()
         forked = new_header(forked_from=configured.id)
         await store.fork(configured.id, forked)
@@ -238,8 +268,8 @@ class StoreContract:
         lister = another_store()
         log = await store.create(new_header(), b"{}")
         assert await list_ids(lister) == []
-        log.append("turn", b'{"event":"start"}')
-        log.append("title", b'{"title":"Begun"}')
+        log.record("turn", b'{"event":"start"}')
+        log.record("title", b'{"title":"Begun"}')
         log.flush()  # as far as a process gets that dies in its first turn
         for other in (lister, another_store(), store):
             assert [session.title for session in (await other.page()).sessions] == ["Begun"]
@@ -255,14 +285,14 @@ class StoreContract:
             assert await list_ids(sweeper) == [prompted.id]
         assert await store.find(forgotten.id) is None
         assert await sweeper.find(held.id) == held
-        log.append("update", b"{}")
+        log.append(update(b"{}"))
         await log.close()
         assert len((await reread(store, held.id))[0]) == 2
 
     async def test_a_held_session_can_be_found_listed_and_forked_but_not_deleted(self, store, another_store):
         header = new_header()
         log = await store.create(header)
-        log.append("turn", turn_end())
+        log.record("turn", turn_end())
         log.flush()
         other = another_store()
         assert await other.find(header.id) == header
@@ -285,7 +315,7 @@ class StoreContract:
         for _ in range(20):
             await give_up(store.create(header))
             log = await until_free(lambda: store.create(header))
-            log.append("update", b"1")
+            log.append(update(b"1"))
             await log.close()
             assert len((await reread(store, header.id))[0]) == 1
             await store.delete(header.id)
@@ -298,19 +328,21 @@ class StoreContract:
         before = await read_all(log)
         assert log.header == forked
         assert log.damage is None
-        log.append("update", b'"fork"')
+        log.append(update(b'"fork"', forked.id))
         await log.close()
+        assert await sessions_in_lines(store, forked.id) == {forked.id}
         original, _ = await reread(store, header.id)
         assert original == before
+        assert await sessions_in_lines(store, header.id) == {header.id}
         assert (await reread(store, forked.id))[0] == [*before, (len(before) + 1, "update", b'"fork"')]
 
     async def test_a_fork_of_a_live_session_has_all_that_was_appended_so_far(self, store):
         header = new_header()
         log = await store.create(header)
-        log.append("update", b"1")
+        log.append(update(b"1"))
         forked = new_header(forked_from=header.id)
         await store.fork(header.id, forked)
-        log.append("update", b"2")
+        log.append(update(b"2"))
         assert (await reread(store, forked.id))[0] == [(1, "update", b"1")]
         assert len(await read_all(log)) == 2
         await log.close()
@@ -389,7 +421,7 @@ class StoreContract:
 
     async def test_a_sync_shows_in_lists_while_the_session_lives(self, store, another_store):
         log = await store.create(new_header())
-        log.append("turn", turn_end())
+        log.record("turn", turn_end())
         log.title, log.message_count = "Live", 1
         await log.sync()
         (session,) = (await another_store().page()).sessions
@@ -411,7 +443,7 @@ class StoreContract:
     async def test_closing_the_store_closes_its_logs(self, store, another_store):
         header = new_header()
         log = await store.create(header)
-        log.append("update", b"1")
+        log.append(update(b"1"))
         await store.close()
         assert (await reread(another_store(), header.id))[0] == [(1, "update", b"1")]
 
@@ -421,5 +453,5 @@ class StoreContract:
         while (await store.page()).sessions[0].updated_at <= before:
             log = await store.open(header.id)
             await read_all(log)
-            log.append("turn", turn_end())
+            log.record("turn", turn_end())
             await log.close()

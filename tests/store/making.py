@@ -2,9 +2,11 @@
 
 import uuid
 
-from dragoman.store import Header
+from dragoman.store import Header, update_lines
+from dragoman.store.block import Draft, encode_header
 from dragoman.store.disk import Disk
 
+SESSION = "0b7e4f7a-1c2d-4e3f-8a9b-0123456789ab"
 CREATED = "2026-11-15T12:00:00Z"
 
 
@@ -16,20 +18,54 @@ def turn_end(title="A title", messages=2):
     return b'{"event":"end","stopReason":"end_turn","title":"%b","messages":%d}' % (title.encode(), messages)
 
 
+def update(payload, session_id=SESSION):
+    """Make the line of the wire with this update."""
+    return update_lines(session_id, [payload])
+
+
+def make_log(header, *blocks, time=1_763_240_000_000):
+    """Make the parts of a log: the header's block, then blocks of lines that are given as kind and payload."""
+    part, checksum = encode_header(header, time)
+    parts, first = [part], 1
+    for lines in blocks:
+        draft = Draft()
+        for kind, data in lines:
+            if kind == "update":
+                draft.add_lines(update(data, header.id))
+            else:
+                draft.add_record(kind, data)
+        part, checksum = draft.seal(first, time, checksum)
+        parts.append(part)
+        first += len(lines)
+    return parts
+
+
+def kinds_of(block):
+    """Give each line of a block as number, kind and payload; an update is given without the line around it."""
+    records = {record.seq: (record.kind, bytes(record.data)) for record in block.records()}
+    for seq, line in block.numbered_lines():
+        if seq in records:
+            yield seq, *records[seq]
+        else:
+            head, _, rest = line.partition(b'"update":')
+            assert head.startswith(b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"')
+            yield seq, "update", rest.removesuffix(b"}}")
+
+
 async def write_session(store, header=None, *, payloads=(b'{"n":1}',), title="A title", messages=2):
     """Make a session with these updates and the end of a turn, and close it."""
     header = header or new_header()
     log = await store.create(header)
     for payload in payloads:
-        log.append("update", payload)
-    log.append("turn", turn_end(title, messages))
+        log.append(update(payload, header.id))
+    log.record("turn", turn_end(title, messages))
     log.title, log.message_count = title, messages
     await log.close()
     return header
 
 
 async def read_all(log):
-    return [(record.seq, record.kind, bytes(record.data)) async for batch in log.records() for record in batch]
+    return [line async for blocks in log.blocks() for block in blocks for line in kinds_of(block)]
 
 
 async def reread(store, session_id):

@@ -7,10 +7,13 @@ import pytest
 from dragoman.errors import SessionUnknown, SessionUnreadable
 from dragoman.store import FileStore
 from dragoman.store.naming import log_path
-from dragoman.store.record import KEYS, encode_header, encode_write
-from tests.store.making import QuickDisk, new_header, read_all, reread, turn_end
+from tests.store.making import QuickDisk, make_log, new_header, read_all, reread, turn_end, update
 
-WRITES = [[b'{"n":1}', b'"two"'], [b"3"], ['{"n":"čtyři"}'.encode(), b"5", turn_end()]]
+WRITES = [
+    [("update", b'{"n":1}'), ("update", b'"two"')],
+    [("update", b"3")],
+    [("turn", b'{"event":"start"}'), ("update", '{"n":"čtyři"}'.encode()), ("update", b"5"), ("turn", turn_end())],
+]
 
 
 class Specimen:
@@ -22,16 +25,10 @@ class Specimen:
         self.header = new_header()
         self.path = log_path(self.home, self.header.cwd, self.header.id)
         self.path.parent.mkdir(parents=True)
-        first = encode_header(self.header)
+        first, *self.writes = make_log(self.header, *WRITES)
         self.start = len(first)
-        self.writes, seq = [], 0
-        for payloads in WRITES:
-            self.writes.append(encode_write([(KEYS["update"], payloads)], seq, 1_763_240_000_000))
-            seq += len(payloads)
         self.content = first + b"".join(self.writes)
-        self.records = [
-            (seq, "update", data) for seq, data in enumerate((data for write in WRITES for data in write), 1)
-        ]
+        self.records = [(seq, *line) for seq, line in enumerate((line for lines in WRITES for line in lines), 1)]
 
     def put(self, content):
         for path in self.path.parent.iterdir():
@@ -47,7 +44,7 @@ class Specimen:
     async def append(self, data):
         log = await self.store.open(self.header.id)
         await read_all(log)
-        log.append("update", data)
+        log.append(update(data))
         await log.close()
 
 
@@ -60,7 +57,8 @@ async def specimen(tmp_path):
 
 async def test_a_log_cut_at_any_byte_keeps_every_whole_record_and_goes_on(specimen):
     for cut in range(specimen.start, len(specimen.content) + 1):
-        kept = specimen.records[: specimen.content[specimen.start : cut].count(b"\n")]
+        lines = specimen.content[specimen.start : cut].split(b"\n")[:-1]
+        kept = specimen.records[: sum(not line.startswith(b"\t") for line in lines)]
         sealed = cut in (specimen.start, *_ends(specimen))
         specimen.put(specimen.content[:cut])
         records, log = await specimen.read()
@@ -108,14 +106,14 @@ async def test_a_byte_changed_anywhere_is_found_and_nothing_before_its_write_is_
 
 
 async def test_damage_inside_is_told_and_kept_aside_and_the_log_goes_on(specimen):
-    broken = specimen.content.replace(b'"update":3', b'"update":4')
+    broken = specimen.content.replace(b'"update":3}', b'"update":4}')
     specimen.put(broken)
     records, log = await specimen.read()
     assert records == specimen.records[:2]
     at = specimen.start + len(specimen.writes[0])
     assert (log.damage.torn, log.damage.after, log.damage.at_byte) == (False, 2, at)
     assert f"damaged at byte {at}" in str(log.damage)
-    assert "everything up to record 2 is kept" in str(log.damage)
+    assert "everything up to line 2 is kept" in str(log.damage)
     assert log.damage.kept_as in str(log.damage)
     assert Path(log.damage.kept_as).read_bytes() == broken
     await specimen.append(b'"next"')
@@ -145,7 +143,9 @@ async def test_whole_writes_that_are_missing_doubled_or_shuffled_are_damage(spec
     assert not log.damage.torn
 
 
-@pytest.mark.parametrize("tail", [b"\0" * 4096, b"\0\n", b"{}\n", b"garbage\n", b'{"seq":7,"time":5,"mcp":{}}\n'])
+@pytest.mark.parametrize(
+    "tail", [b"\0" * 4096, b"\0\n", b"{}\n", b"garbage\n", b'{"mcp":{}}\n', b'{"turn":{},"title":1}\n']
+)
 async def test_what_follows_the_last_write_and_is_no_record_is_not_taken_for_one(specimen, tail):
     specimen.put(specimen.content + tail)
     records, log = await specimen.read()
@@ -154,7 +154,16 @@ async def test_what_follows_the_last_write_and_is_no_record_is_not_taken_for_one
 
 
 @pytest.mark.parametrize(
-    "line", [b'{"seq":7,"time":5,"update":"\xff"}\n', b'{"seq":7,"time":5,"update":1,"crc":"89ABCDEF"}\n']
+    "line",
+    [
+        update(b'"\xff"'),
+        b'{"jsonrpc":"2.0"\n',
+        b'{"turn":{}\n',
+        b'\t{"seal":{"first":8,"last":8,"time":5,"sum":"89abcdef"}}\n',
+        b'{"seal":{"first":8,"last":8,"time":5,"sum":"89abcdef"}}\n',
+        update(b"1") + b'\t{"seal":{"first":8,"last":8,"time":5,"sum":"89ABCDEF"}}\n',
+        update(b"1") + b'\t{"seal":{"first":8,"last":8,"time":5,"sum":"89abcdef"}}\n',
+    ],
 )
 async def test_a_whole_line_without_a_checksum_is_looked_at_closely(specimen, line):
     specimen.put(specimen.content + line)
@@ -179,17 +188,30 @@ async def test_damage_that_comes_while_a_session_lives_is_told_and_ends_its_writ
     assert await read_all(log) == []
     assert not log.damage.torn
     with pytest.raises(Exception, match="not as this process left it"):
-        log.append("update", b"1")
+        log.append(update(b"1"))
     await log.close()
 
 
 async def test_a_fork_of_a_torn_log_is_mended_like_the_log_itself(specimen):
-    specimen.put(specimen.content[:-5])
+    *lines, _seal = specimen.content.split(b"\n")[:-1]
+    for torn, kept in ((specimen.content[:-5], 7), (b"\n".join(lines)[:-5], 6)):
+        specimen.put(torn)
+        forked = new_header()
+        await specimen.store.fork(specimen.header.id, forked)
+        records, log = await reread(specimen.store, forked.id)
+        assert records == specimen.records[:kept]
+        assert log.damage.torn
+        assert specimen.header.id.encode() not in log.path.read_bytes()
+
+
+async def test_a_fork_of_a_damaged_log_is_mended_like_the_log_itself(specimen):
+    specimen.put(specimen.content.replace(b'"update":3}', b'"update":4}'))
     forked = new_header()
     await specimen.store.fork(specimen.header.id, forked)
     records, log = await reread(specimen.store, forked.id)
-    assert records == specimen.records[:-1]
-    assert log.damage.torn
+    assert records == specimen.records[:2]
+    assert not log.damage.torn
+    assert Path(log.damage.kept_as).name == f"session-{forked.id}.damaged-1.jsonl"
 
 
 def _ends(specimen):
@@ -201,8 +223,8 @@ def _ends(specimen):
 
 def _records_before(specimen, at):
     count = 0
-    for end, payloads in zip(_ends(specimen), WRITES, strict=True):
+    for end, lines in zip(_ends(specimen), WRITES, strict=True):
         if end > at:
             return count
-        count += len(payloads)
+        count += len(lines)
     return count

@@ -12,7 +12,7 @@ import pytest
 from dragoman.errors import LogFailed
 from dragoman.store import FileStore
 from dragoman.store.disk import Disk
-from tests.store.making import new_header, read_all, reread, turn_end, write_session
+from tests.store.making import new_header, read_all, reread, turn_end, update, write_session
 from tests.waiting import until
 
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EDQUOT]
@@ -65,7 +65,7 @@ async def stream(store, header):
     try:
         log = await store.create(header)
         for number in range(1, 7):
-            log.append("update", b'{"n":%d}' % number)
+            log.append(update(b'{"n":%d}' % number))
             log.flush()
             acknowledged.append((number, "update", b'{"n":%d}' % number))
             if number % 2 == 0:
@@ -100,7 +100,7 @@ async def test_whichever_call_fails_what_was_acknowledged_is_kept(tmp_path, call
 
 
 async def check_read_only(log, disk, acknowledged):
-    for attempt in (lambda: log.append("update", b"{}"), log.flush):
+    for attempt in (lambda: log.append(update(b"{}")), log.flush):
         with pytest.raises(LogFailed):
             attempt()
     with pytest.raises(LogFailed):
@@ -115,7 +115,7 @@ async def check_goes_on(home, header, acknowledged, *, torn_allowed):
     log = await sound.open(header.id)
     assert await read_all(log) == acknowledged
     assert log.damage is None or (torn_allowed and log.damage.torn)
-    log.append("update", b'"again"')
+    log.append(update(b'"again"'))
     await log.close()
     records, log = await reread(sound, header.id)
     assert (records, log.damage) == ([*acknowledged, (len(acknowledged) + 1, "update", b'"again"')], None)
@@ -139,12 +139,12 @@ async def test_other_sessions_live_on(tmp_path):
     disk = FailingDisk()
     store = FileStore(tmp_path, disk=disk)
     failed, sound = await store.create(new_header()), await store.create(new_header())
-    failed.append("update", b"1")
+    failed.append(update(b"1"))
     disk.call = "write"
     with pytest.raises(LogFailed):
         failed.flush()
     disk.call = None
-    sound.append("update", b"1")
+    sound.append(update(b"1"))
     await sound.sync()
     assert len(await read_all(sound)) == 1
     await store.close()
@@ -155,7 +155,7 @@ async def test_a_store_closes_all_its_logs_though_one_fails(tmp_path):
     store = FileStore(tmp_path, disk=disk)
     logs = [await store.create(new_header()) for _ in range(3)]
     for log in logs:
-        log.append("update", b"1")
+        log.append(update(b"1"))
     disk.call, disk.left = "write", 1
     with pytest.raises(LogFailed):
         await store.close()
@@ -195,10 +195,10 @@ async def test_a_disk_that_fills_up_between_short_writes_leaves_no_part_of_a_rec
     disk = FillingDisk()
     store, header = FileStore(tmp_path, disk=disk), new_header()
     log = await store.create(header)
-    log.append("update", b"1")
+    log.append(update(b"1"))
     log.flush()
     disk.room = 20
-    log.append("update", b'"%b"' % (b"x" * 100))
+    log.append(update(b'"%b"' % (b"x" * 100)))
     with pytest.raises(LogFailed):
         log.flush()
     await log.close()
@@ -212,10 +212,10 @@ async def test_a_log_that_vanishes_under_a_live_session_is_noticed(tmp_path, rem
     store = FileStore(tmp_path)
     log = await store.create(new_header())
     if moment == "writing":
-        log.append("update", b"1")
+        log.append(update(b"1"))
         log.flush()
     shutil.rmtree(log.path.parent) if remove == "directory" else log.path.unlink()
-    log.append("update", b"2")
+    log.append(update(b"2"))
     with pytest.raises(LogFailed, match="was removed while the session was open") as caught:
         await log.sync()
     assert caught.value.errno == errno.ENOENT
@@ -228,7 +228,7 @@ async def test_a_log_that_somebody_else_wrote_to_is_not_written_to(tmp_path):
     log = await store.create(new_header())
     with log.path.open("ab") as other:
         other.write(b"hello\n")
-    log.append("update", b"2")
+    log.append(update(b"2"))
     with pytest.raises(LogFailed, match="not as this process left it"):
         log.flush()
     await log.close()
@@ -243,10 +243,11 @@ async def test_a_torn_log_on_a_disk_that_cannot_be_written_can_still_be_read(tmp
     os.truncate(log_file, log_file.stat().st_size - 3)
     store = FileStore(tmp_path, disk=FailingDisk(keeps_torn=True, error=errno.EROFS))
     log = await store.open(header.id)
-    assert len(await read_all(log)) == 2
+    for _ in range(2):
+        assert len(await read_all(log)) == 3
     assert log.damage.torn
     with pytest.raises(LogFailed, match=r"cannot mend .*: Read-only file system; see that this user may"):
-        log.append("update", b"{}")
+        log.append(update(b"{}"))
     await store.close()
 
 
@@ -255,7 +256,7 @@ async def test_a_log_whose_permission_is_lost_says_so(tmp_path):
     store = FileStore(tmp_path)
     log = await store.create(new_header())
     log.path.chmod(0o400)
-    log.append("update", b"1")
+    log.append(update(b"1"))
     with pytest.raises(LogFailed, match="see that this user may read and write it"):
         log.flush()
     await store.close()
@@ -265,7 +266,7 @@ async def test_a_failed_sync_is_remembered_though_nobody_waited_for_it(tmp_path)
     disk = FailingDisk("sync", nth=2)
     store = FileStore(tmp_path, disk=disk)
     log = await store.create(new_header())
-    log.append("update", b"1")
+    log.append(update(b"1"))
     syncing = asyncio.create_task(log.sync())
     await asyncio.sleep(0)
     syncing.cancel()
@@ -284,7 +285,7 @@ import asyncio, resource, sys
 from pathlib import Path
 from dragoman.errors import LogFailed
 from dragoman.store import FileStore
-from tests.store.making import new_header, read_all
+from tests.store.making import new_header, read_all, update
 
 async def main():
     resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
@@ -293,7 +294,7 @@ async def main():
     acknowledged = 0
     try:
         while True:
-            log.append("update", b'"%b"' % (b"x" * 500))
+            log.append(update(b'"%b"' % (b"x" * 500)))
             log.flush()
             acknowledged += 1
     except LogFailed as failure:
@@ -319,7 +320,7 @@ import asyncio, os, resource, sys
 from pathlib import Path
 from dragoman.errors import LogFailed
 from dragoman.store import FileStore
-from tests.store.making import new_header, read_all, write_session
+from tests.store.making import new_header, read_all, update, write_session
 
 def descriptors():
     return os.listdir("/dev/fd")
@@ -333,7 +334,7 @@ async def main():
     for _ in range(3):
         log = await store.open(header.id)
         assert len(await read_all(log)) == 2
-        log.append("update", b"1")
+        log.append(update(b"1"))
         for failing in (log.sync(), store.create(fresh)):
             try:
                 await failing
@@ -347,7 +348,7 @@ async def main():
     await (await store.create(fresh)).close()
     log = await store.open(header.id)
     await read_all(log)
-    log.append("update", b"1")
+    log.append(update(b"1"))
     await log.close()
     await store.close()
     print("fine")

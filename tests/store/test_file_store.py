@@ -9,10 +9,10 @@ import pytest
 
 from dragoman.errors import LogFailed, SessionUnreadable
 from dragoman.store import FileStore, raise_fd_limit
+from dragoman.store.block import now_ms
 from dragoman.store.naming import aside_path, lock_path, log_path, session_id_of
-from dragoman.store.record import KEYS, encode_header, encode_write, now_ms
 from tests.store.contract import StoreContract, list_ids
-from tests.store.making import new_header, read_all, reread, turn_end, write_session
+from tests.store.making import make_log, new_header, read_all, reread, turn_end, update, write_session
 
 
 class TestFileStore(StoreContract):
@@ -53,14 +53,10 @@ async def test_a_log_is_lines_of_json_in_the_place_that_its_cwd_names(store, hom
     header = await write_session(store, new_header("/Users/me/code"))
     path = home / "projects" / "-Users-me-code" / f"session-{header.id}.jsonl"
     first, *rest = [json.loads(line) for line in path.read_bytes().splitlines()]
-    assert first["dragoman"] == 1
+    assert first["dragoman"] == 2
     assert first["session"]["cwd"] == "/Users/me/code"
-    assert [(line["seq"], next(key for key in line if key not in ("seq", "time"))) for line in rest] == [
-        (1, "update"),
-        (2, "turn"),
-    ]
-    assert "crc" in rest[-1]
-    assert "crc" not in rest[0]
+    assert [next(iter(line)) for line in rest] == ["seal", "jsonrpc", "turn", "seal"]
+    assert [(line["seal"]["first"], line["seal"]["last"]) for line in rest if "seal" in line] == [(0, 0), (1, 2)]
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
@@ -86,8 +82,8 @@ def put_log(home, *, days_old, prompted=False):
     header = new_header()
     path = log_path(home, header.cwd, header.id)
     path.parent.mkdir(parents=True, exist_ok=True)
-    records = [(KEYS["config"], [b"{}"]), *([(KEYS["turn"], [b'{"event":"start"}'])] if prompted else [])]
-    path.write_bytes(encode_header(header) + encode_write(records, 0, now_ms() - days_old * 24 * 3600 * 1000))
+    records = [("config", b"{}"), *([("turn", b'{"event":"start"}')] if prompted else [])]
+    path.write_bytes(b"".join(make_log(header, records, time=now_ms() - days_old * 24 * 3600 * 1000)))
     return path
 
 
@@ -106,7 +102,7 @@ async def test_a_session_that_was_prompted_in_the_last_moment_is_not_deleted(sto
     await patient.page()  # so that the index has it as never prompted
     await patient.close()
     with path.open("ab") as log:
-        log.write(encode_write([(KEYS["turn"], [turn_end()])], 1, now_ms()))
+        log.write(b'{"turn":%b}\n' % turn_end())
     for _ in range(2):
         assert len(await list_ids(store)) == 1
     assert path.exists()
@@ -236,7 +232,7 @@ async def test_a_title_is_found_behind_a_long_unfinished_turn(store, home):
     log = await store.open(header.id)
     await read_all(log)
     for _ in range(1000):
-        log.append("update", b'{"title":"not this","text":"%b"}' % (b"x" * 300))
+        log.append(update(b'{"title":"not this","text":"%b"}' % (b"x" * 300)))
     log.flush()
     (home / "index.db").unlink()
     fresh = FileStore(home)
@@ -262,8 +258,8 @@ async def test_a_session_whose_header_is_damaged_says_so_and_is_left_alone(store
 async def test_a_log_of_a_newer_format_says_so(store, home):
     header = await write_session(store)
     path = log_path(home, header.cwd, header.id)
-    path.write_bytes(path.read_bytes().replace(b'"dragoman":1', b'"dragoman":2'))
-    with pytest.raises(SessionUnreadable, match="it has format 2"):
+    path.write_bytes(path.read_bytes().replace(b'"dragoman":2', b'"dragoman":3'))
+    with pytest.raises(SessionUnreadable, match="it has format 3"):
         await store.open(header.id)
 
 
@@ -303,7 +299,7 @@ async def test_an_idle_session_holds_one_descriptor(store):
     before = opened()
     logs = [await store.create(new_header()) for _ in range(10)]
     for log in logs:
-        log.append("turn", turn_end())
+        log.record("turn", turn_end())
         await log.sync()
     assert opened() - before == 10
     for log in logs:

@@ -8,7 +8,7 @@ from dragoman.errors import LogFailed, SessionBusy, SessionUnknown
 from dragoman.store import FileStore
 from dragoman.store.lock import acquire
 from tests.store.contract import list_ids
-from tests.store.making import new_header, read_all, reread, turn_end, write_session
+from tests.store.making import new_header, read_all, reread, turn_end, update, write_session
 
 FULL = pytest.mark.parametrize("files", [False, True], ids=["no byte", "no file"])
 NO_SPACE = "No space left on device; free some space on that disk, then try again"
@@ -35,7 +35,7 @@ async def test_writing_to_a_full_disk_is_a_clear_failure(store):
     acknowledged = 0
     with pytest.raises(LogFailed, match=NO_SPACE):
         while True:
-            log.append("update", b'"%b"' % (b"x" * 5000))
+            log.append(update(b'"%b"' % (b"x" * 5000)))
             log.flush()
             acknowledged += 1
     assert len(await read_all(log)) == acknowledged > 5
@@ -72,7 +72,7 @@ async def test_a_session_can_be_opened_on_a_full_disk_and_written_once_there_is_
         log = await store.open(header.id)
         assert len(await read_all(log)) == 2
         with pytest.raises(LogFailed, match=NO_SPACE):
-            log.append("update", b'"%b"' % (b"x" * 5000))
+            log.append(update(b'"%b"' % (b"x" * 5000)))
             log.flush()
         assert log.failure is not None
         await log.close()
@@ -80,7 +80,7 @@ async def test_a_session_can_be_opened_on_a_full_disk_and_written_once_there_is_
     tiny_disk.free()
     log = await store.open(header.id)
     await read_all(log)
-    log.append("update", b'"again"')
+    log.append(update(b'"again"'))
     await log.close()
     assert (await reread(store, header.id))[0][-1] == (3, "update", b'"again"')
 
@@ -142,7 +142,7 @@ async def test_lists_are_whole_on_a_full_disk_and_shared_again_once_there_is_roo
         assert len(await list_ids(lister)) == 2
     log = await store.open(header.id)
     await read_all(log)
-    log.append("turn", turn_end("Renamed"))
+    log.record("turn", turn_end("Renamed"))
     log.title = "Renamed"
     await log.close()
     assert await titles(fresh) == {"Before", "Renamed"}
@@ -152,8 +152,8 @@ async def test_lists_are_whole_on_a_full_disk_and_shared_again_once_there_is_roo
 async def test_a_read_only_home_can_be_read(store, tiny_disk):
     header, torn = await write_session(store), new_header()
     log = await store.create(torn)
-    log.append("turn", turn_end())
-    log.append("update", b"{}")
+    log.record("turn", turn_end())
+    log.append(update(b"{}"))
     await store.close()
     os.truncate(log.path, log.path.stat().st_size - 3)
     tiny_disk.set_read_only()
@@ -164,10 +164,10 @@ async def test_a_read_only_home_can_be_read(store, tiny_disk):
     log = await reader.open(header.id)
     assert len(await read_all(log)) == 2
     with pytest.raises(LogFailed, match=r"cannot write to .*: Read-only file system; see that this user may"):
-        log.append("update", b"{}")
+        log.append(update(b"{}"))
     await log.close()
     records, log = await reread(reader, torn.id)
-    assert (len(records), log.damage.torn) == (1, True)
+    assert (len(records), log.damage.torn) == (2, True)
     for refused in (reader.delete(header.id), reader.fork(header.id, new_header())):
         with pytest.raises(LogFailed, match="Read-only file system; see that this user may"):
             await refused

@@ -14,17 +14,18 @@ WRITER = """
 import asyncio, os, random, sys
 from pathlib import Path
 from dragoman.store import FileStore
+from tests.store.making import update
 
 async def main():
     store = FileStore(Path(sys.argv[1]))
     log = await store.open(sys.argv[2])
     number = 0
-    async for batch in log.records():
-        number += len(batch)
+    async for blocks in log.blocks():
+        number = blocks[-1].last
     while True:
         for _ in range(random.choice((1, 1, 3, 50))):
             number += 1
-            log.append("update", b'{"n":%d,"text":"%b"}' % (number, b"x" * random.choice((0, 100, 20_000))))
+            log.append(update(b'{"n":%d,"text":"%b"}' % (number, b"x" * random.choice((0, 100, 20_000)))))
         log.flush()
         os.write(1, b"%d\\n" % number)
         if random.random() < 0.02:

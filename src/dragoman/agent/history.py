@@ -12,14 +12,21 @@ from dragoman.agent.settings import SessionSettings
 from dragoman.errors import LogFailed
 from dragoman.protocol import v1
 from dragoman.protocol.unions import decode_hook
-from dragoman.store import Log, Record
+from dragoman.store import Log, Record, update_lines
 
-Replay = Callable[[Sequence[bytes]], Awaitable[None]]
+Replay = Callable[[Sequence[memoryview]], Awaitable[None]]
 
 _decode_message = msgspec.json.Decoder(Message, dec_hook=decode_hook).decode
 _decode_settings = msgspec.json.Decoder(SessionSettings).decode
 _decode_title = msgspec.json.Decoder(str).decode
-_decode_update = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class _Params(msgspec.Struct):
+    update: dict[str, Any]
+
+
+class _UpdateLine(msgspec.Struct):
+    params: _Params
 
 
 class _TurnEvent(msgspec.Struct):
@@ -27,13 +34,14 @@ class _TurnEvent(msgspec.Struct):
     usage: TokenUsage | None = None
 
 
+_decode_update = msgspec.json.Decoder(_UpdateLine).decode
 _decode_turn = msgspec.json.Decoder(_TurnEvent).decode
 
 
 async def replay(log: Log, send: Replay) -> None:
     """Send every logged update again, in order, as the bytes that were sent first."""
-    async for batch in log.records():
-        await send([record.data for record in batch if record.kind == "update"])
+    async for blocks in log.blocks():
+        await send([run for block in blocks for run in block.updates()])
 
 
 async def restore(session: Session, log: Log, send: Replay | None) -> None:
@@ -43,10 +51,10 @@ async def restore(session: Session, log: Log, send: Replay | None) -> None:
     failed, in the log and, with `send`, for the client.
     """
     unfinished_since = 0
-    async for batch in log.records():
+    async for blocks in log.blocks():
         if send is not None:
-            await send([record.data for record in batch if record.kind == "update"])
-        for record in [record for record in batch if record.kind != "update"]:
+            await send([run for block in blocks for run in block.updates()])
+        for record in [record for block in blocks if block.places for record in block.records()]:
             if record.kind == "turn":
                 event = _decode_turn(record.data)
                 unfinished_since = record.seq if event.event == "start" else 0
@@ -87,25 +95,26 @@ async def _close_turn(session: Session, log: Log, since: int, send: Replay | Non
         msgspec.json.encode(msgspec.structs.replace(end, tool_call_id=call_id))
         for call_id in await _unfinished_calls(log, since)
     ]
+    lines = update_lines(session.id, ends) if ends else b""
     try:
-        for data in ends:
-            log.append("update", data)
-        log.append("turn", turn_end(session, "cancelled"))
+        if lines:
+            log.append(lines)
+        log.record("turn", turn_end(session, "cancelled"))
         log.flush()
     except LogFailed as failure:
         if failure is not told:
             session.notices.append(f"dragoman: {failure}")
-    if send is not None and ends:
-        await send(ends)
+    if send is not None and lines:
+        await send([memoryview(lines)])
 
 
 async def _unfinished_calls(log: Log, since: int) -> list[str]:
     open_calls: dict[str, None] = {}
-    async for batch in log.records():
-        for record in batch:
-            if record.seq <= since or record.kind != "update" or b'"tool_call' not in bytes(record.data):
+    async for blocks in log.blocks():
+        for seq, line in [line for block in blocks if block.last > since for line in block.numbered_lines()]:
+            if seq <= since or b'"tool_call' not in line or not line.startswith(b'{"jsonrpc":'):
                 continue
-            update = _decode_update(record.data)
+            update = _decode_update(line).params.update
             call_id = update.get("toolCallId")
             if not isinstance(call_id, str):
                 continue

@@ -20,7 +20,6 @@ from dragoman.agent.trust_question import ask_for_trust
 from dragoman.cancellation import finish
 from dragoman.errors import ConnectionClosed, ContextOverflow, LogFailed, ModelFailure
 from dragoman.protocol import v1
-from dragoman.protocol.decode import encode
 from dragoman.text import one_line
 
 MAX_TITLE_LENGTH = 80
@@ -129,7 +128,7 @@ class Turn:
         self._updates.record("turn", _START)
         message_id = str(uuid.uuid4())
         for block in blocks:
-            self._updates.record("update", encode(v1.UserMessageChunk(content=block, message_id=message_id)))
+            self._updates.record_update(v1.UserMessageChunk(content=block, message_id=message_id))
         if not names_prompt(blocks) and not self._commands.names_command(session, blocks):
             await self._set_title(blocks)
 

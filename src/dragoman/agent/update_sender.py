@@ -14,17 +14,13 @@ from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.decode import ENCODER
 from dragoman.protocol.methods import Method
-from dragoman.store import Log
+from dragoman.store import Log, update_lines
 
 P = TypeVar("P")
 R = TypeVar("R")
 
 STAGED_BYTES = 64 * 1024
 """Staged updates that are sent without waiting for the end of the tick: a pipe full."""
-
-REPLAYED_TOGETHER = 256
-"""Replayed updates that are written in one piece: about a pipe full. Memory for larger pieces would come from the
-system, page by page, each time anew, which costs more than all the rest of a replay."""
 
 _encode = ENCODER.encode
 
@@ -37,8 +33,10 @@ class UpdateSender:
         self.connection = connection
         self._session_id = session_id
         self._staged: list[bytes] = []
+        """Updates that are not logged yet."""
         self._staged_bytes = 0
-        self._logged = 0
+        self._lines: list[bytes] = []
+        """Lines that are logged, or are not to be, and that the client was not sent yet."""
         self._scheduled = False
         self._held = False
         self._released = asyncio.Event()
@@ -68,16 +66,16 @@ class UpdateSender:
         data = _encode(update)
         self._staged.append(data)
         self._staged_bytes += len(data)
-        if not self._scheduled:
-            self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._flush_at_end_of_tick)
+        self._schedule()
         return self._staged_bytes >= STAGED_BYTES
 
     def send_unlogged(self, update: v1.SessionUpdate) -> None:
         """Send an update that is not logged."""
         self._log_staged()
-        self.put(update)
-        self._logged = len(self._staged)
+        if self._failure is not None:
+            raise self._failure.with_traceback(None)
+        self._lines.append(update_lines(self._session_id, [_encode(update)]))
+        self._schedule()
 
     async def flow(self) -> None:
         """Send all that is staged, and wait while the client does not keep up. Raises LogFailed."""
@@ -94,7 +92,12 @@ class UpdateSender:
     def record(self, kind: str, data: bytes) -> None:
         """Log something that the client is not sent. Raises LogFailed."""
         self._log_staged()
-        self.log.append(kind, data)
+        self.log.record(kind, data)
+
+    def record_update(self, update: v1.SessionUpdate) -> None:
+        """Log an update that the client is not sent before a replay. Raises LogFailed."""
+        self._log_staged()
+        self.log.append(update_lines(self._session_id, [_encode(update)]))
 
     def flush(self) -> None:
         """Send all that is staged. Raises LogFailed, and then nothing of it was sent."""
@@ -104,17 +107,18 @@ class UpdateSender:
         except LogFailed as failure:
             self._failure = failure
             self._staged.clear()
-            self._staged_bytes = self._logged = 0
+            self._lines.clear()
+            self._staged_bytes = 0
             raise
-        if self._staged and not self._held:
-            staged, self._staged = self._staged, []
-            self._staged_bytes = self._logged = 0
-            self.connection.write_updates(self._session_id, staged)
+        if self._lines and not self._held:
+            lines, self._lines = self._lines, []
+            self._staged_bytes = 0
+            self.connection.write_lines(b"".join(lines))
 
-    async def replay(self, updates: Sequence[bytes]) -> None:
-        """Send logged updates again, before the staged ones."""
-        for begin in range(0, len(updates), REPLAYED_TOGETHER):
-            self.connection.write_updates(self._session_id, updates[begin : begin + REPLAYED_TOGETHER])
+    async def replay(self, runs: Sequence[memoryview]) -> None:
+        """Send logged lines again, before the staged ones."""
+        if runs:
+            self.connection.write_lines(b"".join(runs))
             await self.connection.flow()
 
     def hold(self) -> None:
@@ -130,9 +134,17 @@ class UpdateSender:
         self.flush()
 
     def _log_staged(self) -> None:
-        if self._logged < len(self._staged):
-            self.log.append("update", *self._staged[self._logged :])
-        self._logged = len(self._staged)
+        """Make lines of the staged updates: the same bytes are logged and sent."""
+        if self._staged:
+            lines = update_lines(self._session_id, self._staged)
+            self.log.append(lines)
+            self._lines.append(lines)
+            self._staged = []
+
+    def _schedule(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._flush_at_end_of_tick)
 
     def _flush_at_end_of_tick(self) -> None:
         self._scheduled = False

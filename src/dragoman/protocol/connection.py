@@ -1,14 +1,14 @@
 """A typed ACP conversation over any transport: calls and notifications out, and the routes of those that come in."""
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Literal, Self, TypeVar
 
 import msgspec
 from msgspec import Raw
 
 from dragoman.errors import InvalidParams, MethodNotFound
-from dragoman.protocol.decode import ENCODER, decode_params, decode_result, encode, params_decoder
+from dragoman.protocol.decode import ENCODER, decode_params, decode_result, params_decoder
 from dragoman.protocol.methods import Method
 from dragoman.wire import HEADS, IncomingRequest, Peer, Shortcut, Transport
 
@@ -137,14 +137,9 @@ class Connection:
         """Send an extension notification, whose name begins with `_`."""
         await self._peer.notify(name, params)
 
-    def write_updates(self, session_id: str, updates: Sequence[bytes | msgspec.Raw]) -> None:
-        """Send updates that are JSON already, each in its own `session/update`; `flow` tells when to wait.
-
-        Raises ConnectionClosed.
-        """
-        if updates:
-            head = b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%b,"update":' % encode(session_id)
-            self._peer.write(head + (b"}}\n" + head).join(updates) + b"}}\n")
+    def write_lines(self, lines: bytes) -> None:
+        """Send whole lines that are messages already; `flow` tells when to wait. Raises ConnectionClosed."""
+        self._peer.write(lines)
 
     async def flow(self) -> None:
         """Wait while the other side does not keep up."""

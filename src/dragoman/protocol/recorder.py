@@ -15,8 +15,9 @@ import msgspec
 
 from dragoman.errors import DragomanError
 from dragoman.protocol.secrecy import hide_secrets
+from dragoman.store.block import now_ms
 from dragoman.store.disk import Disk
-from dragoman.store.record import VERSION, encode_write, now_ms, seal
+from dragoman.store.record import VERSION, encode_write, seal
 from dragoman.store.sealed_log import SealedWriter
 from dragoman.wire import Malformed, Oversized, parse
 from dragoman.wire.message import replace_lone_surrogates

@@ -1,9 +1,9 @@
 """Append-only session logs: the interface of a store, and the store in files."""
 
 from dragoman.descriptors import raise_fd_limit
+from dragoman.store.block import KINDS, Block, Header, Record, update_lines
 from dragoman.store.file_store import FileStore
 from dragoman.store.naming import encode_cwd, is_same_directory
-from dragoman.store.record import KINDS, Header, Record
 from dragoman.store.sealed_log import Damage
 from dragoman.store.store import PAGE_SESSIONS, UNPROMPTED_KEPT_S, Log, Page, Store, Summary
 
@@ -11,6 +11,7 @@ __all__ = [
     "KINDS",
     "PAGE_SESSIONS",
     "UNPROMPTED_KEPT_S",
+    "Block",
     "Damage",
     "FileStore",
     "Header",
@@ -22,4 +23,5 @@ __all__ = [
     "encode_cwd",
     "is_same_directory",
     "raise_fd_limit",
+    "update_lines",
 ]

@@ -14,7 +14,7 @@ can be read, and takes nothing more. A log without a lock, on a disk that cannot
 import asyncio
 import errno
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from enum import Enum, auto
 from pathlib import Path
 
@@ -22,12 +22,13 @@ import msgspec
 
 from dragoman.cancellation import finish_in_thread
 from dragoman.errors import LogFailed
+from dragoman.store.block import VERSION, Block, Draft, Header, now_ms
+from dragoman.store.block_log import BlockReader, LogHead, LogPosition, LogReader, mend_torn
 from dragoman.store.disk import Disk, failing
 from dragoman.store.lock import Lock
-from dragoman.store.log_summary import read_log_end
 from dragoman.store.naming import has_aside
-from dragoman.store.record import KEYS, Header, Record, encode_write, now_ms
-from dragoman.store.sealed_log import Damage, Reader, SealedWriter, mend_torn, set_aside
+from dragoman.store.sealed_log import Damage, SealedWriter, set_aside
+from dragoman.store.version1 import Version1Reader, convert
 
 
 class _State(Enum):
@@ -60,28 +61,27 @@ class FileLog:
         self,
         disk: Disk,
         path: Path,
-        header: Header,
+        head: LogHead,
         lock: Lock | None,
         *,
-        start: int,
-        written: tuple[int, int] | None = None,
+        written: LogPosition | None = None,
         failure: LogFailed | None = None,
         on_sync: "Callable[[FileLog], Awaitable[None]]",
         on_close: "Callable[[FileLog], None]",
     ) -> None:
-        """Hold a log whose records begin at `start`.
+        """Hold a log.
 
-        `written` is the content of a new log, as its size and its last record; without it the log is one to be read.
+        `written` is the end of a new log; without it the log is one to be read.
         `failure` is why a log can only be read; it needs no lock then.
         """
-        self.header = header
+        self.header: Header = head.header
         self.damage: Damage | None = None
         self._facts = _ListedFacts()
         self._lock = lock
-        self._start = start
-        size, self._seq = written or (start, 0)
-        self._writer = SealedWriter(disk, path, size=size)
-        self._pending: list[tuple[bytes, Sequence[bytes]]] = []
+        self._head = head
+        self._end = written or head.start
+        self._writer = SealedWriter(disk, path, size=self._end.offset)
+        self._draft = Draft()
         self._state = _State.UNREAD if written is None else _State.WRITABLE
         self._failure = failure
         self._on_sync = on_sync
@@ -118,36 +118,41 @@ class FileLog:
         return self._failure
 
     @property
-    def records_span(self) -> tuple[int, int | None]:
-        """The offsets of its records in the file, first and last; the last is None until it is known."""
-        return self._start, None if self._state is _State.UNREAD else self._writer.size
+    def end_offset(self) -> int | None:
+        """The offset of the end of its blocks in the file; None until it is known."""
+        return None if self._state is _State.UNREAD else self._writer.size
 
     def flush_if_possible(self) -> None:
         """Write the appended records, unless the log has failed, which is known then."""
         if self._failure is None:
             self.flush()
 
-    def append(self, kind: str, *payloads: bytes) -> None:
+    def append(self, lines: bytes) -> None:
         if self._state is not _State.WRITABLE:
             self._refuse()
-        if kind not in KEYS or b"\n" in b"".join(payloads):
-            _refuse_payload(kind)
+        self._draft.add_lines(lines)
+
+    def record(self, kind: str, data: bytes) -> None:
+        if self._state is not _State.WRITABLE:
+            self._refuse()
+        self._draft.add_record(kind, data)
         self._facts.is_prompted = self._facts.is_prompted or kind == "turn"
-        self._pending.append((KEYS[kind], payloads))
 
     def flush(self) -> None:
         if self._failure is not None and self._lock is not None:
             raise self._failure
-        if not self._pending:
+        draft = self._draft
+        if not draft:
             return
+        now = now_ms()
+        block, checksum = draft.seal(self._end.last + 1, now, self._end.checksum)
         try:
-            now = now_ms()
-            self._writer.write(encode_write(self._pending, self._seq, now))
+            self._writer.write(block)
         except OSError as error:
             raise self._fail(error, "write to") from error
-        self._seq += sum(len(payloads) for _, payloads in self._pending)
+        self._end = LogPosition(self._writer.size, self._end.last + len(draft), checksum)
         self._facts.updated_ms = now
-        self._pending.clear()
+        self._draft = Draft()
 
     async def sync(self) -> None:
         self.flush()
@@ -160,10 +165,9 @@ class FileLog:
             await self._on_sync(self)
             facts.listed = now
 
-    def records(self) -> AsyncIterator[list[Record]]:
+    def blocks(self) -> AsyncIterator[list[Block]]:
         self.flush_if_possible()
-        end = None if self._state is _State.UNREAD else self._writer.size
-        return self._read(end)
+        return self._read(self.end_offset)
 
     async def close(self) -> None:
         if self._state is _State.CLOSED:
@@ -182,7 +186,7 @@ class FileLog:
     def abandon(self) -> None:
         """Close without writing the rest."""
         self._state = _State.CLOSED
-        self._pending.clear()
+        self._draft = Draft()
         self._let_go()
 
     def _let_go(self) -> None:
@@ -214,51 +218,58 @@ class FileLog:
         self._failure = failure
         if self._state is not _State.CLOSED:
             self._state = _State.FAILED
-        self._pending.clear()
+        self._draft = Draft()
         self._writer.close()
         return failure
 
-    async def _read(self, end: int | None) -> AsyncIterator[list[Record]]:
+    async def _read(self, end: int | None) -> AsyncIterator[list[Block]]:
         with failing(self.path, "read"):
-            reader = await asyncio.to_thread(Reader, self._writer.disk, self.path, self._start, end)
+            reader = await asyncio.to_thread(open_reader, self._writer.disk, self.path, self._head, end)
             try:
-                while records := await asyncio.to_thread(reader.read):
-                    yield records
+                while blocks := await asyncio.to_thread(reader.read):
+                    yield blocks
                 if self._state is _State.UNREAD:
                     await asyncio.to_thread(self._go_on_from, reader)
-                elif reader.damage is not None:
+                elif reader.damage is not None and self._state is _State.WRITABLE:
                     self.damage = reader.damage
                     self._fail(OSError(errno.ESTALE, ""), "go on with")
             finally:
                 reader.close()
 
-    def _go_on_from(self, reader: Reader) -> None:
-        """Take over the result of a first reading, and mend the damage that it found."""
-        tail = read_log_end(reader.fd, self._start, reader.trusted)
+    def _go_on_from(self, reader: LogReader) -> None:
+        """Take over the result of a first reading, mend the damage that it found, and convert a log of version 1."""
+        tail = reader.read_end()
         facts = self._facts
         facts.title, facts.message_count = tail.title, tail.message_count
         facts.is_prompted = tail.prompted or has_aside(self.path)
         facts.updated_ms = tail.time or facts.updated_ms
-        self._seq, self._writer.size = reader.seq, reader.trusted
+        self._end = reader.position
+        self._writer.size = self._end.offset + (0 if reader.unsealed is None else reader.unsealed.end)
         self.damage = reader.damage
         if self._state is _State.UNREAD:
             self._state = _State.WRITABLE if self._failure is None else _State.FAILED
-        if reader.damage is not None and self._failure is None:
-            self._mend(reader.damage, reader.unsealed)
+        if self._failure is None:
+            self._mend(reader)
 
-    def _mend(self, damage: Damage, unsealed: int) -> None:
+    def _mend(self, reader: LogReader) -> None:
+        damage, disk, aside = reader.damage, self._writer.disk, None
         try:
-            if damage.torn:
-                self._writer.size = mend_torn(self._writer.disk, self.path, self._writer.size, unsealed)
-            else:
-                aside = set_aside(self._writer.disk, self.path, self._writer.size)
-                self.damage = msgspec.structs.replace(damage, kept_as=str(aside))
+            if self._head.version != VERSION:
+                self._head, self._end, aside = convert(disk, self.path, self._head, damage)
+            elif damage is not None and damage.torn:
+                self._end = mend_torn(disk, self.path, self._end, reader.unsealed)
+            elif damage is not None:
+                aside = set_aside(disk, self.path, self._end.offset)
+            self._writer.size = self._end.offset
         except OSError as error:
-            # The records can still be shown: only nothing can be added.
+            # The lines can still be shown: only nothing can be added.
             self._fail(error, "mend")
+        if damage is not None and aside is not None:
+            self.damage = msgspec.structs.replace(damage, kept_as=str(aside))
 
 
-def _refuse_payload(kind: str) -> None:
-    if kind not in KEYS:
-        raise ValueError(f"a record cannot be a {kind!r}, only one of {', '.join(sorted(KEYS))}")
-    raise ValueError("the payload of a record must be JSON without a newline in it")
+def open_reader(disk: Disk, path: Path, head: LogHead, end: int | None) -> LogReader:
+    """Open a log to be read, up to an offset or to its end."""
+    if head.version != VERSION:
+        return Version1Reader(disk, path, head, end)
+    return BlockReader(disk, path, head.start, end)

@@ -1,4 +1,4 @@
-"""Session logs in files, under one home directory. `naming` has their paths, `record` their content."""
+"""Session logs in files, under one home directory. `naming` has their paths, `block` their content."""
 
 import asyncio
 import errno
@@ -14,14 +14,23 @@ from typing import TypeVar
 
 from dragoman.cancellation import finish_in_thread
 from dragoman.errors import DragomanError, LogFailed, SessionBusy, SessionUnknown, SessionUnreadable
+from dragoman.store.block import VERSION, Draft, Header, encode_header, now_ms
+from dragoman.store.block_log import LogHead, LogPosition, read_head, write_fork
 from dragoman.store.disk import CREATE, READ, Disk, failing, make_directories, sync_named, write_all
-from dragoman.store.file_log import FileLog
+from dragoman.store.file_log import FileLog, open_reader
 from dragoman.store.index import Index
 from dragoman.store.lock import Lock, acquire
 from dragoman.store.log_summary import LogSummary, read_summary
-from dragoman.store.naming import find_log, is_session_id, lock_path, log_path, normalise, projects_path
-from dragoman.store.record import KEYS, Header, encode_header, encode_write, now_ms
-from dragoman.store.sealed_log import copy_file, read_header
+from dragoman.store.naming import (
+    find_log,
+    is_session_id,
+    list_version1,
+    lock_path,
+    log_path,
+    normalise,
+    projects_path,
+    version1_path,
+)
 from dragoman.store.store import (
     PAGE_SESSIONS,
     UNPROMPTED_KEPT_S,
@@ -43,6 +52,9 @@ _SWEEP_INTERVAL_S = 24 * 3600.0
 _MAX_SWEPT = 200
 """Sessions deleted at a time, which takes some 20 ms in the thread of the index; the rest waits for the next time."""
 
+_FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)
+"""The clock that a file system takes the times of files from: a finer one would be ahead of it by some milliseconds."""
+
 _log = logging.getLogger("dragoman.store")
 
 
@@ -56,6 +68,7 @@ class FileStore:
         self._index = Index(self._disk, home)
         self._index_thread: Executor | None = None
         self._next_sweep: float | None = None
+        self._began_ns = time.clock_gettime_ns(_FILE_CLOCK)
         self._live: dict[str, FileLog] = {}
 
     async def create(self, header: Header, settings: bytes | None = None) -> FileLog:
@@ -67,7 +80,7 @@ class FileStore:
 
     async def find(self, session_id: str) -> Header | None:
         found = await asyncio.to_thread(self._find, session_id)
-        return found and found[1]
+        return found and found[1].header
 
     async def page(self, cwd: str | None = None, cursor: str | None = None) -> Page:
         place = None if cwd is None else normalise(cwd)
@@ -85,7 +98,7 @@ class FileStore:
         live = self._live.get(session_id)
         if live is not None:
             live.flush_if_possible()
-            end = live.records_span[1]
+            end = live.end_offset
         await finish_in_thread(lambda: self._fork(session_id, header, target, end))
 
     async def delete(self, session_id: str) -> bool:
@@ -108,18 +121,23 @@ class FileStore:
         return log
 
     def _create(self, path: Path, header: Header, settings: bytes | None) -> FileLog:
-        line = encode_header(header)
-        records = [] if settings is None else [(KEYS["config"], [settings])]
-        first = encode_write(records, 0, now_ms()) if records else b""
+        now = now_ms()
+        first, checksum = encode_header(header, now)
+        head = LogHead(header, VERSION, LogPosition(len(first), 0, checksum))
+        draft = Draft()
+        if settings is not None:
+            draft.add_record("config", settings)
+            block, checksum = draft.seal(1, now, checksum)
+            first += block
         with failing(path, "create"):
             lock = self._lock(header.id)
             try:
                 make_directories(self._disk, path.parent)
-                self._write_new(path, line + first)
+                self._write_new(path, first)
             except BaseException:
                 lock.release()
                 raise
-        return self._log(path, header, lock, start=len(line), written=(len(line) + len(first), len(records)))
+        return self._log(path, head, lock, written=LogPosition(len(first), len(draft), checksum))
 
     def _write_new(self, path: Path, data: bytes) -> None:
         fd = self._disk.open(path, CREATE)
@@ -133,7 +151,7 @@ class FileStore:
             os.close(fd)
 
     def _open(self, session_id: str) -> FileLog:
-        path, header, start = self._find_known(session_id)
+        path, head = self._find_known(session_id)
         with failing(lock_path(self._home, session_id), "lock"):
             try:
                 lock = self._lock(session_id)
@@ -141,31 +159,29 @@ class FileStore:
                 if error.errno not in _READ_ONLY:
                     raise
                 failure = LogFailed(str(path), error.errno, "write to")
-                return self._log(path, header, None, start=start, failure=failure)
+                return self._log(path, head, None, failure=failure)
         try:
             # Looked at again: until it was locked, another process could change or delete it.
-            path, header, start = self._find_known(session_id)
+            path, head = self._find_known(session_id)
         except BaseException:
             lock.release()
             raise
-        return self._log(path, header, lock, start=start)
+        return self._log(path, head, lock)
 
     def _log(
         self,
         path: Path,
-        header: Header,
+        head: LogHead,
         lock: Lock | None,
         *,
-        start: int,
-        written: tuple[int, int] | None = None,
+        written: LogPosition | None = None,
         failure: LogFailed | None = None,
     ) -> FileLog:
         return FileLog(
             self._disk,
             path,
-            header,
+            head,
             lock,
-            start=start,
             written=written,
             failure=failure,
             on_sync=self._note,
@@ -190,43 +206,47 @@ class FileStore:
                 raise
             return None
 
-    def _find_known(self, session_id: str) -> tuple[Path, Header, int]:
+    def _find_known(self, session_id: str) -> tuple[Path, LogHead]:
         found = self._find(session_id)
         if found is None:
             raise SessionUnknown(session_id)
         return found
 
-    def _find(self, session_id: str) -> tuple[Path, Header, int] | None:
+    def _find(self, session_id: str) -> tuple[Path, LogHead] | None:
         path = self._find_log(session_id)
-        found = path and self._read_header(path, session_id)
-        return (path, *found) if path and found else None
+        head = path and self._read_head(path, session_id)
+        return (path, head) if path and head else None
 
     def _find_log(self, session_id: str) -> Path | None:
         with failing(projects_path(self._home), "search"):
             return find_log(self._home, session_id) if is_session_id(session_id) else None
 
-    def _read_header(self, path: Path, session_id: str) -> tuple[Header, int] | None:
+    def _read_head(self, path: Path, session_id: str) -> LogHead | None:
         with failing(path, "read"):
             try:
                 fd = self._disk.open(path, READ)
             except FileNotFoundError:
                 return None
             try:
-                found = read_header(fd, path)
+                head = read_head(fd, path)
             finally:
                 os.close(fd)
-        if found is not None and found[0].id != session_id:
-            raise SessionUnreadable(str(path), f"its header says that it is session {found[0].id}")
-        return found
+        if head is not None and head.header.id != session_id:
+            raise SessionUnreadable(str(path), f"its header says that it is session {head.header.id}")
+        return head
 
     def _fork(self, session_id: str, header: Header, target: Path, end: int | None) -> None:
-        source, _, start = self._find_known(session_id)
+        source, head = self._find_known(session_id)
         fresh = target.with_suffix(".jsonl.new")
         with failing(target, "create"):
             make_directories(self._disk, target.parent)
             if target.exists():
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-            copy_file(self._disk, source, fresh, start, end, before=encode_header(header))
+            reader = open_reader(self._disk, source, head, end)
+            try:
+                write_fork(self._disk, reader, session_id, header, fresh)
+            finally:
+                reader.close()
             fresh.rename(target)
             self._disk.sync_directory(target.parent)
 
@@ -239,6 +259,7 @@ class FileStore:
             try:
                 for aside in path.parent.glob(f"{path.stem}.damaged-*.jsonl"):
                     aside.unlink(missing_ok=True)
+                version1_path(path).unlink(missing_ok=True)
                 path.unlink(missing_ok=True)
                 self._disk.sync_directory(path.parent)
             finally:
@@ -247,14 +268,20 @@ class FileStore:
         return True
 
     def _sweep(self) -> None:
-        """Delete sessions that were never prompted for too long; in the thread of the index."""
+        """Delete sessions that were never prompted for too long, and originals that an earlier process converted.
+
+        It is for the thread of the index.
+        """
         before_ms = now_ms() - int(1000 * self._unprompted_kept_s)
         try:
             for session_id in self._index.find_unprompted(before_ms, _MAX_SWEPT):
                 if self._delete_unprompted(session_id):
                     self._index.remove(session_id)
+            for original in list_version1(self._home):
+                if original.lstat().st_ctime_ns < self._began_ns:  # that is when it got its second name
+                    original.unlink(missing_ok=True)
         except (OSError, DragomanError) as error:
-            _log.info("sessions that were never prompted could not be deleted: %s", error)
+            _log.info("old sessions and originals could not be deleted: %s", error)
 
     def _delete_unprompted(self, session_id: str) -> bool:
         """Delete a session unless another process has it, or has prompted it since it was looked at."""
@@ -269,6 +296,7 @@ class FileStore:
             entry = read_summary(self._disk, self._home, path.parent.name, session_id)
             if entry is None or entry.unprompted_bytes is None:
                 return False
+            version1_path(path).unlink(missing_ok=True)
             path.unlink(missing_ok=True)
         finally:
             lock.release()

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from dragoman.store.block import Header
 from dragoman.store.disk import Disk, make_directories
 from dragoman.store.log_summary import LogSummary, read_summary
 from dragoman.store.naming import list_projects, list_sessions, log_size, normalise
-from dragoman.store.record import Header
 
 if TYPE_CHECKING:
     import sqlite3

@@ -2,6 +2,7 @@
 
     <home>/projects/<encoded cwd>/session-<uuid>.jsonl               the log
     <home>/projects/<encoded cwd>/session-<uuid>.damaged-<n>.jsonl   a damaged original, set aside
+    <home>/projects/<encoded cwd>/session-<uuid>.version1.jsonl      the original of a converted log
     <home>/locks/session-<uuid>.lock                                 there while a process holds the session
     <home>/index.db                                                  what lists are made of; may be deleted
 
@@ -80,6 +81,16 @@ def session_id_of(name: str) -> str | None:
 def aside_path(log: Path, number: int) -> Path:
     """Return the path for a damaged original, beside its log."""
     return log.with_name(f"{log.stem}.damaged-{number}.jsonl")
+
+
+def version1_path(log: Path) -> Path:
+    """Name a place for the original of a log that was converted from version 1, beside it."""
+    return log.with_name(f"{log.stem}.version1.jsonl")
+
+
+def list_version1(home: Path) -> list[Path]:
+    """Give the originals of all logs that were converted from version 1."""
+    return list(projects_path(home).glob("*/session-*.version1.jsonl"))
 
 
 def has_aside(log: Path) -> bool:

@@ -1,4 +1,6 @@
-"""The sealed record format of session logs, journals and trajectories: a header line, then a record a line.
+"""Version 1 of the format: a header line, then records, one JSON object a line.
+
+Journals of a bridge and trajectories have it. Session logs had it before they were made of blocks (see `block`).
 
     {"dragoman":1,"session":{"id":…,"cwd":…,"additionalDirectories":[…],"created":…},"crc":"89abcdef"}
     {"seq":1,"time":1763240000000,"update":{…}}
@@ -32,12 +34,13 @@ From that follows what can be known of a file that is not whole:
 """
 
 import re
-import time
 from collections.abc import Sequence
 from zlib import crc32
 
 import msgspec
 from msgspec import Raw
+
+from dragoman.store.block import Header, Record
 
 VERSION = 1
 
@@ -56,26 +59,6 @@ SEAL = re.compile(rb',"crc":"([0-9a-f]{8})"\}\n')
 """The end of a write."""
 
 _ABSENT = Raw(b"")
-
-
-class Header(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Whose log this is."""
-
-    id: str
-    cwd: str
-    additional_directories: list[str]
-    created: str
-    """ISO 8601 in UTC, with a Z."""
-    forked_from: str | None = None
-
-
-class Record(msgspec.Struct, gc=False):
-    """One thing that happened, as read back; `data` looks into the block that was read: copy it to keep it."""
-
-    seq: int
-    time: int
-    kind: str
-    data: Raw
 
 
 class _FirstLine(msgspec.Struct):
@@ -114,11 +97,6 @@ _IN_TRAJECTORIES = ("sent", "received", "noise", "sent_noise", "event")
 _decode_first_line = msgspec.json.Decoder(_FirstLine).decode
 _decode_version = msgspec.json.Decoder(_Version).decode
 _decode_lines = msgspec.json.Decoder(_Line).decode_lines
-
-
-def now_ms() -> int:
-    """Return the time as records have it."""
-    return time.time_ns() // 1_000_000
 
 
 def encode_header(header: Header) -> bytes:

@@ -1,6 +1,7 @@
 """Files of sealed records: appending to them, reading the part that can be trusted, and mending the rest.
 
-`record` describes the format. This is the one reader and the one writer of session logs, journals and trajectories:
+`record` describes the format. This is the one reader and the one writer of journals and trajectories, and the reader of
+session logs of version 1; `SealedWriter` appends to session logs of the present version too (see `block_log`).
 `SealedDecoder` takes bytes from anywhere, `Reader` reads a file with it, and `SealedWriter` appends to a file.
 """
 
@@ -12,12 +13,11 @@ from pathlib import Path
 import msgspec
 
 from dragoman.errors import SessionUnreadable
+from dragoman.store.block import Header, Record
 from dragoman.store.disk import APPEND, CREATE, READ, WRITE, Disk, copy, write_all
 from dragoman.store.naming import aside_path
 from dragoman.store.record import (
     KINDS,
-    Header,
-    Record,
     decode_header,
     decode_records,
     decode_unsealed,
@@ -41,7 +41,7 @@ class Damage(msgspec.Struct, frozen=True):
     torn: bool
     """True when only the last write was incomplete, as after a crash; False for damage inside."""
     after: int
-    """The last record that was kept; 0 when none was."""
+    """The last line that was kept; 0 when none was."""
     at_byte: int
     """The offset of the part that was not kept."""
     lost_bytes: int
@@ -49,9 +49,9 @@ class Damage(msgspec.Struct, frozen=True):
     """The file that holds the damaged original, once it was set aside."""
 
     def __str__(self) -> str:
-        kept = f"everything up to record {self.after} is kept" if self.after else "nothing before it was recorded"
+        kept = f"everything up to line {self.after} is kept" if self.after else "nothing before it was recorded"
         if self.torn:
-            dropped = f" and {self.lost_bytes} bytes of an unfinished record were dropped" if self.lost_bytes else ""
+            dropped = f" and {self.lost_bytes} bytes of an unfinished line were dropped" if self.lost_bytes else ""
             return f"the last write to this session was cut short, as a crash does it{dropped}; {kept}"
         original = f"; the damaged original is {self.kept_as}" if self.kept_as else ""
         return (
@@ -261,7 +261,7 @@ def mend_torn(disk: Disk, path: Path, trusted: int, unsealed: int) -> int:
 
 def set_aside(disk: Disk, path: Path, trusted: int) -> Path:
     """Keep the damaged file under another name, and put the trusted part of it in its place."""
-    aside = _keep(path)
+    aside = keep_aside(path)
     fresh = path.with_suffix(".jsonl.new")
     with suppress(FileNotFoundError):
         fresh.unlink()
@@ -289,7 +289,8 @@ def copy_file(disk: Disk, source: Path, target: Path, start: int, end: int | Non
         os.close(source_fd)
 
 
-def _keep(path: Path) -> Path:
+def keep_aside(path: Path) -> Path:
+    """Give a damaged file a second name, which no later one takes."""
     number = 1
     while True:
         aside = aside_path(path, number)

@@ -14,8 +14,8 @@ from zlib import crc32
 import msgspec
 
 from dragoman.errors import BadCursor, LogFailed
+from dragoman.store.block import Block, Header
 from dragoman.store.naming import is_session_id
-from dragoman.store.record import Header, Record
 from dragoman.store.sealed_log import Damage
 
 PAGE_SESSIONS = 100
@@ -49,13 +49,13 @@ class Page(msgspec.Struct, frozen=True):
 class Log(Protocol):
     """One session's log, held by one writer.
 
-    The log of a new session takes records at once; that of a session that was opened has to be read to
+    The log of a new session takes lines at once; that of a session that was opened has to be read to
     its end first, because only that tells where to go on.
     """
 
     @property
     def title(self) -> str | None:
-        """Known once the records were read; set by the writer, and shown in lists from the next sync on."""
+        """Known once the log was read; set by the writer, and shown in lists from the next sync on."""
         ...
 
     @title.setter
@@ -84,15 +84,22 @@ class Log(Protocol):
         """The reason why nothing can be appended any more, or never could; earlier records can be read."""
         ...
 
-    def append(self, kind: str, *payloads: bytes) -> None:
-        """Add records of one kind, each of one line of JSON, in memory only.
+    def append(self, lines: bytes) -> None:
+        """Add whole lines of the wire, in memory only: the bytes that the client is sent, which replay sends again.
+
+        Raises LogFailed, ValueError for anything else, RuntimeError before the log was read.
+        """
+        ...
+
+    def record(self, kind: str, data: bytes) -> None:
+        """Add a record that no client is sent, given as one line of JSON, in memory only.
 
         Raises LogFailed, ValueError for an unknown kind or several lines, RuntimeError before the log was read.
         """
         ...
 
     def flush(self) -> None:
-        """Write the appended records: they then survive the death of this process.
+        """Write the appended lines as one block: they then survive the death of this process.
 
         Raises LogFailed, but not for a log that was opened where nothing can be written: `append` does that.
         """
@@ -102,10 +109,11 @@ class Log(Protocol):
         """Write the appended records so that they survive a power cut too, and show them in lists. Raises LogFailed."""
         ...
 
-    def records(self) -> AsyncIterator[list[Record]]:
-        """Read all that was appended before this call, in order, many at a time.
+    def blocks(self) -> AsyncIterator[list[Block]]:
+        """Read all that was appended before this call, in order, some blocks at a time.
 
-        Raises LogFailed, also when the appended records cannot be written.
+        A block has the lines of one `flush` or of several; lines are numbered from 1 without a gap. Raises LogFailed,
+        also when the appended lines cannot be written.
         """
         ...
 

@@ -85,7 +85,12 @@ class SendBuffer:
             self.put(head, error_object(RpcError(error.code)))
 
     def put_lines(self, lines: bytes) -> None:
-        """Add whole lines that were made elsewhere."""
+        """Add whole lines that were made elsewhere; many of them go to the transport at once, without a copy."""
+        if len(lines) >= FLUSH_BYTES:
+            self.flush()
+            self._transport.write(lines)
+            self.is_congested = self._transport.unsent_bytes > HIGH_WATER_BYTES
+            return
         self.lines += lines
         if not self._is_flush_scheduled:
             self._is_flush_scheduled = True

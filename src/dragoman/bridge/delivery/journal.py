@@ -26,8 +26,9 @@ import msgspec
 from dragoman.bridge.delivery.journal_file import JournalBlock, JournalFile, RecordOffset
 from dragoman.bridge.delivery.tail import JournalTail, TailBudget
 from dragoman.errors import LogFailed
+from dragoman.store.block import Header, now_ms
 from dragoman.store.disk import Disk
-from dragoman.store.record import KEYS, Header, encode_header, encode_write, now_ms
+from dragoman.store.record import KEYS, encode_header, encode_write
 
 MAX_UNWRITTEN_BYTES = 64 * 1024 * 1024
 """Kept in memory for a full disk: the rest of a long turn, because no other begins meanwhile."""

@@ -17,10 +17,11 @@ from dragoman.bridge.delivery.tail import TailBudget
 from dragoman.bridge.envelope import rename_session
 from dragoman.errors import SessionUnreadable
 from dragoman.store import UNPROMPTED_KEPT_S
+from dragoman.store.block import Header, now_ms
 from dragoman.store.disk import READ, Disk, make_directories
-from dragoman.store.log_summary import read_log_end
-from dragoman.store.record import Header, encode_header, now_ms
+from dragoman.store.record import encode_header
 from dragoman.store.sealed_log import Reader, copy_file, mend_torn, read_header, set_aside
+from dragoman.store.version1 import read_log_end
 
 _HASH_CHARACTERS = 40
 

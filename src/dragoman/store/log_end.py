@@ -1,0 +1,111 @@
+"""The facts about a session that the end of its log gives: title, number of messages, time of the last write.
+
+A session was prompted when its log has a `turn` record; until then it has settings and their updates alone.
+"""
+
+import os
+import re
+
+import msgspec
+
+from dragoman.store.block import SEAL_MARK
+
+_FIRST_LOOK_BYTES = 4096
+"""A log that was not cut off in a turn ends in the record that says it all."""
+
+_LAST_LOOK_BYTES = 1 << 24
+"""A turn of more than 16 MiB that never ended hides the title of its session from lists, until the next one ends."""
+
+_GROWTH = 8
+_TIME = re.compile(rb'\n\t\{"seal":\{"first":\d+,"last":\d+,"time":(\d+)')
+_TITLE_MARK = b'\n{"title":'
+_TURN_MARK = b'\n{"turn":'
+
+
+class LogEnd(msgspec.Struct):
+    """The facts about a session that the end of its log gives."""
+
+    title: str | None = None
+    message_count: int = 0
+    time: int | None = None
+    """In milliseconds since 1970; None without any record."""
+    prompted: bool = False
+    """Whether a turn was ever begun."""
+
+
+class _Title(msgspec.Struct):
+    title: str | None = None
+
+
+class _Turn(msgspec.Struct):
+    event: str = ""
+    title: str | None = None
+    messages: int = 0
+
+
+_decode_title = msgspec.json.Decoder(_Title | str | None).decode
+_decode_turn = msgspec.json.Decoder(_Turn).decode
+
+
+def read_log_end(fd: int, start: int, end: int) -> LogEnd:
+    """Look at the last lines between two places of a log, further and further back until a turn's end is found."""
+    size = _FIRST_LOOK_BYTES
+    while True:
+        begin = max(start - 1, end - size)  # with the newline before it, by which lines are found
+        tail, found = _look(os.pread(fd, end - begin, begin))
+        if found or begin < start:
+            return tail
+        if size >= _LAST_LOOK_BYTES:
+            tail.prompted = True  # so much is said in turns alone
+            return tail
+        size *= _GROWTH
+
+
+def _look(block: bytes) -> tuple[LogEnd, bool]:
+    """Find records by their beginnings: no line has a newline inside, so that no other line can have them."""
+    tail = LogEnd()
+    if seal := _TIME.match(block, block.rfind(SEAL_MARK)):
+        tail.time = int(seal[1])
+    titled = False
+    title_at = block.rfind(_TITLE_MARK)
+    turn_at = block.rfind(_TURN_MARK)
+    if title_at > turn_at:
+        titled = take_title(tail, _payload(block, title_at + len(_TITLE_MARK)))
+    while turn_at >= 0:
+        tail.prompted = True
+        if take_turn(tail, _payload(block, turn_at + len(_TURN_MARK)), titled=titled):
+            return tail, True
+        before = block.rfind(_TURN_MARK, 0, turn_at)
+        if not titled and before < (title_at := block.rfind(_TITLE_MARK, 0, turn_at)):
+            titled = take_title(tail, _payload(block, title_at + len(_TITLE_MARK)))
+        turn_at = before
+    return tail, False
+
+
+def _payload(block: bytes, begin: int) -> bytes:
+    end = block.find(b"\n", begin)
+    return block[begin : end - 1] if end > 0 else b""
+
+
+def take_title(tail: LogEnd, payload: bytes | msgspec.Raw) -> bool:
+    """Take the title that a record gives, and tell whether it does."""
+    try:
+        given = _decode_title(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    tail.title = given.title if isinstance(given, _Title) else given
+    return True
+
+
+def take_turn(tail: LogEnd, payload: bytes | msgspec.Raw, *, titled: bool) -> bool:
+    """Take the facts that the end of a turn gives, and tell whether a record is one."""
+    try:
+        turn = _decode_turn(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    if turn.event != "end":
+        return False
+    tail.message_count = turn.messages
+    if not titled:
+        tail.title = turn.title
+    return True
