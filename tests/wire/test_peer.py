@@ -184,6 +184,16 @@ async def test_a_notification_handler_that_meets_a_cancellation_stops_nothing_el
 # ── order ───────────────────────────────────────────────────────────────────────────────────────────
 
 
+async def test_many_lines_at_once_keep_their_place_among_other_messages():
+    many = b'{"jsonrpc":"2.0","method":"many"}\n' * 3_000
+    async with peer_and_raw_end() as (peer, end, _):
+        await peer.notify("before", {})
+        peer.write(many)
+        await peer.notify("after", {})
+        methods = [json.loads(await end.lines.get())["method"] for _ in range(3_002)]
+    assert methods == ["before", *["many"] * 3_000, "after"]
+
+
 async def test_notifications_are_handled_in_order_even_when_some_are_slow():
     async with peer_and_raw_end() as (_, end, handler):
         for number in range(20):
