@@ -7,7 +7,6 @@ from msgspec import Meta
 
 from dragoman.agent.models.model import ToolDefinition
 from dragoman.agent.tools.arguments import Arguments, decode, make_schema
-from dragoman.agent.tools.scripts import bind
 from dragoman.agent.tools.tool import Action, PreparedCall, ShowProgress, TargetChanged, ToolFailure, ToolOutcome, code
 from dragoman.agent.workspace.shell import CommandEnd
 from dragoman.agent.workspace.workspace import Workspace
@@ -49,6 +48,9 @@ class RunCommand:
 
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
         """Show the whole command, and hash the files that it names; raises ToolFailure."""
+        # Its patterns take 4 ms to compile, which every first turn would wait for, and most run no command.
+        from dragoman.agent.tools.scripts import bind
+
         command = decode(RunCommandArguments, arguments, self.definition.name).command
         _check(command)
         workspace, cwd = self._workspace, self._workspace.cwd
