@@ -21,8 +21,8 @@ import msgspec
 
 from bench.distractors import DATA, Tool, make_distractors
 from bench.measure import Measure, Missing, Target
-from dragoman.agent.search import SearchIndex, tool_item
-from dragoman.agent.search.embedder import Embedder, EmbedderUnavailable, load_embedder
+from dragoman.assistant.search import SearchIndex, tool_item
+from dragoman.assistant.search.embedder import Embedder, EmbedderUnavailable, load_embedder
 
 DEPTH = 10
 WARM_UP_QUERIES = 20

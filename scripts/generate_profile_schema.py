@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from dragoman.agent.profile.profile import AgentFileShape
-from dragoman.agent.profile.secret import Secret
+from dragoman.assistant.profile.profile import AgentFileShape
+from dragoman.assistant.profile.secret import Secret
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "agent-file.schema.json"
 

@@ -70,7 +70,7 @@ def home(a_home_of_its_own):
 @pytest.fixture
 def no_keys(monkeypatch):
     """No model is configured by the environment, and no provider has a key or an address."""
-    from dragoman.agent.models.providers import PROVIDERS
+    from dragoman.assistant.models.providers import PROVIDERS
 
     monkeypatch.delenv("DRAGOMAN_MODEL", raising=False)
     for provider in PROVIDERS.values():

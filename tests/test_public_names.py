@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 
 PUBLIC = {
-    "dragoman.agent": ["Agent"],
+    "dragoman.assistant": ["Agent"],
     "dragoman.client": [
         "Asked",
         "Asking",

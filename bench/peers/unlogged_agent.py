@@ -7,9 +7,9 @@ import sys
 from collections.abc import AsyncIterator
 from typing import NoReturn
 
-from dragoman.agent import Agent
-from dragoman.agent.models import find_model
-from dragoman.agent.setup import AgentSetup
+from dragoman.assistant import Agent
+from dragoman.assistant.models import find_model
+from dragoman.assistant.setup import AgentSetup
 from dragoman.cli.home import home
 from dragoman.cli.loop import run
 from dragoman.store import Block, Header

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.agent.profile import Profile
+from dragoman.assistant.profile import Profile
 from dragoman.cli import main as run_command
 from dragoman.cli.commands import EDITORS
 from dragoman.cli.init import agent_command, snippets
-from tests.agent.profile.finding import first_profile
+from tests.assistant.profile.finding import first_profile
 
 
 def main(arguments):

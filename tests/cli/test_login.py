@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from dragoman.agent.keys import KeyStore
+from dragoman.assistant.keys import KeyStore
 from tests import commands
 from tests.commands import DRAGOMAN
 
@@ -239,8 +239,8 @@ PROBE = """
 import sys
 from dragoman.cli import main
 code = main(["agent", *sys.argv[1:]])
-watched = {"pathlib", "argparse", "dragoman.agent.auth", "dragoman.agent.keys", "dragoman.agent.profile",
-           "dragoman.agent.models.providers", "pydantic_ai", "anthropic"}
+watched = {"pathlib", "argparse", "dragoman.assistant.auth", "dragoman.assistant.keys", "dragoman.assistant.profile",
+           "dragoman.assistant.models.providers", "pydantic_ai", "anthropic"}
 print(*sorted(watched & set(sys.modules)), file=sys.stderr)
 sys.exit(code)
 """
@@ -252,7 +252,7 @@ sys.exit(code)
         ([], ""),
         (
             ["--model", "anthropic:claude-opus-5"],
-            "argparse dragoman.agent.auth dragoman.agent.models.providers",
+            "argparse dragoman.assistant.auth dragoman.assistant.models.providers",
         ),
     ],
 )

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.agent.profile import TrustStore
-from dragoman.agent.profile.file import parse_profile
+from dragoman.assistant.profile import TrustStore
+from dragoman.assistant.profile.file import parse_profile
 from dragoman.cli import main as run_command
 from dragoman.mcp.config_files import read_servers
-from tests.agent.profile.finding import first_profile
+from tests.assistant.profile.finding import first_profile
 from tests.mcp.servers.commands import TIME, everything_http, needs_node, scripted, scripted_http
 from tests.proc.processes import alive, wait_until_gone
 

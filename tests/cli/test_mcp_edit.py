@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.agent.profile.file import parse_profile
+from dragoman.assistant.profile.file import parse_profile
 from dragoman.cli import main as run_command
-from tests.agent.profile.finding import first_profile
+from tests.assistant.profile.finding import first_profile
 from tests.mcp.servers.commands import scripted
 
 

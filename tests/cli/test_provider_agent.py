@@ -14,7 +14,7 @@ from dragoman.proc import EVERYTHING, Supervisor
 from dragoman.protocol import v1
 from dragoman.testing import ScriptedClient
 from dragoman.wire import StdioTransport
-from tests.agent.models.loopback import Anthropic, Chat, Google, Refusal, Stream, loopback
+from tests.assistant.models.loopback import Anthropic, Chat, Google, Refusal, Stream, loopback
 from tests.commands import DRAGOMAN
 
 KEY = "sk-canary-19ab44f0"

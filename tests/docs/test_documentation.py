@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from dragoman.agent.models.script import load_script, parse_script
+from dragoman.assistant.models.script import load_script, parse_script
 from dragoman.bridge import read_agents_file
 from dragoman.check.driver import read_script
 

@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from dragoman.agent import Agent
-from dragoman.agent.agent import ConfiguredModel
+from dragoman.assistant import Agent
+from dragoman.assistant.agent import ConfiguredModel
 from dragoman.cli.home import home_name
 from dragoman.cli.loop import Stopped, run
 from dragoman.cli.output import complain, start_log
@@ -15,7 +15,7 @@ from dragoman.wire import StdioTransport, take_stdio
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from dragoman.agent.setup import AgentSetup
+    from dragoman.assistant.setup import AgentSetup
     from dragoman.store import Store
 
 
@@ -59,8 +59,8 @@ def _find_model(options: AgentArguments) -> ConfiguredModel:
     home = home_name()
     if options == AgentArguments() and default is None and not os.path.exists(f"{home}/dragoman.yaml"):  # noqa: PTH110 -- as above
         return ConfiguredModel()
-    from dragoman.agent.auth import configured_model, find_auth
-    from dragoman.agent.models import takes_by_name
+    from dragoman.assistant.auth import configured_model, find_auth
+    from dragoman.assistant.models import takes_by_name
 
     found = configured_model(home, model=options.model, agent_file=options.agent, default_model=default)
     return ConfiguredModel(find_auth(found.asks_login, home), takes_by_name(found.name))
@@ -82,10 +82,10 @@ def _prepare(options: AgentArguments) -> "Callable[[], AgentSetup]":
     if options.agent is not None and not os.path.exists(options.agent):  # noqa: PTH110 -- as above
         from pathlib import Path
 
-        from dragoman.agent.profile.choice import find_explicit
+        from dragoman.assistant.profile.choice import find_explicit
 
         find_explicit(Path(options.agent))
-    from dragoman.agent.models import find_model
+    from dragoman.assistant.models import find_model
 
     model = find_model(options.model) if options.model else None
     default_model = find_model(default) if default else None
@@ -93,7 +93,7 @@ def _prepare(options: AgentArguments) -> "Callable[[], AgentSetup]":
     def make_setup() -> "AgentSetup":
         from pathlib import Path
 
-        from dragoman.agent.setup import AgentSetup
+        from dragoman.assistant.setup import AgentSetup
         from dragoman.cli.home import home
 
         agent_file = Path(options.agent).absolute() if options.agent else None
@@ -103,7 +103,7 @@ def _prepare(options: AgentArguments) -> "Callable[[], AgentSetup]":
 
 
 def _make_setup() -> "AgentSetup":
-    from dragoman.agent.setup import AgentSetup
+    from dragoman.assistant.setup import AgentSetup
     from dragoman.cli.home import home
 
     return AgentSetup(home())

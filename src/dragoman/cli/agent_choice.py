@@ -141,12 +141,12 @@ def check_own_agent(model: str | None, agent_file: str | None) -> None:
     named = [name for name in (model, os.environ.get("DRAGOMAN_MODEL")) if name]
     if not named and agent_file is None:
         return
-    from dragoman.agent.models import find_model
+    from dragoman.assistant.models import find_model
 
     for name in named:
         find_model(name)
     if agent_file is not None:
-        from dragoman.agent.profile.choice import find_explicit
+        from dragoman.assistant.profile.choice import find_explicit
 
         settings = find_explicit(Path(agent_file)).profile.model
         if settings is not None and model is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.agent.profile.choice import FILE_NAME
+from dragoman.assistant.profile.choice import FILE_NAME
 from dragoman.cli.home import BadHome, home
 from dragoman.cli.output import complain
 from dragoman.files.private_file import next_step
@@ -29,7 +29,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _write(path: Path, *, as_json: bool) -> int:
-    template = resources.files("dragoman.agent.profile") / "template.yaml"
+    template = resources.files("dragoman.assistant.profile") / "template.yaml"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # Exclusive, so that a file which appears in between is not overwritten; for the owner, as it may hold a key.

@@ -6,11 +6,11 @@ import os
 import sys
 from pathlib import Path
 
-from dragoman.agent.auth import configured_model
-from dragoman.agent.keys import MAX_KEY_LENGTH, BadKey, KeyStore
-from dragoman.agent.models.providers import PROVIDERS, Provider, leads_elsewhere, login_name
-from dragoman.agent.profile import ProfileError
-from dragoman.agent.profile.choice import find_explicit
+from dragoman.assistant.auth import configured_model
+from dragoman.assistant.keys import MAX_KEY_LENGTH, BadKey, KeyStore
+from dragoman.assistant.models.providers import PROVIDERS, Provider, leads_elsewhere, login_name
+from dragoman.assistant.profile import ProfileError
+from dragoman.assistant.profile.choice import find_explicit
 from dragoman.cli.home import home
 from dragoman.cli.output import complain
 from dragoman.errors import DragomanError

@@ -113,7 +113,7 @@ def _init(name: str) -> CommandParser:
 
 
 def _login(name: str) -> CommandParser:
-    from dragoman.agent.models.providers import PROVIDERS, login_name
+    from dragoman.assistant.models.providers import PROVIDERS, login_name
 
     does = {"login": "Ask for the key of a provider and keep it", "logout": "Forget the key of a provider"}[name]
     known = [kind for kind, provider in PROVIDERS.items() if provider.needs_key and login_name(kind) == kind]
@@ -150,8 +150,8 @@ def _mcp(name: str) -> CommandParser:
 
 
 def _mcp_add(name: str) -> CommandParser:
-    from dragoman.agent.profile.secret import PREFIX
-    from dragoman.agent.profile.servers import Include
+    from dragoman.assistant.profile.secret import PREFIX
+    from dragoman.assistant.profile.servers import Include
 
     parser = CommandParser(
         name,

@@ -19,9 +19,9 @@ from dragoman.errors import DragomanError
 from dragoman.text import one_line
 
 if TYPE_CHECKING:
-    from dragoman.agent.profile import ProfileChoice
-    from dragoman.agent.servers.session_servers import SessionServer
-    from dragoman.agent.setup import AgentSetup
+    from dragoman.assistant.profile import ProfileChoice
+    from dragoman.assistant.servers.session_servers import SessionServer
+    from dragoman.assistant.setup import AgentSetup
     from dragoman.cli.mcp.report import McpReport, McpServerRow
     from dragoman.mcp.config_files import ServersFile
 
@@ -54,7 +54,7 @@ def main(options: argparse.Namespace) -> int:
 
 async def _look(options: argparse.Namespace) -> "McpReport":
     """Connect as a session would; raises BadInput, and ProfileError about the person's own agent file."""
-    from dragoman.agent.setup import AgentSetup
+    from dragoman.assistant.setup import AgentSetup
 
     cwd = str(choose_directory(options.cwd))
     setup = AgentSetup(home(), agent_file=Path(options.agent) if options.agent else None)
@@ -69,8 +69,8 @@ async def _look(options: argparse.Namespace) -> "McpReport":
 async def _connect(
     setup: "AgentSetup", cwd: str, choice: "ProfileChoice", brought: "ServersFile", *, timeout_s: float | None
 ) -> "McpReport":
-    from dragoman.agent.servers.pool import IdleHost
-    from dragoman.agent.servers.session_servers import ClientServer, SessionServers
+    from dragoman.assistant.servers.pool import IdleHost
+    from dragoman.assistant.servers.session_servers import ClientServer, SessionServers
     from dragoman.cli.mcp.report import McpReport, server_rows
     from dragoman.mcp.connector import ServerEnvironment
 
@@ -141,7 +141,7 @@ def _read_foreign(files: Sequence[str], cwd: str) -> "ServersFile":
 
 
 def _read_file(given: str, cwd: str) -> "ServersFile":
-    from dragoman.agent.profile.sources import read_bytes
+    from dragoman.assistant.profile.sources import read_bytes
     from dragoman.mcp.config_files import read_servers
 
     try:

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dragoman.agent.profile import FILE_NAME, EditRefused, ImpossibleEdit, ProfileError
-from dragoman.agent.profile.choice import TSAGENT_FILE_NAMES
-from dragoman.agent.profile.editing import add_server, remove_server
-from dragoman.agent.profile.secret import PREFIX
+from dragoman.assistant.profile import FILE_NAME, EditRefused, ImpossibleEdit, ProfileError
+from dragoman.assistant.profile.choice import TSAGENT_FILE_NAMES
+from dragoman.assistant.profile.editing import add_server, remove_server
+from dragoman.assistant.profile.secret import PREFIX
 from dragoman.cli.home import home
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain

@@ -1,5 +1,0 @@
-"""The agent: sessions, turns and models, served to an ACP client."""
-
-from dragoman.agent.agent import Agent
-
-__all__ = ["Agent"]

@@ -1,5 +1,0 @@
-"""`guide`, the model that works with no key and no network: deterministic, and no language model."""
-
-from dragoman.agent.models.guide.guide import GuideConversation, GuideModel
-
-__all__ = ["GuideConversation", "GuideModel"]

@@ -1,0 +1,83 @@
+"""One reply of a model, sent on as it comes."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from dragoman.assistant.models.message import AssistantMessage, ProviderDetails, ToolUse
+from dragoman.assistant.models.model import Part, ReplyRetry, ReplyStop, ReplyText, ReplyThought, TokenUsage, ToolStart
+from dragoman.assistant.tool_calls import ToolCallRunner
+from dragoman.assistant.update_sender import UpdateSender
+from dragoman.protocol import v1
+from dragoman.protocol.notice import void_chunk
+
+
+class ModelReply:
+    """The text, the thoughts and the tool uses of a reply so far."""
+
+    def __init__(
+        self, updates: UpdateSender, calls: ToolCallRunner, notify: Callable[[str], None], *, thoughts: bool
+    ) -> None:
+        self._updates = updates
+        self._calls = calls
+        self._notify = notify
+        self._thoughts = thoughts
+        self._message_id = str(uuid.uuid4())
+        self._thought_id = str(uuid.uuid4())
+        self._said: list[str] = []
+        self._thought: list[str] = []
+        self._provider: dict[str, Any] | None = None
+        self.tool_uses: list[ToolUse] = []
+        self.usage: TokenUsage | None = None
+        self.stop: ReplyStop | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is anything to remember."""
+        return bool(self._said or self._thought or self.tool_uses)
+
+    def say(self, text: str) -> v1.AgentMessageChunk:
+        """Take some of the answer, and give the update that shows it."""
+        self._said.append(text)
+        return v1.AgentMessageChunk(content=v1.TextContent(text=text), message_id=self._message_id)
+
+    async def take(self, part: Part) -> None:
+        """Take any part; raises LogFailed."""
+        match part:
+            case ReplyText(text):
+                await self._updates.send(self.say(text))
+            case ReplyThought(text):
+                await self._think(text)
+            case ToolStart(call_id, name):
+                await self._calls.announce(call_id, name)
+            case ToolUse():
+                self.tool_uses.append(part)
+            case TokenUsage():
+                self.usage = part
+            case ReplyStop():
+                self.stop = part
+            case ProviderDetails(data):
+                self._provider = data
+            case ReplyRetry():
+                await self._start_over(part)
+
+    def message(self) -> AssistantMessage:
+        """Return the reply as the model shall remember it."""
+        return AssistantMessage("".join(self._said), "".join(self._thought), self.tool_uses, self._provider)
+
+    async def _think(self, text: str) -> None:
+        self._thought.append(text)
+        if self._thoughts:
+            block = v1.TextContent(text=text)
+            await self._updates.send(v1.AgentThoughtChunk(content=block, message_id=self._thought_id))
+
+    async def _start_over(self, retry: ReplyRetry) -> None:
+        """Tell the person why it takes longer; the text so far is no longer part of the reply."""
+        self._calls.end_open("the model has to start over")
+        if self._said:
+            await self._updates.send(void_chunk(self._message_id))
+        self._said.clear()
+        self._thought.clear()
+        self.tool_uses.clear()
+        self._message_id, self._thought_id = str(uuid.uuid4()), str(uuid.uuid4())
+        self._notify(retry.words())

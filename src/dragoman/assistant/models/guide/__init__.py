@@ -1,0 +1,5 @@
+"""`guide`, the model that works with no key and no network: deterministic, and no language model."""
+
+from dragoman.assistant.models.guide.guide import GuideConversation, GuideModel
+
+__all__ = ["GuideConversation", "GuideModel"]

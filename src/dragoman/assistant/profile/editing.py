@@ -1,0 +1,124 @@
+"""A server added to an agent file, or taken from it; comments, order and every other byte stay as they are.
+
+A new text is written only when it has the wanted meaning: it is read as an agent file first, and all but the one
+server must be as before. It replaces the file whole, so that no reader ever sees half of it.
+"""
+
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dragoman.assistant.profile.file import MAX_OWN_BYTES, parse_profile
+from dragoman.assistant.profile.problem import EditRefused, ImpossibleEdit, ProfileError
+from dragoman.assistant.profile.profile import Profile
+from dragoman.assistant.profile.servers import AgentServer
+from dragoman.assistant.profile.sources import read_bytes
+from dragoman.assistant.profile.tsagent import is_tsagent
+from dragoman.assistant.yaml.nodes import YamlError, listed, parse_yaml, printable
+from dragoman.files.replacement import replace_file
+
+KEY = "mcpServers"
+NEW_MODE = 0o600
+"""For the owner, as it may hold a secret."""
+
+_MARK = "\ufeff"
+
+
+def add_server(path: Path, name: str, entry: Mapping[str, Any]) -> None:
+    """Add a server, written as a person would write it; the file is made when there is none.
+
+    Raises EditRefused, and ProfileError when the file is wrong already.
+    """
+    from dragoman.assistant.yaml.edits import MappingEntry, add
+
+    file = _File(path)
+    before = file.parse()
+    if name in _by_name(before):
+        raise ImpossibleEdit(str(path), f"it has a server {printable(name)} already; remove that one first")
+    server = _read_entry(path, name, entry)
+    file.write(
+        add(file.text, MappingEntry(KEY, name, entry)),
+        msgspec.structs.replace(before, servers=(*before.servers, server)),
+    )
+
+
+def remove_server(path: Path, name: str) -> None:
+    """Remove a server; raises EditRefused, and ProfileError when the file is wrong already."""
+    from dragoman.assistant.yaml.edits import MappingEntry, remove
+
+    file = _File(path)
+    before = file.parse()
+    if name not in _by_name(before):
+        there = listed(printable(each) for each in _by_name(before)) or "none"
+        raise ImpossibleEdit(str(path), f"it has no server {printable(name)}; its servers are: {there}")
+    kept = tuple(server for server in before.servers if server.name != name)
+    file.write(remove(file.text, MappingEntry(KEY, name)), msgspec.structs.replace(before, servers=kept))
+
+
+class _File:
+    """The file as it was read; written only when it still is that."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._target = path.resolve()
+        self._data = self._read()
+        try:
+            whole = (self._data or b"").decode()
+        except UnicodeDecodeError:
+            raise EditRefused(str(path), "it is not UTF-8 text") from None
+        self.text = whole.removeprefix(_MARK)
+        self._mark = _MARK if whole.startswith(_MARK) else ""
+
+    def parse(self) -> Profile:
+        try:
+            if is_tsagent(self.path, parse_yaml(self.text)):
+                raise EditRefused(str(self.path), "it is a file of TsAgent, which dragoman only reads")
+        except YamlError as misread:
+            raise ProfileError(str(self.path), misread.problems) from None
+        return parse_profile(self.text, self.path)
+
+    def write(self, texts: Iterator[str], intended: Profile) -> None:
+        text = next((each for each in texts if _means(each, self.path, intended)), None)
+        if text is None:
+            raise EditRefused(str(self.path), f"{KEY} is written there in a way that has to be changed by hand")
+        if self._read() != self._data:
+            raise EditRefused(str(self.path), "somebody else has changed it in this moment; try again")
+        try:
+            is_new = self._data is None
+            mode = NEW_MODE if is_new else stat.S_IMODE(self._target.stat().st_mode)
+            replace_file(self._target, (self._mark + text).encode(), mode=mode, exclusive=is_new)
+        except OSError as error:
+            raise EditRefused(str(self.path), f"it cannot be written: {error.strerror}") from None
+
+    def _read(self) -> bytes | None:
+        try:
+            return read_bytes(self._target, MAX_OWN_BYTES)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise EditRefused(str(self.path), f"it cannot be read: {error.strerror}") from None
+
+
+def _by_name(profile: Profile) -> dict[str, AgentServer]:
+    return {server.name: server for server in profile.servers}
+
+
+def _read_entry(path: Path, name: str, entry: Mapping[str, Any]) -> AgentServer:
+    from dragoman.assistant.yaml.edits import render_flow
+
+    try:
+        return parse_profile(render_flow({KEY: {name: entry}}), path).servers[0]
+    except ProfileError as error:
+        raise ImpossibleEdit(str(path), "; ".join(problem.text for problem in error.problems)) from None
+
+
+def _means(text: str, path: Path, intended: Profile) -> bool:
+    try:
+        profile = parse_profile(text, path)
+    except ProfileError:
+        return False
+    same_servers = _by_name(profile) == _by_name(intended)
+    return same_servers and msgspec.structs.replace(profile, servers=intended.servers) == intended

@@ -1,0 +1,184 @@
+"""The keys `rules` and `references`: named texts for the model, each in the file, in one of its own, or in a folder.
+
+    rules:                                   # a mapping,
+      tests: Run the tests before you say that something works.
+      style: {file: style.md, include: agent, priority: 100}
+    references:                              # or a list, in which a folder of Markdown files may stand
+      - {name: api, file: docs/api.md, description: What the server answers, include: manual}
+      - {dir: docs/references, include: agent}
+
+A file in a folder may have a head with `name`, `description`, `priority` and `include`; its name is else that of the
+file. `@rule:NAME` and `@ref:NAME` in a prompt use the names.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from dragoman.assistant.profile.problem import ProfileError
+from dragoman.assistant.profile.settings import Include
+from dragoman.assistant.profile.sources import Sources, split_head
+from dragoman.assistant.yaml.nodes import KeyConflict, YamlError, printable
+
+FOLDER = "dir"
+"""In a mapping, this name is no item's but that of a folder's path, when a text stands behind it."""
+
+SUFFIX = ".md"
+DEFAULT_PRIORITY = 500
+
+_NAME = r"[\w-]+(\.[\w-]+)*"
+_NAME_EXPECTED = "a name of letters, digits, _ and -, with dots between"
+
+Priority = Annotated[
+    int,
+    Meta(ge=0, le=999, description="The order in which they stand before the model: low numbers first, then names."),
+]
+Mode = Annotated[
+    Include,
+    Meta(
+        description="always: in every turn. manual: once a person adds it. agent: when the search finds it "
+        "for the prompt."
+    ),
+]
+
+
+class TextItem(msgspec.Struct, frozen=True):
+    """A rule or a reference as the agent uses it."""
+
+    name: str
+    text: str
+    description: str = ""
+    priority: int = DEFAULT_PRIORITY
+    include: Include = "always"
+
+
+class ItemHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The head of a Markdown file; a key that it leaves out has the value of its folder."""
+
+    name: Annotated[str, Meta(pattern=f"^{_NAME}$", extra={"expected": _NAME_EXPECTED})] | None = None
+    description: str = ""
+    priority: Priority | None = None
+    include: Mode | None = None
+
+
+class ItemSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A rule or a reference as a person writes it, under its name."""
+
+    text: Annotated[Annotated[str, Meta(min_length=1)] | None, Meta(description="The words themselves.")] = None
+    file: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="The path of a file with the words, relative to the agent file."),
+    ] = None
+    description: Annotated[str, Meta(description="What it is about, for people and for the search.")] = ""
+    priority: Priority = DEFAULT_PRIORITY
+    include: Mode = "always"
+
+    def __post_init__(self) -> None:
+        if (self.text is None) == (self.file is None):
+            raise KeyConflict("text", "expected either text or file")
+
+
+class ListedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A rule or a reference as a person writes it in a list, or a folder of them."""
+
+    name: Annotated[
+        Annotated[str, Meta(pattern=f"^{_NAME}$", extra={"expected": _NAME_EXPECTED})] | None,
+        Meta(description="The name, as @rule:NAME or @ref:NAME has it in a prompt."),
+    ] = None
+    text: Annotated[Annotated[str, Meta(min_length=1)] | None, Meta(description="The words themselves.")] = None
+    file: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="The path of a file with the words, relative to the agent file."),
+    ] = None
+    dir: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="In place of a name and words: a directory, in which every Markdown file is one."),
+    ] = None
+    description: Annotated[str, Meta(description="What it is about, for people and for the search.")] = ""
+    priority: Priority = DEFAULT_PRIORITY
+    include: Mode = "always"
+
+    def __post_init__(self) -> None:
+        if sum(each is not None for each in (self.text, self.file, self.dir)) != 1:
+            raise KeyConflict("text", "expected one of text, file and dir")
+        if self.dir is None and self.name is None:
+            raise KeyConflict("name", "is missing")
+        if self.dir is not None and (self.name is not None or self.description):
+            raise KeyConflict("dir", "stands alone, or with priority and include; its files have their own names")
+
+
+Items = list[ListedItem] | dict[str, str | ItemSettings]
+
+
+def gather_items(key: str, items: Items, sources: Sources) -> tuple[TextItem, ...]:
+    """Return the items of a key in their order, files and folders read; raises ProfileError."""
+    found: dict[str, TextItem] = {}
+    for at, item in _each(key, items, sources):
+        if not re.fullmatch(_NAME, item.name):
+            raise sources.refuse(at, f"expected {_NAME_EXPECTED}")
+        if item.name in found:
+            raise sources.refuse(at, f"{printable(item.name)} is there twice; every one needs a name of its own")
+        found[item.name] = item
+    return in_order(found.values())
+
+
+def in_order(items: Iterable[TextItem]) -> tuple[TextItem, ...]:
+    """Sort items as they stand before the model: by priority, then by name."""
+    return tuple(sorted(items, key=lambda item: (item.priority, item.name)))
+
+
+def name_of_file(path: str) -> str:
+    """Make an item's name of a file's: characters that no name may hold become a dash."""
+    return re.sub(r"[^\w.-]+|\.{2,}", "-", Path(path).stem).strip(".") or "unnamed"
+
+
+def _each(key: str, items: Items, sources: Sources) -> Iterator[tuple[str, TextItem]]:
+    if isinstance(items, list):
+        for index, listed in enumerate(items):
+            yield from _listed(f"{key}[{index}]", listed, sources)
+        return
+    for name, item in items.items():
+        at = f"{key}.{name}"
+        if isinstance(item, ItemSettings):
+            text = item.text if item.file is None else sources.read_text(f"{at}.file", item.file)
+            yield at, TextItem(name, text or "", item.description, item.priority, item.include)
+        elif name == FOLDER:
+            yield from _folder(at, item, TextItem("", ""), sources)
+        else:
+            yield at, TextItem(name, item)
+
+
+def _listed(at: str, listed: ListedItem, sources: Sources) -> Iterator[tuple[str, TextItem]]:
+    item = TextItem(listed.name or "", listed.text or "", listed.description, listed.priority, listed.include)
+    if listed.dir is not None:
+        yield from _folder(f"{at}.{FOLDER}", listed.dir, item, sources)
+    elif listed.file is not None:
+        yield at, msgspec.structs.replace(item, text=sources.read_text(f"{at}.file", listed.file))
+    else:
+        yield at, item
+
+
+def _folder(at: str, folder: str, default: TextItem, sources: Sources) -> Iterator[tuple[str, TextItem]]:
+    for file in sources.list_folder(at, folder, SUFFIX):
+        yield at, _from_markdown(file, sources.read_text(at, file), default, sources)
+
+
+def _from_markdown(file: str, content: str, default: TextItem, sources: Sources) -> TextItem:
+    from dragoman.assistant.yaml.values import read_yaml
+
+    markdown = split_head(content)
+    try:
+        head = ItemHead() if markdown.head is None else read_yaml(markdown.head, ItemHead).value
+    except YamlError as misread:
+        raise ProfileError(str(sources.beside(file)), misread.problems) from None
+    return TextItem(
+        head.name or name_of_file(file),
+        markdown.text.strip(),
+        head.description,
+        default.priority if head.priority is None else head.priority,
+        head.include or default.include,
+    )

@@ -1,0 +1,147 @@
+"""The keys `model`, `instructions`, `permissions`, `limits` and `search` of the agent file, as a person writes them."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from dragoman.assistant.profile.secret import Secret
+from dragoman.assistant.yaml.nodes import KeyConflict
+
+Include = Literal["always", "manual", "agent"]
+"""`always`: in every turn. `manual`: once a person has added it. `agent`: when the search finds it for the prompt."""
+
+
+class TextFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A text that is kept in a file of its own."""
+
+    file: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="The path, relative to the agent file. A project's own may only name files inside it.",
+        ),
+    ]
+
+
+ADDRESS = r"^https?://[^/?#@\s]+([/?#]\S*)?$"
+
+Name = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        description="The model, such as anthropic:claude-sonnet-4-5, openai:gpt-5, ollama:qwen3 or script:FILE.",
+        extra={"expected": "the name of a model, such as anthropic:claude-sonnet-4-5"},
+    ),
+]
+
+
+class ModelOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Options of every request to the model; an option that is left out is the provider's choice."""
+
+    temperature: Annotated[
+        Annotated[float, Meta(ge=0, le=2)] | None, Meta(description="How freely it chooses its words.")
+    ] = None
+    max_output_tokens: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="How long one reply may be, in tokens.")
+    ] = None
+    thought_level: Annotated[
+        str | None, Meta(description="How hard it thinks, where the model has levels, such as low or high.")
+    ] = None
+    headers: Annotated[
+        dict[str, Secret],
+        Meta(description="HTTP headers to send with every request; a value may be env://NAME."),
+    ] = {}
+
+
+class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A model, its address, and the options of its requests."""
+
+    name: Name
+    base_url: Annotated[
+        Annotated[
+            str,
+            Meta(pattern=ADDRESS, extra={"expected": "an http or https address with no name or password in it"}),
+        ]
+        | None,
+        Meta(description="The address of an endpoint other than the provider's own. It receives the conversation."),
+    ] = None
+    api_key: Annotated[
+        Secret | None,
+        Meta(
+            description="The key; env://NAME takes it from the environment. "
+            "The default is the provider's own variable, or none with a base_url."
+        ),
+    ] = None
+    options: Annotated[ModelOptions, Meta(description="What is asked of the model with every request.")] = (
+        ModelOptions()
+    )
+
+
+Mode = Literal["ask", "code", "plan", "yolo"]
+
+
+class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The mode in which sessions begin, and the modes that may be chosen."""
+
+    mode: Annotated[
+        Mode,
+        Meta(
+            description="The mode that a session begins in. ask: reads run, everything else asks. "
+            "code: edits inside the project run too. plan: only reads. yolo: everything runs."
+        ),
+    ] = "ask"
+    allow_yolo: Annotated[bool, Meta(description="Whether the mode yolo may be chosen at all.")] = False
+    ask_outside_reads: Annotated[
+        bool, Meta(description="Whether reading a file outside the project asks, instead of being refused.")
+    ] = False
+    remember: Annotated[
+        Literal["session", "project"],
+        Meta(
+            description='How long the option "always" of a permission request holds. '
+            "session: until the session ends. project: in all sessions of the project."
+        ),
+    ] = "session"
+    timeout_s: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="Seconds after which a question without an answer counts as no; null waits for ever."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.mode == "yolo" and not self.allow_yolo:
+            raise KeyConflict("mode", "yolo needs allow_yolo: true beside it")
+
+
+class TurnLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Limits of a turn, of a command and of waits."""
+
+    turn_requests: Annotated[
+        int, Meta(ge=1, description="Model requests in one turn; then it stops with max_turn_requests.")
+    ] = 50
+    output_tokens: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Tokens that the model may write in one turn; then it stops with max_tokens. null: any."),
+    ] = None
+    command_timeout_s: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="Seconds that a command may run before it is stopped; null: as long as it takes."),
+    ] = 600.0
+    mcp_wait_s: Annotated[
+        float, Meta(ge=0, description="Seconds that the first prompt waits for MCP servers that are still connecting.")
+    ] = 10.0
+    mcp_call_timeout_s: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="Seconds that a call of an MCP tool may take before it is cancelled; null: any."),
+    ] = 300.0
+
+
+class SearchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much is found for a prompt among the tools, rules and references of the mode `agent`."""
+
+    top_k: Annotated[
+        int, Meta(ge=1, description="How many of the nearest texts are looked at; one rule may have several.")
+    ] = 20
+    top_n: Annotated[int, Meta(ge=1, description="How many tools, rules and references are put before the model.")] = 8
+    min_score: Annotated[
+        float, Meta(ge=0, le=1, description="How near something must be to be put before the model, from 0 to 1.")
+    ] = 0.1

@@ -1,0 +1,224 @@
+"""The sessions of one connection, and how they come, go and come back."""
+
+import asyncio
+import uuid
+from contextlib import suppress
+from datetime import UTC, datetime
+from weakref import WeakValueDictionary
+
+from dragoman.assistant.history import replay, restore
+from dragoman.assistant.session import Session
+from dragoman.assistant.setup import AgentSetup
+from dragoman.assistant.update_sender import UpdateSender
+from dragoman.errors import ErrorCode, InvalidParams, LogFailed, RpcError, SessionBusy, SessionUnknown
+from dragoman.mcp.channel import McpMessageRouter
+from dragoman.protocol import v1
+from dragoman.protocol.connection import Connection
+from dragoman.store import Header, Log, Store, is_same_directory
+
+CLOSE_TIMEOUT_S = 6.0
+"""How long the end of a connection waits for turns and MCP servers to stop, which takes the most stubborn of them
+4.5 s, and for logs to reach the disk."""
+
+
+class AgentSessions:
+    """The live sessions by id, and those in the store, which become live when they are loaded or resumed."""
+
+    def __init__(self, connection: Connection, store: Store, setup: AgentSetup, client: v1.ClientCapabilities) -> None:
+        self._connection = connection
+        self._store = store
+        self._setup = setup
+        self._client = client
+        self.mcp_router = McpMessageRouter()
+        self._live: dict[str, Session] = {}
+        self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def get(self, session_id: str) -> Session:
+        """Return a live session; raises RpcError `-32002`."""
+        try:
+            return self._live[session_id]
+        except KeyError:
+            raise not_found(session_id) from None
+
+    def find(self, session_id: str) -> Session | None:
+        """Return a live session, if it is one."""
+        return self._live.get(session_id)
+
+    async def ready(self, session_id: str) -> Session:
+        """Return a live session that can be written to; one whose log has failed is restored from the log.
+
+        Raises RpcError and LogFailed.
+        """
+        session = self.get(session_id)
+        if session.log.failure is not None:
+            async with self._opening_of(session_id):
+                await self._read_again(session)
+        return self.get(session_id)
+
+    async def new(self, cwd: str, directories: list[str]) -> Session:
+        """Begin a session; its id works in any process once this returns. Raises LogFailed."""
+        session = await self._make(_header(cwd, directories))
+        session.updates.use(await self._store.create(session.header, session.encoded_settings()))
+        self._live[session.id] = session
+        return session
+
+    async def bring_back(self, session_id: str, cwd: str, directories: list[str], *, with_replay: bool) -> Session:
+        """Make a session live, or find it live, and replay it when asked to; raises RpcError and LogFailed."""
+        async with self._opening_of(session_id):
+            session = self._live.get(session_id)
+            if session is None:
+                session = await self._open(session_id, cwd, with_replay=with_replay)
+                self._live[session_id] = session
+            else:
+                _check_same_cwd(session.header, cwd)
+                await self._read_again(session)
+                if with_replay:
+                    await self._replay_live(session)
+        await session.set_directories(directories)
+        return session
+
+    async def fork(self, session_id: str, cwd: str, directories: list[str]) -> Session:
+        """Begin a session with the history of another; raises RpcError and LogFailed."""
+        fork = await self._make(_header(cwd, directories, forked_from=session_id))
+        source = self._live.get(session_id)
+        if source is not None:
+            source.updates.flush()
+        try:
+            await self._store.fork(session_id, fork.header)
+        except SessionUnknown:
+            raise not_found(session_id) from None
+        await self._restore(fork, await self._store.open(fork.id), with_replay=False)
+        self._live[fork.id] = fork
+        return fork
+
+    async def close(self, session_id: str) -> None:
+        """Stop and free a session, keeping its history; raises RpcError `-32002` when there is none."""
+        session = self._live.get(session_id)
+        if session is None:
+            if await self._store.find(session_id) is None:
+                raise not_found(session_id)
+            return
+        await self._free(session)
+
+    async def delete(self, session_id: str) -> None:
+        """Stop and remove a session; raises RpcError when another process has it."""
+        session = self._live.get(session_id)
+        if session is not None:
+            with suppress(LogFailed):  # a log that cannot be written is deleted all the same
+                await self._free(session)
+        try:
+            await self._store.delete(session_id)
+        except SessionBusy as error:
+            raise busy(error) from None
+
+    async def close_all(self) -> None:
+        """Stop and free all of them, in bounded time."""
+        sessions = list(self._live.values())
+        for session in sessions:
+            session.cancel()
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await asyncio.gather(*(self._free(session) for session in sessions), return_exceptions=True)
+                await self._setup.close()
+                await self._store.close()
+        except TimeoutError:
+            pass  # every acknowledged update is in its log already; only the last fsync was missed
+
+    async def _free(self, session: Session) -> None:
+        session.cancel()
+        await session.wait_idle()
+        if self._live.pop(session.id, None) is None:
+            return
+        try:
+            await session.servers.close()
+        finally:
+            try:
+                if session.log.failure is None:  # else that was told when it happened
+                    session.updates.flush()
+            finally:
+                await session.log.close()
+
+    async def _make(self, header: Header) -> Session:
+        """Make a session; raises ProfileError, UnknownModel, ModelFailure and MissingVariable."""
+        choice, model = await asyncio.to_thread(self._setup.choose, header.cwd)
+        return Session(
+            header,
+            UpdateSender(self._connection, header.id),
+            self._setup,
+            self._client,
+            mcp_router=self.mcp_router,
+            choice=choice,
+            model=model,
+        )
+
+    def _opening_of(self, session_id: str) -> asyncio.Lock:
+        return self._opening.setdefault(session_id, asyncio.Lock())
+
+    async def _open(self, session_id: str, cwd: str, *, with_replay: bool) -> Session:
+        log = await self._open_log(session_id)
+        try:
+            _check_same_cwd(log.header, cwd)
+            session = await self._make(log.header)
+        except BaseException:
+            await log.close()
+            raise
+        await self._restore(session, log, with_replay=with_replay)
+        return session
+
+    async def _open_log(self, session_id: str) -> Log:
+        try:
+            return await self._store.open(session_id)
+        except SessionUnknown:
+            raise not_found(session_id) from None
+        except SessionBusy as error:
+            raise busy(error) from None
+
+    async def _read_again(self, session: Session) -> None:
+        """Open the log of a session anew if it has failed, and restore the session from it."""
+        if session.log.failure is None or session.is_busy:
+            return
+        await session.log.close()
+        log = await self._open_log(session.id)
+        session.forget()
+        await self._restore(session, log, with_replay=False)
+
+    async def _restore(self, session: Session, log: Log, *, with_replay: bool) -> None:
+        try:
+            await restore(session, log, session.updates.replay if with_replay else None)
+        except BaseException:
+            await log.close()
+            raise
+
+    async def _replay_live(self, session: Session) -> None:
+        session.updates.hold()
+        try:
+            await replay(session.log, session.updates.replay)
+        finally:
+            session.updates.release()
+
+
+def _header(cwd: str, directories: list[str], *, forked_from: str | None = None) -> Header:
+    created = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return Header(str(uuid.uuid4()), cwd, directories, created, forked_from)
+
+
+def not_found(session_id: str) -> RpcError:
+    """Return the error for an unknown session."""
+    problem = f"there is no session {session_id}; the list of sessions shows which there are"
+    return RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"sessionId": session_id, "problem": problem})
+
+
+def busy(error: SessionBusy) -> RpcError:
+    """Return the error for a session that another process has."""
+    data = {"sessionId": error.session_id, "problem": str(error), "pid": error.pid, "host": error.host}
+    return RpcError(ErrorCode.INVALID_REQUEST, data)
+
+
+def _check_same_cwd(header: Header, cwd: str) -> None:
+    if not is_same_directory(header.cwd, cwd):
+        raise InvalidParams(
+            "params.cwd",
+            f"session {header.id} belongs to {header.cwd}; send that as its cwd",
+            expected=header.cwd,
+            got=cwd,
+        )

@@ -1,0 +1,121 @@
+"""The setup that all sessions of a process share: the home, the agent file, the models, the pool of servers."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragoman.assistant.keys import KeyStore, give_keys
+from dragoman.assistant.models import find_model
+from dragoman.assistant.models.model import Model
+from dragoman.assistant.profile import Profile, ProfileChoice, TrustStore, choose_profile
+from dragoman.assistant.profile.settings import ModelSettings
+from dragoman.assistant.servers.pool import ServerPool
+
+if TYPE_CHECKING:
+    from dragoman.assistant.workspace.active_files import ActiveFiles
+    from dragoman.proc import Supervisor
+
+GUIDE = "guide"
+
+MODEL_CLOSE_TIMEOUT_S = 1.0
+"""A connection is closed in milliseconds; a local model that is in the middle of a batch is freed with the process."""
+
+_log = logging.getLogger("dragoman.assistant")
+
+FindModel = Callable[[str, ModelSettings | None], Model]
+
+
+class AgentSetup:
+    """The command line's decisions; `model` counts before the agent file's, `default_model` after it."""
+
+    def __init__(
+        self,
+        home: Path,
+        *,
+        model: Model | None = None,
+        default_model: Model | None = None,
+        agent_file: Path | None = None,
+        find: FindModel = find_model,
+    ) -> None:
+        self.home = home
+        self.trust = TrustStore(home)
+        self._keys = KeyStore(home)
+        self._model = model
+        self._default_model = default_model
+        self._agent_file = agent_file
+        self._find = find
+        self._found: dict[str, Model] = {}
+        self._used: list[Model] = []
+        self._supervisor: Supervisor | None = None
+        self.pool = ServerPool()
+
+    def choose_profile(self, cwd: str) -> ProfileChoice:
+        """Choose the agent file for a session; reads files, so not for the event loop. Raises ProfileError."""
+        return choose_profile(self._agent_file, cwd, self.home, self.trust)
+
+    def choose(self, cwd: str) -> tuple[ProfileChoice, Model]:
+        """Choose the agent file and the model for a session; reads files as well.
+
+        Raises ProfileError, UnknownModel, ModelFailure and MissingVariable.
+        """
+        choice = self.choose_profile(cwd)
+        return choice, self.model_for(choice.found.profile)
+
+    def active_files(self) -> "ActiveFiles":
+        """Return the files that are asked about whenever they are to be written."""
+        from dragoman.assistant.workspace.active_files import ActiveFiles
+
+        return ActiveFiles(str(self.home), str(self._agent_file) if self._agent_file else None)
+
+    def model_for(self, profile: Profile) -> Model:
+        """Return the model for an agent file; may read files, so not for the event loop.
+
+        Raises UnknownModel, ModelFailure and MissingVariable.
+        """
+        if self._model is not None:
+            model = self._model
+        elif profile.model is not None:
+            model = self._take(profile.model.name, profile.model)
+        else:
+            model = self._default_model or self.find(GUIDE)
+        self._found[model.name] = give_keys(model, self._keys)
+        return model
+
+    def find(self, name: str) -> Model:
+        """Return a model by its name; may read files, so not for the event loop.
+
+        Raises UnknownModel and ModelFailure.
+        """
+        if name not in self._found:
+            self._found[name] = give_keys(self._take(name, None), self._keys)
+        return self._found[name]
+
+    async def supervise(self) -> "Supervisor":
+        """Return the supervisor of all sessions' children."""
+        from dragoman.proc import Supervisor
+
+        if self._supervisor is None:
+            self._supervisor = await Supervisor().__aenter__()
+        return self._supervisor
+
+    async def close(self) -> None:
+        """Close the models and the servers, then stop all children."""
+        given = [model for model in (self._model, self._default_model) if model is not None]
+        await asyncio.gather(self.pool.close(), *(_close(model) for model in [*given, *self._used]))
+        if self._supervisor is not None:
+            await self._supervisor.__aexit__(None, None, None)
+
+    def _take(self, name: str, settings: ModelSettings | None) -> Model:
+        model = self._find(name, settings)
+        self._used.append(model)
+        return model
+
+
+async def _close(model: Model) -> None:
+    try:
+        async with asyncio.timeout(MODEL_CLOSE_TIMEOUT_S):
+            await model.close()
+    except Exception as error:  # noqa: BLE001 -- boundary: after any error of a library the children still have to end
+        _log.warning("%s could not be closed: %s", model.name, type(error).__name__)

@@ -1,0 +1,26 @@
+"""The tools that every session has."""
+
+from dragoman.assistant.tools.edit_file import EditFile
+from dragoman.assistant.tools.list_directory import ListDirectory
+from dragoman.assistant.tools.read_file import ReadFile
+from dragoman.assistant.tools.run_command import TIMEOUT_S, RunCommand
+from dragoman.assistant.tools.search_files import SearchFiles
+from dragoman.assistant.tools.tool import Tool
+from dragoman.assistant.tools.update_plan import ShowPlan, UpdatePlan
+from dragoman.assistant.tools.write_file import WriteFile
+from dragoman.assistant.workspace.workspace import Workspace
+
+
+def builtin_tools(
+    workspace: Workspace, show_plan: ShowPlan, *, ask_outside_reads: bool = False, command_timeout_s: float = TIMEOUT_S
+) -> list[Tool]:
+    """Make the built-in tools of a session; without `ask_outside_reads`, reading outside its directories is refused."""
+    return [
+        ReadFile(workspace, ask_outside_reads=ask_outside_reads),
+        WriteFile(workspace),
+        EditFile(workspace),
+        ListDirectory(workspace, ask_outside_reads=ask_outside_reads),
+        SearchFiles(workspace, ask_outside_reads=ask_outside_reads),
+        RunCommand(workspace, timeout_s=command_timeout_s),
+        UpdatePlan(show_plan),
+    ]

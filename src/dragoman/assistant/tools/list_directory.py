@@ -1,0 +1,76 @@
+"""The tool that lists a directory."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from dragoman.assistant.models.model import ToolDefinition
+from dragoman.assistant.tools.arguments import Arguments, decode, make_schema
+from dragoman.assistant.tools.file_calls import reading
+from dragoman.assistant.tools.tool import PreparedCall, ToolOutcome, code
+from dragoman.assistant.workspace.workspace import Workspace
+from dragoman.files import DirectoryEntry
+from dragoman.protocol import v1
+from dragoman.text import is_visible, visible
+
+MAX_ENTRIES = 1000
+"""Some 8,000 tokens of names; a directory with more is one of data, where a search says more than a list."""
+
+_MARKS = {"directory": "/", "link": "@", "FIFO": "|", "socket": "=", "device": "#"}
+
+
+class ListDirectoryArguments(Arguments, frozen=True):
+    """The arguments of `list_directory`."""
+
+    path: Annotated[str, Meta(description='The directory: absolute, or relative to the working directory, or ".".')]
+
+
+class ListDirectory:
+    """Lists the names in a directory, with sizes of files."""
+
+    title = "List a directory"
+    kind: v1.ToolKind = "read"
+
+    def __init__(self, workspace: Workspace, *, ask_outside_reads: bool) -> None:
+        self.definition = ToolDefinition(
+            "list_directory",
+            "List what is in a directory, one name a line: directories end in /, links in @, files have their size.",
+            make_schema(ListDirectoryArguments),
+        )
+        self._workspace = workspace
+        self._ask_outside_reads = ask_outside_reads
+
+    async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
+        """Say which directory; raises ToolFailure."""
+        asked = decode(ListDirectoryArguments, arguments, self.definition.name)
+        target = await self._workspace.find(asked.path)
+
+        async def read() -> ToolOutcome:
+            return _give(await self._workspace.list_directory(target))
+
+        title = f"List {self._workspace.show(target.path)}"
+        return reading(
+            self._workspace,
+            title,
+            self.kind,
+            target,
+            read,
+            by=self.definition.name,
+            ask_outside_reads=self._ask_outside_reads,
+        )
+
+
+def _give(entries: list[DirectoryEntry]) -> ToolOutcome:
+    if not entries:
+        return ToolOutcome("[the directory is empty]")
+    text = "\n".join(map(_line, entries[:MAX_ENTRIES]))
+    if len(entries) > MAX_ENTRIES:
+        text += f"\n[{len(entries) - MAX_ENTRIES:,} more left out; search_files finds names by a pattern]"
+    return ToolOutcome(text, [code(text)])
+
+
+def _line(entry: DirectoryEntry) -> str:
+    name = entry.name if is_visible(entry.name) else f"'{visible(entry.name)}'"
+    if entry.kind == "file":
+        return f"{name}  {entry.size:,} bytes"
+    return name + _MARKS[entry.kind]

@@ -1,0 +1,105 @@
+"""The tool that reads a file."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from dragoman.assistant.models.model import ToolDefinition
+from dragoman.assistant.tools.arguments import Arguments, decode, make_schema
+from dragoman.assistant.tools.file_calls import reading, split_lines
+from dragoman.assistant.tools.tool import PreparedCall, ToolFailure, ToolOutcome, code
+from dragoman.assistant.workspace.workspace import ResolvedPath, Workspace
+from dragoman.protocol import v1
+
+MAX_CHARS = 64 * 1024
+"""Characters that one call gives the model: some 16,000 tokens, the whole of nearly every source file."""
+
+Path = Annotated[str, Meta(description="The file: absolute, or relative to the working directory.")]
+StartLine = Annotated[int, Meta(ge=1, description="The first line wanted, counted from 1. Default: the first.")]
+LineCount = Annotated[int, Meta(ge=1, description="How many lines. Default: all that fit.")]
+
+
+class ReadFileArguments(Arguments, frozen=True):
+    """The arguments of `read_file`."""
+
+    path: Path
+    start_line: StartLine | None = None
+    line_count: LineCount | None = None
+
+
+class ReadFile:
+    """Reads text, as the person's editor has it where that can be asked."""
+
+    title = "Read a file"
+    kind: v1.ToolKind = "read"
+
+    def __init__(self, workspace: Workspace, *, ask_outside_reads: bool) -> None:
+        self.definition = ToolDefinition(
+            "read_file",
+            "Read a text file, or some lines of it. The text comes exactly as it is, without line numbers.",
+            make_schema(ReadFileArguments),
+        )
+        self._workspace = workspace
+        self._ask_outside_reads = ask_outside_reads
+
+    async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
+        """Say which lines of which file; raises ToolFailure."""
+        asked = decode(ReadFileArguments, arguments, self.definition.name)
+        target = await self._workspace.find(asked.path)
+
+        async def read() -> ToolOutcome:
+            return _give(await self._workspace.read_text(target), target, asked)
+
+        title = f"Read {self._workspace.show(target.path)}{_range(asked)}"
+        return reading(
+            self._workspace,
+            title,
+            self.kind,
+            target,
+            read,
+            line=asked.start_line,
+            ask_outside_reads=self._ask_outside_reads,
+        )
+
+
+def _range(asked: ReadFileArguments) -> str:
+    first = asked.start_line or 1
+    if asked.line_count is not None:
+        last = first + asked.line_count - 1
+        return f" (line {first})" if last == first else f" (lines {first}-{last})"
+    return f" (from line {first})" if asked.start_line else ""
+
+
+def _give(text: str, target: ResolvedPath, asked: ReadFileArguments) -> ToolOutcome:
+    lines = split_lines(text)
+    first = asked.start_line or 1
+    if first > max(len(lines), 1):
+        raise ToolFailure(f"{target.given} has {len(lines)} lines, so none from line {first} on; ask for earlier ones")
+    last = len(lines) if asked.line_count is None else min(first + asked.line_count - 1, len(lines))
+    given, count = _fit(lines[first - 1 : last])
+    note = _note(target, given, first, first + count - 1, last=last, total=len(lines))
+    shown = [code(given)] if given else []
+    return ToolOutcome(f"{given}{note}" if given else "[the file is empty]", shown)
+
+
+def _fit(lines: list[str]) -> tuple[str, int]:
+    """Return as many whole lines as fit, or the part of the first that fits, and the number of lines."""
+    size = 0
+    for count, line in enumerate(lines):
+        size += len(line)
+        if size > MAX_CHARS:
+            return ("".join(lines[:count]), count) if count else (line[:MAX_CHARS], 1)
+    return "".join(lines), len(lines)
+
+
+def _note(target: ResolvedPath, given: str, first: int, end: int, *, last: int, total: int) -> str:
+    newline = "" if given.endswith("\n") else "\n"
+    if first == end and len(given) == MAX_CHARS:
+        return f"{newline}[line {first} was cut at {MAX_CHARS:,} characters; search_files finds parts of it]"
+    if end < last:
+        return (
+            f"{newline}[cut after line {end} of {total}; read {target.given} from start_line {end + 1} on for the rest]"
+        )
+    if (first, end) != (1, total):
+        return f"{newline}[lines {first}-{end} of {total}]"
+    return ""

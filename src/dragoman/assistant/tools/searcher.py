@@ -1,0 +1,145 @@
+"""The search of machines without ripgrep: `python -m dragoman.assistant.tools.searcher ROOT PATH PATTERN`.
+
+A process of its own, because a regular expression of Python can take for ever, holds the interpreter while it does,
+and cannot be stopped but by killing it. It writes what the ripgrep commands of `search_files` write: the names that
+match, one a line; a line with a NUL alone; then `path NUL number : text` for each line that matches. Exit code 2 is
+for a pattern that is wrong, in words on stderr. Paths are relative to PATH.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from dragoman.files import Boundary, FoundPath, PathError
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+MAX_LINE_CHARS = 300
+"""Characters of a line: enough to recognize it; lines of minified code have megabytes."""
+
+MAX_SEARCHED_BYTES = 10 * 1024 * 1024
+"""Larger files are data, not text that a person wrote; ripgrep is told the same."""
+
+_IGNORES = (".git/info/exclude", ".gitignore")
+
+
+def main() -> None:
+    """Search, and write the matches."""
+    root, path, pattern = sys.argv[1:]
+    try:
+        wanted = re.compile(pattern)
+    except re.error as error:
+        sys.exit(_refuse(error))
+    tree = _Tree(Boundary([root]), path)
+    files = list(tree.files())
+    if tree.is_directory:
+        _write(*(f"{name}\n" for name in files if wanted.search(name)))
+    _write("\0\n")
+    for name in files:
+        _write(*_lines(tree.read(name), name, wanted))
+
+
+class _Tree:
+    """A directory in a root, or one file, without the files that `.gitignore` leaves out."""
+
+    def __init__(self, boundary: Boundary, path: str) -> None:
+        self._boundary = boundary
+        self._path = path
+        self._specs: dict[str, GitIgnoreSpec | None] = {}
+        self.is_directory = _is_directory(boundary, path)
+        self._all = path != "." and self._is_ignored(path, "directory")  # asked for by name, it is searched
+
+    def files(self) -> Iterator[str]:
+        """Give the paths of all files to be searched."""
+        if not self.is_directory:
+            yield os.path.basename(self._path)  # noqa: PTH119 -- it stays a string
+            return
+        for found in self._boundary.walk(self._path, enter=self._wants):
+            if found.kind == "file" and self._wants(found):
+                yield found.path
+
+    def read(self, name: str) -> str:
+        """Return the text of a file; empty when it is binary, too large or gone."""
+        path = self._absolute(name) if self.is_directory else self._path
+        try:
+            data = self._boundary.read_bytes(path, MAX_SEARCHED_BYTES)
+        except PathError:
+            return ""
+        return "" if b"\0" in data else data.decode(errors="replace")
+
+    def _wants(self, found: FoundPath) -> bool:
+        path = self._absolute(found.path)
+        if path.rpartition("/")[2] == ".git":
+            return False
+        return self._all or not self._is_ignored(path, found.kind)
+
+    def _absolute(self, name: str) -> str:
+        return name if self._path == "." else f"{self._path}/{name}"
+
+    def _is_ignored(self, path: str, kind: str) -> bool:
+        """Whether the `.gitignore` files up to the root leave it out; the nearest one with a word on it counts."""
+        asked = f"{path}/" if kind == "directory" else path
+        directory = path
+        while directory:
+            directory = directory.rpartition("/")[0]
+            spec = self._spec(directory)
+            below = asked[len(directory) + 1 :] if directory else asked
+            decision = spec.check_file(below).include if spec is not None else None
+            if decision is not None:
+                return decision
+        return False
+
+    def _spec(self, directory: str) -> "GitIgnoreSpec | None":
+        if directory not in self._specs:
+            self._specs[directory] = self._load(f"{directory}/" if directory else "")
+        return self._specs[directory]
+
+    def _load(self, prefix: str) -> "GitIgnoreSpec | None":
+        lines: list[str] = []
+        for name in _IGNORES:
+            try:
+                lines += (
+                    self._boundary.read_bytes(prefix + name, MAX_SEARCHED_BYTES).decode(errors="replace").split("\n")
+                )
+            except PathError:
+                continue
+        if not lines:
+            return None
+        from pathspec import GitIgnoreSpec
+
+        return GitIgnoreSpec.from_lines(lines)
+
+
+def _is_directory(boundary: Boundary, path: str) -> bool:
+    try:
+        boundary.list_directory(path)
+    except PathError:
+        return False
+    return True
+
+
+def _lines(text: str, name: str, wanted: re.Pattern[str]) -> Iterator[str]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if wanted.search(line.removesuffix("\r")):
+            yield f"{name}\0{number}:{line[:MAX_LINE_CHARS]}\n"
+
+
+def _write(*lines: str) -> None:
+    try:
+        sys.stdout.buffer.write("".join(lines).encode(errors="replace"))
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:  # enough was found
+        os._exit(0)
+
+
+def _refuse(error: re.error) -> int:
+    where = "" if error.pos is None else f" at character {error.pos + 1}"
+    sys.stderr.write(f"{error.msg}{where}\n")
+    return 2
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""The tool that shows a plan."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from dragoman.assistant.models.model import ToolDefinition
+from dragoman.assistant.tools.arguments import Arguments, decode, make_schema
+from dragoman.assistant.tools.tool import PreparedCall, ShowProgress, ToolOutcome
+from dragoman.protocol import v1
+
+MAX_ENTRIES = 100
+"""A plan is for a person to take in."""
+
+ShowPlan = Callable[[v1.Plan], Awaitable[None]]
+
+
+class PlanStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One step of a plan."""
+
+    content: Annotated[str, Meta(min_length=1, description="What is to be done.")]
+    priority: v1.PlanEntryPriority
+    status: v1.PlanEntryStatus
+
+
+class UpdatePlanArguments(Arguments, frozen=True):
+    """The arguments of `update_plan`."""
+
+    entries: Annotated[
+        list[PlanStep], Meta(max_length=MAX_ENTRIES, description="All steps; they replace those before.")
+    ]
+
+
+class UpdatePlan:
+    """Shows the person the plan and its progress; it needs no approval."""
+
+    title = "Update the plan"
+    kind: v1.ToolKind = "think"
+
+    def __init__(self, show_plan: ShowPlan) -> None:
+        self.definition = ToolDefinition(
+            "update_plan",
+            "Show the person your plan: all of its steps each time, with what is done, in progress and still to do.",
+            make_schema(UpdatePlanArguments),
+        )
+        self._show_plan = show_plan
+
+    async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
+        """Make the plan; raises ToolFailure."""
+        asked = decode(UpdatePlanArguments, arguments, self.definition.name)
+
+        async def run(_: ShowProgress) -> ToolOutcome:
+            await self._show_plan(v1.Plan(entries=[_entry(each) for each in asked.entries]))
+            return ToolOutcome(_summary(asked.entries))
+
+        return PreparedCall(self.title, self.kind, run)
+
+
+def _entry(entry: PlanStep) -> v1.PlanEntry:
+    return v1.PlanEntry(content=entry.content, priority=entry.priority, status=entry.status)
+
+
+def _summary(entries: list[PlanStep]) -> str:
+    done = sum(entry.status == "completed" for entry in entries)
+    return f"the plan is shown: {done} of {len(entries)} done"

@@ -1,0 +1,14 @@
+"""Agent files of a few lines, parsed, and the sentences about their changes."""
+
+from pathlib import Path
+
+from dragoman.assistant.profile import describe_changes
+from dragoman.assistant.profile.file import parse_profile
+
+
+def parse(text):
+    return parse_profile(text, Path("/p/dragoman.yaml"))
+
+
+def changes(text, instead_of=""):
+    return describe_changes(parse(text), parse(instead_of))

@@ -1,0 +1,216 @@
+"""What servers ask during a call: the person, the model, and for the session's directories."""
+
+import asyncio
+import json
+
+import pytest
+
+from dragoman.protocol import v1
+from dragoman.protocol.methods import ELICITATION_CREATE
+from tests.assistant.servers.talking import (
+    begin,
+    call,
+    connected,
+    in_file,
+    merged,
+    said,
+    stdio,
+    talking,
+    text,
+    write_agent_file,
+)
+from tests.mcp.servers.commands import scripted
+from tests.waiting import until
+
+FORM = v1.ClientCapabilities(elicitation=v1.ElicitationCapabilities(form=v1.ElicitationFormCapabilities()))
+SCHEMA = {"type": "object", "properties": {"size": {"type": "string", "title": "Size"}}, "required": ["size"]}
+QUESTION = {"message": "Which size?", "requestedSchema": SCHEMA}
+SAMPLE = {
+    "messages": [{"role": "user", "content": {"type": "text", "text": "Name a colour."}}],
+    "maxTokens": 50,
+    "systemPrompt": "Be brief.",
+}
+
+
+class Person:
+    """Answers elicitations, or never."""
+
+    def __init__(self, client, answer):
+        self.asked = []
+        self.news = asyncio.Event()
+        self.taken_back = asyncio.Event()
+        self._answer = answer
+        client.routes.on_request(ELICITATION_CREATE, self._take)
+
+    async def _take(self, params, request):
+        self.asked.append(params)
+        self.news.set()
+        if self._answer is not None:
+            return self._answer
+        try:
+            return await asyncio.Event().wait()
+        finally:
+            self.taken_back.set()
+
+
+def answer_of(call, kind):
+    return json.loads(said(call))[kind]
+
+
+async def ask_with(place, answer, **options):
+    async with talking(place, call("one__echo"), text(), servers=[stdio(elicit=QUESTION)], **options) as (talk, _):
+        person = Person(talk.client, answer)
+        turn = await talk.ask()
+        return person.asked, answer_of(turn.call, "elicit")
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (v1.ElicitationAcceptAction(content={"size": "XL"}), {"action": "accept", "content": {"size": "XL"}}),
+        (v1.ElicitationDeclineAction(), {"action": "decline"}),
+        (v1.ElicitationCancelAction(), {"action": "cancel"}),
+    ],
+)
+async def test_a_servers_question_is_passed_on_to_the_person(place, answer, told):
+    [asked], result = await ask_with(place, answer, capabilities=FORM)
+    assert asked.message == "one: Which size?"
+    assert list(asked.requested_schema.properties) == ["size"]
+    assert result == {"result": told}
+
+
+async def test_a_client_that_cannot_ask_has_the_question_declined(place):
+    asked, result = await ask_with(place, v1.ElicitationAcceptAction(content={"size": "XL"}))
+    assert (asked, result) == ([], {"result": {"action": "decline"}})
+
+
+async def test_a_question_that_is_open_when_the_turn_is_cancelled_is_taken_back(place, tmp_path):
+    cancelled = tmp_path / "cancelled"
+    server = stdio(elicit=QUESTION, cancel_file=str(cancelled))
+    async with talking(place, call("one__echo"), text(), servers=[server], capabilities=FORM) as (talk, _):
+        person = Person(talk.client, None)
+        turn = asyncio.create_task(talk.ask())
+        await person.news.wait()
+        await talk.client.cancel(talk.id)
+        ended = await turn
+        assert (ended.stop, ended.call["status"]) == ("cancelled", "failed")
+        await person.taken_back.wait()
+        await until(cancelled.exists)
+        assert talk.statuses()["one"]["state"] == "ready"
+        assert (await talk.ask()).text == "done"
+
+
+async def test_a_question_of_a_shared_server_reaches_the_session_that_calls_and_no_other(place):
+    write_agent_file(place[1], {"one": in_file(scripted(elicit=QUESTION))})
+    async with connected(place, call("one__echo"), text(), capabilities=FORM) as (client, _):
+        first, second = await begin(client, place[0]), await begin(client, place[0])
+        person = Person(client, v1.ElicitationDeclineAction())
+        await second.ask()
+        await first.ask()
+        assert [asked.session_id for asked in person.asked] == [second.id, first.id]
+
+
+async def test_of_two_sessions_that_call_a_shared_server_at_once_neither_is_asked_for_the_other(place, tmp_path):
+    """A server over stdio does not say which call its question belongs to."""
+    record = tmp_path / "record"
+    tools = [
+        {"name": "ask", "does": {"elicit": QUESTION, "delay_s": {"call": 0.5}}},
+        {"name": "hold", "does": {"hang_at": "call"}},
+    ]
+    write_agent_file(place[1], {"one": in_file(scripted(tools=tools, record=str(record)))})
+    async with connected(place, call("one__hold"), call("one__ask"), text(), capabilities=FORM) as (client, _):
+        person = Person(client, v1.ElicitationAcceptAction(content={"size": "XL"}))
+        asking, holding = await begin(client, place[0]), await begin(client, place[0])
+
+        async def hold(talk, count):
+            turn = asyncio.create_task(talk.ask())
+            await until(lambda: record.exists() and record.read_text().count('"hold"') == count)
+            return turn
+
+        turn = await hold(asking, 1)
+        await client.cancel(asking.id)
+        await turn
+        turn = asyncio.create_task(asking.ask())
+        await until(lambda: '"ask"' in record.read_text())
+        held = await hold(holding, 2)
+        assert answer_of((await turn).call, "elicit") == {"result": {"action": "decline"}}
+        assert person.asked == []
+        await client.cancel(holding.id)
+        await held
+
+
+@pytest.mark.parametrize("decision", ["allow", "reject"])
+async def test_a_server_may_ask_the_model_when_the_person_agrees(place, decision):
+    def decide(request):
+        return decision if "asks the model" in request.tool_call.title else "allow"
+
+    replies = [call("one__echo"), text("Green."), text()]
+    async with talking(place, *replies, servers=[stdio(sample=SAMPLE)], decide=decide) as (talk, model):
+        turn = await talk.ask()
+        [question] = [each for each in turn.calls if each["title"] == "one asks the model"]
+        [called] = [each for each in turn.calls if each["title"] == "one: echo"]
+        assert any("Name a colour." in shown for shown in question["shown"])
+        answer = answer_of(called, "sample")
+        if decision == "allow":
+            assert answer["result"]["content"] == {"type": "text", "text": "Green."}
+            assert question["status"] == "completed"
+            request, messages = model.requests[1]
+            assert (request.instructions, request.max_output_tokens) == ("Be brief.", 50)
+            assert len(messages) == 1
+            assert not request.tools
+        else:
+            assert answer["error"]["message"].startswith("Not allowed: ")
+            assert question["status"] == "failed"
+            assert len(model.requests) == 2
+
+
+async def test_a_question_to_the_model_that_is_open_when_the_turn_is_cancelled_ends(place):
+    replies = [call("one__echo"), [{"text": "I"}, {"delay_s": 600}], text()]
+    async with talking(place, *replies, servers=[stdio(sample=SAMPLE)]) as (talk, model):
+        turn = asyncio.create_task(talk.ask())
+        await until(lambda: len(model.requests) == 2)
+        await talk.client.cancel(talk.id)
+        ended = await turn
+        await talk.client.wait_for(
+            lambda client: all(each["status"] == "failed" for each in merged(client.conversation(talk.id)))
+        )
+        assert ended.stop == "cancelled"
+        assert (await talk.ask()).text == "done"
+
+
+async def test_a_server_is_told_the_sessions_directories_and_when_they_change(place, tmp_path):
+    (tmp_path / "more").mkdir()
+    record = tmp_path / "record"
+    server = stdio(roots=True, record=str(record))
+    async with talking(place, call("one__echo"), text(), servers=[server]) as (talk, _):
+        roots = answer_of((await talk.ask()).call, "roots")["result"]["roots"]
+        assert [root["uri"] for root in roots] == [place[0].as_uri()]
+        await talk.load(server, additional_directories=[str(tmp_path / "more")])
+        await until(lambda: "notifications/roots/list_changed" in record.read_text())
+        roots = answer_of((await talk.ask()).call, "roots")["result"]["roots"]
+        assert [root["uri"] for root in roots] == [place[0].as_uri(), (tmp_path / "more").as_uri()]
+
+
+class Slow(Person):
+    """Answers after longer than a call may take: when another call, begun after the question, has run out of time."""
+
+    def __init__(self, client, answer, other):
+        super().__init__(client, answer)
+        self._other = other
+
+    async def _take(self, params, request):
+        assert (await self._other.ask()).call["status"] == "failed"
+        return await super()._take(params, request)
+
+
+async def test_the_time_in_which_a_person_thinks_is_not_the_servers(place):
+    write_agent_file(place[1], limits={"mcp_call_timeout_s": 1.0})
+    server, hanging = stdio(elicit=QUESTION), stdio(hang_at="call")
+    async with (
+        talking(place, call("one__echo"), text(), servers=[hanging]) as (other, _),
+        talking(place, call("one__echo"), text(), servers=[server], capabilities=FORM) as (talk, _),
+    ):
+        Slow(talk.client, v1.ElicitationAcceptAction(content={"colour": "blue"}), other)
+        turn = await talk.ask()
+        assert turn.call["status"] == "completed"
+        assert answer_of(turn.call, "elicit")["result"]["action"] == "accept"
