@@ -15,7 +15,7 @@ from dragoman.bridge.front.server.http2_frames import (
     FrameScanner,
     cost_of,
 )
-from dragoman.bridge.front.server.liveness import Liveness, LivenessAction
+from dragoman.bridge.front.server.tcp import Liveness, LivenessAction
 from tests.bridge.front.raw_http2 import PREFACE, frame
 
 # ── liveness ────────────────────────────────────────────────────────────────────────────────────────

@@ -5,10 +5,9 @@ from collections.abc import Iterable
 from struct import Struct
 
 from dragoman.bridge import Viewer, ViewerStream
-from dragoman.bridge.front.acp_http import CONNECTION_ID
+from dragoman.bridge.front.acp_http import CONNECTION_ID, Affinity
 from dragoman.bridge.front.asgi import SEND_FRAMES, Receive, Scope, Send
 from dragoman.bridge.front.exchange import race
-from dragoman.bridge.front.http_viewers import Affinity
 from dragoman.bridge.guard import Guard
 
 GOING_AWAY = 1001

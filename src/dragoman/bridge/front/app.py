@@ -18,11 +18,10 @@ from contextlib import AsyncExitStack, suppress
 from urllib.parse import quote
 
 from dragoman.bridge import Bridge, ServedAgent
-from dragoman.bridge.front.acp_http import HttpEndpoint
+from dragoman.bridge.front.acp_http import Affinity, HttpEndpoint, HttpViewers
 from dragoman.bridge.front.acp_socket import ViewerSocket
 from dragoman.bridge.front.asgi import Receive, Scope, Send, note_credential, route
 from dragoman.bridge.front.exchange import ClientGone, Exchange, HttpError, raising_client_gone, refuse_upgrade
-from dragoman.bridge.front.http_viewers import Affinity, HttpViewers
 from dragoman.bridge.front.limits import RequestLimits
 from dragoman.bridge.front.pages import Pages
 from dragoman.bridge.guard import AccessDenial, Grant, Guard

@@ -11,8 +11,7 @@ from msgspec import UNSET, Raw
 
 from dragoman.bridge.delivery import Cursor, Journal, JournalStore, ReplayedJournal, Viewer, ViewerRequest, read_cursor
 from dragoman.bridge.envelope import fields_of, is_unrouted, make_request, parse_list, string_of, with_id
-from dragoman.bridge.registry.registry import Announcements, SessionRegistry
-from dragoman.bridge.registry.restoring import SessionRestorer
+from dragoman.bridge.registry.registry import Announcements, SessionRegistry, SessionRestorer
 from dragoman.bridge.registry.session import ServedSession
 from dragoman.bridge.registry.state import LifeEvent, SessionPhase
 from dragoman.bridge.settings import AgentLimits

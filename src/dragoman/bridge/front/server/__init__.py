@@ -1,8 +1,7 @@
 """The server of the bridge: HTTP/1.1, HTTP/2 and WebSockets on asyncio, for one ASGI application.
 
     server.py          listens, TLS, finds the protocol of a connection, keeps count of connections, stops
-    tcp.py             one TCP connection: turns of work, writing with back-pressure, closing
-    liveness.py        whether the peer is alive and reads
+    tcp.py             one TCP connection: turns of work, writing with back-pressure, whether the peer is alive, closing
     http1.py           HTTP/1.1, by h11; the upgrade to a WebSocket
     http2.py           HTTP/2, by h2
     http2_frames.py    the heads of HTTP/2 frames before h2 sees them, and the cost of each frame

@@ -17,8 +17,7 @@ from dragoman.bridge.front.app import Application
 from dragoman.bridge.front.limits import ServerLimits
 from dragoman.bridge.front.server.http1 import Http1
 from dragoman.bridge.front.server.http2 import Http2
-from dragoman.bridge.front.server.liveness import watch_peers
-from dragoman.bridge.front.server.tcp import ServerContext, TcpConnection
+from dragoman.bridge.front.server.tcp import ServerContext, TcpConnection, watch_peers
 from dragoman.errors import DragomanError
 
 HTTP2_ALPN = "h2"
