@@ -2,18 +2,22 @@
 
 import pytest
 
+from dragoman.check import Memory
 from tests.check.judge.cases.load import ABLE, load
 from tests.check.judge.talking import (
     Row,
     Talk,
+    ask,
     call,
     chunk,
     end,
     give,
+    initialize,
     judge,
     new,
     progress,
     prompt,
+    refuse,
     session,
     turn,
     update,
@@ -99,3 +103,38 @@ def test_a_replay_that_comes_late_is_that_and_nothing_else():
 def test_what_an_id_that_was_given_twice_brings_back_is_not_told_from_the_other_session():
     twice = [*CONVERSATION, *new(id_=5)]
     assert found(before=twice) == found(*WHOLE[:2], before=twice) == ["ACP-NEW-001"]
+
+
+PROMPTED = [*session(ABLE), *turn(chunk("four"))]
+AGAIN = initialize(ABLE)
+
+
+def refused(*before: Talk, code: int = -32603, **params: str) -> list[tuple[str, str]]:
+    """Refuse a load on a new connection, after a conversation on another one."""
+    memory = Memory()
+    for talk in before:
+        judge(talk, "agent", memory=memory)
+    given = {"sessionId": "s1", "cwd": "/work/p", "mcpServers": []} | params
+    court = judge([*AGAIN, ask(9, "session/load", given), refuse(9, code)], "agent", memory=memory)
+    assert court.faults == []
+    return [(each.rule, each.verdict) for each in court.findings]
+
+
+def test_an_agent_that_cannot_load_its_own_session_fails():
+    assert refused(PROMPTED) == [("ACP-LOAD-007", "fail")]
+
+
+@pytest.mark.parametrize(
+    ("before", "code", "params"),
+    [
+        (session(ABLE), -32603, {}),
+        ([*session(ABLE), prompt(), refuse(2)], -32603, {}),
+        (PROMPTED, -32000, {}),
+        (PROMPTED, -32603, {"cwd": "/elsewhere"}),
+        (PROMPTED, -32603, {"sessionId": "s7"}),
+        ([*PROMPTED, ask(8, "session/delete", {"sessionId": "s1"}), give(8)], -32603, {}),
+    ],
+    ids=["never prompted", "prompt failed", "login needed", "another directory", "of somebody else", "deleted"],
+)
+def test_a_load_may_be_refused_for_a_reason(before: Talk, code: int, params: dict[str, str]):
+    assert refused(before, code=code, **params) == []

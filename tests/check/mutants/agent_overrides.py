@@ -1,6 +1,8 @@
 """What the clean agent does in place of what it should, method by method."""
 
+import os
 import subprocess
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +35,23 @@ def refuse_servers(kind: str) -> Callable[..., None]:
 def open_anywhere(self: Any, params: Object) -> None:
     params.setdefault("cwd", "/")
     type(self).check_params(self, params)
+
+
+def open_without_servers(self: Any, params: Object) -> None:
+    params.setdefault("mcpServers", [])
+    type(self).check_params(self, params)
+
+
+def name_after_process(self: Any) -> str:
+    return f"of-{os.getpid()}-{uuid.uuid4()}"
+
+
+def load_own(self: Any, params: Object) -> Object:
+    """Load the sessions of this process alone."""
+    session_id = params["sessionId"]
+    if session_id.startswith("of-") and not session_id.startswith(f"of-{os.getpid()}-"):
+        raise Refused(INTERNAL_ERROR, "it cannot be loaded")
+    return type(self).load(self, params)
 
 
 def never_answer(self: Any, request_id: Any) -> None:

@@ -104,6 +104,7 @@ PLAYS: dict[str, Play] = {
     "ACP-EXT-004": GREETING,
     "ACP-MCP-002": Play(("give_server",), options={"timeout_s": 0.5}),
     "ACP-MCP-004": Play(("give_http_server",)),
+    "ACP-MCP-005": BAD,
 }
 """By rule, where the play is not that of its area."""
 

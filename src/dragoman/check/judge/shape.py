@@ -107,7 +107,7 @@ class ShapeObserver(Observer):
             return
         wrong = f"{request.method} with {flaw.path}: {flaw.problem}, was answered with"
         self.judge(
-            wire_rule(message.sender, 15),
+            "ACP-MCP-005" if _is_without_servers(request, flaw) else wire_rule(message.sender, 15),
             message.kind == "error",
             f"{wrong} a result; expected an error",
             request.entry,
@@ -133,6 +133,15 @@ class ShapeObserver(Observer):
         if _is_extension(message, flaw):
             return
         self.fail(_find_rule(message, flaw, key), f"{flaw.path}: {_explain(flaw)}", message.entry)
+
+
+def _is_without_servers(request: SeenMessage, flaw: Flaw) -> bool:
+    """Tell whether the list of MCP servers is missing: a mistake of many clients, which an agent must not hide."""
+    return (
+        request.method in ("session/new", "session/load")
+        and flaw.path == "params.mcpServers"
+        and isinstance(flaw.mismatch, MissingField)
+    )
 
 
 def _is_later(version: Json) -> bool:

@@ -144,6 +144,16 @@ RULES = (
         fix="Support the transport, or do not advertise it.",
     ),
     Rule(
+        id="ACP-MCP-005",
+        title="session/new without mcpServers is refused",
+        page="session-setup",
+        section="creating-a-session",
+        level="should",
+        role="agent",
+        exercised="session/new or session/load without mcpServers",
+        fix="Answer with -32602 when mcpServers is missing: the schema requires it, [] when there are none.",
+    ),
+    Rule(
         id="ACP-MCP-101",
         title="mcpServers is there and fits the schema",
         page="session-setup",

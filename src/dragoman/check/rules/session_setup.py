@@ -154,6 +154,16 @@ RULES = (
         fix="Replay every message of both sides to its end, and every tool call.",
     ),
     Rule(
+        id="ACP-LOAD-007",
+        title="A session that the agent made can be loaded",
+        page="session-setup",
+        section="loading-sessions",
+        level="should",
+        role="agent",
+        exercised="session/load of a session that was made and prompted before, where the agent advertises it",
+        fix="Keep each session beyond the end of the process, or do not advertise loadSession.",
+    ),
+    Rule(
         id="ACP-LOAD-101",
         title="session/load is called only where it is advertised",
         page="session-setup",

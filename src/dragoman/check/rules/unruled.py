@@ -144,6 +144,13 @@ UNRULED = (
     ),
     Clause(
         "tool-calls",
+        "status",
+        "A tool call that awaits approval is pending",
+        "a running tool may need permission for its next step, and no clause forbids to ask for it then; ACP-PERM-004"
+        " judges calls that run before the answer",
+    ),
+    Clause(
+        "tool-calls",
         "creating",
         "Tool calls that the model asks for are reported",
         "the wishes of the model are not on the wire; ACP-PERM-001 and ACP-TOOL-002 judge the messages",

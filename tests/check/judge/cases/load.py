@@ -34,5 +34,6 @@ CASES = [
         [*TWICE, load(), ASKED, chunk("four"), give(9)],
         [*TWICE, load(), ASKED, chunk("four"), AGAIN, chunk("six"), give(9)],
     ),
+    Case("ACP-LOAD-007", [*ONCE, load(), refuse(9, -32603)], REPLAYED, "warn"),
     Case("ACP-LOAD-101", [*initialize(), *new(), load()], [*session(ABLE), load()]),
 ]

@@ -1,5 +1,5 @@
 from tests.check.judge.cases.case import Case
-from tests.check.judge.talking import event, initialize, new, refuse, session
+from tests.check.judge.talking import ask, event, give, initialize, new, refuse, session
 
 STDIO = {"name": "files", "command": "/usr/bin/files", "args": [], "env": []}
 HTTP = {"type": "http", "name": "web", "url": "https://example.com", "headers": []}
@@ -30,6 +30,11 @@ CASES = [
         "ACP-MCP-004",
         [*initialize(ABLE), opening(HTTP), refuse(1, -32602)],
         [*initialize(ABLE), *new(mcpServers=[HTTP])],
+    ),
+    Case(
+        "ACP-MCP-005",
+        [*initialize(), ask(1, "session/new", {"cwd": "/work/p"}), give(1, {"sessionId": "s1"})],
+        [*initialize(), ask(1, "session/new", {"cwd": "/work/p"}), refuse(1, -32602)],
     ),
     Case("ACP-MCP-101", [*initialize(), opening(STDIO | {"env": {"A": "b"}})], [*initialize(), opening(STDIO)]),
     Case("ACP-MCP-102", [*initialize(), opening(HTTP)], [*initialize(ABLE), opening(HTTP)]),
