@@ -2,9 +2,11 @@
 
 import pytest
 
+from tests.check.judge.cases.config import choose, chosen, select
 from tests.check.judge.talking import (
     Row,
     ask,
+    ask_permission,
     cancel,
     chunk,
     end,
@@ -13,9 +15,13 @@ from tests.check.judge.talking import (
     initialize,
     judge,
     line,
+    permit,
+    progress,
     prompt,
+    raw,
     refuse,
     session,
+    tell,
 )
 
 FILES = {"fs": {"readTextFile": True, "writeTextFile": True}}
@@ -70,3 +76,79 @@ def test_of_several_kinds_that_were_refused_together_the_one_is_blamed_that_was_
     together = [prompt(2, prompt=[link, image]), refuse(2, -32602)]
     assert found([*seeing, *together]) == ["ACP-PROMPT-008"]
     assert set(found([*seeing, *together, prompt(3, prompt=[link]), refuse(3, -32602)])) == {"ACP-PROMPT-003"}
+
+
+HOME = event("agent", "started in /opt/agent")
+
+
+def read_after(words: str, path: str = "/opt/agent/src/a.txt") -> list[str]:
+    place = {"sessionId": "s1", "path": path}
+    return found([HOME, *session(client=FILES), prompt(text=words), ask(70, "fs/read_text_file", place, "agent")])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Read /opt/agent/src/a.txt.",
+        "What is in `/opt/agent/src`?",
+        "See file:///opt/agent/src/a.txt",
+        "All of /opt/agent, please",
+    ],
+)
+def test_a_path_that_the_prompt_names_may_lie_where_the_agent_was_started(words: str):
+    assert read_after(words) == ["ACP-NEW-006"]  # it is outside of the session's directory all the same
+
+
+@pytest.mark.parametrize("words", ["Read a.txt.", "Read /opt/agent2/src/a.txt", "Read /opt/agent/docs", "Read /opt"])
+def test_a_path_that_the_prompt_does_not_name_may_not(words: str):
+    assert read_after(words) == ["ACP-NEW-005"]
+
+
+def test_a_link_names_a_path_too():
+    link = {"type": "resource_link", "name": "a", "uri": "file:///opt/agent/my%20files/a.txt"}
+    place = {"sessionId": "s1", "path": "/opt/agent/my files/a.txt"}
+    rows = [prompt(prompt=[link]), ask(70, "fs/read_text_file", place, "agent")]
+    assert found([HOME, *session(client=FILES), *rows]) == ["ACP-NEW-006"]
+
+
+def level(*values: str) -> dict[str, object]:
+    return select(values[0], "level", options=[{"value": each, "name": each} for each in values])
+
+
+def test_a_value_that_was_offered_before_may_still_be_taken():
+    opened = session(configOptions=[select(), level("low", "high")])
+    gone = [choose("slow"), chosen(select("slow"), level("none"))]
+    kept = [choose("high", "level"), chosen(select("slow"), level("none"))]
+    assert found([*opened, *gone, *kept]) == []
+    assert found([*opened, *gone, choose("warp", "level"), chosen(select("slow"), level("none"))]) == ["ACP-CONFIG-009"]
+
+
+def test_a_tool_call_that_is_first_heard_of_in_a_permission_request_is_one_mistake():
+    asked = [*session(), prompt(), ask_permission(), permit()]
+    assert found([*asked, progress(status="in_progress"), progress(status="completed"), end()]) == ["ACP-PERM-001"]
+    assert found([*asked, progress("c2", "in_progress")]) == ["ACP-PERM-001", "ACP-TOOL-002"]
+
+
+def test_a_line_that_is_not_text_may_end_a_peer_because_nobody_may_send_it():
+    broken = [*session(), raw("client", b'{"jsonrpc":"2.0","method":"_\xff"}'), event("agent", "exited 1")]
+    assert [(each.rule, each.verdict) for each in judge(broken, "agent").findings] == [("ACP-WIRE-012", "warn")]
+
+
+def pairs(*rows: Row) -> list[tuple[int, ...]]:
+    """Return the entries that prove answers to notifications, counted from the first row."""
+    before = session()
+    findings = judge([*before, *rows], "agent").findings
+    assert {each.rule for each in findings} == {"ACP-WIRE-008"}
+    return [tuple(n - len(before) - 1 for n in each.entries) for each in findings]
+
+
+def complain(words: str) -> Row:
+    return line("agent", {"id": None, "error": {"code": -32601, "message": words}})
+
+
+def test_answers_to_notifications_are_shown_with_the_notification_that_they_answer():
+    told = [tell("_one"), cancel(), tell("_two"), tell("_three")]
+    assert pairs(*told, *[complain("no")] * 3) == [(0, 4), (2, 5), (3, 6)]
+    assert pairs(*told, complain("no method _two"), complain("no")) == [(2, 4), (0, 5)]
+    assert pairs(cancel(), complain("no")) == [(0, 1)]
+    assert pairs(tell("a"), tell("$/a"), complain("no method $/a"), complain("no method a")) == [(1, 2), (0, 3)]

@@ -105,16 +105,19 @@ class NoiseObserver(Observer):
             self._tell_unfinished(side, None)
         has_ended = message.entry.event.startswith("exited")
         if self._garbage[other] and has_ended:
-            self.timeline.explained = message.entry
-            self.fail(
-                wire_rule(side, 12),
-                f"the {side} {message.entry.event} after a line that is no message; expected it to go on",
-                self._garbage[other].pop().entry,
-                message.entry,
-            )
+            self._tell_deadly(side, self._garbage[other].pop(), message.entry)
             self._garbage[other].clear()
         elif other in self._long:
             self._tell_long(side, self._long.pop(other), message.entry)
+
+    def _tell_deadly(self, side: Side, noise: Noise, proof: ConversationEntry) -> None:
+        self.timeline.explained = proof
+        detail = f"the {side} {proof.event} after a line that is"
+        if noise.kind == "utf-8":
+            # The other side broke a MUST, and strict decoders are common: that is no proof of a weak reader.
+            self.warn(wire_rule(side, 12), f"{detail} not UTF-8, which nobody may send", noise.entry, proof)
+        else:
+            self.fail(wire_rule(side, 12), f"{detail} no message; expected it to go on", noise.entry, proof)
 
     def _tell_long(self, side: Side, long: SeenMessage, proof: ConversationEntry) -> None:
         # That it was not answered, or that the process ended, is no second mistake.

@@ -15,6 +15,9 @@ SILENCE_S = 30.0
 ENOUGH_ANSWERS = 3
 """Without times, this many answers to later requests show that an earlier one was forgotten."""
 
+MAX_TOLD = 100
+"""Notifications that are remembered until the next answer."""
+
 PERMISSION = "session/request_permission"
 PATIENT = frozenset(
     {
@@ -59,8 +62,8 @@ class RpcObserver(Observer):
         """How many lines of a side the other one may answer with an error for the id null."""
         self._strange: dict[Side, ConversationEntry] = {}
         """The last notification of a side that the protocol does not have."""
-        self._told: dict[Side, ConversationEntry] = {}
-        """The first notification of a side that the other one has not yet been seen to leave unanswered."""
+        self._told: dict[Side, list[SeenMessage]] = {"agent": [], "client": []}
+        """Notifications of a side, in order, that the other one has not yet been seen to leave unanswered."""
         self._death: ConversationEntry | None = None
         """The end of the agent, if a prompt was running then."""
         self._has_refused = False
@@ -119,7 +122,7 @@ class RpcObserver(Observer):
     @watch("notification")
     def see_notification(self, message: SeenMessage) -> None:
         side, method = message.sender, message.method
-        self._told.setdefault(side, message.entry)
+        self._told[side] = [*self._told[side], message][-MAX_TOLD:]
         if message.flaws:
             self._garbage[side] += 1
         if method not in METHODS:
@@ -189,10 +192,10 @@ class RpcObserver(Observer):
     def _judge_silence(self, side: Side, request: SeenMessage) -> None:
         """An answer to a later request shows that a notification before it was left alone, and not deadly."""
         other = OTHER[side]
-        told = self._told.get(other)
-        if told is not None and told.n < request.entry.n:
+        told = self._told[other]
+        if told and told[0].entry.n < request.entry.n:
             self.saw(wire_rule(side, 8))
-            del self._told[other]
+            self._told[other] = [each for each in told if each.entry.n > request.entry.n]
         strange = self._strange.get(other)
         if strange is not None and strange.n < request.entry.n:
             self.saw(extension_rule(side, 4))
@@ -253,11 +256,27 @@ class RpcObserver(Observer):
             self._garbage[other] -= 1
             return
         strings = [each for each in self.requests.pending[other].values() if isinstance(each.id, str)]
-        told = self._strange.get(other) or self._told.get(other) or (self._updated if other == "agent" else None)
+        told = self._take_told(message) or (self._updated if other == "agent" else None)
         if message.id is None and strings:
             self._nulls.append(_Null(message, strings[0], told))
             return
         self._tell_stray(message, told)
+
+    def _take_told(self, answer: SeenMessage) -> ConversationEntry | None:
+        """Take the notification off the list that an answer without an id is for, and return its entry.
+
+        It is the one whose method the answer names; otherwise the oldest that the protocol does not have, because those
+        are refused; otherwise the oldest.
+        """
+        told = self._told[OTHER[answer.sender]]
+        if answer.id is not None or not told:
+            return None
+        words = str(answer.body)
+        named = sorted((each for each in told if each.method in words), key=lambda each: -len(each.method))
+        strange = [each for each in told if each.method not in METHODS]
+        chosen = [*named, *strange, *told][0]
+        told.remove(chosen)
+        return chosen.entry
 
     def _clear_nulls(self, request: SeenMessage) -> None:
         """Report answers without an id that were not for this request, because it got its own answer."""

@@ -69,6 +69,10 @@ MAX_SAID_CHARS = 2000
 """How much text of the agent is remembered, to recognize it in a replay."""
 
 
+MAX_FORMS = 20
+"""Forms of one config option that are remembered: it may have other values for each value of another."""
+
+
 class SeenToolCall(msgspec.Struct, eq=False):
     """A tool call, and the answers to permission requests for it."""
 
@@ -126,12 +130,22 @@ class SeenSession(msgspec.Struct, eq=False):
     modes: set[str] | None = None
     mode_id: str | None = None
     options: dict[str, Object] = {}
-    once_offered: dict[str, Object] = {}
-    """All options that it ever had, as they were last seen."""
+    once_offered: dict[str, list[Object]] = {}
+    """All options that it ever had, each in the last forms that it had: values come and go with other options."""
     closing: ConversationEntry | None = None
     closed: ConversationEntry | None = None
     is_talking: bool = False
     """Whether its turn runs and has brought text, so that more text can take the fast path."""
+
+    def keep_options(self, options: list[Object]) -> None:
+        """Take the options that the agent has sent now."""
+        self.options = {name: each for each in options if isinstance(name := each.get("id"), str)}
+        for name, option in self.options.items():
+            forms = self.once_offered.setdefault(name, [])
+            values = (option.get("type"), option.get("options"))
+            if values not in [(each.get("type"), each.get("options")) for each in forms]:
+                forms.append(option)
+                del forms[:-MAX_FORMS]
 
     def running(self) -> list[SeenTurn]:
         """Return the turns that are not over, the oldest first."""

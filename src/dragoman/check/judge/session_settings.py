@@ -145,8 +145,8 @@ class ConfigObserver(Observer):
         name = text(request.params, "configId") if request is not None else None
         if session is None or request is None or name is None or not session.options:
             return
-        option, value = session.once_offered.get(name), request.params.get("value")
-        if option is None or not takes(option, value):
+        value = request.params.get("value")
+        if not any(takes(each, value) for each in session.once_offered.get(name, ())):
             self.judge(
                 "ACP-CONFIG-009",
                 message.kind == "error",
@@ -168,7 +168,7 @@ class ConfigObserver(Observer):
             request.entry,
             message.entry,
         )
-        if now:
+        if now and takes(now[0], value):
             self.judge(
                 "ACP-CONFIG-003",
                 now[0].get("currentValue") == value,

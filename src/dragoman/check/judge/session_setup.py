@@ -1,9 +1,11 @@
 """Watches sessions that are created and resumed, and their MCP servers; `session_load.py` has loading."""
 
+import re
 from typing import ClassVar
+from urllib.parse import unquote
 
 from dragoman.check.conversation import ConversationEntry
-from dragoman.check.judge.message import SeenMessage, is_absolute, is_within, items, parts, text, texts
+from dragoman.check.judge.message import SeenMessage, is_absolute, is_within, items, part, parts, text, texts
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED
 from dragoman.errors import ErrorCode
@@ -28,6 +30,21 @@ class NewObserver(Observer):
         self._held: dict[str, ConversationEntry] = {}
         """The first message for each session that is not known yet."""
         self._issued: dict[str, ConversationEntry] = {}
+        self._named: dict[str, list[str]] = {}
+        """Paths where the agent was started that prompts have named, by session."""
+
+    @watch("request session/prompt")
+    def see_prompt(self, message: SeenMessage) -> None:
+        home, session_id = self.timeline.home, text(message.params, "sessionId")
+        if home is None or session_id is None:
+            return
+        named = self._named.setdefault(session_id, [])
+        for block in parts(message.params, "prompt"):
+            named.extend(find_paths(text(block, "text") or "", home))
+            uri = text(block, "uri") or text(part(block, "resource"), "uri") or ""
+            linked = unquote(uri.removeprefix("file://"))
+            named.extend([linked] if is_within(linked, home) else [])
+        del named[:-MAX_HELD]
 
     @watch(*OPENERS)
     def see_opening(self, message: SeenMessage) -> None:
@@ -120,7 +137,8 @@ class NewObserver(Observer):
             return
         inside = any(is_within(path, root) for root in session.roots)
         home = self.timeline.home
-        if home is not None and not any(is_within(home, root) for root in session.roots):
+        is_asked = any(is_within(path, each) for each in self._named.get(session.id, ()))
+        if home is not None and not is_asked and not any(is_within(home, root) for root in session.roots):
             self.judge(
                 "ACP-NEW-005",
                 inside or not is_within(path, home),
@@ -144,6 +162,12 @@ class NewObserver(Observer):
                 continue
             self.fail("ACP-NEW-003", f"the agent speaks of the session {session_id!r}, which was never opened", entry)
         self._held.clear()
+
+
+def find_paths(words: str, directory: str) -> list[str]:
+    """Return the paths in a text that are a directory or lie in it, without the punctuation behind them."""
+    found = re.findall(re.escape(directory.rstrip("/")) + r"(?:/[^\s\"'`<>()\[\]{},;]*)?(?![\w-])", words)
+    return [each.rstrip(".:!?") for each in found]
 
 
 class ResumeObserver(Observer):

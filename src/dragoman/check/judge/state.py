@@ -299,5 +299,4 @@ def _is_plain(option: Object) -> bool:
 
 def _keep_options(session: SeenSession, value: Object) -> None:
     if items(value, "configOptions"):
-        session.options = {name: each for each in parts(value, "configOptions") if (name := text(each, "id"))}
-        session.once_offered |= session.options
+        session.keep_options(parts(value, "configOptions"))

@@ -8,11 +8,27 @@ from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import FINISHED, SeenSession, SeenToolCall
 from dragoman.errors import ErrorCode
 
+MAX_ASKED = 1000
+
 
 class ToolObserver(Observer):
     """Judges tool calls."""
 
     area: ClassVar[str] = "TOOL"
+
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._asked: dict[tuple[str, str], None] = {}
+        """Tool calls, with their sessions, that were first heard of in a permission request."""
+
+    @watch("request session/request_permission")
+    def see_question(self, message: SeenMessage) -> None:
+        session = self.state.session(message)
+        call_id = text(part(message.params, "toolCall"), "toolCallId")
+        if session is not None and call_id is not None and call_id not in session.calls:
+            self._asked[session.id, call_id] = None
+            if len(self._asked) > MAX_ASKED:
+                del self._asked[next(iter(self._asked))]
 
     @watch("update tool_call", "update tool_call_update")
     def see_call(self, message: SeenMessage) -> None:
@@ -41,12 +57,14 @@ class ToolObserver(Observer):
     def _judge_update(
         self, session: SeenSession, call: SeenToolCall | None, update: Object, message: SeenMessage
     ) -> None:
+        call_id = text(update, "toolCallId") or ""
+        if call is None and (session.id, call_id) in self._asked:
+            return  # ACP-PERM-001 is for that
         self.saw("ACP-TOOL-002")
         if call is None:
             self.fail(
                 "ACP-TOOL-002",
-                f"an update of the tool call {text(update, 'toolCallId')!r}, which was not announced; "
-                "expected a tool_call first",
+                f"an update of the tool call {call_id!r}, which was not announced; expected a tool_call first",
                 *([session.turn.prompt.entry] if session.turn else []),
                 message.entry,
             )

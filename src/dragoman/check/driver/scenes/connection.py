@@ -58,6 +58,7 @@ async def bad_hello(stage: Stage) -> None:
                 return
 
 
+# None of them has bytes that are not UTF-8: a client must not send those, and many agents decode strictly.
 STRANGE = (
     b"this is no JSON",
     b'{"jsonrpc":"2.0","id":77,"method":',
@@ -66,7 +67,6 @@ STRANGE = (
     b'{"jsonrpc":"2.0"}',
     b'{"jsonrpc":"2.0","id":987654,"result":{}}',
 )
-NOT_TEXT = b'{"jsonrpc":"2.0","method":"_dragoman.check/\xff"}'
 
 LONG_BYTES = 1_000_000
 
@@ -74,8 +74,7 @@ LONG_BYTES = 1_000_000
 async def strange_lines(stage: Stage) -> None:
     """Send lines that are no messages, each followed by a request that is one."""
     async with stage.joined("strange lines") as connection:
-        # A WebSocket ends the connection at bytes that are not UTF-8, before anybody reads the line.
-        for line in (*STRANGE, *([NOT_TEXT] if stage.has_process else [])):
+        for line in STRANGE:
             connection.send(line)
             if await connection.request(f"_{INVENTED}method", {}, stage.options.timeout_s) is None:
                 return
