@@ -1,8 +1,9 @@
 """Check that a public class name means one thing in src/dragoman, and that no class holds more than a dozen attributes.
 
 A name that starts with an underscore is private to its module. The generated types of the protocol count as
-definitions: a word of the protocol is not used for another thing. Instance attributes are the fields of a class body
-and the names that its methods assign to on `self`; inherited ones are not counted.
+definitions, those of the draft of version 2 aside: a word of the protocol is not used for another thing. Instance
+attributes are the fields of a class body and the names that its methods assign to on `self`; inherited ones are not
+counted.
 """
 
 import ast
@@ -15,6 +16,9 @@ from typing import NamedTuple
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "dragoman"
 
 MAX_ATTRIBUTES = 12
+
+DRAFT = "protocol.generated.v2"
+"""The types of version 2, which have the names of version 1 and are always written with their module: `v2.ToolCall`."""
 
 SHARED_NAMES = {
     "PromptResponse": "the client's takes any stop reason; its name finds the leniency of the schema",
@@ -79,7 +83,7 @@ def find_collisions(classes: list[Class], shared: dict[str, str]) -> Iterator[st
     """Yield a sentence for each name with two meanings, and for each exception that is not needed."""
     modules: dict[str, list[Class]] = defaultdict(list)
     for each in classes:
-        if not each.name.startswith("_"):
+        if not each.name.startswith("_") and each.module != DRAFT:
             modules[each.name].append(each)
     for name, same in sorted(modules.items()):
         packages = {each.package for each in same}

@@ -1,6 +1,6 @@
 """Generate src/dragoman/check/judge/later.py: names that a later version has for types of this one; `--check` compares.
 
-The schema of the later version is pinned in scripts/acp-v2.
+The schemas of both versions are pinned in src/dragoman/protocol/schema.
 """
 
 import argparse
@@ -14,14 +14,11 @@ import msgspec
 from dragoman.protocol.generated import v1
 
 ROOT = Path(__file__).resolve().parent.parent
-SCHEMA = Path(__file__).resolve().parent / "acp-v2" / "schema.unstable.json"
+SCHEMA = ROOT / "src" / "dragoman" / "protocol" / "schema" / "v2" / "schema.unstable.json"
 TARGET = ROOT / "src" / "dragoman" / "check" / "judge" / "later.py"
 
-NEWER = {"ClientSessionCapabilities": ["notices"]}
-"""Fields of a newer schema of version 1 than the pinned one that we use already; they go when that one is pinned."""
-
 HEAD = '''\
-"""Fields that the pinned version 1 has not: those of version 2, as far as it is written, and of a newer version 1.
+"""Fields of version 2, as far as it is written, on types that version 1 has without them.
 
 Made by scripts/generate_later_fields.py. A field of these is no extension: all names are kept for later versions.
 """
@@ -39,7 +36,7 @@ def find_later(definitions: dict[str, Any]) -> dict[str, list[str]]:
             known |= {"_meta", type_.__struct_config__.tag_field}
             if later := sorted(definitions[name].get("properties", {}).keys() - known):
                 found[name] = later
-    return dict(sorted((NEWER | found).items()))
+    return found
 
 
 def generate() -> str:

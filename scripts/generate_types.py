@@ -12,7 +12,7 @@ from typegen.render import render_types
 from typegen.schema import Schema
 
 PROTOCOL = Path(__file__).resolve().parent.parent / "src" / "dragoman" / "protocol"
-VERSIONS = {"v1": "1"}
+VERSIONS = {"v1": "1", "v2": "2"}
 DIFF_LINES = 40
 
 
@@ -21,7 +21,7 @@ def generate(version: str) -> dict[Path, str]:
     folder = PROTOCOL / "schema" / version
     unstable = json.loads((folder / "schema.unstable.json").read_text("utf-8"))
     stable = json.loads((folder / "schema.json").read_text("utf-8"))
-    model = plan(Schema(unstable, stable))
+    model = plan(Schema(unstable, stable), VERSIONS[version])
     return {
         PROTOCOL / "generated" / f"{version}.py": render_types(model, VERSIONS[version]),
         PROTOCOL / "generated" / f"{version}_marks.py": render_marks(model, VERSIONS[version]),

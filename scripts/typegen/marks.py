@@ -24,6 +24,11 @@ def render_marks(model: Model, version: str) -> str:
                 _marked(model, lambda each: each.default_on_error and each.wire != "_meta"),
             ),
             _table(
+                "DEFAULT_ON_NULL",
+                "Fields that fall back to their default, or to an empty one, when null.",
+                _marked(model, lambda each: each.default_on_null),
+            ),
+            _table(
                 "SKIP_INVALID_ITEMS",
                 "Array fields whose malformed items are left out.",
                 _marked(model, lambda each: each.skip_invalid_items),

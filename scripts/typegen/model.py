@@ -13,6 +13,7 @@ class Field:
     default: str | None = None
     unstable: bool = False
     default_on_error: bool = False
+    default_on_null: bool = False
     skip_invalid_items: bool = False
 
 

@@ -1,15 +1,17 @@
 """Deciding which Python type each definition of the schema becomes."""
 
 import keyword
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from typegen.annotations import annotate, annotate_enum, default_of, is_scalar_union
 from typegen.model import Alias, AnyOf, Field, Model, Struct, Union
-from typegen.names import CLOSED_UNIONS, THREE_STATE, VARIANT_NAMES
+from typegen.names import CLOSED_UNIONS, MERGED, UPSERTS, UPSERTS_OF_VERSION_2, VARIANT_NAMES
 from typegen.schema import (
     Node,
     Schema,
+    is_anything,
     is_other,
     pascal,
     properties,
@@ -23,28 +25,34 @@ from typegen.schema import (
 Tag = tuple[str, str]
 
 
-def plan(schema: Schema) -> Model:
+def plan(schema: Schema, version: str) -> Model:
     """Return the types for every definition of the schema."""
-    planner = _Planner(schema)
+    planner = _Planner(schema, UPSERTS | (UPSERTS_OF_VERSION_2 if version == "2" else {}))
     for name, node in schema.defs.items():
         planner.add(name, node)
     return planner.model
 
 
 class _Planner:
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, upserts: Mapping[str, AbstractSet[str]]) -> None:
         self.schema = schema
         self.model = Model()
+        self._upserts = upserts
         self._part_of_others = {*_scopes(schema), *_own_variants(schema)}
 
     def add(self, name: str, node: Node) -> None:
         if name in self._part_of_others:
+            return
+        if name in MERGED:
+            self._struct(Struct(name=name, fields=self._merged_fields(name)), name)
             return
         enum = annotate_enum(node)
         if enum is not None:
             self._alias(name, enum)
         elif not variants(node):
             self._add_plain(name, node)
+        elif any(is_anything(each) for each in variants(node)):
+            self._alias(name, "Any")
         elif is_scalar_union(node):
             self._alias(name, annotate(node))
         elif "discriminator" in node:
@@ -117,7 +125,7 @@ class _Planner:
         definition = self.schema.defs[ref]
         if not self.schema.is_used_once(ref):
             name = VARIANT_NAMES.get((union, title), pascal(title))
-            return (self._struct(Struct(name=name, base=ref, tag=tag), union, title),)
+            return (self._struct(Struct(name=name, base=ref, tag=tag, fields=common), union, title),)
         fields = _meta_last(common + self._fields(ref, definition) + own)
         names = self._scoped(union, title, definition, Struct(name=ref, fields=fields, tag=tag))
         if names != (ref,):
@@ -146,6 +154,22 @@ class _Planner:
         name = ref_name(scope) or ""
         return self._fields(name, self.schema.defs[name])
 
+    def _merged_fields(self, name: str) -> tuple[Field, ...]:
+        """Return the fields of a union and of all its variants, those of some variants as optional ones."""
+        node = self.schema.defs[name]
+        own = self._fields(name, node)
+        found = {field.wire: field for field in own}
+        for variant in variants(node):
+            tag, ref = tag_of(variant), ref_name(variant)
+            if tag and tag[0] not in found:
+                found[tag[0]] = Field(wire=tag[0], python=snake(tag[0]), annotation="str")
+            for field in self._part_fields(ref) if ref else ():
+                found.setdefault(field.wire, field)
+        return _meta_last(tuple(found.values()))
+
+    def _part_fields(self, name: str) -> tuple[Field, ...]:
+        return self._merged_fields(name) if name in MERGED else self._fields(name, self.schema.defs[name])
+
     def _fields(self, owner: str, node: Node) -> tuple[Field, ...]:
         required = node.get("required", ())
         return _meta_last(
@@ -158,8 +182,8 @@ class _Planner:
 
     def _field(self, owner: str, wire: str, node: Node, *, required: bool) -> Field:
         annotation, default = annotate(node), None
-        if (owner, wire) in THREE_STATE:
-            annotation, default = f"{annotation} | UnsetType", "UNSET"
+        if wire in self._upserts.get(owner, ()):
+            annotation, default = annotation if annotation == "Any" else f"{annotation} | UnsetType", "UNSET"
         elif not required:
             default = default_of(node)
             if default is None:
@@ -175,6 +199,7 @@ class _Planner:
             default=default,
             unstable=self._note_unstable_field(owner, wire),
             default_on_error="x-deserialize-default-on-error" in node,
+            default_on_null="x-deserialize-default-on-null" in node,
             skip_invalid_items="x-deserialize-skip-invalid-items" in node,
         )
 

@@ -82,6 +82,11 @@ def is_other(variant: Node) -> bool:
     return "not" in variant
 
 
+def is_anything(variant: Node) -> bool:
+    """Whether a variant takes any value at all."""
+    return not any(key in variant for key in ("type", "const", "$ref", "allOf", "oneOf", "anyOf"))
+
+
 def is_nullable(node: Node) -> bool:
     """Tell whether null is a valid value."""
     kinds = node.get("type")

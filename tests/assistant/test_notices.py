@@ -8,7 +8,7 @@ from dragoman.assistant.models.model import ReplyRetry, ReplyText, ReplyThought,
 from dragoman.errors import ModelFailure, RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
-from dragoman.protocol.notice import SessionCapabilitiesWithNotices, is_void, with_notices
+from dragoman.protocol.notice import is_void
 from tests.assistant.coming_back import load
 from tests.assistant.running import running_agent, session_in
 
@@ -96,8 +96,7 @@ async def test_a_client_that_says_no_to_notices_gets_none(tmp_path, value):
 
 async def test_the_other_capabilities_of_a_client_count_beside_its_notices(tmp_path):
     options = v1.SessionConfigOptionsCapabilities(boolean=v1.BooleanConfigOptionCapabilities())
-    session = with_notices(v1.ClientSessionCapabilities(config_options=options))
-    assert isinstance(session, SessionCapabilitiesWithNotices)
+    session = v1.ClientSessionCapabilities(config_options=options, notices=v1.NoticeCapabilities())
     client = v1.ClientCapabilities(session=session)
     async with session_in(tmp_path, model=Telling(ReplyText("Hi")), capabilities=client) as (client, session_id):
         request = v1.LoadSessionRequest(session_id=session_id, cwd=str(tmp_path), mcp_servers=[])

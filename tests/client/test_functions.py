@@ -14,12 +14,18 @@ from dragoman.mcp.serving.function_tool import UnusableFunction
 from dragoman.mcp.serving.over_acp import AcpFunctionServers
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection, Routes
+from dragoman.protocol.mcp_connections import (
+    MCP_CONNECT,
+    MCP_CONNECTION_NOTIFICATION,
+    MCP_CONNECTION_REQUEST,
+    MCP_DISCONNECT,
+    ConnectMcpRequest,
+    DisconnectMcpRequest,
+    McpConnectionNotification,
+    McpConnectionRequest,
+)
 from dragoman.protocol.methods import (
     INITIALIZE,
-    MCP_CONNECT,
-    MCP_DISCONNECT,
-    MCP_MESSAGE,
-    MCP_NOTIFICATION,
     SESSION_CANCEL,
     SESSION_NEW,
     SESSION_PROMPT,
@@ -155,7 +161,7 @@ async def asking(*servers):
     near, far = memory_pair()
     heard = []
     agent_routes, client_routes, inside = Routes("agent"), Routes("client"), AcpFunctionServers()
-    agent_routes.on_notification(MCP_NOTIFICATION, heard.append)
+    agent_routes.on_notification(MCP_CONNECTION_NOTIFICATION, heard.append)
     inside.register(client_routes)
     capabilities = v1.AgentCapabilities(mcp_capabilities=WAYS["acp"])
     async with asyncio.timeout(50), Connection(far, client_routes) as client, Connection(near, agent_routes) as agent:
@@ -172,18 +178,18 @@ class Bare:
         self._connection = connection
 
     async def connect(self, server_id):
-        return (await self._connection.call(MCP_CONNECT, v1.ConnectMcpRequest(server_id=server_id))).connection_id
+        return (await self._connection.call(MCP_CONNECT, ConnectMcpRequest(server_id=server_id))).connection_id
 
     async def disconnect(self, connection_id):
-        await self._connection.call(MCP_DISCONNECT, v1.DisconnectMcpRequest(connection_id=connection_id))
+        await self._connection.call(MCP_DISCONNECT, DisconnectMcpRequest(connection_id=connection_id))
 
     async def ask(self, connection_id, method, **params):
-        request = v1.MessageMcpRequest(connection_id=connection_id, method=method, params=params or None)
-        return await self._connection.call(MCP_MESSAGE, request)
+        request = McpConnectionRequest(connection_id=connection_id, method=method, params=params or None)
+        return await self._connection.call(MCP_CONNECTION_REQUEST, request)
 
     async def tell(self, connection_id, method, **params):
-        notice = v1.MessageMcpNotification(connection_id=connection_id, method=method, params=params)
-        await self._connection.notify(MCP_NOTIFICATION, notice)
+        notice = McpConnectionNotification(connection_id=connection_id, method=method, params=params)
+        await self._connection.notify(MCP_CONNECTION_NOTIFICATION, notice)
 
 
 async def refusal(call):

@@ -68,7 +68,9 @@ def _members(node, value):
         try:
             yield name, mend(node["properties"][name], each)
         except CannotMend:
-            if "x-deserialize-default-on-error" not in node["properties"][name]:
+            marks = node["properties"][name]
+            is_null = each is None and "x-deserialize-default-on-null" in marks
+            if not is_null and "x-deserialize-default-on-error" not in marks:
                 raise
             if name in required:
                 yield name, []

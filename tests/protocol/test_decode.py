@@ -33,7 +33,7 @@ def refusal(method, value, **options):
 
 
 def definition(type_):
-    return "MessageMcpResponse" if type_ is Any else type_.__name__
+    return "ProxySuccessorResponse" if type_ is Any else type_.__name__
 
 
 def without_nulls_and_empties(value):
@@ -247,9 +247,9 @@ def test_a_null_result_is_an_empty_one_where_nothing_is_required():
         decode_result(methods.SESSION_NEW, b"null")
 
 
-def test_an_mcp_result_is_passed_as_it_is():
-    assert decode_result(methods.MCP_MESSAGE, b"null") is None
-    assert decode_result(methods.MCP_MESSAGE, b'{"tools":[]}') == {"tools": []}
+def test_a_result_of_any_shape_is_passed_as_it_is():
+    assert decode_result(methods.PROXY_SUCCESSOR, b"null") is None
+    assert decode_result(methods.PROXY_SUCCESSOR, b'{"tools":[]}') == {"tools": []}
 
 
 def test_a_bad_result_names_the_method_and_the_place():

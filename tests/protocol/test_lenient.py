@@ -13,7 +13,7 @@ from tests.protocol.schema_instances import DEFS, instances, mutations
 from tests.protocol.schema_mending import CannotMend, mend
 
 METHODS = [*methods.REQUESTS.values(), *methods.NOTIFICATIONS.values()]
-WITH_RESULT = [method for method in methods.REQUESTS.values() if method is not methods.MCP_MESSAGE]
+WITH_RESULT = [method for method in methods.REQUESTS.values() if method is not methods.PROXY_SUCCESSOR]
 
 
 def as_json(value):
@@ -131,7 +131,7 @@ def test_a_number_too_large_for_a_float_is_refused():
 
 
 def test_a_client_mends_a_tagged_variant_rather_than_take_it_for_the_untagged_one():
-    method = {"type": "terminal", "id": "a", "name": "b", "args": "none"}
+    method = {"type": "terminal", "id": "a", "name": "b", "args": None}
     response = decode_result(methods.INITIALIZE, as_json({"protocolVersion": 1, "authMethods": [method]}))
     assert response.auth_methods == [v1.AuthMethodTerminal(id="a", name="b")]
 

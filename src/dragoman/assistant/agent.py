@@ -13,7 +13,7 @@ from dragoman import __version__
 from dragoman.errors import ErrorCode, InvalidParams, MethodNotFound, RpcError
 from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection, Routes
-from dragoman.protocol.notice import VOID, read_client_capabilities
+from dragoman.protocol.notice import VOID
 from dragoman.wire import IncomingRequest, Transport
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ class Agent:
             raise RpcError(ErrorCode.INVALID_REQUEST, f"{request.method} came before initialize; send initialize first")
 
     async def _initialize(self, params: v1.InitializeRequest, request: IncomingRequest) -> v1.InitializeResponse:
-        self._client = read_client_capabilities(params, request.params)
+        del request
+        self._client = params.client_capabilities
         model = self._find_model()
         self._auth = model.auth
         return v1.InitializeResponse(

@@ -21,7 +21,6 @@ from dragoman.mcp.serving.over_acp import AcpFunctionServers
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection, Routes
 from dragoman.protocol.methods import ELICITATION_CREATE, INITIALIZE, SESSION_REQUEST_PERMISSION
-from dragoman.protocol.notice import with_notices
 from dragoman.wire import Malformed, Oversized, Receiver, Transport, parse
 
 PROTOCOL_VERSION = 1
@@ -150,7 +149,7 @@ class OfferedServices:
         self.function_servers = AcpFunctionServers()
         self.function_servers.register(self.routes)
         options = v1.SessionConfigOptionsCapabilities(boolean=v1.BooleanConfigOptionCapabilities())
-        session = with_notices(v1.ClientSessionCapabilities(config_options=options))
+        session = v1.ClientSessionCapabilities(config_options=options, notices=v1.NoticeCapabilities())
         self.capabilities = v1.ClientCapabilities(session=session)
         self._policy = policy
         self._stack = stack

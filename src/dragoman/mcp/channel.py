@@ -23,8 +23,17 @@ from msgspec import Raw
 from dragoman.errors import DragomanError, ErrorCode, InvalidResult, RpcError, ServerFailure
 from dragoman.loading import load_in_background
 from dragoman.mcp.definition import AcpServer, Definition, HttpServer, SseServer, StdioServer
-from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection, Routes
+from dragoman.protocol.mcp_connections import (
+    MCP_CONNECT,
+    MCP_CONNECTION_NOTIFICATION,
+    MCP_CONNECTION_REQUEST,
+    MCP_DISCONNECT,
+    ConnectMcpRequest,
+    DisconnectMcpRequest,
+    McpConnectionNotification,
+    McpConnectionRequest,
+)
 from dragoman.wire import IncomingRequest, Peer, Transport
 
 CANCELLED = "notifications/cancelled"
@@ -138,8 +147,8 @@ class McpMessageRouter:
 
     def register(self, routes: Routes) -> None:
         """Handle the methods for messages of MCP."""
-        routes.on_request(methods.MCP_MESSAGE, self._answer)
-        routes.on_notification(methods.MCP_NOTIFICATION, self._take)
+        routes.on_request(MCP_CONNECTION_REQUEST, self._answer)
+        routes.on_notification(MCP_CONNECTION_NOTIFICATION, self._take)
 
     def connect(self, connection_id: str, inbound: InboundHandler) -> None:
         """Route the messages of a connection to this handler from now on."""
@@ -149,7 +158,7 @@ class McpMessageRouter:
         """Route no more messages of a connection."""
         self._inbounds.pop(connection_id, None)
 
-    async def _answer(self, params: v1.MessageMcpRequest, request: IncomingRequest) -> Any:
+    async def _answer(self, params: McpConnectionRequest, request: IncomingRequest) -> Any:
         del request
         inbound = self._inbounds.get(params.connection_id)
         if inbound is None:
@@ -157,7 +166,7 @@ class McpMessageRouter:
             raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"connectionId": params.connection_id, "problem": problem})
         return await inbound.answer(params.method, params.params or {})
 
-    async def _take(self, params: v1.MessageMcpNotification) -> None:
+    async def _take(self, params: McpConnectionNotification) -> None:
         inbound = self._inbounds.get(params.connection_id)
         if inbound is not None:
             await inbound.take(params.method, params.params or {})
@@ -176,15 +185,15 @@ class AcpChannel:
 
     async def ask(self, method: str, params: dict[str, Any], *, cancellable: bool = True) -> dict[str, Any]:
         del cancellable  # cancelling cancels the outer request, and the client cancels the inner one by itself
-        request = v1.MessageMcpRequest(connection_id=self._connection_id, method=method, params=params)
-        result = await self._connection.call(methods.MCP_MESSAGE, request)
+        request = McpConnectionRequest(connection_id=self._connection_id, method=method, params=params)
+        result = await self._connection.call(MCP_CONNECTION_REQUEST, request)
         if not isinstance(result, dict):
             raise InvalidResult(method, "expected an object")
         return cast("dict[str, Any]", result)
 
     async def tell(self, method: str, params: dict[str, Any]) -> None:
-        notice = v1.MessageMcpNotification(connection_id=self._connection_id, method=method, params=params)
-        await self._connection.notify(methods.MCP_NOTIFICATION, notice)
+        notice = McpConnectionNotification(connection_id=self._connection_id, method=method, params=params)
+        await self._connection.notify(MCP_CONNECTION_NOTIFICATION, notice)
 
     def explain(self, message: str) -> str:
         return message
@@ -195,7 +204,7 @@ async def open_acp(
     connection: Connection, router: McpMessageRouter, server_id: str, inbound: InboundHandler
 ) -> AsyncGenerator[AcpChannel]:
     """Connect to a server inside the client; raises RemoteError, InvalidResult and ConnectionClosed."""
-    opened = await connection.call(methods.MCP_CONNECT, v1.ConnectMcpRequest(server_id=server_id))
+    opened = await connection.call(MCP_CONNECT, ConnectMcpRequest(server_id=server_id))
     channel = AcpChannel(connection, opened.connection_id)
     router.connect(opened.connection_id, inbound)
     try:
@@ -210,7 +219,7 @@ async def open_acp(
 async def _disconnect(connection: Connection, connection_id: str) -> None:
     with suppress(DragomanError, TimeoutError):
         async with asyncio.timeout(DISCONNECT_TIMEOUT_S):
-            await connection.call(methods.MCP_DISCONNECT, v1.DisconnectMcpRequest(connection_id=connection_id))
+            await connection.call(MCP_DISCONNECT, DisconnectMcpRequest(connection_id=connection_id))
 
 
 class TransportResources(msgspec.Struct, frozen=True):

@@ -7,11 +7,12 @@ and a variant with a tag we do not know is kept as an `UnknownVariant`.
 
 from collections.abc import Iterable, Iterator
 from functools import cache
+from types import ModuleType
 from typing import Any, cast
 
 from msgspec import inspect
 
-from dragoman.protocol.generated.v1_marks import CLOSED_UNIONS, DEFAULT_ON_ERROR, SKIP_INVALID_ITEMS, UNION_NAMES
+from dragoman.protocol.generated import v1_marks
 from dragoman.protocol.mismatch import (
     FieldPath,
     MissingField,
@@ -30,7 +31,6 @@ _NOUNS = {
     "SessionUpdate": "session update",
     "SessionConfigOption": "config option type",
     "PlanUpdateContent": "plan type",
-    "NesSuggestion": "suggestion kind",
     "RequestPermissionOutcome": "outcome",
 }
 
@@ -138,16 +138,26 @@ def _check_tag(info: inspect.StructType, members: _Object, place: FieldPath) -> 
 
 def _build_field(info: inspect.StructType, field: inspect.Field, value: Json, place: FieldPath) -> dict[str, Any]:
     """Return the field under its name, or nothing where its default is to be used."""
-    mark = f"{info.cls.__name__}.{field.encode_name}"
+    mark, marks = f"{info.cls.__name__}.{field.encode_name}", _marks(info.cls)
     try:
-        if place.lenient and mark in SKIP_INVALID_ITEMS and isinstance(value, list):
+        if place.lenient and mark in marks.SKIP_INVALID_ITEMS and isinstance(value, list):
             return {field.name: list(_valid_items(field.type, cast("list[Json]", value), place))}
         return {field.name: _build(field.type, value, place)}
     except TypeMismatch:
-        if not place.lenient or not (field.encode_name == "_meta" or mark in DEFAULT_ON_ERROR):
+        may_default = field.encode_name == "_meta" or mark in marks.DEFAULT_ON_ERROR
+        if not place.lenient or not (may_default or (value is None and mark in marks.DEFAULT_ON_NULL)):
             raise
         # The required fields with this mark are arrays, all of them.
         return {field.name: []} if field.required else {}
+
+
+def _marks(cls: type) -> ModuleType:
+    """Return the marks of the version that a type is of."""
+    if cls.__module__ == v1_marks.__name__.replace("v1_marks", "v2"):
+        from dragoman.protocol.generated import v2_marks  # most processes never meet version 2
+
+        return v2_marks
+    return v1_marks
 
 
 def _valid_items(info: inspect.Type, items: list[Json], place: FieldPath) -> Iterator[Any]:
@@ -202,8 +212,8 @@ def _build_tagged(structs: list[inspect.StructType], value: Json, place: FieldPa
         raise _no_tag(tag_field, by_tag, members, place)
     if tag in by_tag:
         return _build_struct(by_tag[tag], members, place)
-    union = UNION_NAMES[structs[0].cls.__name__]
-    if place.lenient and union not in CLOSED_UNIONS:
+    union = v1_marks.UNION_NAMES[structs[0].cls.__name__]  # version 2 has no such unions: all of its take other tags
+    if place.lenient and union not in v1_marks.CLOSED_UNIONS:
         return UnknownVariant(tag, members)
     raise unknown_value(place.key(tag_field), _NOUNS[union], tag, by_tag)
 

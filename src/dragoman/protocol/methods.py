@@ -7,7 +7,7 @@ import msgspec
 
 from dragoman.protocol import v1
 
-Side = Literal["agent", "client", "both", "protocol"]
+Side = Literal["agent", "client", "both", "protocol", "proxy"]
 Kind = Literal["request", "notification"]
 P = TypeVar("P")
 R = TypeVar("R")
@@ -39,8 +39,6 @@ def _notification(
 
 _SESSION = "agentCapabilities.sessionCapabilities"
 _PROVIDERS = "agentCapabilities.providers"
-_NES = "agentCapabilities.nes"
-_DOCUMENT = "agentCapabilities.nes.events.document"
 _MCP_OVER_ACP = "agentCapabilities.mcpCapabilities.acp"
 _FS = "clientCapabilities.fs"
 _TERMINAL = "clientCapabilities.terminal"
@@ -79,25 +77,35 @@ PROVIDERS_SET = _request(
 PROVIDERS_DISABLE = _request(
     "providers/disable", "agent", v1.DisableProviderRequest, v1.DisableProviderResponse, _PROVIDERS, stable=False
 )
-NES_START = _request("nes/start", "agent", v1.StartNesRequest, v1.StartNesResponse, _NES, stable=False)
-NES_SUGGEST = _request("nes/suggest", "agent", v1.SuggestNesRequest, v1.SuggestNesResponse, _NES, stable=False)
-NES_CLOSE = _request("nes/close", "agent", v1.CloseNesRequest, v1.CloseNesResponse, _NES, stable=False)
-NES_ACCEPT = _notification("nes/accept", "agent", v1.AcceptNesNotification, _NES, stable=False)
-NES_REJECT = _notification("nes/reject", "agent", v1.RejectNesNotification, _NES, stable=False)
-DOCUMENT_DID_OPEN = _notification(
-    "document/didOpen", "agent", v1.DidOpenDocumentNotification, f"{_DOCUMENT}.didOpen", stable=False
+AUTH_STATUS = _request(
+    "auth/status", "agent", v1.AuthStatusRequest, v1.AuthStatusResponse, "agentCapabilities.auth.status", stable=False
 )
-DOCUMENT_DID_CHANGE = _notification(
-    "document/didChange", "agent", v1.DidChangeDocumentNotification, f"{_DOCUMENT}.didChange", stable=False
+SESSION_ARCHIVE = _request(
+    "session/archive",
+    "agent",
+    v1.ArchiveSessionRequest,
+    v1.ArchiveSessionResponse,
+    f"{_SESSION}.archive",
+    stable=False,
 )
-DOCUMENT_DID_CLOSE = _notification(
-    "document/didClose", "agent", v1.DidCloseDocumentNotification, f"{_DOCUMENT}.didClose", stable=False
+SESSION_UNARCHIVE = _request(
+    "session/unarchive",
+    "agent",
+    v1.UnarchiveSessionRequest,
+    v1.UnarchiveSessionResponse,
+    f"{_SESSION}.archive",
+    stable=False,
 )
-DOCUMENT_DID_SAVE = _notification(
-    "document/didSave", "agent", v1.DidSaveDocumentNotification, f"{_DOCUMENT}.didSave", stable=False
+SESSION_STATUS = _request(
+    "session/status", "agent", v1.SessionStatusRequest, v1.SessionStatusResponse, f"{_SESSION}.status", stable=False
 )
-DOCUMENT_DID_FOCUS = _notification(
-    "document/didFocus", "agent", v1.DidFocusDocumentNotification, f"{_DOCUMENT}.didFocus", stable=False
+SESSION_SET_TITLE = _request(
+    "session/set_title",
+    "agent",
+    v1.SetSessionTitleRequest,
+    v1.SetSessionTitleResponse,
+    f"{_SESSION}.title",
+    stable=False,
 )
 
 SESSION_REQUEST_PERMISSION = _request(
@@ -125,17 +133,21 @@ ELICITATION_CREATE: Method[v1.CreateElicitationRequest, v1.CreateElicitationResp
 ELICITATION_COMPLETE = _notification(
     "elicitation/complete", "client", v1.CompleteElicitationNotification, f"{_ELICITATION}.url"
 )
-MCP_CONNECT = _request(
-    "mcp/connect", "client", v1.ConnectMcpRequest, v1.ConnectMcpResponse, _MCP_OVER_ACP, stable=False
+AUTH_STATUS_UPDATE = _notification(
+    "auth/status_update", "client", v1.AuthStatusUpdateNotification, "agentCapabilities.auth.status", stable=False
 )
-MCP_DISCONNECT = _request(
-    "mcp/disconnect", "client", v1.DisconnectMcpRequest, v1.DisconnectMcpResponse, _MCP_OVER_ACP, stable=False
-)
-
 MCP_MESSAGE: Method[v1.MessageMcpRequest, v1.MessageMcpResponse] = Method(
-    "mcp/message", "both", "request", v1.MessageMcpRequest, v1.MessageMcpResponse, _MCP_OVER_ACP, stable=False
+    "mcp/message", "client", "request", v1.MessageMcpRequest, v1.MessageMcpResponse, _MCP_OVER_ACP, stable=False
 )
-MCP_NOTIFICATION = _notification("mcp/message", "both", v1.MessageMcpNotification, _MCP_OVER_ACP, stable=False)
+MCP_NOTIFICATION = _notification("mcp/message", "agent", v1.MessageMcpNotification, _MCP_OVER_ACP, stable=False)
+
+PROXY_INITIALIZE = _request(
+    "proxy/initialize", "proxy", v1.InitializeProxyRequest, v1.InitializeProxyResponse, stable=False
+)
+PROXY_SUCCESSOR: Method[v1.ProxySuccessorRequest, v1.ProxySuccessorResponse] = Method(
+    "proxy/successor", "proxy", "request", v1.ProxySuccessorRequest, v1.ProxySuccessorResponse, stable=False
+)
+PROXY_SUCCESSOR_NOTIFICATION = _notification("proxy/successor", "proxy", v1.ProxySuccessorNotification, stable=False)
 
 CANCEL_REQUEST = _notification("$/cancel_request", "protocol", v1.CancelRequestNotification)
 
@@ -158,9 +170,11 @@ REQUESTS: Mapping[str, Method[Any, Any]] = {
         PROVIDERS_LIST,
         PROVIDERS_SET,
         PROVIDERS_DISABLE,
-        NES_START,
-        NES_SUGGEST,
-        NES_CLOSE,
+        AUTH_STATUS,
+        SESSION_ARCHIVE,
+        SESSION_UNARCHIVE,
+        SESSION_STATUS,
+        SESSION_SET_TITLE,
         SESSION_REQUEST_PERMISSION,
         FS_READ_TEXT_FILE,
         FS_WRITE_TEXT_FILE,
@@ -170,9 +184,9 @@ REQUESTS: Mapping[str, Method[Any, Any]] = {
         TERMINAL_WAIT_FOR_EXIT,
         TERMINAL_KILL,
         ELICITATION_CREATE,
-        MCP_CONNECT,
-        MCP_DISCONNECT,
         MCP_MESSAGE,
+        PROXY_INITIALIZE,
+        PROXY_SUCCESSOR,
     )
 }
 """The requests, by name."""
@@ -181,20 +195,15 @@ NOTIFICATIONS: Mapping[str, Method[Any, Any]] = {
     method.name: method
     for method in (
         SESSION_CANCEL,
-        NES_ACCEPT,
-        NES_REJECT,
-        DOCUMENT_DID_OPEN,
-        DOCUMENT_DID_CHANGE,
-        DOCUMENT_DID_CLOSE,
-        DOCUMENT_DID_SAVE,
-        DOCUMENT_DID_FOCUS,
         SESSION_UPDATE,
         ELICITATION_COMPLETE,
+        AUTH_STATUS_UPDATE,
         MCP_NOTIFICATION,
+        PROXY_SUCCESSOR_NOTIFICATION,
         CANCEL_REQUEST,
     )
 }
 """The notifications, by name."""
 
 METHODS: Mapping[str, Method[Any, Any]] = {**NOTIFICATIONS, **REQUESTS}
-"""All methods, by name; `mcp/message`, which is both, stands here as the request."""
+"""All methods, by name; those that are both, `mcp/message` and `proxy/successor`, stand here as the request."""

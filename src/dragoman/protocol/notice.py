@@ -1,8 +1,7 @@
 """Statements of an agent about a conversation: notices, and that a message which it began is void.
 
 A notice is live and no part of the history. ACP has the update `notice` for it, for clients with the capability
-`session.notices`. The pinned schema has the update and not yet the capability, so that is declared here; with a schema
-that has it, `SessionCapabilitiesWithNotices` and `read_client_capabilities` go, and `takes_notices` reads the field.
+`session.notices`; other clients get it as a thought.
 
 A message becomes void when the model breaks off and is asked again. ACP has nothing for that. A chunk without words, of
 the same message and with `_meta` of `dragoman/void`, says so: it is part of the history, as the void words are.
@@ -10,62 +9,15 @@ the same message and with `_meta` of `dragoman/void`, says so: it is part of the
 
 import textwrap
 import uuid
-from typing import Any
-
-import msgspec
-from msgspec import Raw
 
 from dragoman.protocol import v1
 
 VOID = "dragoman/void"
 
 
-class NoticeCapabilities(msgspec.Struct):
-    """Support for notices, which has no parts."""
-
-
-class SessionCapabilitiesWithNotices(v1.ClientSessionCapabilities, kw_only=True, omit_defaults=True):
-    """A client's capabilities for sessions, notices included."""
-
-    notices: NoticeCapabilities | None = None
-
-
-class _Capabilities(msgspec.Struct):
-    notices: dict[str, Any] | None = None
-
-
-class _Client(msgspec.Struct):
-    session: _Capabilities | None = None
-
-
-class _Initialize(msgspec.Struct, rename="camel"):
-    client_capabilities: _Client | None = None
-
-
-_decode = msgspec.json.Decoder(_Initialize).decode
-
-
-def read_client_capabilities(request: v1.InitializeRequest, params: Raw) -> v1.ClientCapabilities:
-    """Return a client's capabilities, with that for notices, which the type of the request does not have."""
-    capabilities = request.client_capabilities
-    try:
-        session = (_decode(params).client_capabilities or _Client()).session
-    except msgspec.DecodeError:  # a field of another type than expected counts as not given
-        return capabilities
-    if session is None or session.notices is None:
-        return capabilities
-    known = capabilities.session or v1.ClientSessionCapabilities()
-    return msgspec.structs.replace(capabilities, session=with_notices(known))
-
-
-def with_notices(session: v1.ClientSessionCapabilities) -> SessionCapabilitiesWithNotices:
-    """Return the capabilities with notices among them."""
-    return SessionCapabilitiesWithNotices(**msgspec.structs.asdict(session), notices=NoticeCapabilities())
-
-
 def takes_notices(client: v1.ClientCapabilities) -> bool:
     """Whether a client shows notices."""
-    return isinstance(client.session, SessionCapabilitiesWithNotices) and client.session.notices is not None
+    return client.session is not None and client.session.notices is not None
 
 
 def words_of(notice: v1.Notice) -> str:

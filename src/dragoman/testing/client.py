@@ -16,7 +16,7 @@ from dragoman.protocol.methods import (
     SESSION_REQUEST_PERMISSION,
     SESSION_UPDATE,
 )
-from dragoman.protocol.notice import with_notices, words_of
+from dragoman.protocol.notice import words_of
 from dragoman.protocol.permission_options import find_default
 from dragoman.wire import IncomingRequest, Transport
 
@@ -45,7 +45,9 @@ class ScriptedClient:
         self.routes.on_request(SESSION_REQUEST_PERMISSION, self._take_permission)
         self.connection = Connection(transport, self.routes)
         self._decide = decide
-        self._capabilities = capabilities or v1.ClientCapabilities(session=with_notices(v1.ClientSessionCapabilities()))
+        self._capabilities = capabilities or v1.ClientCapabilities(
+            session=v1.ClientSessionCapabilities(notices=v1.NoticeCapabilities())
+        )
         self._cancelled = asyncio.Event()
         self._news = asyncio.Event()
 

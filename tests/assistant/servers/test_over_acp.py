@@ -4,7 +4,17 @@ import asyncio
 
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.protocol import v1
-from dragoman.protocol.methods import ELICITATION_CREATE, MCP_CONNECT, MCP_DISCONNECT, MCP_MESSAGE, MCP_NOTIFICATION
+from dragoman.protocol.mcp_connections import (
+    MCP_CONNECT,
+    MCP_CONNECTION_NOTIFICATION,
+    MCP_CONNECTION_REQUEST,
+    MCP_DISCONNECT,
+    ConnectMcpResponse,
+    DisconnectMcpResponse,
+    McpConnectionNotification,
+    McpConnectionRequest,
+)
+from dragoman.protocol.methods import ELICITATION_CREATE
 from tests.assistant.servers.talking import begin, call, connected, said, text
 from tests.errors import refused
 
@@ -24,17 +34,17 @@ class Inside:
         self.tools = [ECHO]
         self.calls = self.echo
         client.routes.on_request(MCP_CONNECT, self._connect)
-        client.routes.on_request(MCP_MESSAGE, self._answer)
+        client.routes.on_request(MCP_CONNECTION_REQUEST, self._answer)
         client.routes.on_request(MCP_DISCONNECT, self._disconnect)
-        client.routes.on_notification(MCP_NOTIFICATION, self._hear)
+        client.routes.on_notification(MCP_CONNECTION_NOTIFICATION, self._hear)
 
     async def tell(self, method, params=None, connection_id="connection-1"):
-        notice = v1.MessageMcpNotification(connection_id=connection_id, method=method, params=params)
-        await self.connection.notify(MCP_NOTIFICATION, notice)
+        notice = McpConnectionNotification(connection_id=connection_id, method=method, params=params)
+        await self.connection.notify(MCP_CONNECTION_NOTIFICATION, notice)
 
     async def ask(self, method, params=None, connection_id="connection-1"):
-        request = v1.MessageMcpRequest(connection_id=connection_id, method=method, params=params)
-        return await self.connection.call(MCP_MESSAGE, request)
+        request = McpConnectionRequest(connection_id=connection_id, method=method, params=params)
+        return await self.connection.call(MCP_CONNECTION_REQUEST, request)
 
     async def echo(self, params):
         return {"content": [{"type": "text", "text": params["arguments"].get("text", "")}]}
@@ -43,7 +53,7 @@ class Inside:
         if params.server_id == "unknown":
             raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, "there is no such server", phrase="no server of that id")
         self.connected.append(params.server_id)
-        return v1.ConnectMcpResponse(connection_id=f"connection-{len(self.connected)}")
+        return ConnectMcpResponse(connection_id=f"connection-{len(self.connected)}")
 
     async def _answer(self, params, request):
         match params.method:
@@ -70,7 +80,7 @@ class Inside:
 
     async def _disconnect(self, params, request):
         self.disconnected.set()
-        return v1.DisconnectMcpResponse()
+        return DisconnectMcpResponse()
 
 
 def acp(server_id="inner"):

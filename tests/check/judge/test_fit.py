@@ -34,7 +34,7 @@ def message(fields) -> SeenMessage:
 
 
 def name_of(type_):
-    return "MessageMcpResponse" if type_ is Any else type_.__name__
+    return "ProxySuccessorResponse" if type_ is Any else type_.__name__
 
 
 @every_method

@@ -146,7 +146,8 @@ class RpcObserver(Observer):
             self._updated = message.entry
 
     def _judge_side(self, message: SeenMessage) -> None:
-        handled_by = METHODS[message.method].side
+        known = NOTIFICATIONS.get(message.method) if message.kind == "notification" else None
+        handled_by = (known or METHODS[message.method]).side
         self.judge(
             wire_rule(message.sender, 24),
             handled_by != message.sender,

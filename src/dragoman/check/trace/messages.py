@@ -19,7 +19,7 @@ import msgspec
 
 from dragoman.check.conversation import OTHER, RecordedConversation, Side
 from dragoman.check.trace.source import Source
-from dragoman.protocol.methods import METHODS
+from dragoman.protocol.methods import METHODS, NOTIFICATIONS
 from dragoman.wire.message import BAD_JSON
 
 CANCEL = "$/cancel_request"
@@ -27,10 +27,10 @@ CANCEL = "$/cancel_request"
 
 def sender_of(method: object) -> Side | None:
     """Return the side that sends a method; None if both do, or if it is not known."""
-    known = METHODS.get(method) if isinstance(method, str) else None
-    if known is None or known.side not in OTHER:
+    if not isinstance(method, str):
         return None
-    return OTHER[known.side]
+    sides = {table[method].side for table in (METHODS, NOTIFICATIONS) if method in table}
+    return next((OTHER[side] for side in OTHER if sides == {side}), None)
 
 
 class Directions:

@@ -9,8 +9,19 @@ import msgspec
 
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.mcp.serving.function_server import FunctionServer, FunctionSession
-from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection, Routes
+from dragoman.protocol.mcp_connections import (
+    MCP_CONNECT,
+    MCP_CONNECTION_NOTIFICATION,
+    MCP_CONNECTION_REQUEST,
+    MCP_DISCONNECT,
+    ConnectMcpRequest,
+    ConnectMcpResponse,
+    DisconnectMcpRequest,
+    DisconnectMcpResponse,
+    McpConnectionNotification,
+    McpConnectionRequest,
+)
 from dragoman.wire import IncomingRequest
 
 
@@ -29,10 +40,10 @@ class AcpFunctionServers:
 
     def register(self, routes: Routes) -> None:
         """Handle the methods of MCP over ACP."""
-        routes.on_request(methods.MCP_CONNECT, self._connect)
-        routes.on_request(methods.MCP_MESSAGE, self._answer)
-        routes.on_notification(methods.MCP_NOTIFICATION, self._take)
-        routes.on_request(methods.MCP_DISCONNECT, self._disconnect)
+        routes.on_request(MCP_CONNECT, self._connect)
+        routes.on_request(MCP_CONNECTION_REQUEST, self._answer)
+        routes.on_notification(MCP_CONNECTION_NOTIFICATION, self._take)
+        routes.on_request(MCP_DISCONNECT, self._disconnect)
 
     def attach(self, connection: Connection) -> None:
         """Send notifications of the servers over this connection; before, they are dropped."""
@@ -50,7 +61,7 @@ class AcpFunctionServers:
             for connection_id in [key for key, opened in self._open.items() if opened.server_id == server_id]:
                 self._open.pop(connection_id).session.close()
 
-    async def _connect(self, params: v1.ConnectMcpRequest, request: IncomingRequest) -> v1.ConnectMcpResponse:
+    async def _connect(self, params: ConnectMcpRequest, request: IncomingRequest) -> ConnectMcpResponse:
         del request
         server = self._servers.get(params.server_id)
         if server is None:
@@ -58,29 +69,29 @@ class AcpFunctionServers:
             raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"serverId": params.server_id, "problem": problem})
         connection_id = str(uuid.uuid4())
         self._open[connection_id] = _Open(params.server_id, FunctionSession(server))
-        return v1.ConnectMcpResponse(connection_id=connection_id)
+        return ConnectMcpResponse(connection_id=connection_id)
 
-    async def _answer(self, params: v1.MessageMcpRequest, request: IncomingRequest) -> Any:
+    async def _answer(self, params: McpConnectionRequest, request: IncomingRequest) -> Any:
         connection_id = params.connection_id
 
         async def tell(method: str, told: dict[str, Any]) -> None:
             if self._connection is not None:
-                notice = v1.MessageMcpNotification(connection_id=connection_id, method=method, params=told)
-                await self._connection.notify(methods.MCP_NOTIFICATION, notice)
+                notice = McpConnectionNotification(connection_id=connection_id, method=method, params=told)
+                await self._connection.notify(MCP_CONNECTION_NOTIFICATION, notice)
 
         session = self._find(connection_id).session
         return await session.answer(params.method, params.params or {}, request.id, tell)
 
-    def _take(self, params: v1.MessageMcpNotification) -> None:
+    def _take(self, params: McpConnectionNotification) -> None:
         opened = self._open.get(params.connection_id)
         if opened is not None:
             opened.session.take(params.method, params.params or {})
 
-    async def _disconnect(self, params: v1.DisconnectMcpRequest, request: IncomingRequest) -> v1.DisconnectMcpResponse:
+    async def _disconnect(self, params: DisconnectMcpRequest, request: IncomingRequest) -> DisconnectMcpResponse:
         del request
         self._find(params.connection_id).session.close()
         del self._open[params.connection_id]
-        return v1.DisconnectMcpResponse()
+        return DisconnectMcpResponse()
 
     def _find(self, connection_id: str) -> _Open:
         opened = self._open.get(connection_id)

@@ -34,36 +34,34 @@ ElicitationSchemaType = Literal["object"]
 StringFormat = Literal["email", "uri", "date", "date-time"]
 ElicitationId = str
 McpServerAcpId = str  # unstable
-McpConnectionId = str  # unstable
+McpRequestId = str  # unstable
 ExtRequest = Any
 ProtocolVersion = UInt16
-TextDocumentSyncKind = Literal["full", "incremental"]  # unstable
-PositionEncodingKind = Literal["utf-16", "utf-32", "utf-8"]  # unstable
 AuthMethodId = str
 ProviderId = str  # unstable
 LlmProtocol = str  # unstable
+AuthState = str  # unstable
 SessionModeId = str
 SessionConfigId = str
 SessionConfigOptionCategory = str
 SessionConfigValueId = str
 SessionConfigGroupId = str
+SessionStatus = str  # unstable
 StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
-NesSuggestionId = str  # unstable
 ExtResponse = Any
-MessageMcpResponse = Any  # unstable
 ErrorCode = Int32
 MessageId = str
 PlanEntryPriority = Literal["high", "medium", "low"]
 PlanEntryStatus = Literal["pending", "in_progress", "completed"]
 PlanId = str  # unstable
-NoticeSeverity = str  # unstable
-CompactionId = str  # unstable
-CompactionStatus = str  # unstable
+NoticeSeverity = str
+CompactionId = str
+CompactionStatus = str
 ExtNotification = Any
-NesTriggerKind = Literal["automatic", "diagnostic", "manual"]  # unstable
-NesDiagnosticSeverity = Literal["error", "warning", "information", "hint"]  # unstable
+SystemPromptMode = str  # unstable
+SessionArchiveFilter = str  # unstable
 ElicitationContentValue = str | Int64 | float | bool | list[str]
-NesRejectReason = Literal["rejected", "ignored", "replaced", "cancelled"]  # unstable
+ProxySuccessorResponse = Any  # unstable
 
 
 class WriteTextFileRequest(
@@ -113,7 +111,7 @@ class ToolCallUpdate(
     kind: ToolKind | None = None
     status: ToolCallStatus | None = None
     title: str | None = None
-    name: str | None = None  # unstable
+    name: str | None = None
     content: list[ToolCallContent] | None = None
     locations: list[ToolCallLocation] | None = None
     raw_input: Any = None
@@ -522,35 +520,16 @@ class TitledMultiSelectItems(Struct, kw_only=True, omit_defaults=True, rename={"
     meta: dict[str, Any] | None = None
 
 
-class ConnectMcpRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"server_id": "serverId", "meta": "_meta"},
-):
-    server_id: McpServerAcpId
-    meta: dict[str, Any] | None = None
-
-
 class MessageMcpRequest(  # unstable
     Struct,
     kw_only=True,
     omit_defaults=True,
-    rename={"connection_id": "connectionId", "meta": "_meta"},
+    rename={"server_id": "serverId", "request_id": "requestId", "meta": "_meta"},
 ):
-    connection_id: McpConnectionId
+    server_id: McpServerAcpId
+    request_id: McpRequestId
     method: str
     params: dict[str, Any] | None = None
-    meta: dict[str, Any] | None = None
-
-
-class DisconnectMcpRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"connection_id": "connectionId", "meta": "_meta"},
-):
-    connection_id: McpConnectionId
     meta: dict[str, Any] | None = None
 
 
@@ -579,18 +558,23 @@ class SessionCapabilities(
     kw_only=True,
     omit_defaults=True,
     frozen=True,
-    rename={"additional_directories": "additionalDirectories", "meta": "_meta"},
+    rename={"additional_directories": "additionalDirectories", "system_prompt": "systemPrompt", "meta": "_meta"},
 ):
     list: SessionListCapabilities | None = None
     delete: SessionDeleteCapabilities | None = None
     additional_directories: SessionAdditionalDirectoriesCapabilities | None = None
+    system_prompt: SessionSystemPromptCapabilities | None = None  # unstable
     fork: SessionForkCapabilities | None = None  # unstable
+    archive: SessionArchiveCapabilities | None = None  # unstable
+    status: SessionStatusCapabilities | None = None  # unstable
+    title: SessionTitleCapabilities | None = None  # unstable
     resume: SessionResumeCapabilities | None = None
     close: SessionCloseCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
 class AgentAuthCapabilities(Struct, kw_only=True, omit_defaults=True, frozen=True, rename={"meta": "_meta"}):
+    status: AuthStatusCapabilities | None = None  # unstable
     logout: LogoutCapabilities | None = None
     meta: dict[str, Any] | None = None
 
@@ -600,7 +584,7 @@ class AgentCapabilities(
     kw_only=True,
     omit_defaults=True,
     frozen=True,
-    rename={"load_session": "loadSession", "prompt_capabilities": "promptCapabilities", "mcp_capabilities": "mcpCapabilities", "session_capabilities": "sessionCapabilities", "position_encoding": "positionEncoding", "meta": "_meta"},
+    rename={"load_session": "loadSession", "prompt_capabilities": "promptCapabilities", "mcp_capabilities": "mcpCapabilities", "session_capabilities": "sessionCapabilities", "meta": "_meta"},
 ):
     load_session: bool = False
     prompt_capabilities: PromptCapabilities = PromptCapabilities()
@@ -608,8 +592,6 @@ class AgentCapabilities(
     session_capabilities: SessionCapabilities = SessionCapabilities()
     auth: AgentAuthCapabilities = AgentAuthCapabilities()
     providers: ProvidersCapabilities | None = None  # unstable
-    nes: NesCapabilities | None = None  # unstable
-    position_encoding: PositionEncodingKind | None = None  # unstable
     meta: dict[str, Any] | None = None
 
 
@@ -638,7 +620,43 @@ class SessionAdditionalDirectoriesCapabilities(Struct, kw_only=True, omit_defaul
     meta: dict[str, Any] | None = None
 
 
+class SessionSystemPromptCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    mode: SessionSystemPromptModeCapabilities | None = None
+    meta: dict[str, Any] | None = None
+
+
+class SessionSystemPromptModeCapabilities(  # unstable
+    Struct,
+    kw_only=True,
+    omit_defaults=True,
+    rename={"meta": "_meta"},
+):
+    override: SessionSystemPromptOverrideCapabilities | None = None
+    meta: dict[str, Any] | None = None
+
+
+class SessionSystemPromptOverrideCapabilities(  # unstable
+    Struct,
+    kw_only=True,
+    omit_defaults=True,
+    rename={"meta": "_meta"},
+):
+    meta: dict[str, Any] | None = None
+
+
 class SessionForkCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    meta: dict[str, Any] | None = None
+
+
+class SessionArchiveCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    meta: dict[str, Any] | None = None
+
+
+class SessionStatusCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    meta: dict[str, Any] | None = None
+
+
+class SessionTitleCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
     meta: dict[str, Any] | None = None
 
 
@@ -650,119 +668,15 @@ class SessionCloseCapabilities(Struct, kw_only=True, omit_defaults=True, rename=
     meta: dict[str, Any] | None = None
 
 
+class AuthStatusCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    meta: dict[str, Any] | None = None
+
+
 class LogoutCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
     meta: dict[str, Any] | None = None
 
 
 class ProvidersCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    meta: dict[str, Any] | None = None
-
-
-class NesCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    events: NesEventCapabilities | None = None
-    context: NesContextCapabilities | None = None
-    meta: dict[str, Any] | None = None
-
-
-class NesEventCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    document: NesDocumentEventCapabilities | None = None
-    meta: dict[str, Any] | None = None
-
-
-class NesDocumentEventCapabilities(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"did_open": "didOpen", "did_change": "didChange", "did_close": "didClose", "did_save": "didSave", "did_focus": "didFocus", "meta": "_meta"},
-):
-    did_open: NesDocumentDidOpenCapabilities | None = None
-    did_change: NesDocumentDidChangeCapabilities | None = None
-    did_close: NesDocumentDidCloseCapabilities | None = None
-    did_save: NesDocumentDidSaveCapabilities | None = None
-    did_focus: NesDocumentDidFocusCapabilities | None = None
-    meta: dict[str, Any] | None = None
-
-
-class NesDocumentDidOpenCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    meta: dict[str, Any] | None = None
-
-
-class NesDocumentDidChangeCapabilities(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"sync_kind": "syncKind", "meta": "_meta"},
-):
-    sync_kind: TextDocumentSyncKind
-    meta: dict[str, Any] | None = None
-
-
-class NesDocumentDidCloseCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    meta: dict[str, Any] | None = None
-
-
-class NesDocumentDidSaveCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    meta: dict[str, Any] | None = None
-
-
-class NesDocumentDidFocusCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    meta: dict[str, Any] | None = None
-
-
-class NesContextCapabilities(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"recent_files": "recentFiles", "related_snippets": "relatedSnippets", "edit_history": "editHistory", "user_actions": "userActions", "open_files": "openFiles", "meta": "_meta"},
-):
-    recent_files: NesRecentFilesCapabilities | None = None
-    related_snippets: NesRelatedSnippetsCapabilities | None = None
-    edit_history: NesEditHistoryCapabilities | None = None
-    user_actions: NesUserActionsCapabilities | None = None
-    open_files: NesOpenFilesCapabilities | None = None
-    diagnostics: NesDiagnosticsCapabilities | None = None
-    meta: dict[str, Any] | None = None
-
-
-class NesRecentFilesCapabilities(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"max_count": "maxCount", "meta": "_meta"},
-):
-    max_count: UInt32 | None = None
-    meta: dict[str, Any] | None = None
-
-
-class NesRelatedSnippetsCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    meta: dict[str, Any] | None = None
-
-
-class NesEditHistoryCapabilities(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"max_count": "maxCount", "meta": "_meta"},
-):
-    max_count: UInt32 | None = None
-    meta: dict[str, Any] | None = None
-
-
-class NesUserActionsCapabilities(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"max_count": "maxCount", "meta": "_meta"},
-):
-    max_count: UInt32 | None = None
-    meta: dict[str, Any] | None = None
-
-
-class NesOpenFilesCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    meta: dict[str, Any] | None = None
-
-
-class NesDiagnosticsCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
     meta: dict[str, Any] | None = None
 
 
@@ -838,6 +752,21 @@ class DisableProviderResponse(Struct, kw_only=True, omit_defaults=True, rename={
 
 
 class LogoutResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+    meta: dict[str, Any] | None = None
+
+
+class AuthStatusResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    state: AuthState
+    accounts: list[AuthAccount] = []
+    meta: dict[str, Any] | None = None
+
+
+class AuthAccount(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    label: str
+    active: bool | None = None
+    name: str | None = None
+    email: str | None = None
+    organization: str | None = None
     meta: dict[str, Any] | None = None
 
 
@@ -951,6 +880,7 @@ class SessionInfo(
     additional_directories: list[str] = []
     title: str | None = None
     updated_at: str | None = None
+    archived: bool | None = None  # unstable
     meta: dict[str, Any] | None = None
 
 
@@ -967,6 +897,24 @@ class ForkSessionResponse(  # unstable
     session_id: SessionId
     modes: SessionModeState | None = None
     config_options: list[SessionConfigOption] | None = None
+    meta: dict[str, Any] | None = None
+
+
+class ArchiveSessionResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    meta: dict[str, Any] | None = None
+
+
+class UnarchiveSessionResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    meta: dict[str, Any] | None = None
+
+
+class SessionStatusResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    status: SessionStatus
+    meta: dict[str, Any] | None = None
+
+
+class SetSessionTitleResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    title: str
     meta: dict[str, Any] | None = None
 
 
@@ -1017,108 +965,6 @@ class Usage(  # unstable
     thought_tokens: UInt64 | None = None
     cached_read_tokens: UInt64 | None = None
     cached_write_tokens: UInt64 | None = None
-    meta: dict[str, Any] | None = None
-
-
-class StartNesResponse(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
-    session_id: SessionId
-    meta: dict[str, Any] | None = None
-
-
-class SuggestNesResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    suggestions: list[NesSuggestion]
-    meta: dict[str, Any] | None = None
-
-
-class NesEditSuggestion(  # unstable
-    Struct,
-    tag_field="kind",
-    tag="edit",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"cursor_position": "cursorPosition", "meta": "_meta"},
-):
-    id: NesSuggestionId
-    uri: str
-    edits: list[NesTextEdit]
-    cursor_position: Position | None = None
-    meta: dict[str, Any] | None = None
-
-
-class NesJumpSuggestion(  # unstable
-    Struct,
-    tag_field="kind",
-    tag="jump",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
-    id: NesSuggestionId
-    uri: str
-    position: Position
-    meta: dict[str, Any] | None = None
-
-
-class NesRenameSuggestion(  # unstable
-    Struct,
-    tag_field="kind",
-    tag="rename",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"new_name": "newName", "meta": "_meta"},
-):
-    id: NesSuggestionId
-    uri: str
-    position: Position
-    new_name: str
-    meta: dict[str, Any] | None = None
-
-
-class NesSearchAndReplaceSuggestion(  # unstable
-    Struct,
-    tag_field="kind",
-    tag="searchAndReplace",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"is_regex": "isRegex", "meta": "_meta"},
-):
-    id: NesSuggestionId
-    uri: str
-    search: str
-    replace: str
-    is_regex: bool | None = None
-    meta: dict[str, Any] | None = None
-
-
-class NesTextEdit(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"new_text": "newText", "meta": "_meta"},
-):
-    range: Range
-    new_text: str
-    meta: dict[str, Any] | None = None
-
-
-class Range(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    start: Position
-    end: Position
-    meta: dict[str, Any] | None = None
-
-
-class Position(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    line: UInt32
-    character: UInt32
-    meta: dict[str, Any] | None = None
-
-
-class CloseNesResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
     meta: dict[str, Any] | None = None
 
 
@@ -1185,7 +1031,7 @@ class ToolCall(
 ):
     tool_call_id: ToolCallId
     title: str
-    name: str | None = None  # unstable
+    name: str | None = None
     kind: ToolKind | None = None
     status: ToolCallStatus | None = None
     content: list[ToolCallContent] = []
@@ -1297,7 +1143,7 @@ class UsageUpdate(
     meta: dict[str, Any] | None = None
 
 
-class Notice(  # unstable
+class Notice(
     Struct,
     tag_field="sessionUpdate",
     tag="notice",
@@ -1311,7 +1157,7 @@ class Notice(  # unstable
     meta: dict[str, Any] | None = None
 
 
-class CompactionUpdate(  # unstable
+class CompactionUpdate(
     Struct,
     tag_field="sessionUpdate",
     tag="compaction_update",
@@ -1326,7 +1172,7 @@ class CompactionUpdate(  # unstable
     meta: dict[str, Any] | None | UnsetType = UNSET
 
 
-class CompactionSummaryChunk(  # unstable
+class CompactionSummaryChunk(
     Struct,
     tag_field="sessionUpdate",
     tag="compaction_summary_chunk",
@@ -1335,6 +1181,54 @@ class CompactionSummaryChunk(  # unstable
     rename={"compaction_id": "compactionId", "meta": "_meta"},
 ):
     compaction_id: CompactionId
+    content: ContentBlock
+    meta: dict[str, Any] | None = None
+
+
+class SubagentUpdate(  # unstable
+    Struct,
+    tag_field="sessionUpdate",
+    tag="subagent_update",
+    kw_only=True,
+    omit_defaults=True,
+    rename={"session_id": "sessionId", "additional_directories": "additionalDirectories", "meta": "_meta"},
+):
+    session_id: SessionId
+    title: str | None | UnsetType = UNSET
+    description: str | None | UnsetType = UNSET
+    capabilities: SubagentSessionCapabilities | None | UnsetType = UNSET
+    state: StateUpdate | None | UnsetType = UNSET
+    cwd: str | None | UnsetType = UNSET
+    additional_directories: list[str] | None | UnsetType = UNSET
+    meta: dict[str, Any] | None | UnsetType = UNSET
+
+
+class SessionMessage(  # unstable
+    Struct,
+    tag_field="sessionUpdate",
+    tag="session_message",
+    kw_only=True,
+    omit_defaults=True,
+    rename={"message_id": "messageId", "sender_session_id": "senderSessionId", "recipient_session_id": "recipientSessionId", "sender_message_id": "senderMessageId", "recipient_message_id": "recipientMessageId", "meta": "_meta"},
+):
+    message_id: MessageId
+    sender_session_id: SessionId | None | UnsetType = UNSET
+    recipient_session_id: SessionId | None | UnsetType = UNSET
+    sender_message_id: MessageId | None | UnsetType = UNSET
+    recipient_message_id: MessageId | None | UnsetType = UNSET
+    content: list[ContentBlock] | None | UnsetType = UNSET
+    meta: dict[str, Any] | None | UnsetType = UNSET
+
+
+class SessionMessageChunk(  # unstable
+    Struct,
+    tag_field="sessionUpdate",
+    tag="session_message_chunk",
+    kw_only=True,
+    omit_defaults=True,
+    rename={"message_id": "messageId", "meta": "_meta"},
+):
+    message_id: MessageId
     content: ContentBlock
     meta: dict[str, Any] | None = None
 
@@ -1403,6 +1297,28 @@ class Cost(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
     meta: dict[str, Any] | None = None
 
 
+class SubagentSessionCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    cancel: SessionCancelCapabilities | None = None
+    meta: dict[str, Any] | None = None
+
+
+class SessionCancelCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    meta: dict[str, Any] | None = None
+
+
+class StateUpdate(  # unstable
+    Struct,
+    kw_only=True,
+    omit_defaults=True,
+    rename={"stop_reason": "stopReason", "meta": "_meta"},
+):
+    state: str
+    usage: Usage | None = None
+    stop_reason: str | None = None
+    error: Error | None = None
+    meta: dict[str, Any] | None = None
+
+
 class CompleteElicitationNotification(
     Struct,
     kw_only=True,
@@ -1413,15 +1329,9 @@ class CompleteElicitationNotification(
     meta: dict[str, Any] | None = None
 
 
-class MessageMcpNotification(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"connection_id": "connectionId", "meta": "_meta"},
-):
-    connection_id: McpConnectionId
-    method: str
-    params: dict[str, Any] | None = None
+class AuthStatusUpdateNotification(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    state: AuthState
+    accounts: list[AuthAccount] = []
     meta: dict[str, Any] | None = None
 
 
@@ -1442,21 +1352,14 @@ class AuthCapabilities(Struct, kw_only=True, omit_defaults=True, frozen=True, re
     meta: dict[str, Any] | None = None
 
 
-class ClientCapabilities(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    frozen=True,
-    rename={"position_encodings": "positionEncodings", "meta": "_meta"},
-):
+class ClientCapabilities(Struct, kw_only=True, omit_defaults=True, frozen=True, rename={"meta": "_meta"}):
     fs: FileSystemCapabilities = FileSystemCapabilities()
     terminal: bool = False
     session: ClientSessionCapabilities | None = None
+    subagents: SubagentCapabilities | None = None  # unstable
     plan: PlanCapabilities | None = None  # unstable
     auth: AuthCapabilities = AuthCapabilities()
     elicitation: ElicitationCapabilities | None = None
-    nes: ClientNesCapabilities | None = None  # unstable
-    position_encodings: list[PositionEncodingKind] = []  # unstable
     meta: dict[str, Any] | None = None
 
 
@@ -1478,12 +1381,13 @@ class ClientSessionCapabilities(
     omit_defaults=True,
     rename={"config_options": "configOptions", "meta": "_meta"},
 ):
-    compaction: CompactionCapabilities | None = None  # unstable
+    compaction: CompactionCapabilities | None = None
     config_options: SessionConfigOptionsCapabilities | None = None
+    notices: NoticeCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
-class CompactionCapabilities(Struct, kw_only=True, omit_defaults=True):  # unstable
+class CompactionCapabilities(Struct, kw_only=True, omit_defaults=True):
     pass
 
 
@@ -1493,6 +1397,14 @@ class SessionConfigOptionsCapabilities(Struct, kw_only=True, omit_defaults=True,
 
 
 class BooleanConfigOptionCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+    meta: dict[str, Any] | None = None
+
+
+class NoticeCapabilities(Struct, kw_only=True, omit_defaults=True):
+    pass
+
+
+class SubagentCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
     meta: dict[str, Any] | None = None
 
 
@@ -1511,30 +1423,6 @@ class ElicitationFormCapabilities(Struct, kw_only=True, omit_defaults=True, rena
 
 
 class ElicitationUrlCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
-    meta: dict[str, Any] | None = None
-
-
-class ClientNesCapabilities(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"search_and_replace": "searchAndReplace", "meta": "_meta"},
-):
-    jump: NesJumpCapabilities | None = None
-    rename: NesRenameCapabilities | None = None
-    search_and_replace: NesSearchAndReplaceCapabilities | None = None
-    meta: dict[str, Any] | None = None
-
-
-class NesJumpCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    meta: dict[str, Any] | None = None
-
-
-class NesRenameCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    meta: dict[str, Any] | None = None
-
-
-class NesSearchAndReplaceCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
     meta: dict[str, Any] | None = None
 
 
@@ -1574,15 +1462,20 @@ class LogoutRequest(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_
     meta: dict[str, Any] | None = None
 
 
+class AuthStatusRequest(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    meta: dict[str, Any] | None = None
+
+
 class NewSessionRequest(
     Struct,
     kw_only=True,
     omit_defaults=True,
-    rename={"additional_directories": "additionalDirectories", "mcp_servers": "mcpServers", "meta": "_meta"},
+    rename={"additional_directories": "additionalDirectories", "mcp_servers": "mcpServers", "system_prompt": "systemPrompt", "meta": "_meta"},
 ):
     cwd: str
     additional_directories: list[str] = []
     mcp_servers: list[McpServer]
+    system_prompt: SystemPrompt | None = None  # unstable
     meta: dict[str, Any] | None = None
 
 
@@ -1627,22 +1520,30 @@ class HttpHeader(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_met
     meta: dict[str, Any] | None = None
 
 
+class SystemPrompt(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    mode: SystemPromptMode
+    content: list[ContentBlock]
+    meta: dict[str, Any] | None = None
+
+
 class LoadSessionRequest(
     Struct,
     kw_only=True,
     omit_defaults=True,
-    rename={"mcp_servers": "mcpServers", "additional_directories": "additionalDirectories", "session_id": "sessionId", "meta": "_meta"},
+    rename={"mcp_servers": "mcpServers", "additional_directories": "additionalDirectories", "session_id": "sessionId", "system_prompt": "systemPrompt", "meta": "_meta"},
 ):
     mcp_servers: list[McpServer]
     cwd: str
     additional_directories: list[str] = []
     session_id: SessionId
+    system_prompt: SystemPrompt | None = None  # unstable
     meta: dict[str, Any] | None = None
 
 
 class ListSessionsRequest(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
     cwd: str | None = None
     cursor: str | None = None
+    archived: SessionArchiveFilter | None = None  # unstable
     meta: dict[str, Any] | None = None
 
 
@@ -1660,12 +1561,54 @@ class ForkSessionRequest(  # unstable
     Struct,
     kw_only=True,
     omit_defaults=True,
-    rename={"session_id": "sessionId", "additional_directories": "additionalDirectories", "mcp_servers": "mcpServers", "meta": "_meta"},
+    rename={"session_id": "sessionId", "additional_directories": "additionalDirectories", "mcp_servers": "mcpServers", "system_prompt": "systemPrompt", "meta": "_meta"},
 ):
     session_id: SessionId
     cwd: str
     additional_directories: list[str] = []
     mcp_servers: list[McpServer] = []
+    system_prompt: SystemPrompt | None = None
+    meta: dict[str, Any] | None = None
+
+
+class ArchiveSessionRequest(  # unstable
+    Struct,
+    kw_only=True,
+    omit_defaults=True,
+    rename={"session_id": "sessionId", "meta": "_meta"},
+):
+    session_id: SessionId
+    meta: dict[str, Any] | None = None
+
+
+class UnarchiveSessionRequest(  # unstable
+    Struct,
+    kw_only=True,
+    omit_defaults=True,
+    rename={"session_id": "sessionId", "meta": "_meta"},
+):
+    session_id: SessionId
+    meta: dict[str, Any] | None = None
+
+
+class SessionStatusRequest(  # unstable
+    Struct,
+    kw_only=True,
+    omit_defaults=True,
+    rename={"session_id": "sessionId", "meta": "_meta"},
+):
+    session_id: SessionId
+    meta: dict[str, Any] | None = None
+
+
+class SetSessionTitleRequest(  # unstable
+    Struct,
+    kw_only=True,
+    omit_defaults=True,
+    rename={"session_id": "sessionId", "meta": "_meta"},
+):
+    session_id: SessionId
+    title: str
     meta: dict[str, Any] | None = None
 
 
@@ -1673,12 +1616,13 @@ class ResumeSessionRequest(
     Struct,
     kw_only=True,
     omit_defaults=True,
-    rename={"session_id": "sessionId", "additional_directories": "additionalDirectories", "mcp_servers": "mcpServers", "meta": "_meta"},
+    rename={"session_id": "sessionId", "additional_directories": "additionalDirectories", "mcp_servers": "mcpServers", "system_prompt": "systemPrompt", "meta": "_meta"},
 ):
     session_id: SessionId
     cwd: str
     additional_directories: list[str] = []
     mcp_servers: list[McpServer] = []
+    system_prompt: SystemPrompt | None = None  # unstable
     meta: dict[str, Any] | None = None
 
 
@@ -1732,147 +1676,6 @@ class SetSessionConfigOptionValueId(
 class PromptRequest(Struct, kw_only=True, omit_defaults=True, rename={"session_id": "sessionId", "meta": "_meta"}):
     session_id: SessionId
     prompt: list[ContentBlock]
-    meta: dict[str, Any] | None = None
-
-
-class StartNesRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"workspace_uri": "workspaceUri", "workspace_folders": "workspaceFolders", "meta": "_meta"},
-):
-    workspace_uri: str | None = None
-    workspace_folders: list[WorkspaceFolder] | None = None
-    repository: NesRepository | None = None
-    meta: dict[str, Any] | None = None
-
-
-class WorkspaceFolder(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    uri: str
-    name: str
-    meta: dict[str, Any] | None = None
-
-
-class NesRepository(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"remote_url": "remoteUrl", "meta": "_meta"},
-):
-    name: str
-    owner: str
-    remote_url: str
-    meta: dict[str, Any] | None = None
-
-
-class SuggestNesRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "trigger_kind": "triggerKind", "meta": "_meta"},
-):
-    session_id: SessionId
-    uri: str
-    version: Int64
-    position: Position
-    selection: Range | None = None
-    trigger_kind: NesTriggerKind
-    context: NesSuggestContext | None = None
-    meta: dict[str, Any] | None = None
-
-
-class NesSuggestContext(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"recent_files": "recentFiles", "related_snippets": "relatedSnippets", "edit_history": "editHistory", "user_actions": "userActions", "open_files": "openFiles", "meta": "_meta"},
-):
-    recent_files: list[NesRecentFile] | None = None
-    related_snippets: list[NesRelatedSnippet] | None = None
-    edit_history: list[NesEditHistoryEntry] | None = None
-    user_actions: list[NesUserAction] | None = None
-    open_files: list[NesOpenFile] | None = None
-    diagnostics: list[NesDiagnostic] | None = None
-    meta: dict[str, Any] | None = None
-
-
-class NesRecentFile(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"language_id": "languageId", "meta": "_meta"},
-):
-    uri: str
-    language_id: str
-    text: str
-    meta: dict[str, Any] | None = None
-
-
-class NesRelatedSnippet(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    uri: str
-    excerpts: list[NesExcerpt]
-    meta: dict[str, Any] | None = None
-
-
-class NesExcerpt(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"start_line": "startLine", "end_line": "endLine", "meta": "_meta"},
-):
-    start_line: UInt32
-    end_line: UInt32
-    text: str
-    meta: dict[str, Any] | None = None
-
-
-class NesEditHistoryEntry(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    uri: str
-    diff: str
-    meta: dict[str, Any] | None = None
-
-
-class NesUserAction(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"timestamp_ms": "timestampMs", "meta": "_meta"},
-):
-    action: str
-    uri: str
-    position: Position
-    timestamp_ms: UInt64
-    meta: dict[str, Any] | None = None
-
-
-class NesOpenFile(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"language_id": "languageId", "visible_range": "visibleRange", "last_focused_ms": "lastFocusedMs", "meta": "_meta"},
-):
-    uri: str
-    language_id: str
-    visible_range: Range | None = None
-    last_focused_ms: UInt64 | None = None
-    meta: dict[str, Any] | None = None
-
-
-class NesDiagnostic(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    uri: str
-    range: Range
-    severity: NesDiagnosticSeverity
-    message: str
-    meta: dict[str, Any] | None = None
-
-
-class CloseNesRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
-    session_id: SessionId
     meta: dict[str, Any] | None = None
 
 
@@ -1991,18 +1794,20 @@ class _CreateElicitationResponseOther(Struct, kw_only=True, omit_defaults=True, 
     meta: dict[str, Any] | None = None
 
 
-class ConnectMcpResponse(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"connection_id": "connectionId", "meta": "_meta"},
-):
-    connection_id: McpConnectionId
+class MessageMcpResult(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    result: Any
     meta: dict[str, Any] | None = None
 
 
-class DisconnectMcpResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class MessageMcpError(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    error: McpError
     meta: dict[str, Any] | None = None
+
+
+class McpError(Struct, kw_only=True, omit_defaults=True):  # unstable
+    code: Int32
+    message: str
+    data: Any = None
 
 
 class CancelNotification(Struct, kw_only=True, omit_defaults=True, rename={"session_id": "sessionId", "meta": "_meta"}):
@@ -2010,95 +1815,16 @@ class CancelNotification(Struct, kw_only=True, omit_defaults=True, rename={"sess
     meta: dict[str, Any] | None = None
 
 
-class DidOpenDocumentNotification(  # unstable
+class MessageMcpNotification(  # unstable
     Struct,
     kw_only=True,
     omit_defaults=True,
-    rename={"session_id": "sessionId", "language_id": "languageId", "meta": "_meta"},
+    rename={"server_id": "serverId", "request_id": "requestId", "meta": "_meta"},
 ):
-    session_id: SessionId
-    uri: str
-    language_id: str
-    version: Int64
-    text: str
-    meta: dict[str, Any] | None = None
-
-
-class DidChangeDocumentNotification(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "content_changes": "contentChanges", "meta": "_meta"},
-):
-    session_id: SessionId
-    uri: str
-    version: Int64
-    content_changes: list[TextDocumentContentChangeEvent]
-    meta: dict[str, Any] | None = None
-
-
-class TextDocumentContentChangeEvent(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
-    range: Range | None = None
-    text: str
-    meta: dict[str, Any] | None = None
-
-
-class DidCloseDocumentNotification(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
-    session_id: SessionId
-    uri: str
-    meta: dict[str, Any] | None = None
-
-
-class DidSaveDocumentNotification(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
-    session_id: SessionId
-    uri: str
-    meta: dict[str, Any] | None = None
-
-
-class DidFocusDocumentNotification(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "visible_range": "visibleRange", "meta": "_meta"},
-):
-    session_id: SessionId
-    uri: str
-    version: Int64
-    position: Position
-    visible_range: Range
-    meta: dict[str, Any] | None = None
-
-
-class AcceptNesNotification(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
-    session_id: SessionId
-    id: NesSuggestionId
-    meta: dict[str, Any] | None = None
-
-
-class RejectNesNotification(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
-    session_id: SessionId
-    id: NesSuggestionId
-    reason: NesRejectReason | None = None
+    server_id: McpServerAcpId
+    request_id: McpRequestId
+    method: str
+    params: dict[str, Any] | None = None
     meta: dict[str, Any] | None = None
 
 
@@ -2112,22 +1838,29 @@ class CancelRequestNotification(
     meta: dict[str, Any] | None = None
 
 
+class ProxySuccessorRequest(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    method: str
+    params: Any = None
+    meta: dict[str, Any] | None = None
+
+
+class ProxySuccessorNotification(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+    method: str
+    params: Any = None
+    meta: dict[str, Any] | None = None
+
+
 ElicitationFormMode = FormElicitationForSession | FormElicitationForRequest
 ElicitationUrlMode = UrlElicitationForSession | UrlElicitationForRequest
 AvailableCommandInput = UnstructuredCommandInput
+InitializeProxyRequest = InitializeRequest  # unstable
+InitializeProxyResponse = InitializeResponse  # unstable
 
 
 if TYPE_CHECKING:
     ToolCallContent = Content | Diff | Terminal | UnknownVariant
     ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource | UnknownVariant
     SessionConfigOption = SessionConfigSelect | SessionConfigBoolean | UnknownVariant
-    NesSuggestion = (  # unstable
-        NesEditSuggestion
-        | NesJumpSuggestion
-        | NesRenameSuggestion
-        | NesSearchAndReplaceSuggestion
-        | UnknownVariant
-    )
     SessionUpdate = (
         UserMessageChunk
         | AgentMessageChunk
@@ -2145,6 +1878,9 @@ if TYPE_CHECKING:
         | Notice
         | CompactionUpdate
         | CompactionSummaryChunk
+        | SubagentUpdate
+        | SessionMessage
+        | SessionMessageChunk
         | UnknownVariant
     )
     PlanUpdateContent = PlanItems | PlanFile | PlanMarkdown | UnknownVariant  # unstable
@@ -2176,16 +1912,11 @@ if TYPE_CHECKING:
         | ElicitationCancelAction
         | UnknownVariant
     )
+    MessageMcpResponse = MessageMcpResult | MessageMcpError  # unstable
 else:
     ToolCallContent = Content | Diff | Terminal
     ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
     SessionConfigOption = SessionConfigSelect | SessionConfigBoolean
-    NesSuggestion = (  # unstable
-        NesEditSuggestion
-        | NesJumpSuggestion
-        | NesRenameSuggestion
-        | NesSearchAndReplaceSuggestion
-    )
     SessionUpdate = (
         UserMessageChunk
         | AgentMessageChunk
@@ -2203,6 +1934,9 @@ else:
         | Notice
         | CompactionUpdate
         | CompactionSummaryChunk
+        | SubagentUpdate
+        | SessionMessage
+        | SessionMessageChunk
     )
     PlanUpdateContent = PlanItems | PlanFile | PlanMarkdown  # unstable
     RequestPermissionOutcome = CancelledPermissionOutcome | SelectedPermissionOutcome
@@ -2278,20 +2012,30 @@ else:
     ):
         pass
 
+    class MessageMcpResponse(AnyOf, untagged=(MessageMcpResult, MessageMcpError)):  # unstable
+        pass
+
 
 __all__ = [
-    "AcceptNesNotification",
     "AgentAuthCapabilities",
     "AgentCapabilities",
     "AgentMessageChunk",
     "AgentThoughtChunk",
     "Annotations",
+    "ArchiveSessionRequest",
+    "ArchiveSessionResponse",
     "AudioContent",
+    "AuthAccount",
     "AuthCapabilities",
     "AuthMethod",
     "AuthMethodAgent",
     "AuthMethodId",
     "AuthMethodTerminal",
+    "AuthState",
+    "AuthStatusCapabilities",
+    "AuthStatusRequest",
+    "AuthStatusResponse",
+    "AuthStatusUpdateNotification",
     "AuthenticateRequest",
     "AuthenticateResponse",
     "AvailableCommand",
@@ -2304,10 +2048,7 @@ __all__ = [
     "CancelRequestNotification",
     "CancelledPermissionOutcome",
     "ClientCapabilities",
-    "ClientNesCapabilities",
     "ClientSessionCapabilities",
-    "CloseNesRequest",
-    "CloseNesResponse",
     "CloseSessionRequest",
     "CloseSessionResponse",
     "CompactionCapabilities",
@@ -2317,8 +2058,6 @@ __all__ = [
     "CompactionUpdate",
     "CompleteElicitationNotification",
     "ConfigOptionUpdate",
-    "ConnectMcpRequest",
-    "ConnectMcpResponse",
     "Content",
     "ContentBlock",
     "ContentChunk",
@@ -2330,16 +2069,9 @@ __all__ = [
     "CurrentModeUpdate",
     "DeleteSessionRequest",
     "DeleteSessionResponse",
-    "DidChangeDocumentNotification",
-    "DidCloseDocumentNotification",
-    "DidFocusDocumentNotification",
-    "DidOpenDocumentNotification",
-    "DidSaveDocumentNotification",
     "Diff",
     "DisableProviderRequest",
     "DisableProviderResponse",
-    "DisconnectMcpRequest",
-    "DisconnectMcpResponse",
     "ElicitationAcceptAction",
     "ElicitationCancelAction",
     "ElicitationCapabilities",
@@ -2370,6 +2102,8 @@ __all__ = [
     "HttpHeader",
     "ImageContent",
     "Implementation",
+    "InitializeProxyRequest",
+    "InitializeProxyResponse",
     "InitializeRequest",
     "InitializeResponse",
     "IntegerPropertySchema",
@@ -2386,7 +2120,8 @@ __all__ = [
     "LogoutRequest",
     "LogoutResponse",
     "McpCapabilities",
-    "McpConnectionId",
+    "McpError",
+    "McpRequestId",
     "McpServer",
     "McpServerAcp",
     "McpServerAcpId",
@@ -2394,51 +2129,17 @@ __all__ = [
     "McpServerSse",
     "McpServerStdio",
     "MessageId",
+    "MessageMcpError",
     "MessageMcpNotification",
     "MessageMcpRequest",
     "MessageMcpResponse",
+    "MessageMcpResult",
     "MultiSelectItems",
     "MultiSelectPropertySchema",
-    "NesCapabilities",
-    "NesContextCapabilities",
-    "NesDiagnostic",
-    "NesDiagnosticSeverity",
-    "NesDiagnosticsCapabilities",
-    "NesDocumentDidChangeCapabilities",
-    "NesDocumentDidCloseCapabilities",
-    "NesDocumentDidFocusCapabilities",
-    "NesDocumentDidOpenCapabilities",
-    "NesDocumentDidSaveCapabilities",
-    "NesDocumentEventCapabilities",
-    "NesEditHistoryCapabilities",
-    "NesEditHistoryEntry",
-    "NesEditSuggestion",
-    "NesEventCapabilities",
-    "NesExcerpt",
-    "NesJumpCapabilities",
-    "NesJumpSuggestion",
-    "NesOpenFile",
-    "NesOpenFilesCapabilities",
-    "NesRecentFile",
-    "NesRecentFilesCapabilities",
-    "NesRejectReason",
-    "NesRelatedSnippet",
-    "NesRelatedSnippetsCapabilities",
-    "NesRenameCapabilities",
-    "NesRenameSuggestion",
-    "NesRepository",
-    "NesSearchAndReplaceCapabilities",
-    "NesSearchAndReplaceSuggestion",
-    "NesSuggestContext",
-    "NesSuggestion",
-    "NesSuggestionId",
-    "NesTextEdit",
-    "NesTriggerKind",
-    "NesUserAction",
-    "NesUserActionsCapabilities",
     "NewSessionRequest",
     "NewSessionResponse",
     "Notice",
+    "NoticeCapabilities",
     "NoticeSeverity",
     "NumberPropertySchema",
     "PermissionOption",
@@ -2456,8 +2157,6 @@ __all__ = [
     "PlanRemoved",
     "PlanUpdate",
     "PlanUpdateContent",
-    "Position",
-    "PositionEncodingKind",
     "PromptCapabilities",
     "PromptRequest",
     "PromptResponse",
@@ -2466,10 +2165,11 @@ __all__ = [
     "ProviderId",
     "ProviderInfo",
     "ProvidersCapabilities",
-    "Range",
+    "ProxySuccessorNotification",
+    "ProxySuccessorRequest",
+    "ProxySuccessorResponse",
     "ReadTextFileRequest",
     "ReadTextFileResponse",
-    "RejectNesNotification",
     "ReleaseTerminalRequest",
     "ReleaseTerminalResponse",
     "RequestId",
@@ -2482,6 +2182,9 @@ __all__ = [
     "Role",
     "SelectedPermissionOutcome",
     "SessionAdditionalDirectoriesCapabilities",
+    "SessionArchiveCapabilities",
+    "SessionArchiveFilter",
+    "SessionCancelCapabilities",
     "SessionCapabilities",
     "SessionCloseCapabilities",
     "SessionConfigBoolean",
@@ -2501,11 +2204,21 @@ __all__ = [
     "SessionInfo",
     "SessionInfoUpdate",
     "SessionListCapabilities",
+    "SessionMessage",
+    "SessionMessageChunk",
     "SessionMode",
     "SessionModeId",
     "SessionModeState",
     "SessionNotification",
     "SessionResumeCapabilities",
+    "SessionStatus",
+    "SessionStatusCapabilities",
+    "SessionStatusRequest",
+    "SessionStatusResponse",
+    "SessionSystemPromptCapabilities",
+    "SessionSystemPromptModeCapabilities",
+    "SessionSystemPromptOverrideCapabilities",
+    "SessionTitleCapabilities",
     "SessionUpdate",
     "SetProviderRequest",
     "SetProviderResponse",
@@ -2515,22 +2228,24 @@ __all__ = [
     "SetSessionConfigOptionValueId",
     "SetSessionModeRequest",
     "SetSessionModeResponse",
-    "StartNesRequest",
-    "StartNesResponse",
+    "SetSessionTitleRequest",
+    "SetSessionTitleResponse",
+    "StateUpdate",
     "StopReason",
     "StringFormat",
     "StringMultiSelectItems",
     "StringPropertySchema",
-    "SuggestNesRequest",
-    "SuggestNesResponse",
+    "SubagentCapabilities",
+    "SubagentSessionCapabilities",
+    "SubagentUpdate",
+    "SystemPrompt",
+    "SystemPromptMode",
     "Terminal",
     "TerminalExitStatus",
     "TerminalId",
     "TerminalOutputRequest",
     "TerminalOutputResponse",
     "TextContent",
-    "TextDocumentContentChangeEvent",
-    "TextDocumentSyncKind",
     "TextResourceContents",
     "TitledMultiSelectItems",
     "ToolCall",
@@ -2541,6 +2256,8 @@ __all__ = [
     "ToolCallStatus",
     "ToolCallUpdate",
     "ToolKind",
+    "UnarchiveSessionRequest",
+    "UnarchiveSessionResponse",
     "UnknownVariant",
     "UnstructuredCommandInput",
     "UrlElicitationForRequest",
@@ -2550,7 +2267,6 @@ __all__ = [
     "UserMessageChunk",
     "WaitForTerminalExitRequest",
     "WaitForTerminalExitResponse",
-    "WorkspaceFolder",
     "WriteTextFileRequest",
     "WriteTextFileResponse",
 ]
