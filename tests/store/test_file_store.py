@@ -1,3 +1,4 @@
+import asyncio
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ import pytest
 from dragoman.errors import LogFailed, SessionUnreadable
 from dragoman.store import FileStore, raise_fd_limit
 from dragoman.store.block import now_ms
+from dragoman.store.file_log import SEALED_BYTES, SEALED_MS
 from dragoman.store.naming import aside_path, lock_path, log_path, session_id_of
 from tests.store.contract import StoreContract, list_ids
 from tests.store.making import make_log, new_header, read_all, reread, turn_end, update, write_session
@@ -27,6 +29,10 @@ class TestFileStore(StoreContract):
         yield make
         for store in stores:
             await store.close()
+
+
+def count_seals(path):
+    return path.read_bytes().count(b'\n\t{"seal":')
 
 
 @pytest.fixture
@@ -57,6 +63,77 @@ async def test_a_log_is_lines_of_json_in_the_place_that_its_cwd_names(store, hom
     assert first["session"]["cwd"] == "/Users/me/code"
     assert [next(iter(line)) for line in rest] == ["seal", "jsonrpc", "turn", "seal"]
     assert [(line["seal"]["first"], line["seal"]["last"]) for line in rest if "seal" in line] == [(0, 0), (1, 2)]
+
+
+async def test_updates_that_come_one_by_one_share_a_seal_and_are_in_the_file_at_once(store, home):
+    header = new_header()
+    log = await store.create(header)
+    for number in range(50):
+        log.append(update(b"%d" % number, header.id))
+        log.flush()
+        assert log.path.read_bytes().endswith(update(b"%d" % number, header.id))
+    assert count_seals(log.path) == 1, "the header's"
+    await log.sync()
+    assert count_seals(log.path) == 2
+    assert [data for _, _, data in await read_all(log)] == [b"%d" % number for number in range(50)]
+    await log.close()
+
+
+async def test_a_block_that_grows_large_or_old_is_sealed(store, monkeypatch):
+    header = new_header()
+    log = await store.create(header)
+    for _ in range(3):
+        log.append(update(b'"%b"' % (b"x" * SEALED_BYTES), header.id))
+        log.flush()
+    assert count_seals(log.path) == 4
+    log.append(update(b'"first"', header.id))
+    log.flush()
+    began = now_ms()
+    monkeypatch.setattr("dragoman.store.file_log.now_ms", lambda: began + 2 * SEALED_MS)
+    log.append(update(b'"last"', header.id))
+    log.flush()
+    assert count_seals(log.path) == 5
+    await log.close()
+
+
+async def test_a_log_whose_writer_died_before_it_sealed_is_whole_and_tells_of_no_loss(store, home):
+    header = new_header()
+    log = await store.create(header)
+    log.record("turn", b'{"event":"start"}')
+    for number in range(3):
+        log.append(update(b"%d" % number, header.id))
+        log.flush()
+    shutil.copytree(home / "projects", home.parent / "killed" / "projects")
+    copied = home.parent / "killed" / log.path.relative_to(home)
+    os.utime(copied, (1_700_000_000, 1_700_000_000))
+    await log.close()
+    later = FileStore(home.parent / "killed")
+    [listed] = (await later.page()).sessions
+    assert listed.updated_at == "2023-11-14T22:13:20.000Z", "lines without a seal are as old as the file"
+    fork = new_header()
+    await later.fork(header.id, fork)
+    for session_id in (header.id, fork.id):
+        records, reopened = await reread(later, session_id)
+        assert [data for _, _, data in records] == [b'{"event":"start"}', b"0", b"1", b"2"]
+        assert reopened.damage is None
+    assert count_seals(copied) == 2
+    await later.close()
+
+
+async def test_reading_or_forking_a_live_log_seals_it_first(store):
+    header = new_header()
+    log = await store.create(header)
+    log.append(update(b"1", header.id))
+    log.flush()
+    fork = new_header()
+    await store.fork(header.id, fork)
+    assert count_seals(log.path) == 2
+    log.append(update(b"2", header.id))
+    log.flush()
+    assert [data for _, _, data in await read_all(log)] == [b"1", b"2"]
+    assert count_seals(log.path) == 3
+    assert (await reread(store, fork.id))[0] == [(1, "update", b"1")]
+    await log.close()
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
@@ -317,6 +394,25 @@ def test_the_limit_on_open_files_is_raised_as_far_as_it_goes():
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == raise_fd_limit()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="open descriptors are counted in /proc")
+async def test_a_reading_that_is_given_up_at_any_moment_leaves_no_descriptor_open(store):
+    payload = b'"%b"' % (b"x" * 100_000)
+    header = await write_session(store, payloads=[payload] * 50)
+    log = await store.open(header.id)
+    before = len(os.listdir("/proc/self/fd"))
+    for ticks in range(60):
+        reading = asyncio.create_task(read_all(log))
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        reading.cancel()
+        await asyncio.wait([reading])
+    async with asyncio.timeout(10):
+        while len(os.listdir("/proc/self/fd")) > before:
+            await asyncio.to_thread(int)
+    assert len(await read_all(log)) == 51
+    await log.close()
 
 
 async def test_importing_the_store_imports_nothing_heavy():

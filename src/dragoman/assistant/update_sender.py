@@ -116,10 +116,19 @@ class UpdateSender:
             self.connection.write_lines(b"".join(lines))
 
     async def replay(self, runs: Sequence[memoryview]) -> None:
-        """Send logged lines again, before the staged ones."""
-        if runs:
-            self.connection.write_lines(b"".join(runs))
-            await self.connection.flow()
+        """Send logged lines again, before the staged ones; large runs are not copied."""
+        small: list[memoryview] = []
+        for run in runs:
+            if len(run) < STAGED_BYTES:
+                small.append(run)
+                continue
+            if small:
+                self.connection.write_lines(b"".join(small))
+                small.clear()
+            self.connection.write_lines(run)
+        if small:
+            self.connection.write_lines(b"".join(small))
+        await self.connection.flow()
 
     def hold(self) -> None:
         """Keep new updates back until `release`, while the old ones are replayed."""

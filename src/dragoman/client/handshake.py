@@ -36,7 +36,7 @@ MAX_LINE_CHARACTERS = 200
 class TrafficWatch(Protocol):
     """Gets every line of a conversation as it passes."""
 
-    def sent(self, lines: bytes | bytearray) -> None:
+    def sent(self, lines: bytes | bytearray | memoryview) -> None:
         """Take lines to the agent, each with its newline."""
         ...
 
@@ -81,7 +81,7 @@ class WatchedTransport:
         """Take note that the transport has no more lines."""
         self._receiver.input_ended(was_file=was_file)
 
-    def write(self, lines: bytes | bytearray) -> None:
+    def write(self, lines: bytes | bytearray | memoryview) -> None:
         for watch in self._watches:
             watch.sent(lines)
         self._transport.write(lines)

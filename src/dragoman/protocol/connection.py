@@ -137,7 +137,7 @@ class Connection:
         """Send an extension notification, whose name begins with `_`."""
         await self._peer.notify(name, params)
 
-    def write_lines(self, lines: bytes) -> None:
+    def write_lines(self, lines: bytes | memoryview) -> None:
         """Send whole lines that are messages already; `flow` tells when to wait. Raises ConnectionClosed."""
         self._peer.write(lines)
 

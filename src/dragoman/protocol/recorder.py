@@ -114,7 +114,7 @@ class Recorder:
         """Why nothing more is recorded, if so."""
         return self._file.failure
 
-    def sent(self, lines: bytes | bytearray) -> None:
+    def sent(self, lines: bytes | bytearray | memoryview) -> None:
         """Take the lines that go to the agent, each with its newline."""
         self._append([(SENT, hide_secrets(line)) for line in bytes(lines).split(b"\n") if line.strip()])
 

@@ -95,7 +95,7 @@ class StreamableHttpTransport:
         self._tasks = tasks
         self._begin(self._write())
 
-    def write(self, lines: bytes | bytearray) -> None:
+    def write(self, lines: bytes | bytearray | memoryview) -> None:
         if self._end is None:
             self._queue.put(lines)
 

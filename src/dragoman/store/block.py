@@ -6,9 +6,9 @@
     {"turn":{"event":"end",…}}
     →{"seal":{"first":1,"last":2,"time":1763240000123,"records":[[84,27]],"sum":"01234567"}}
 
-Each line is one JSON object; → is a tab. The lines of one write to the file are a *block*, and the line after them is
-its *seal*. The first block is the header alone: the version of the format, and whose log this is; its word counts,
-whatever the path says. Three beginnings tell the lines apart:
+Each line is one JSON object; → is a tab. The lines of one write to the file, or of several small ones, are a *block*,
+and the line after them is its *seal*. The first block is the header alone: the version of the format, and whose log
+this is; its word counts, whatever the path says. Three beginnings tell the lines apart:
 
 * `{"jsonrpc":` is a line of the wire, to the byte as the peer was sent it. To replay a log is to copy these lines.
 * A tab and `{"seal":` is a seal. JSON allows a tab before a value, so that any tool reads the line, and never inside a
@@ -17,8 +17,8 @@ whatever the path says. Three beginnings tell the lines apart:
 * Everything else is a *record* for ourselves: an object with one key, its kind. No peer is ever sent it.
 
 A seal has the numbers of the first and the last line of its block, counted from 1 (the header is line 0) without a
-gap and without the seals; the time of the write in milliseconds since 1970; the places of the records, as offset and
-length without the newline from the beginning of the block, left out if there is none; and the sum. So a reader that
+gap and without the seals; the time of the last write in milliseconds since 1970; the places of the records, as offset
+and length without the newline from the beginning of the block, left out if there is none; and the sum. So a reader that
 has checked the sum knows which runs of bytes are for the peer without a look at any line.
 
 The sum is the CRC-32 of the bytes of the block and of its seal up to `,"sum":`, begun with the sum of the seal before
@@ -31,8 +31,8 @@ line separators of Unicode are ordinary characters here.
 From that follows what can be known of a file that is not whole:
 
 * What ends in a good seal is what was written.
-* After the last seal there may be the beginning of one more block: whole lines, then part of one. That is a *torn*
-  write. Its whole lines may have been shown, so they are kept and sealed; the rest is dropped.
+* After the last seal there may be the beginning of one more block: whole lines, then part of one. Its writer died. The
+  whole lines may have been shown, so they are kept and sealed. A part of a line is a *torn* write, and is dropped.
 * Anything else is *damage*: a sum that does not fit, a gap in the numbers, a whole line behind the last seal that
   cannot be a line of a log. Nothing from the end of the last good seal on is trusted.
 """
@@ -159,17 +159,28 @@ def now_ms() -> int:
 
 
 class Draft:
-    """A block that is being put together: lines of the wire and records, in order."""
+    """A block that is being put together, for one write or several: lines of the wire and records, in order."""
 
     def __init__(self) -> None:
+        self.size = 0
+        """The bytes of its lines."""
         self._parts: list[bytes] = []
+        """Lines that were not taken yet."""
         self._places: list[tuple[int, int]] = []
-        self._size = 0
         self._count = 0
+        self._sum: int | None = None
+        """The sum of the lines that were taken."""
+        self.begun_ms: int | None = None
+        """The time when the first lines were taken."""
 
     def __len__(self) -> int:
         """Return the number of lines."""
         return self._count
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether all its lines were taken."""
+        return not self._parts
 
     def add_lines(self, lines: bytes) -> None:
         """Add whole lines of the wire; raises ValueError for anything else."""
@@ -186,17 +197,30 @@ class Draft:
         if b"\n" in data:
             raise ValueError("the payload of a record must be JSON without a newline in it")
         line = b'{"%b":%b}\n' % (kind.encode(), data)
-        self._places.append((self._size, len(line) - 1))
+        self._places.append((self.size, len(line) - 1))
         self._add(line, 1)
 
+    def take(self, time: int, before: int) -> bytes:
+        """Return the lines that were added since the last call, to be written ahead of the seal, given the last sum."""
+        if self.begun_ms is None:
+            self.begun_ms = time
+        lines = b"".join(self._parts)
+        self._parts = []
+        self._sum = crc32(lines, before if self._sum is None else self._sum)
+        return lines
+
     def seal(self, first: int, time: int, before: int) -> tuple[bytearray, int]:
-        """Return the block with its seal, and the sum, given the number of its first line and the sum before."""
+        """Return the block, but for the lines that were taken, with its seal, and its sum.
+
+        Given are the number of its first line, and the sum before.
+        """
         lines = bytearray().join(self._parts)
-        return seal(lines, first, first + self._count - 1, time, before=before, places=self._places)
+        begun = before if self._sum is None else self._sum
+        return seal(lines, first, first + self._count - 1, time, before=begun, places=self._places)
 
     def _add(self, lines: bytes, count: int) -> None:
         self._parts.append(lines)
-        self._size += len(lines)
+        self.size += len(lines)
         self._count += count
 
 

@@ -28,7 +28,7 @@ from dragoman.store.record import VERSION as VERSION_1
 from dragoman.store.record import decode_header as decode_version1_header
 from dragoman.store.sealed_log import MAX_HEADER_BYTES, Damage
 
-READ_BYTES = 1 << 19
+READ_BYTES = 1 << 21
 """Bytes that are read at a time: the hop to a thread costs little beside them, and they stay in the CPU's cache."""
 
 _FIRST_LOOK_BYTES = 4096
@@ -76,7 +76,7 @@ class LogReader(Protocol):
     """Reads the blocks of one log, of either version; made for one thread at a time."""
 
     unsealed: Block | None
-    """The whole lines of a torn write at the end."""
+    """The whole lines at the end that have no seal, because their writer died."""
 
     @property
     def position(self) -> LogPosition:
@@ -118,7 +118,7 @@ class BlockReader:
 
     def read(self) -> list[Block]:
         size = READ_BYTES
-        while self.damage is None:
+        while self.damage is None and self.unsealed is None:
             position = self.position
             # From the last seal on, each time: to read the part of a block twice is cheaper than to put it together.
             buffer = os.pread(self._fd, min(size, self._end - position.offset), position.offset)
@@ -135,10 +135,11 @@ class BlockReader:
         return []
 
     def read_end(self) -> LogEnd:
-        end = self.position.offset
-        if self.unsealed is not None:
-            end += self.unsealed.end
-        return read_log_end(self._fd, self._start.offset, end)
+        if self.unsealed is None:
+            return read_log_end(self._fd, self._start.offset, self.position.offset)
+        end = read_log_end(self._fd, self._start.offset, self.position.offset + self.unsealed.end)
+        end.time = self.unsealed.time
+        return end
 
     def read_rest(self) -> bytes:
         return os.pread(self._fd, self._end - self.position.offset, self.position.offset)
@@ -158,7 +159,8 @@ class BlockReader:
             self._stop(0, torn=False)
             return []
         self.unsealed = block
-        self._stop(end, torn=True)
+        if block is None or end < len(rest):
+            self._stop(end, torn=True)
         return [] if block is None else [block]
 
     def _stop(self, kept_bytes: int, *, torn: bool) -> None:
@@ -209,7 +211,7 @@ def write_fork(disk: Disk, reader: LogReader, old_id: str, header: Header, targe
                     sealed, checksum = reseal(found, rename_session(found.lines, old_id, header.id), checksum)
                     pieces.append(sealed)
             write_all(disk, fd, b"".join(pieces))
-        if reader.damage is not None:
+        if reader.damage is not None or reader.unsealed is not None:
             write_all(disk, fd, rename_session(reader.read_rest(), old_id, header.id))
         disk.sync(fd)
     except BaseException:

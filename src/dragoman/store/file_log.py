@@ -9,6 +9,12 @@ synced, and closed by the next sync. Everything but `append` and `flush` leaves 
 
 A log that was opened is UNREAD, because only its end tells where to go on; a new one is WRITABLE at once. A FAILED log
 can be read, and takes nothing more. A log without a lock, on a disk that cannot be written, becomes FAILED when read.
+
+Each flush is one write of whole lines, and a block is the lines of several: a model that streams slowly gives each
+update a write of its own, and a seal behind each would make the log larger by a half and its replay slower by far. A
+block is sealed when it is large, when it is a second old and something is added, at each sync, and before anybody
+reads the log. The process may die before that. Then the log ends in whole lines without a seal, which are kept and
+sealed by the next to open it, as after a write that was cut short.
 """
 
 import asyncio
@@ -17,6 +23,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from enum import Enum, auto
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -29,6 +36,14 @@ from dragoman.store.lock import Lock
 from dragoman.store.naming import has_aside
 from dragoman.store.sealed_log import Damage, SealedWriter, set_aside
 from dragoman.store.version1 import Version1Reader, convert
+
+_Result = TypeVar("_Result")
+
+SEALED_BYTES = 64 * 1024
+"""Lines that get a seal at once: a seal is a few hundred times smaller."""
+
+SEALED_MS = 1000
+"""The age of a block at which its next lines are its last: the time in a seal is that of its lines, to a second."""
 
 
 class _State(Enum):
@@ -82,6 +97,7 @@ class FileLog:
         self._end = written or head.start
         self._writer = SealedWriter(disk, path, size=self._end.offset)
         self._draft = Draft()
+        """The block that has no seal yet."""
         self._state = _State.UNREAD if written is None else _State.WRITABLE
         self._failure = failure
         self._on_sync = on_sync
@@ -122,10 +138,10 @@ class FileLog:
         """The offset of the end of its blocks in the file; None until it is known."""
         return None if self._state is _State.UNREAD else self._writer.size
 
-    def flush_if_possible(self) -> None:
-        """Write the appended records, unless the log has failed, which is known then."""
+    def seal_if_possible(self) -> None:
+        """Write and seal the appended lines, unless the log has failed, which is known then."""
         if self._failure is None:
-            self.flush()
+            self._seal()
 
     def append(self, lines: bytes) -> None:
         if self._state is not _State.WRITABLE:
@@ -142,20 +158,17 @@ class FileLog:
         if self._failure is not None and self._lock is not None:
             raise self._failure
         draft = self._draft
-        if not draft:
+        if draft.is_taken:
             return
         now = now_ms()
-        block, checksum = draft.seal(self._end.last + 1, now, self._end.checksum)
-        try:
-            self._writer.write(block)
-        except OSError as error:
-            raise self._fail(error, "write to") from error
-        self._end = LogPosition(self._writer.size, self._end.last + len(draft), checksum)
-        self._facts.updated_ms = now
-        self._draft = Draft()
+        if draft.size >= SEALED_BYTES or (draft.begun_ms is not None and now - draft.begun_ms >= SEALED_MS):
+            self._seal()
+        else:
+            self._write(draft.take(now, self._end.checksum))
+            self._facts.updated_ms = now
 
     async def sync(self) -> None:
-        self.flush()
+        self._seal()
         fd = self._writer.detach()
         if fd >= 0:
             await finish_in_thread(lambda: self._sync(fd))
@@ -166,7 +179,7 @@ class FileLog:
             facts.listed = now
 
     def blocks(self) -> AsyncIterator[list[Block]]:
-        self.flush_if_possible()
+        self.seal_if_possible()
         return self._read(self.end_offset)
 
     async def close(self) -> None:
@@ -202,6 +215,26 @@ class FileLog:
             raise RuntimeError(f"session {self.header.id} must be read to its end before anything is appended")
         raise RuntimeError(f"session {self.header.id} is closed")
 
+    def _seal(self) -> None:
+        """Write the appended lines, and the seal of all since the last one."""
+        if self._failure is not None and self._lock is not None:
+            raise self._failure
+        draft = self._draft
+        if not draft:
+            return
+        now = now_ms()
+        block, checksum = draft.seal(self._end.last + 1, now, self._end.checksum)
+        self._write(block)
+        self._end = LogPosition(self._writer.size, self._end.last + len(draft), checksum)
+        self._facts.updated_ms = now
+        self._draft = Draft()
+
+    def _write(self, data: bytes | bytearray) -> None:
+        try:
+            self._writer.write(data)
+        except OSError as error:
+            raise self._fail(error, "write to") from error
+
     def _sync(self, fd: int) -> None:
         """Sync and close, in a thread; the thread itself notes a failure, because the caller may be gone by then."""
         try:
@@ -224,17 +257,21 @@ class FileLog:
 
     async def _read(self, end: int | None) -> AsyncIterator[list[Block]]:
         with failing(self.path, "read"):
-            reader = await asyncio.to_thread(open_reader, self._writer.disk, self.path, self._head, end)
+            disk, path, head = self._writer.disk, self.path, self._head
+            reader = await finish_in_thread(lambda: open_reader(disk, path, head, end), undo=LogReader.close)
+            reading = _in_thread(reader.read)
             try:
-                while blocks := await asyncio.to_thread(reader.read):
+                while blocks := await asyncio.shield(reading):
+                    reading = _in_thread(reader.read)  # ahead, while these are sent
                     yield blocks
                 if self._state is _State.UNREAD:
-                    await asyncio.to_thread(self._go_on_from, reader)
+                    reading = _in_thread(lambda: self._go_on_from(reader))
+                    await asyncio.shield(reading)
                 elif reader.damage is not None and self._state is _State.WRITABLE:
                     self.damage = reader.damage
                     self._fail(OSError(errno.ESTALE, ""), "go on with")
             finally:
-                reader.close()
+                _close_after(reading, reader)
 
     def _go_on_from(self, reader: LogReader) -> None:
         """Take over the result of a first reading, mend the damage that it found, and convert a log of version 1."""
@@ -256,7 +293,7 @@ class FileLog:
         try:
             if self._head.version != VERSION:
                 self._head, self._end, aside = convert(disk, self.path, self._head, damage)
-            elif damage is not None and damage.torn:
+            elif reader.unsealed is not None or (damage is not None and damage.torn):
                 self._end = mend_torn(disk, self.path, self._end, reader.unsealed)
             elif damage is not None:
                 aside = set_aside(disk, self.path, self._end.offset)
@@ -266,6 +303,21 @@ class FileLog:
             self._fail(error, "mend")
         if damage is not None and aside is not None:
             self.damage = msgspec.structs.replace(damage, kept_as=str(aside))
+
+
+def _in_thread(work: Callable[[], _Result]) -> "asyncio.Task[_Result]":
+    return asyncio.create_task(asyncio.to_thread(work))
+
+
+def _close_after(reading: "asyncio.Task[Any]", reader: LogReader) -> None:
+    """Close a reader when its thread no longer uses it: whoever gave up reading does not wait for that."""
+
+    def close(done: "asyncio.Task[Any]") -> None:
+        if not done.cancelled():
+            done.exception()  # seen: nobody waits for it any more
+        reader.close()
+
+    close(reading) if reading.done() else reading.add_done_callback(close)
 
 
 def open_reader(disk: Disk, path: Path, head: LogHead, end: int | None) -> LogReader:

@@ -97,7 +97,7 @@ class FileStore:
         end: int | None = None
         live = self._live.get(session_id)
         if live is not None:
-            live.flush_if_possible()
+            live.seal_if_possible()
             end = live.end_offset
         await finish_in_thread(lambda: self._fork(session_id, header, target, end))
 

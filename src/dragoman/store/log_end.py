@@ -28,7 +28,7 @@ class LogEnd(msgspec.Struct):
     title: str | None = None
     message_count: int = 0
     time: int | None = None
-    """In milliseconds since 1970; None without any record."""
+    """In milliseconds since 1970; None without any seal, or with lines behind the last one."""
     prompted: bool = False
     """Whether a turn was ever begun."""
 
@@ -64,7 +64,9 @@ def read_log_end(fd: int, start: int, end: int) -> LogEnd:
 def _look(block: bytes) -> tuple[LogEnd, bool]:
     """Find records by their beginnings: no line has a newline inside, so that no other line can have them."""
     tail = LogEnd()
-    if seal := _TIME.match(block, block.rfind(SEAL_MARK)):
+    seal_at = block.rfind(SEAL_MARK)
+    # Lines behind the last seal are younger than it: how much, only the file's own time tells.
+    if block.find(b"\n", seal_at + 1) == len(block) - 1 and (seal := _TIME.match(block, seal_at)):
         tail.time = int(seal[1])
     titled = False
     title_at = block.rfind(_TITLE_MARK)

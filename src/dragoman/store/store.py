@@ -99,7 +99,7 @@ class Log(Protocol):
         ...
 
     def flush(self) -> None:
-        """Write the appended lines as one block: they then survive the death of this process.
+        """Write the appended lines: they then survive the death of this process.
 
         Raises LogFailed, but not for a log that was opened where nothing can be written: `append` does that.
         """

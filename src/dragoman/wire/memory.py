@@ -80,7 +80,7 @@ class MemoryTransport:
         del tasks
         self._incoming.deliver_to(receiver)
 
-    def write(self, lines: bytes | bytearray) -> None:
+    def write(self, lines: bytes | bytearray | memoryview) -> None:
         self._outgoing.put(bytes(lines))
 
     async def drained(self) -> None:

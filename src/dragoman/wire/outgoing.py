@@ -84,7 +84,7 @@ class SendBuffer:
             _log.error("the details of an error could not be encoded: %s", type(problem).__name__)
             self.put(head, error_object(RpcError(error.code)))
 
-    def put_lines(self, lines: bytes) -> None:
+    def put_lines(self, lines: bytes | memoryview) -> None:
         """Add whole lines that were made elsewhere; many of them go to the transport at once, without a copy."""
         if len(lines) >= FLUSH_BYTES:
             self.flush()

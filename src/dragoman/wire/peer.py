@@ -152,7 +152,7 @@ class Peer:
         if sending.is_congested or len(sending.lines) >= FLUSH_BYTES:  # as `must_wait`, without the cost of a call
             await sending.flow()
 
-    def write(self, lines: bytes) -> None:
+    def write(self, lines: bytes | memoryview) -> None:
         """Send whole lines that were made elsewhere; `flow` tells when to wait. Raises ConnectionClosed."""
         if not self._transport.can_write:
             raise self._cannot_write()

@@ -74,7 +74,7 @@ class StdioTransport:
         self._loop = asyncio.get_running_loop()
         self._input.start(receiver)
 
-    def write(self, lines: bytes | bytearray) -> None:
+    def write(self, lines: bytes | bytearray | memoryview) -> None:
         if not self.can_write:
             return
         rest = memoryview(lines)

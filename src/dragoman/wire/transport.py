@@ -47,8 +47,11 @@ class Transport(Protocol):
         """Begin to deliver; `tasks` is for the tasks of the transport."""
         ...
 
-    def write(self, lines: bytes | bytearray) -> None:
-        """Send lines that end in a newline each; never waits, and drops them when the other side is gone."""
+    def write(self, lines: bytes | bytearray | memoryview) -> None:
+        """Send lines that end in a newline each; never waits, and drops them when the other side is gone.
+
+        The lines are not copied if that is not needed: whoever gave them does not change them any more.
+        """
         ...
 
     async def drained(self) -> None:
@@ -122,7 +125,7 @@ class LineQueue:
         """Bytes that the other side has not taken yet."""
         return self._outbox.unsent_bytes
 
-    def put(self, lines: bytes | bytearray) -> None:
+    def put(self, lines: bytes | bytearray | memoryview) -> None:
         """Add lines that end in a newline each."""
         for line in bytes(lines).removesuffix(b"\n").split(b"\n"):
             self._lines.append(line)

@@ -34,7 +34,7 @@ class WebSocketTransport:
         self._reader = tasks.create_task(self._read(receiver))
         self._writer = tasks.create_task(self._write())
 
-    def write(self, lines: bytes | bytearray) -> None:
+    def write(self, lines: bytes | bytearray | memoryview) -> None:
         if not self._closed:
             self._queue.put(lines)
 

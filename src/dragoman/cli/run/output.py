@@ -230,7 +230,7 @@ class NdjsonOutput:
         if record.error is not None:
             show_error(self._output, record.error)
 
-    def sent(self, lines: bytes | bytearray) -> None:
+    def sent(self, lines: bytes | bytearray | memoryview) -> None:
         """Take lines to the agent."""
         self._passed += bytes(lines).splitlines()
 
