@@ -258,7 +258,9 @@ class FileLog:
     async def _read(self, end: int | None) -> AsyncIterator[list[Block]]:
         with failing(self.path, "read"):
             disk, path, head = self._writer.disk, self.path, self._head
-            reader = await finish_in_thread(lambda: open_reader(disk, path, head, end), undo=LogReader.close)
+            reader = await finish_in_thread(
+                lambda: open_reader(disk, path, head, end), undo=lambda opened: opened.close()
+            )
             reading = _in_thread(reader.read)
             try:
                 while blocks := await asyncio.shield(reading):
