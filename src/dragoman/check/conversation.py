@@ -6,6 +6,7 @@ is the side that they happened to:
 - `started`, or `started in DIRECTORY`: the process of the agent was started, there;
 - `stdin closed`: nothing more will be written to this side;
 - `exited N`: the process ended, with this status or minus the number of the signal;
+- `stdout closed`: this side can send nothing any more, though its process runs on;
 - `killed`: it was ended from outside, so requests that it left open are no fault of its own;
 - `waited S`: for that many seconds this side had a request to answer, and did not;
 - `orphans N`: the process ended and left that many of its children running;

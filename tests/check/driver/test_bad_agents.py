@@ -48,7 +48,10 @@ async def test_an_agent_that_dies_at_its_start_breaks_a_must():
 async def test_an_agent_that_never_answers_is_blamed_for_that_alone():
     options = AgentOptions(command=program("import sys; sys.stdin.read()"), start_timeout_s=0.5)
     assert spoken_for(await check_agent(options)) == {
-        "ACP-WIRE-011": ("fail", "initialize got no answer from the agent")
+        "ACP-WIRE-011": (
+            "fail",
+            "initialize got no answer from the agent in 0.5 s; if it only needs longer, give it --start-timeout",
+        )
     }
 
 
@@ -108,6 +111,39 @@ async def test_an_agent_that_leaves_unknown_methods_unanswered_is_not_blamed_for
     verdicts = spoken_for(await check_agent(options))
     assert {name for name, (verdict, _) in verdicts.items() if verdict != "pass"} == {"ACP-WIRE-011"}
     assert verdicts["ACP-WIRE-014"] == ("pass", "")
+
+
+def altered_agent(home: Path, change: str) -> tuple[str, ...]:
+    """The clean agent with a change to its class."""
+    return program(
+        "import os, sys, threading, time\n"
+        "from tests.check.mutants.agent import Agent, SessionFiles\n"
+        f"{change}\n"
+        f"Agent(SessionFiles({str(home)!r}), None).serve()"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "scene", "rule"),
+    [
+        ("Agent.list_sessions = lambda *_: time.sleep(60)", "lists", ("ACP-WIRE-011", "warn")),
+        ("Agent.list_sessions = lambda *_: (os.close(1), time.sleep(60))", "lists", ("ACP-WIRE-011", "fail")),
+        ("Agent.take_garbage = lambda *_: time.sleep(60)", "strange_lines", ("ACP-WIRE-012", "fail")),
+    ],
+    ids=["hangs", "closes its stdout", "hangs at garbage"],
+)
+async def test_an_agent_that_answers_nothing_any_more_is_blamed_once(
+    change: str, scene: str, rule: tuple[str, str], tmp_path: Path
+):
+    options = AgentOptions(
+        command=altered_agent(tmp_path, change),
+        env={"PYTHONPATH": str(ROOT)},
+        auth="key",
+        timeout_s=0.5,
+        scenes=frozenset({scene}),
+    )
+    verdicts = spoken_for(await check_agent(options))
+    assert {(name, verdict) for name, (verdict, _) in verdicts.items() if verdict != "pass"} == {rule}
 
 
 async def test_a_command_that_is_not_there_is_told_as_such():

@@ -26,14 +26,58 @@ KEEPS = {"sessionCapabilities": {"list": {}, "delete": {}}}
 
 
 def found(rows: Talk, memory: Memory | None = None) -> list[str]:
+    return [rule for rule, _ in weighed(rows, memory)]
+
+
+def weighed(rows: Talk, memory: Memory | None = None) -> list[tuple[str, str]]:
     court = judge(rows, "agent", memory=memory)
     assert court.faults == []
-    return [each.rule for each in court.findings]
+    return [(each.rule, each.verdict) for each in court.findings]
 
 
 def test_an_answer_that_we_no_longer_waited_for_is_late_and_no_more():
     opened = [new()[0], event("agent", "waited 5", 5.0), new()[1]]
     assert found([*initialize(), *opened, *turn(chunk())]) == ["ACP-WIRE-011"]
+
+
+def waiting(request: Row, timeout: str = "waited 5") -> Talk:
+    return [request, event("agent", timeout, 5.0)]
+
+
+LISTING = ask(30, "session/list")
+ANOTHER = [ask(31, "session/list"), give(31, {"sessions": []})]
+
+
+@pytest.mark.parametrize(
+    ("after", "verdict"),
+    [
+        ([], "warn"),
+        (ANOTHER, "fail"),
+        ([give(30, {"sessions": []})], "warn"),
+        ([*ANOTHER, give(30, {"sessions": []})], "warn"),
+    ],
+    ids=["nothing answered", "a later one answered", "answered late", "answered late, after a later one"],
+)
+def test_an_agent_that_is_slow_is_told_from_one_that_forgets(after: Talk, verdict: str):
+    assert weighed([STARTED, *initialize(KEEPS), *waiting(LISTING), *after]) == [("ACP-WIRE-011", verdict)]
+
+
+def test_a_warning_about_a_slow_answer_names_the_option_that_gives_it_longer():
+    slow = judge([STARTED, *initialize(KEEPS), *waiting(LISTING)], "agent").findings
+    assert [each.detail for each in slow] == [
+        "session/list got no answer from the agent in 5 s; if it only needs longer, give it --timeout or --turn-timeout"
+    ]
+
+
+def test_an_agent_that_says_no_hello_fails_unless_it_said_it_before():
+    memory = Memory()
+    assert weighed([STARTED, *waiting(HELLO)], memory) == [("ACP-WIRE-011", "fail")]
+    weighed([STARTED, *initialize()], memory)
+    assert weighed([STARTED, *waiting(HELLO)], memory) == [("ACP-WIRE-011", "warn")]
+
+
+def test_an_agent_that_closes_its_stdout_has_not_answered():
+    assert weighed([STARTED, *session(), prompt(), event("agent", "stdout closed")]) == [("ACP-WIRE-011", "fail")]
 
 
 def test_an_answer_that_comes_twice_is_one_too_many_however_late():

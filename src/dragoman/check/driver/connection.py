@@ -12,6 +12,7 @@ from dragoman.check.driver.client_services import ClientServices
 from dragoman.check.driver.transport import ProbeTransport
 from dragoman.check.judge import Judge
 from dragoman.check.judge.message import Object, decode_object
+from dragoman.check.judge.session import ALIVE
 from dragoman.check.rules import RULES
 
 DEATH_S = 1.0
@@ -19,6 +20,9 @@ DEATH_S = 1.0
 
 LATE_S = 0.2
 """The time to listen for messages after an answer, where none should come."""
+
+ALIVE_S = 5.0
+"""The time for a sign of life of an agent that has left a request unanswered."""
 
 ORPHAN_S = 1.0
 """The time for a child of the agent to notice that the agent is gone."""
@@ -64,15 +68,21 @@ class ProbeConnection:
         self.services = services
         self.judge = judge
         self.updates: list[Object] = []
-        self.ended = False
         self._calls: dict[Any, PendingAnswer] = {}
         self.last_id = 0
         """The id of the request that was sent last, unless it was given one."""
+        self._alive: PendingAnswer | None = None
+        """The answer to our last request for a sign of life."""
         self._heard_bytes = 0
         self._has_waited = False
         self._start_s = time.monotonic()
         self._news = asyncio.Event()
         self._reader = tasks.create_task(self._read())
+
+    @property
+    def ended(self) -> bool:
+        """Tell whether the agent can send nothing any more."""
+        return self._reader.done()
 
     @property
     def is_well(self) -> bool:
@@ -127,14 +137,18 @@ class ProbeConnection:
         if call.done():
             return call.result()
         if self.transport.has_process:
-            await self.see_end(DEATH_S)
+            self.note_event(await self.transport.exited(DEATH_S) or "stdout closed")
         raise AgentGone
 
     async def request(
         self, method: str, params: Any, timeout_s: float, request_id: int | str | None = None
     ) -> AgentAnswer | None:
-        """Send a request and wait for its answer."""
-        return await self.finish(self.begin(method, params, request_id), timeout_s)
+        """Send a request and wait for its answer; ask for a sign of life when it does not come."""
+        reply = await self.finish(self.begin(method, params, request_id), timeout_s)
+        if reply is None and (self._alive is None or self._alive.done()):
+            self._alive = self.begin(ALIVE, {})
+            await self.until(self._alive.done, min(timeout_s, ALIVE_S))
+        return reply
 
     def answer(self, request_id: Any, result: Any) -> None:
         """Answer a request of the agent."""
@@ -201,7 +215,6 @@ class ProbeConnection:
             self._note("agent", line or b"\n")
             self._dispatch(line)
             self._news.set()
-        self.ended = True
         self._news.set()
 
     def _keep(self, count: int) -> None:

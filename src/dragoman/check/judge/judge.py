@@ -29,6 +29,7 @@ from dragoman.check.judge.session_setup import McpObserver, NewObserver, ResumeO
 from dragoman.check.judge.shape import ExtensionObserver, ShapeObserver
 from dragoman.check.judge.state import ConversationState
 from dragoman.check.judge.tool_calls import PendingPermissionObserver, PermissionObserver, ToolObserver
+from dragoman.check.judge.unanswered import UnansweredObserver
 from dragoman.check.results import Fault, Finding
 from dragoman.check.rule import Role
 from dragoman.check.rules import RULES
@@ -97,6 +98,7 @@ class ChunkFastPath:
 OBSERVERS: tuple[type[Observer], ...] = (
     NoiseObserver,
     RpcObserver,
+    UnansweredObserver,
     ShapeObserver,
     InitObserver,
     AuthObserver,

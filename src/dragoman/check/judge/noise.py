@@ -29,6 +29,8 @@ class NoiseObserver(Observer):
         self._garbage: dict[Side, list[Noise]] = {"agent": [], "client": []}
         """Garbage from a side that the other one has not yet been seen to survive."""
         self._long: dict[Side, SeenMessage] = {}
+        self._silent: ConversationEntry | None = None
+        """The event that the agent has not answered a request after garbage."""
         self.nulls: dict[Side, int] = {"agent": 0, "client": 0}
 
     def count(self) -> None:
@@ -83,6 +85,7 @@ class NoiseObserver(Observer):
         if survived:
             self.saw(wire_rule(side, 12))
             self._garbage[other] = self._garbage[other][len(survived) :]
+            self._silent = None
             if side == "agent":
                 self._tell_unanswered(survived, message.entry)
         long = self._long.get(other)
@@ -107,12 +110,18 @@ class NoiseObserver(Observer):
         if self._garbage[other] and has_ended:
             self._tell_deadly(side, self._garbage[other].pop(), message.entry)
             self._garbage[other].clear()
+        elif side == "agent" and self._has_asked_after_garbage():
+            self._silent = message.entry
         elif other in self._long:
             self._tell_long(side, self._long.pop(other), message.entry)
 
+    def _has_asked_after_garbage(self) -> bool:
+        garbage = self._garbage["client"]
+        return any(garbage and each.entry.n > garbage[0].entry.n for each in self.requests.pending["client"].values())
+
     def _tell_deadly(self, side: Side, noise: Noise, proof: ConversationEntry) -> None:
         self.timeline.explained = proof
-        detail = f"the {side} {proof.event} after a line that is"
+        detail = f"the {side} {_fate(proof.event)} after a line that is"
         if noise.kind == "utf-8":
             # The other side broke a MUST, and strict decoders are common: that is no proof of a weak reader.
             self.warn(wire_rule(side, 12), f"{detail} not UTF-8, which nobody may send", noise.entry, proof)
@@ -134,6 +143,8 @@ class NoiseObserver(Observer):
         for side in tuple(self._unfinished):
             if side not in self.timeline.closed:
                 self._tell_unfinished(side, None)
+        if self._silent is not None and self._garbage["client"]:
+            self._tell_deadly("agent", self._garbage["client"][-1], self._silent)
 
     def _tell_unfinished(self, side: Side, noise: Noise | None) -> bool:
         """Say that a message was spread over lines, once for all its pieces; true when the noise is one of them."""

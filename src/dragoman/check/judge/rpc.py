@@ -3,34 +3,17 @@
 from typing import ClassVar, NamedTuple
 
 from dragoman.check.conversation import OTHER, ConversationEntry, Side
-from dragoman.check.judge.message import Json, Noise, SeenMessage
+from dragoman.check.judge.message import Noise, SeenMessage
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED
 from dragoman.check.judge.state import PROOF_S
 from dragoman.errors import ErrorCode
 from dragoman.protocol.methods import METHODS, NOTIFICATIONS, REQUESTS
 
-SILENCE_S = 30.0
-"""A request this old gets no answer any more, if its receiver has sent other messages since."""
-ENOUGH_ANSWERS = 3
-"""Without times, this many answers to later requests show that an earlier one was forgotten."""
-
 MAX_TOLD = 100
 """Notifications that are remembered until the next answer."""
 
 PERMISSION = "session/request_permission"
-PATIENT = frozenset(
-    {
-        "authenticate",
-        "session/prompt",
-        PERMISSION,
-        "elicitation/create",
-        "terminal/wait_for_exit",
-        "mcp/message",
-        "mcp/connect",
-    }
-)
-"""Requests that wait for a person, a model or a program, and may take as long as those do."""
 
 
 def wire_rule(side: Side, number: int) -> str:
@@ -72,14 +55,6 @@ class RpcObserver(Observer):
         """The last `session/update` of the agent, which is a notification too."""
         self._nulls: list[_Null] = []
         """Errors with the id null that may be for a request with a string as its id, which some peers cannot keep."""
-        self._last_answers: dict[Side, list[int]] = {"agent": [], "client": []}
-        """The entry numbers of the requests that a side answered last."""
-        self._kept_waiting: ConversationEntry | None = None
-        """The event that a client did not answer a permission request in time."""
-        self._outlived: dict[Json, ConversationEntry] = {}
-        """Prompts after a turn with a question that the client never answered, by the id of the question."""
-        self._ended: set[Json] = set()
-        """Questions that were open when their turn ended."""
 
     @watch("answer initialize")
     def see_hello(self, message: SeenMessage) -> None:
@@ -165,7 +140,6 @@ class RpcObserver(Observer):
             return
         self.saw(wire_rule(side, 6))
         self.saw(wire_rule(side, 11))
-        self._last_answers[side] = [*self._last_answers[side], request.entry.n][-ENOUGH_ANSWERS:]
         self._clear_nulls(request)
         if type(message.id) is not type(request.id) or message.id != request.id:
             self._tell_id(message, request)
@@ -285,6 +259,14 @@ class RpcObserver(Observer):
             self._nulls.remove(null)
             self._tell_stray(null.answer, null.told)
 
+    @watch("event waited")
+    def see_waited(self, message: SeenMessage) -> None:
+        del message
+        self._tell_nulls()
+
+    def end(self) -> None:
+        self._tell_nulls()
+
     def _tell_nulls(self) -> None:
         for null in self._nulls:
             if null.told is not None and null.answer.sender in self.timeline.closed:
@@ -309,33 +291,6 @@ class RpcObserver(Observer):
             *([twice] if twice else []),
             message.entry,
         )
-
-    @watch("answer session/prompt")
-    def see_turn_end(self, message: SeenMessage) -> None:
-        session = self.state.asked_session(message)
-        if session is not None:
-            questions = self.requests.find_open("agent", session.id)
-            self._ended.update(each.id for each in questions if each.method == PERMISSION)
-
-    @watch("request session/prompt")
-    def see_next_turn(self, message: SeenMessage) -> None:
-        session_id = message.params.get("sessionId")
-        if self._ended and isinstance(session_id, str):
-            for each in self.requests.find_open("agent", session_id):
-                if each.id in self._ended:
-                    self._outlived.setdefault(each.id, message.entry)
-
-    @watch("event waited")
-    def see_waited(self, message: SeenMessage) -> None:
-        side = message.sender
-        self._tell_nulls()
-        for request in tuple(self.requests.pending[OTHER[side]].values()):
-            if side == "client" and request.method == PERMISSION:
-                self._kept_waiting = message.entry
-            if request.cancelled is not None:
-                self._tell_unanswered(wire_rule(side, 25), side, request, message.entry)
-            elif request.method not in PATIENT:
-                self._tell_unanswered(wire_rule(side, 11), side, request, message.entry)
 
     @watch("event exited")
     def see_death(self, message: SeenMessage) -> None:
@@ -390,7 +345,10 @@ class RpcObserver(Observer):
         if self.timeline.is_own_end(message.entry):
             for request in tuple(self.requests.pending["client"].values()):
                 if request.method != "initialize" or not request.fits:  # ACP-INIT-001 is for that
-                    self._tell_unanswered(wire_rule("agent", 11), "agent", request, message.entry)
+                    self.requests.give_up(request)
+                    self.fail(
+                        "ACP-WIRE-011", f"{request.method} got no answer from the agent", request.entry, message.entry
+                    )
 
     @watch("event killed")
     def see_kill(self, message: SeenMessage) -> None:
@@ -408,42 +366,6 @@ class RpcObserver(Observer):
     def see_orphans(self, message: SeenMessage) -> None:
         count = message.entry.event.partition(" ")[2]
         self.judge("ACP-WIRE-018", count == "0", f"{count} children were left behind; expected none", message.entry)
-
-    def end(self) -> None:
-        self._tell_nulls()
-        for side in ("agent", "client"):
-            last = self.timeline.last.get(side)
-            for request in tuple(self.requests.pending[OTHER[side]].values()):
-                if request.cancelled is not None:
-                    continue
-                if request.method == PERMISSION:
-                    self._judge_question(request)
-                elif last is not None and request.method not in PATIENT and self._is_forgotten(side, request, last):
-                    self._tell_unanswered(wire_rule(side, 11), side, request, last)
-
-    def _is_forgotten(self, side: Side, request: SeenMessage, last: ConversationEntry) -> bool:
-        if self.timeline.is_timed:
-            return last.at_s - request.entry.at_s >= SILENCE_S
-        later = [each for each in self._last_answers[side] if each > request.entry.n]
-        return len(later) >= ENOUGH_ANSWERS
-
-    def _judge_question(self, request: SeenMessage) -> None:
-        """A person may take long, but not past the end of the turn and the next prompt."""
-        session = self.state.session(request)
-        if session is None or session.closing is not None:
-            return
-        turns = [*session.running(), *([session.last] if session.last is not None else [])]
-        if any(turn.cancel is not None for turn in turns):
-            return  # ACP-CANCEL-101 is for those
-        waited = self._kept_waiting
-        proof = waited if waited is not None and waited.n > request.entry.n else self._outlived.get(request.id)
-        if proof is not None:
-            self._tell_unanswered(wire_rule("client", 11), "client", request, proof)
-
-    def _tell_unanswered(self, rule_id: str, side: Side, request: SeenMessage, proof: ConversationEntry) -> None:
-        # Told once: it stays open, and would be found again.
-        self.requests.give_up(request)
-        self.fail(rule_id, f"{request.method} got no answer from the {side}", request.entry, proof)
 
 
 def _kind(answer: SeenMessage) -> str:

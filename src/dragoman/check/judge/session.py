@@ -8,6 +8,8 @@ from dragoman.check.judge.message import Object, SeenMessage
 INVENTED = "dragoman-invented-"
 """The prefix of ids of sessions, cursors and methods that nobody issued, so that the judge recognizes them."""
 
+ALIVE = f"_{INVENTED}alive"
+"""The method of a request that shows whether an agent answers anything, after it did not answer another one in time."""
 
 MAX_KEPT = 200
 """Items of each kind that are kept of a session: enough to see gaps in a replay."""

@@ -86,8 +86,19 @@ CASES = [
     ),
     Case(
         "ACP-WIRE-011",
+        [*HELLO, ask(6, "session/list"), event("agent", "waited 5", 5.0), *PING],
+        [*HELLO, *PING, event("agent", "waited 5", 5.0)],
+    ),
+    Case(
+        "ACP-WIRE-011",
         [*HELLO, ask(7, "session/list"), event("agent", "waited 5", 5.0)],
         [*HELLO, *PING, event("agent", "waited 5", 5.0)],
+        "warn",
+    ),
+    Case(
+        "ACP-WIRE-012",
+        [*HELLO, raw("client", "garbage"), PING[0], event("agent", "waited 5", 5.0)],
+        [*HELLO, raw("client", "garbage"), refuse(None, -32700), *PING, event("agent", "waited 5", 5.0)],
     ),
     Case(
         "ACP-WIRE-012",
