@@ -18,6 +18,7 @@ from typegen.schema import (
     ref_name,
     snake,
     tag_of,
+    tag_of_other,
     variant_title,
     variants,
 )
@@ -115,10 +116,10 @@ class _Planner:
             return (annotate(variant),)
         tag, ref, title = tag_of(variant), ref_name(variant), variant_title(variant)
         common = self._fields(union, node)
-        if is_other(variant):
-            name = f"_{union}Other"
-            return self._scoped(union, title, variant, Struct(name=name, fields=common)) if common else ()
         own = self._fields(union, variant)
+        if is_other(variant):
+            name, fields = f"_{union}Other", _meta_last(common + own)
+            return self._scoped(union, title, variant, Struct(name=name, fields=fields)) if fields else ()
         if ref is None:
             name, fields = VARIANT_NAMES[union, title], _meta_last(common + own)
             return (self._struct(Struct(name=name, fields=fields, tag=tag), union, title),)
@@ -176,7 +177,7 @@ class _Planner:
             tuple(
                 self._field(owner, wire, each, required=wire in required)
                 for wire, each in properties(node).items()
-                if "const" not in each and not (is_other(node) and wire in required) and not self._is_tag(each)
+                if "const" not in each and wire != tag_of_other(node) and not self._is_tag(each)
             )
         )
 

@@ -82,6 +82,14 @@ def is_other(variant: Node) -> bool:
     return "not" in variant
 
 
+def tag_of_other(variant: Node) -> str | None:
+    """Return the property whose value must be none of the tags of the other variants; None where there is none."""
+    if not is_other(variant):
+        return None
+    excluded = variants(variant["not"]) or [variant["not"]]
+    return next(name for each in excluded for name in properties(each))
+
+
 def is_anything(variant: Node) -> bool:
     """Whether a variant takes any value at all."""
     return not any(key in variant for key in ("type", "const", "$ref", "allOf", "oneOf", "anyOf"))

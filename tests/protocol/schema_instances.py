@@ -9,71 +9,101 @@ from typing import Any
 
 import jsonschema
 
-FOLDER = files("dragoman.protocol") / "schema" / "v1"
-SCHEMA = json.loads((FOLDER / "schema.unstable.json").read_text("utf-8"))
-STABLE = json.loads((FOLDER / "schema.json").read_text("utf-8"))
-DEFS = SCHEMA["$defs"]
-
+WRONG = {str: 5, bool: "wrong", int: "wrong", float: "wrong", dict: "wrong", list: "wrong"}
 Path = tuple[str | int, ...]
 
 
-@cache
-def validator(name):
-    """The judge of one definition."""
-    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": DEFS})
+class PinnedSchema:
+    """The schema of one version of the protocol, with everything unstable, beside the stable one."""
 
+    def __init__(self, version):
+        folder = files("dragoman.protocol") / "schema" / version
+        self.defs = json.loads((folder / "schema.unstable.json").read_text("utf-8"))["$defs"]
+        self.stable = json.loads((folder / "schema.json").read_text("utf-8"))["$defs"]
+        self.validator = cache(self._validator)
+        self._judge = cache(self._judge)
+        self._of_definition = cache(self._of_definition)
 
-def is_valid(name, value):
-    """Tell whether the schema takes a value as that definition."""
-    return _is_valid(name, json.dumps(value))
+    def _validator(self, name):
+        return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": self.defs})
 
+    def is_valid(self, name, value):
+        """Tell whether the schema takes a value as that definition."""
+        return self._judge(name, json.dumps(value))
 
-@cache
-def _is_valid(name, text):
-    """Judge once: several tests ask about the same values, and each judgement takes a millisecond."""
-    return validator(name).is_valid(json.loads(text))
+    def _judge(self, name, text):
+        """Judge once: several tests ask about the same values, and each judgement takes a millisecond."""
+        return self.validator(name).is_valid(json.loads(text))
 
+    def minimal(self, node):
+        """The smallest instance of a node: required properties only."""
+        return next(iter(self.instances(node)))
 
-def minimal(node):
-    """The smallest instance of a node: required properties only."""
-    return next(iter(instances(node)))
+    def _of_definition(self, name):
+        return tuple(self.instances(self.defs[name]))
 
+    def instances(self, node) -> Iterator[Any]:
+        """Instances of a node that together use every property and every variant below it; the minimal one first."""
+        for value in self._instances(node):
+            yield copy.deepcopy(value)
 
-@cache
-def _of_definition(name):
-    return tuple(instances(DEFS[name]))
+    def _instances(self, node):
+        if "$ref" in node:
+            yield from self._of_definition(node["$ref"].rsplit("/", 1)[1])
+        elif "const" in node:
+            yield node["const"]
+        elif "properties" in node or "allOf" in node or "oneOf" in node or "anyOf" in node:
+            yield from self._combined(node)
+        else:
+            yield from self._plain(node)
 
+    def _combined(self, node):
+        """A node may have properties of its own, parts it includes and variants, all at once."""
+        parts = [list(self.instances(part)) for part in node.get("allOf", ())]
+        variants = [list(self.instances(variant)) for variant in node.get("oneOf") or node.get("anyOf") or ()]
+        own = list(self._objects(node)) if "properties" in node else []
+        if "not" in node:
+            own = [{**each, _tag_of_other(node): "_other"} for each in own]
+        groups = [*parts, [each for variant in variants for each in variant], own]
+        groups = [group for group in groups if group]
+        yield _merge([group[0] for group in groups])
+        for index, group in enumerate(groups):
+            for value in group[1:]:
+                yield _merge(
+                    [*(other[0] for other in groups[:index]), value, *(other[0] for other in groups[index + 1 :])]
+                )
 
-def instances(node) -> Iterator[Any]:
-    """Instances of a node that together use every property and every variant below it; the minimal one first."""
-    for value in _instances(node):
-        yield copy.deepcopy(value)
+    def _objects(self, node):
+        required = node.get("required", ())
+        choices = {name: list(self.instances(each)) for name, each in node["properties"].items()}
+        smallest = {name: choices[name][0] for name in node["properties"] if name in required}
+        yield smallest
+        for name, values in choices.items():
+            for value in values[1:] if name in required else values:
+                yield {**smallest, name: value}
 
+    def _plain(self, node):
+        kinds = node.get("type", "string")
+        for kind in kinds if isinstance(kinds, list) else [kinds]:
+            if kind == "array":
+                yield from ([item] for item in self.instances(node["items"]))
+            elif kind == "object" and isinstance(node.get("additionalProperties"), dict):
+                yield from ({"key": value} for value in self.instances(node["additionalProperties"]))
+            else:
+                yield {"object": {}, "null": None, "boolean": True, "integer": 7, "number": 0.5, "string": "words"}[
+                    kind
+                ]
 
-def _instances(node):
-    if "$ref" in node:
-        yield from _of_definition(node["$ref"].rsplit("/", 1)[1])
-    elif "const" in node:
-        yield node["const"]
-    elif "properties" in node or "allOf" in node or "oneOf" in node or "anyOf" in node:
-        yield from _combined(node)
-    else:
-        yield from _plain(node)
-
-
-def _combined(node):
-    """A node may have properties of its own, parts it includes and variants, all at once."""
-    parts = [list(instances(part)) for part in node.get("allOf", ())]
-    variants = [list(instances(variant)) for variant in node.get("oneOf") or node.get("anyOf") or ()]
-    own = list(_objects(node)) if "properties" in node else []
-    if "not" in node:
-        own = [{**each, _tag_of_other(node): "_other"} for each in own]
-    groups = [*parts, [each for variant in variants for each in variant], own]
-    groups = [group for group in groups if group]
-    yield _merge([group[0] for group in groups])
-    for index, group in enumerate(groups):
-        for value in group[1:]:
-            yield _merge([*(other[0] for other in groups[:index]), value, *(other[0] for other in groups[index + 1 :])])
+    def mutations(self, name) -> Iterator[tuple[Path, str, Any]]:
+        """Instances of a definition with one member taken out or of another type: each kind of change once."""
+        seen = set()
+        for instance in self.instances(self.defs[name]):
+            for path in members(instance):
+                for kind, change in (("missing", without), ("wrong", _with_wrong)):
+                    sketch = path, kind, type(at(instance, path)), _sketch(_parent(instance, path))
+                    if sketch not in seen and at(instance, path) is not None:
+                        seen.add(sketch)
+                        yield path, kind, change(instance, path)
 
 
 def _tag_of_other(node):
@@ -87,27 +117,6 @@ def _merge(values):
     for value in values:
         merged |= value
     return merged
-
-
-def _objects(node):
-    required = node.get("required", ())
-    choices = {name: list(instances(each)) for name, each in node["properties"].items()}
-    smallest = {name: choices[name][0] for name in node["properties"] if name in required}
-    yield smallest
-    for name, values in choices.items():
-        for value in values[1:] if name in required else values:
-            yield {**smallest, name: value}
-
-
-def _plain(node):
-    kinds = node.get("type", "string")
-    for kind in kinds if isinstance(kinds, list) else [kinds]:
-        if kind == "array":
-            yield from ([item] for item in instances(node["items"]))
-        elif kind == "object" and isinstance(node.get("additionalProperties"), dict):
-            yield from ({"key": value} for value in instances(node["additionalProperties"]))
-        else:
-            yield {"object": {}, "null": None, "boolean": True, "integer": 7, "number": 0.5, "string": "words"}[kind]
 
 
 def members(value, path: Path = ()) -> Iterator[Path]:
@@ -151,24 +160,19 @@ def dotted(root, path: Path):
     return root + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
 
 
-WRONG = {str: 5, bool: "wrong", int: "wrong", float: "wrong", dict: "wrong", list: "wrong"}
-
-
-def mutations(name) -> Iterator[tuple[Path, str, Any]]:
-    """Instances of a definition with one member taken out or of another type: each kind of change once."""
-    seen = set()
-    for instance in instances(DEFS[name]):
-        for path in members(instance):
-            for kind, change in (("missing", without), ("wrong", _with_wrong)):
-                sketch = path, kind, type(at(instance, path)), _sketch(_parent(instance, path))
-                if sketch not in seen and at(instance, path) is not None:
-                    seen.add(sketch)
-                    yield path, kind, change(instance, path)
-
-
 def _with_wrong(value, path: Path):
     return with_other(value, path, WRONG[type(at(value, path))])
 
 
 def _sketch(value):
     return tuple((key, each if isinstance(each, str) else type(each)) for key, each in sorted(value.items()))
+
+
+V1 = PinnedSchema("v1")
+V2 = PinnedSchema("v2")
+DEFS = V1.defs
+STABLE = V1.stable
+instances = V1.instances
+is_valid = V1.is_valid
+minimal = V1.minimal
+mutations = V1.mutations

@@ -12,7 +12,7 @@ from msgspec import inspect
 from dragoman.text.excerpt import shorten
 
 SECRET_FIELDS = frozenset({"env", "headers", "_meta"})
-MENDED_FIELDS = frozenset({"clientCapabilities", "clientInfo", "_meta"})
+MENDED_FIELDS = frozenset({"clientCapabilities", "clientInfo", "capabilities", "_meta"})
 """Fields where an agent, too, takes the default for a malformed value: they only inform it."""
 EMPTY_WHEN_NONE = frozenset({"mcpServers", "args", "env", "headers"})
 """Required arrays that clients with nothing to put in often leave out."""

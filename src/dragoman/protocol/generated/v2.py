@@ -752,6 +752,11 @@ class AuthMethodAgent(
     meta: dict[str, Any] | None = None
 
 
+class _AuthMethodOther(Struct, kw_only=True, omit_defaults=True, rename={"method_id": "methodId"}):
+    method_id: AuthMethodId
+    name: str
+
+
 class EnvVariable(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
     name: str
     value: str
@@ -900,6 +905,11 @@ class Command(Struct, tag_field="type", tag="command", kw_only=True, omit_defaul
     description: str
     input: AvailableCommandInput | None = None
     meta: dict[str, Any] | None = None
+
+
+class _AvailableCommandOther(Struct, kw_only=True, omit_defaults=True):
+    name: str
+    description: str
 
 
 class TextCommandInput(
@@ -1469,6 +1479,10 @@ class PlanMarkdown(  # unstable
     meta: dict[str, Any] | None = None
 
 
+class _PlanUpdateContentOther(Struct, kw_only=True, omit_defaults=True, rename={"plan_id": "planId"}):
+    plan_id: PlanId
+
+
 class PlanEntry(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
     content: str
     priority: PlanEntryPriority
@@ -1807,6 +1821,7 @@ class _SetSessionConfigOptionRequestOther(
 ):
     session_id: SessionId
     config_id: SessionConfigId
+    value: Any
     meta: dict[str, Any] | None = None
 
 
@@ -2102,7 +2117,7 @@ else:
         AnyOf,
         tag_field="type",
         tagged={"terminal": (AuthMethodTerminal,), "agent": (AuthMethodAgent,)},
-        other=(),
+        other=(_AuthMethodOther,),
     ):
         pass
 
@@ -2117,7 +2132,7 @@ else:
     class SessionConfigSelectOptions(AnyOf, untagged=(list[SessionConfigSelectOption], list[SessionConfigSelectGroup])):
         pass
 
-    class AvailableCommand(AnyOf, tag_field="type", tagged={"command": (Command,)}, other=()):
+    class AvailableCommand(AnyOf, tag_field="type", tagged={"command": (Command,)}, other=(_AvailableCommandOther,)):
         pass
 
     class AvailableCommandInput(AnyOf, tag_field="type", tagged={"text": (TextCommandInput,)}, other=()):
@@ -2171,7 +2186,7 @@ else:
         AnyOf,
         tag_field="type",
         tagged={"items": (PlanItems,), "file": (PlanFile,), "markdown": (PlanMarkdown,)},
-        other=(),
+        other=(_PlanUpdateContentOther,),
     ):
         pass
 
