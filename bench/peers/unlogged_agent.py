@@ -26,7 +26,7 @@ class NoLog:
         self.damage = None
         self.failure = None
 
-    def append(self, lines: bytes) -> None:
+    def append(self, lines: bytes, count: int | None = None) -> None:
         pass
 
     def record(self, kind: str, data: bytes) -> None:

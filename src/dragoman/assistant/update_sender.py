@@ -146,7 +146,7 @@ class UpdateSender:
         """Make lines of the staged updates: the same bytes are logged and sent."""
         if self._staged:
             lines = update_lines(self._session_id, self._staged)
-            self.log.append(lines)
+            self.log.append(lines, len(self._staged))
             self._lines.append(lines)
             self._staged = []
 

@@ -143,10 +143,10 @@ class FileLog:
         if self._failure is None:
             self._seal()
 
-    def append(self, lines: bytes) -> None:
+    def append(self, lines: bytes, count: int | None = None) -> None:
         if self._state is not _State.WRITABLE:
             self._refuse()
-        self._draft.add_lines(lines)
+        self._draft.add_lines(lines, count)
 
     def record(self, kind: str, data: bytes) -> None:
         if self._state is not _State.WRITABLE:

@@ -28,6 +28,9 @@ from dragoman.store.record import (
 BLOCK_BYTES = 1 << 19
 """Two thousand records a time: the hop to a thread costs little beside them, and they stay in the CPU's cache."""
 
+BEGIN_SYNC_BYTES = 1 << 20
+"""Bytes after which the disk gets to work, so that the sync at the end of a long turn finds little to do."""
+
 MAX_HEADER_BYTES = 1 << 20
 """Room for thousands of additional directories; a first line longer than that is no header."""
 
@@ -200,6 +203,8 @@ class SealedWriter:
         """The size of the file; a file without any is made by the first write."""
         self.disk = disk
         self._fd = -1
+        self._begun = size
+        """The end of the part that the system was told to write to the disk."""
 
     def write(self, data: bytes | bytearray) -> None:
         """Append a sealed write; raises OSError, and the file is as before then."""
@@ -211,6 +216,9 @@ class SealedWriter:
             self._undo()
             raise
         self.size += len(data)
+        if self.size - self._begun >= BEGIN_SYNC_BYTES:
+            self.disk.begin_sync(self._fd, self._begun, self.size)
+            self._begun = self.size
 
     def detach(self) -> int:
         """Return the open file, if there is one, for the caller to sync and close; -1 if there is none."""
@@ -230,6 +238,7 @@ class SealedWriter:
             self.close()
 
     def _open(self) -> int:
+        self._begun = self.size
         if not self.size:
             return self.disk.open(self.path, CREATE)
         fd = self.disk.open(self.path, APPEND)

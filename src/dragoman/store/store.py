@@ -84,9 +84,10 @@ class Log(Protocol):
         """The reason why nothing can be appended any more, or never could; earlier records can be read."""
         ...
 
-    def append(self, lines: bytes) -> None:
+    def append(self, lines: bytes, count: int | None = None) -> None:
         """Add whole lines of the wire, in memory only: the bytes that the client is sent, which replay sends again.
 
+        `count` is their number, from a caller that made them of single ones: then they are not looked at again.
         Raises LogFailed, ValueError for anything else, RuntimeError before the log was read.
         """
         ...

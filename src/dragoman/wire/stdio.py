@@ -78,6 +78,11 @@ class StdioTransport:
         if not self.can_write:
             return
         rest = memoryview(lines)
+        if self._unsent:
+            # A busy sender may not let the loop turn for long, while the other side has nothing to read.
+            self._on_writable()
+            if not self.can_write:
+                return
         if not self._unsent:
             rest = self._write_some(rest)
             if not rest:
