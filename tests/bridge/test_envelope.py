@@ -1,12 +1,22 @@
 """Lines taken apart and put together: whatever is in them stays as it is."""
 
 import json
+from itertools import pairwise
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.bridge.envelope import add_cursor, rename_session, session_of_update, with_id
+from dragoman.bridge.envelope import (
+    add_cursor,
+    add_cursors,
+    ordinary_runs,
+    rename_session,
+    session_of_update,
+    with_id,
+)
+from dragoman.wire import MAX_NESTING
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 JSON = st.recursive(
@@ -36,6 +46,77 @@ def test_a_cursor_is_added_and_nothing_else_changes(line):
     old = before["params"].pop("_meta", {})
     assert meta == {key: value for key, value in (old if isinstance(old, dict) else {}).items() if key != "dragoman"}
     assert after == before
+
+
+def chunk(session="s", text="x", kind="agent_message_chunk", **more):
+    """Make the line of an update, as most agents write it."""
+    update = {"sessionUpdate": kind, "content": {"type": "text", "text": text}, **more}
+    message = {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": session, "update": update}}
+    return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+@given(st.lists(notifications() | st.builds(chunk, TEXT, TEXT), min_size=1, max_size=5), st.integers(1, 10**9))
+def test_cursors_are_added_to_many_lines_as_to_each(lines, first):
+    added = add_cursors(b"\n".join([*lines, b""]), b"abc", first, 5)
+    each = [add_cursor(line, b"abc.%d" % number, 5) for number, line in enumerate(lines, first)]
+    assert list(map(json.loads, added.split(b"\n")[:-1])) == list(map(json.loads, each))
+
+
+@given(st.lists(st.builds(chunk, TEXT, TEXT, st.sampled_from(["agent_message_chunk", "plan"])), min_size=1, max_size=8))
+def test_updates_are_cut_into_runs_of_one_session_each(lines):
+    runs = ordinary_runs(b"\n".join([*lines, b""]))
+    assert b"".join([run for _, run in runs]) == b"\n".join([*lines, b""])
+    for name, run in runs:
+        assert {json.loads(line)["params"]["sessionId"] for line in run.split(b"\n")[:-1]} == {name}
+    assert all(one != other for (one, _), (other, _) in pairwise(runs))
+
+
+LIAR = b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"mine","update":%b}%b}'
+PLAN = b'{"sessionUpdate":"plan"}'
+LIES = {
+    "again": LIAR % (PLAN + b',"sessionId":"yours"', b""),
+    "escaped": LIAR % (PLAN + rb',"session\u0049d":"yours"', b""),
+    "params again": LIAR % (PLAN, b',"params":{"sessionId":"yours","update":{"sessionUpdate":"plan"}}'),
+    "before": LIAR.replace(b'{"sessionId":', b'{"sessionId":"no","sessionId":"no","sessionId":')
+    % (PLAN + b',"sessionId":"yours"', b""),
+    "nested": LIAR.replace(b'"mine"', b'"yours"') % (b'{"sessionUpdate":"plan","params":{"sessionId":"mine"}}', b""),
+}
+
+
+@pytest.mark.parametrize("line", LIES.values(), ids=LIES)
+def test_a_line_is_of_the_session_that_every_decoder_finds(line):
+    assert json.loads(line)["params"]["sessionId"] == "yours"
+    assert ordinary_runs(line + b"\n") == [("yours", line + b"\n")]
+    assert session_of_update(line) == "yours"
+    assert [name for name, _ in ordinary_runs(chunk("mine") + b"\n" + line + b"\n")] == ["mine", "yours"]
+
+
+NOT_ORDINARY = {
+    "a request": chunk().replace(b'{"jsonrpc":"2.0",', b'{"jsonrpc":"2.0","id":1,'),
+    "an id of null": chunk().replace(b'{"jsonrpc":"2.0",', b'{"jsonrpc":"2.0","id":null,'),
+    "an id at the end": chunk()[:-1] + b',"id":"x"}',
+    "an answer": b'{"jsonrpc":"2.0","id":1,"result":{}}',
+    "another method": chunk().replace(b"session/update", b"session/other"),
+    "another method, given last": chunk()[:-1] + b',"method":"session/other"}',
+    "another order": b'{"method":"session/update",' + chunk().replace(b'"method":"session/update",', b"")[1:],
+    "a change of mode": chunk(kind="current_mode_update"),
+    "a change, given last": chunk()[:-3] + b',"sessionUpdate":"session_info_update"}}}',
+    "a notice": chunk(kind="notice"),
+    "no JSON": chunk()[:-1],
+    "two values": chunk() + b" {}",
+    "no UTF-8": chunk(text="y").replace(b"y", b"\xff"),
+    "a carriage return": chunk() + b"\r",
+    "blank": b"",
+    "white space": b"  ",
+    "white space in front": b" " + chunk(),
+    "too deep": chunk(text="y").replace(b'"y"', (MAX_NESTING - 3) * b"[" + (MAX_NESTING - 3) * b"]"),
+}
+
+
+@pytest.mark.parametrize("line", NOT_ORDINARY.values(), ids=NOT_ORDINARY)
+def test_a_block_with_any_other_line_is_looked_at_line_by_line(line):
+    assert ordinary_runs(chunk() + b"\n" + line + b"\n" + chunk() + b"\n") is None
+    assert ordinary_runs(line + b"\n") is None
 
 
 @given(notifications())

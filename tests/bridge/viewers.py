@@ -5,7 +5,9 @@ import json
 import sys
 import threading
 from contextlib import asynccontextmanager
+from itertools import zip_longest
 from pathlib import Path
+from typing import NamedTuple
 
 from dragoman.bridge import AgentLimits, AgentSpec, Bridge, Settings, ViewerLimits
 from dragoman.store.disk import READ, Disk
@@ -77,6 +79,18 @@ class GatedDisk(Disk):
         return super().open(path, flags)
 
 
+class SeenEvent(NamedTuple):
+    """One message as a viewer sees it, and its id in an event stream, if it has one."""
+
+    data: bytes
+    id: bytes | None
+
+
+def events_of(items):
+    """Give the messages that a stream gave, one by one."""
+    return [SeenEvent(*event) for item in items for event in zip_longest(item.messages(), item.ids())]
+
+
 class RecordedViewer:
     """A viewer, and all that it has seen."""
 
@@ -99,7 +113,7 @@ class RecordedViewer:
 
     async def more(self):
         async with asyncio.timeout(PATIENCE_S):
-            events = await self.stream.take()
+            events = events_of(await self.stream.take())
         if not events:
             raise EOFError(self.viewer.close_reason)
         self.lines += [event.data for event in events]

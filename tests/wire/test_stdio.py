@@ -8,7 +8,7 @@ import pytest
 import uvloop
 
 from dragoman.errors import ConnectionClosed, ProcessDied
-from dragoman.wire import Peer, StdioTransport
+from dragoman.wire import LineSplitter, Peer, StdioTransport
 from dragoman.wire.stdio import READ_BYTES
 
 ECHO = """
@@ -230,7 +230,7 @@ def test_descriptors_get_their_blocking_mode_back_and_are_closed(run):
 def test_an_over_long_line_is_refused_and_the_next_answered(run):
     async def talk():
         near, (far_read, far_write) = pipes()
-        async with Peer(StdioTransport(*near, max_line_bytes=1_000), Nothing()):
+        async with Peer(StdioTransport(*near, splitter=LineSplitter(1_000)), Nothing()):
             await asyncio.to_thread(os.write, far_write, b"x" * 50_000 + b"\n" + REQUEST)
             answers = b""
             while answers.count(b"\n") < 2:

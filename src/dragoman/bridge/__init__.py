@@ -2,7 +2,7 @@
 
 from dragoman.bridge.agents_file import read_agents_file
 from dragoman.bridge.bridge import Bridge
-from dragoman.bridge.delivery import StreamEvent, Viewer, ViewerStream
+from dragoman.bridge.delivery import StreamItem, Viewer, ViewerStream
 from dragoman.bridge.served_agent import ServedAgent
 from dragoman.bridge.settings import AgentLimits, AgentSpec, Settings, ViewerLimits
 
@@ -12,7 +12,7 @@ __all__ = [
     "Bridge",
     "ServedAgent",
     "Settings",
-    "StreamEvent",
+    "StreamItem",
     "Viewer",
     "ViewerLimits",
     "ViewerStream",

@@ -3,14 +3,17 @@
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from itertools import chain, groupby, repeat
+from operator import itemgetter
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from dragoman.errors import ErrorCode, RpcError
+from dragoman.store.block import LINE_HEAD, write_numbers
 from dragoman.wire import HEADS, Message, error_object
-from dragoman.wire.message import BAD_JSON, parse_error
+from dragoman.wire.message import BAD_JSON, SURELY_SHALLOW_BYTES, is_sound, parse_error
 
 encode = msgspec.json.Encoder().encode
 decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -19,6 +22,9 @@ ELICIT = "elicitation/create"
 
 UPDATE = b'"session/update"'
 """Bytes that stand in every update."""
+
+_UPDATE_HEAD = b'{"jsonrpc":"2.0","method":"session/update","params":{'
+_END = b"}}\n"
 
 _TERMINAL = re.compile(rb'("terminalId"\s*:\s*)("(?:[^"\\]|\\.)*+")', re.DOTALL)
 """A terminal id, wherever a message has one: inside a string its quotes would not be bare."""
@@ -35,6 +41,42 @@ class _Update(msgspec.Struct, gc=False):
     id: Raw | UnsetType = UNSET
 
 
+class _OrdinaryKind(msgspec.Struct, gc=False):
+    session_update: Literal[
+        "agent_message_chunk",
+        "agent_thought_chunk",
+        "user_message_chunk",
+        "tool_call",
+        "tool_call_update",
+        "plan",
+        "usage_update",
+    ] = msgspec.field(name="sessionUpdate")
+
+
+class _OrdinaryParams(msgspec.Struct, gc=False, rename="camel"):
+    session_id: str
+    update: _OrdinaryKind
+
+
+class _Ordinary(msgspec.Struct, gc=False):
+    jsonrpc: Literal["2.0"]
+    method: Literal["session/update"]
+    params: _OrdinaryParams
+    id: Annotated[int, msgspec.Meta(ge=1, le=0)] = 0
+    """No number is like that: a message with an id does not decode as this."""
+
+
+class _LastParams(msgspec.Struct, gc=False, rename="camel", forbid_unknown_fields=True):
+    session_id: Raw
+    update: Raw
+
+
+class _LastIsParams(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    jsonrpc: Literal["2.0"]
+    method: Literal["session/update"]
+    params: _LastParams
+
+
 class _Bare(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     jsonrpc: Raw
     method: Raw
@@ -42,6 +84,8 @@ class _Bare(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 _decode_update = msgspec.json.Decoder(_Update).decode
+_decode_ordinary = msgspec.json.Decoder(_Ordinary).decode_lines
+_decode_last_is_params = msgspec.json.Decoder(_LastIsParams).decode_lines
 _decode_session = msgspec.json.Decoder(_SessionParams).decode
 _decode_bare = msgspec.json.Decoder(_Bare).decode
 _decode_list = msgspec.json.Decoder(list[Raw]).decode
@@ -57,6 +101,33 @@ def session_of_update(line: bytes) -> str | None:
     if update.method != "session/update" or update.jsonrpc != "2.0" or update.id is not UNSET:
         return None
     return update.params.session_id
+
+
+def ordinary_runs(block: bytes) -> list[tuple[str, bytes]] | None:
+    """Cut a block of lines into runs, each the updates of one session; None if any line is anything else.
+
+    Ordinary updates are those that a session takes without a look at them. All lines are decoded by one call: so the
+    session is the one that any other decoder finds, whatever else in a line looks like a session id.
+    """
+    count = block.count(b"\n")
+    if block.count(b"\n" + LINE_HEAD) != count - 1 or not block.startswith(LINE_HEAD) or b"\r" in block:
+        return None
+    lines = block[:-1].split(b"\n")
+    if max(map(len, lines)) > SURELY_SHALLOW_BYTES and not all(
+        is_sound(line) for line in lines if len(line) > SURELY_SHALLOW_BYTES
+    ):
+        return None
+    try:
+        if not block.isascii():
+            str(block, "utf-8")
+        updates = _decode_ordinary(block)
+    except BAD_JSON:
+        return None
+    sessions = [update.params.session_id for update in updates]
+    if len(set(sessions)) == 1:
+        return [(sessions[0], block)]
+    named = zip(sessions, lines, strict=True)
+    return [(name, b"\n".join([*[line for _, line in run], b""])) for name, run in groupby(named, key=itemgetter(0))]
 
 
 def session_of(params: Raw) -> str | None:
@@ -142,6 +213,37 @@ def add_cursor(line: bytes, cursor: bytes, time_ms: int) -> bytes:
     meta["dragoman"] = Raw(note)
     fields["params"] = Raw(encode({**params, "_meta": meta}))
     return encode(fields)
+
+
+def add_cursors(lines: bytes, epoch: bytes, first: int, time_ms: int) -> bytes:
+    """Add to notifications that follow each other, each a line, their cursors and their time."""
+    count = lines.count(b"\n")
+    numbers = write_numbers(first, count)
+    if _can_insert(lines, count):
+        begin = b',"_meta":{"dragoman":{"cursor":"%b.' % epoch
+        end = b'","time":%d}}}}\n' % time_ms
+        pieces = zip(lines.split(_END)[:-1], repeat(begin), numbers, repeat(end))
+        return b"".join(chain.from_iterable(pieces))
+    cursors = [b"%b.%b" % (epoch, number) for number in numbers]
+    messages = lines[:-1].split(b"\n")
+    added = [add_cursor(line, cursor, time_ms) for line, cursor in zip(messages, cursors, strict=True)]
+    return b"\n".join([*added, b""])
+
+
+def _can_insert(lines: bytes, count: int) -> bool:
+    """Tell whether all lines are updates that end with their params, in which there is no `_meta`.
+
+    They have the three members of a notification, the first two in their usual place, and end with the braces of the
+    third and of the whole; the params have `sessionId` and `update` alone.
+    """
+    heads = lines.count(b"\n" + _UPDATE_HEAD) + lines.startswith(_UPDATE_HEAD)
+    if heads != count or lines.count(_END) != count:
+        return False
+    try:
+        _decode_last_is_params(lines)
+    except BAD_JSON:
+        return False
+    return True
 
 
 def rename_session(line: bytes, session_id: str) -> bytes:

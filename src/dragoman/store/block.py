@@ -1,4 +1,4 @@
-"""The format of a session log: blocks of lines, each block closed by a seal.
+"""The format of session logs, journals and trajectories: blocks of lines, each block closed by a seal.
 
     {"dragoman":2,"session":{"id":"S","cwd":…,"additionalDirectories":[…],"created":…}}
     →{"seal":{"first":0,"last":0,"time":1763240000000,"sum":"89abcdef"}}
@@ -8,9 +8,11 @@
 
 Each line is one JSON object; → is a tab. The lines of one write to the file, or of several small ones, are a *block*,
 and the line after them is its *seal*. The first block is the header alone: the version of the format, and whose log
-this is; its word counts, whatever the path says. Three beginnings tell the lines apart:
+this is; its word counts, whatever the path says. A trajectory has `"trajectory"` there, and kinds of records of its own
+(`protocol.trajectory`). Three beginnings tell the lines apart:
 
 * `{"jsonrpc":` is a line of the wire, to the byte as the peer was sent it. To replay a log is to copy these lines.
+  A message of an agent that begins otherwise has its `jsonrpc` moved to the front; the rest stays as it came.
 * A tab and `{"seal":` is a seal. JSON allows a tab before a value, so that any tool reads the line, and never inside a
   string. A search for the one byte takes a fifth of the time of a search for a word, and that is the only look at the
   inside of a block besides its checksum.
@@ -133,6 +135,20 @@ class Block(msgspec.Struct, gc=False):
             found.append(Record(seq, self.time, kind, Raw(view[colon + 1 : at + length - 1])))
         return found
 
+    def runs(self) -> list[tuple[int, bytes]]:
+        """Return copies of the runs of lines that are for the peer, each with the number of its first line."""
+        found: list[tuple[int, bytes]] = []
+        number, begin = self.first, self.start
+        for offset, length in [*self.places, (self.end - self.start, 0)]:
+            at = self.start + offset
+            if at > begin:
+                lines = self.buffer[begin:at]
+                found.append((number, lines))
+                number += lines.count(b"\n")
+            number += 1
+            begin = at + length + 1
+        return found
+
     def numbered_lines(self) -> Iterator[tuple[int, bytes]]:
         """Return every line with its number and without its newline."""
         return enumerate(self.lines[:-1].split(b"\n"), self.first)
@@ -151,6 +167,8 @@ _decode_first_line = msgspec.json.Decoder(_FirstLine).decode
 _decode_version = msgspec.json.Decoder(_Version).decode
 _decode_places = msgspec.json.Decoder(list[tuple[int, int]]).decode
 _decode_object = msgspec.json.Decoder(dict[str, object]).decode
+_decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
+_ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
 
 
 def now_ms() -> int:
@@ -158,12 +176,18 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def write_numbers(first: int, count: int) -> list[bytes]:
+    """Return numbers that follow each other in decimal digits; formatting one after the other takes far longer."""
+    return msgspec.json.encode(list(range(first, first + count)))[1:-1].split(b",") if count else []
+
+
 class Draft:
     """A block that is being put together, for one write or several: lines of the wire and records, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: frozenset[str] = KINDS) -> None:
         self.size = 0
         """The bytes of its lines."""
+        self._kinds = kinds
         self._parts: list[bytes] = []
         """Lines that were not taken yet."""
         self._places: list[tuple[int, int]] = []
@@ -198,8 +222,8 @@ class Draft:
 
     def add_record(self, kind: str, data: bytes) -> None:
         """Add a record; raises ValueError for an unknown kind or several lines."""
-        if kind not in KINDS:
-            raise ValueError(f"a record cannot be a {kind!r}, only one of {', '.join(sorted(KINDS))}")
+        if kind not in self._kinds:
+            raise ValueError(f"a record cannot be a {kind!r}, only one of {', '.join(sorted(self._kinds))}")
         if b"\n" in data:
             raise ValueError("the payload of a record must be JSON without a newline in it")
         line = b'{"%b":%b}\n' % (kind.encode(), data)
@@ -226,6 +250,16 @@ class Draft:
         line, checksum = _seal_line(first, first + self._count - 1, time, self._places, checksum)
         return b"".join([*self._parts, line]), checksum
 
+    def runs(self, first: int) -> list[tuple[int, bytes]]:
+        """Return the runs of lines that are for the peer, given the number of its first line, if no line was taken yet.
+
+        See `Block.runs`.
+        """
+        lines = b"".join(self._parts)
+        if not self._places:
+            return [(first, lines)] if lines else []
+        return Block(first, first + self._count - 1, 0, lines, 0, len(lines), self._places).runs()
+
     def _add(self, lines: bytes, count: int) -> None:
         self._parts.append(lines)
         self.size += len(lines)
@@ -251,7 +285,12 @@ def _seal_line(first: int, last: int, time: int, places: list[tuple[int, int]], 
 
 def encode_header(header: Header, time: int) -> tuple[bytes, int]:
     """Return the first block of a log, and its sum."""
-    line = msgspec.json.encode({"dragoman": VERSION, "session": header}) + b"\n"
+    return encode_first({"session": header}, time)
+
+
+def encode_first(about: dict[str, object], time: int) -> tuple[bytes, int]:
+    """Return the first block of a file, which says what it is, and its sum."""
+    line = msgspec.json.encode({"dragoman": VERSION, **about}) + b"\n"
     block, checksum = seal(bytearray(line), 0, 0, time, before=0, places=[])
     return bytes(block), checksum
 
@@ -337,7 +376,7 @@ def _read_places(text: bytes, size: int) -> list[tuple[int, int]] | None:
     return places if end <= size else None
 
 
-def read_torn(lines: bytes, first: int, time: int) -> Block | None:
+def read_torn(lines: bytes, first: int, time: int, kinds: frozenset[str] = KINDS) -> Block | None:
     """Read the whole lines of a torn write, which no sum vouches for; raises ValueError for what cannot be one."""
     if not lines:
         return None
@@ -349,7 +388,7 @@ def read_torn(lines: bytes, first: int, time: int) -> Block | None:
     for line in lines[:-1].split(b"\n"):
         keys = _decode_object(line)
         if not line.startswith(LINE_HEAD):
-            if len(keys) != 1 or not keys.keys() <= KINDS:
+            if len(keys) != 1 or not keys.keys() <= kinds:
                 raise ValueError("a line is neither of the wire nor a record")
             if not line.startswith(b'{"%b":' % next(iter(keys)).encode()):
                 raise ValueError("a record is not written as this program writes it")
@@ -357,6 +396,19 @@ def read_torn(lines: bytes, first: int, time: int) -> Block | None:
         at += len(line) + 1
         count += 1
     return Block(first, first + count - 1, time, lines, 0, len(lines), places)
+
+
+def wire_line(message: bytes) -> bytes:
+    """Return a message as a line of the wire, with `jsonrpc` first if it is not; raises DecodeError if it is none.
+
+    A member that is given twice is left out, but for the last one, which is the one that every decoder takes.
+    """
+    if b"\r" in message or b"\n" in message:  # between two members: inside a string they are not allowed
+        message = message.translate(_ONE_LINE)
+    if message.startswith(LINE_HEAD):
+        return message + b"\n"
+    members = _decode_members(message)
+    return msgspec.json.encode({"jsonrpc": members.pop("jsonrpc", Raw(b'"2.0"')), **members}) + b"\n"
 
 
 def rename_session(lines: bytes, old: str, new: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Session logs in files of blocks: reading the part that can be trusted, mending the rest, and copying for a fork.
+"""Logs in files of blocks: reading the part that can be trusted, mending the rest, and copying for a fork.
 
 `block` describes the format, `version1` the one before it. Readers of both give the same blocks.
 """
@@ -192,6 +192,33 @@ def mend_torn(disk: Disk, path: Path, position: LogPosition, unsealed: Block | N
 def reseal(block: Block, lines: bytes, before: int) -> tuple[bytearray, int]:
     """Return the lines of a block, changed in place at most, with a seal that follows another sum, and its own sum."""
     return seal(bytearray(lines), block.first, block.last, block.time, before=before, places=block.places)
+
+
+def write_sound(disk: Disk, reader: LogReader, header: Header, target: Path) -> tuple[LogPosition, LogPosition]:
+    """Make a log of all lines that a reader gives, sealed anew under a header, and return its start and its end.
+
+    A failure leaves nothing behind.
+    """
+    fd = disk.open(target, CREATE)
+    try:
+        blocks = reader.read()
+        block, checksum = encode_header(header, blocks[0].time if blocks else now_ms())
+        write_all(disk, fd, block)
+        start = LogPosition(len(block), 0, checksum)
+        size, last = len(block), 0
+        while blocks:
+            for found in blocks:
+                sealed, checksum = reseal(found, found.lines, checksum)
+                write_all(disk, fd, sealed)
+                size, last = size + len(sealed), found.last
+            blocks = reader.read()
+        disk.sync(fd)
+    except BaseException:
+        target.unlink()
+        raise
+    finally:
+        os.close(fd)
+    return start, LogPosition(size, last, checksum)
 
 
 def write_fork(disk: Disk, reader: LogReader, old_id: str, header: Header, target: Path) -> None:

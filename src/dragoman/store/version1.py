@@ -1,8 +1,8 @@
-"""Session logs of version 1: read as blocks, and converted once.
+"""Session logs and journals of version 1: read as blocks, and converted once.
 
-`record` describes version 1, which journals of a bridge and trajectories still have. A session log of that version is
-read where it is. When it was read to its end by a process that holds it, it is converted: a new file beside it, synced,
-takes its name, and the original is kept as `session-<uuid>.version1.jsonl` until the next start of a process.
+`record` describes version 1. A log of that version is read where it is. When it was read to its end by a process that
+holds it, it is converted: a new file beside it, synced, takes its name, and the original is kept as
+`<name>.version1.jsonl` until the next start of a process.
 """
 
 import os
@@ -13,9 +13,9 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.store.block import Block, Draft, Header, encode_header, find_blocks, update_lines
-from dragoman.store.block_log import LogHead, LogPosition, reseal
-from dragoman.store.disk import CREATE, Disk, write_all
+from dragoman.store.block import Block, Draft, Header, find_blocks, update_lines, wire_line
+from dragoman.store.block_log import LogHead, LogPosition, write_sound
+from dragoman.store.disk import Disk
 from dragoman.store.log_end import LogEnd, take_title, take_turn
 from dragoman.store.naming import version1_path
 from dragoman.store.record import Record
@@ -79,8 +79,10 @@ class Version1Reader:
         self._reader.close()
 
 
-def convert(disk: Disk, path: Path, head: LogHead, damage: Damage | None) -> tuple[LogHead, LogPosition, Path | None]:
-    """Put a log of the present version in the place of one of version 1.
+def convert(
+    disk: Disk, path: Path, head: LogHead, damage: Damage | None, *, header: Header | None = None
+) -> tuple[LogHead, LogPosition, Path | None]:
+    """Put a log of the present version in the place of one of version 1, maybe under another header.
 
     Returns its head and its end, and the path of the original if that is damaged inside. A crash at any moment leaves
     one of the two under the name of the log. Raises OSError.
@@ -90,55 +92,31 @@ def convert(disk: Disk, path: Path, head: LogHead, damage: Damage | None) -> tup
     for leftover in (fresh, original):
         with suppress(FileNotFoundError):
             leftover.unlink()
+    reader = Version1Reader(disk, path, head, None)
     try:
-        start, end = _write_converted(disk, path, head, fresh)
+        start, end = write_sound(disk, reader, head.header if header is None else header, fresh)
         aside = keep_aside(path) if damage is not None and not damage.torn else None
         os.link(path, original, follow_symlinks=False)
         fresh.replace(path)
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise
-    disk.sync_directory(path.parent)
-    return LogHead(head.header, 2, start), end, aside
-
-
-def _write_converted(disk: Disk, path: Path, head: LogHead, target: Path) -> tuple[LogPosition, LogPosition]:
-    reader = Version1Reader(disk, path, head, None)
-    try:
-        fd = disk.open(target, CREATE)
-        try:
-            return _write_blocks(disk, fd, reader, head.header)
-        finally:
-            os.close(fd)
     finally:
         reader.close()
-
-
-def _write_blocks(disk: Disk, fd: int, reader: Version1Reader, header: Header) -> tuple[LogPosition, LogPosition]:
-    first = reader.read()
-    time = first[0].time if first else os.fstat(fd).st_mtime_ns // 1_000_000
-    block, checksum = encode_header(header, time)
-    start = LogPosition(len(block), 0, checksum)
-    write_all(disk, fd, block)
-    size, last, blocks = len(block), 0, first
-    while blocks:
-        for found in blocks:
-            sealed, checksum = reseal(found, found.lines, checksum)
-            write_all(disk, fd, sealed)
-            size, last = size + len(sealed), found.last
-        blocks = reader.read()
-    disk.sync(fd)
-    return start, LogPosition(size, last, checksum)
+    disk.sync_directory(path.parent)
+    return LogHead(head.header if header is None else header, 2, start), end, aside
 
 
 def _draft(records: list[Record], session_id: str) -> Draft:
     draft = Draft()
-    for is_update, group in groupby(records, lambda record: record.kind == "update"):
-        if is_update:
+    for kind, group in groupby(records, lambda record: record.kind):
+        if kind == "update":
             draft.add_lines(update_lines(session_id, [bytes(record.data) for record in group]))
+        elif kind == "message":
+            draft.add_lines(b"".join([wire_line(bytes(record.data)) for record in group]))
         else:
             for record in group:
-                draft.add_record(record.kind, bytes(record.data))
+                draft.add_record(kind, bytes(record.data))
     return draft
 
 

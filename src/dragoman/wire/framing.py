@@ -102,6 +102,34 @@ class LineSplitter:
         return line if len(line) <= self._max_bytes else Oversized.of(line, self._max_bytes)
 
 
+class BlockSplitter(LineSplitter):
+    """Cuts a stream of bytes into blocks of whole lines, each line with its newline; for receivers of many lines."""
+
+    def feed(self, data: bytes) -> list[bytes | Oversized]:
+        """Take the next bytes and return the lines that they complete, in as few blocks as possible."""
+        end = data.rfind(b"\n") + 1
+        if end == 0 or len(data) > self._max_bytes:
+            return [line + b"\n" if isinstance(line, bytes) else line for line in super().feed(data)]
+        blocks: list[bytes | Oversized] = []
+        begin = 0
+        if self._held_bytes or self._skipped is not None:
+            begin = data.index(b"\n") + 1
+            self._hold(data[: begin - 1], blocks)
+            self._release(blocks)
+        block = data[begin:end]
+        if blocks and isinstance(first := blocks[-1], bytes):
+            blocks[-1] = b"%b\n%b" % (first, block)
+        elif block:
+            blocks.append(block)
+        if end < len(data):
+            self._hold(data[end:], blocks)
+        return blocks
+
+    def finish(self) -> list[bytes | Oversized]:
+        """Return the rest without a newline at the end of the stream, with one."""
+        return [line + b"\n" if isinstance(line, bytes) else line for line in super().finish()]
+
+
 class _Skipped:
     """The known parts of a line that is being dropped."""
 

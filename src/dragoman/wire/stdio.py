@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 from dragoman.errors import ConnectionClosed
-from dragoman.wire.framing import MAX_LINE_BYTES, LineSplitter
+from dragoman.wire.framing import LineSplitter
 from dragoman.wire.transport import CLOSE_TIMEOUT_S, Outbox, Receiver
 
 READ_BYTES = 64 * 1024
@@ -50,10 +50,10 @@ class StdioTransport:
         write_fd: int,
         *,
         explain_end: Callable[[], Awaitable[ConnectionClosed]] | None = None,
-        max_line_bytes: int = MAX_LINE_BYTES,
+        splitter: LineSplitter | None = None,
     ) -> None:
         self.can_write = True
-        self._input = _LineInput(read_fd, max_line_bytes)
+        self._input = _LineInput(read_fd, splitter or LineSplitter())
         self._write_fd = write_fd
         self._explain_end = explain_end
         self._outbox = Outbox()
@@ -167,10 +167,10 @@ class StdioTransport:
 class _LineInput:
     """Reads a descriptor, and delivers its lines while the receiver wants them."""
 
-    def __init__(self, fd: int, max_line_bytes: int) -> None:
+    def __init__(self, fd: int, splitter: LineSplitter) -> None:
         self._fd = fd
         self._is_file = not _is_pollable(fd)
-        self._splitter = LineSplitter(max_line_bytes)
+        self._splitter = splitter
         self._is_reading = False
         self._is_paused = False
 

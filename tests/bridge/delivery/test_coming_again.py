@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from tests.bridge.viewers import PATIENCE_S, GatedDisk, agent, join, serve
+from tests.bridge.viewers import PATIENCE_S, GatedDisk, agent, events_of, join, serve
 from tests.waiting import until
 
 
@@ -90,11 +90,11 @@ async def is_answered(waiting):
 async def test_over_http_a_load_is_answered_once_its_replay_was_sent(tmp_path):
     async with serve(tmp_path) as served, asyncio.timeout(PATIENCE_S):
         waiting, replay = await begin_to_load(served)
-        while b"before" not in (await replay.take())[-1].data:
+        while b"before" not in events_of(await replay.take())[-1].data:
             pass
         assert not await is_answered(waiting)
         reading_on = asyncio.ensure_future(replay.take())
-        (answer,) = await waiting
+        (answer,) = events_of(await waiting)
         assert json.loads(answer.data)["id"] == 1
         reading_on.cancel()
 
@@ -104,5 +104,5 @@ async def test_over_http_a_load_is_answered_when_the_stream_of_its_replay_ends(t
         waiting, replay = await begin_to_load(served)
         assert not await is_answered(waiting)
         replay.end()
-        (answer,) = await waiting
+        (answer,) = events_of(await waiting)
         assert json.loads(answer.data)["id"] == 1

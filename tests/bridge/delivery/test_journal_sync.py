@@ -37,7 +37,7 @@ async def test_all_journals_that_are_due_go_in_one_trip(tmp_path):
     sync = JournalSync(lambda work: tasks.append(asyncio.ensure_future(work)))
     journals = [make_journal(disk, tmp_path / f"{number}.jsonl") for number in range(50)]
     for journal in journals:
-        journal.add(b'{"jsonrpc":"2.0"}')
+        journal.add(b'{"jsonrpc":"2.0"}\n')
         sync.want(journal)
         sync.want(journal)
     assert len(tasks) == 1
@@ -52,7 +52,7 @@ async def test_what_comes_later_goes_in_a_later_trip_and_what_is_synced_stays(tm
     sync = JournalSync(lambda work: tasks.append(asyncio.ensure_future(work)))
     journal = make_journal(disk, tmp_path / "one.jsonl")
     for number in range(3):
-        journal.add(b'{"jsonrpc":"2.0"}')
+        journal.add(b'{"jsonrpc":"2.0"}\n')
         sync.want(journal)
         await settle(tasks)
         assert len(disk.sizes) == number + 1

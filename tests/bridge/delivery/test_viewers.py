@@ -7,7 +7,7 @@ import time
 import pytest
 
 from dragoman.bridge.problem import TooManyViewers
-from tests.bridge.viewers import A_DAY_S, LOADING, OPTIONS, PATIENCE_S, agent, join, serve
+from tests.bridge.viewers import A_DAY_S, LOADING, OPTIONS, PATIENCE_S, SeenEvent, agent, events_of, join, serve
 from tests.waiting import until
 
 
@@ -43,7 +43,7 @@ async def read_until(stream, condition, max_bytes=65536):
     events = []
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            batch = await stream.take(max_bytes)
+            batch = events_of(await stream.take(max_bytes))
             assert batch
             events += batch
             if any(condition(json.loads(event.data)) for event in batch):
@@ -252,9 +252,7 @@ async def test_a_stream_may_be_opened_before_its_session_is_loaded(tmp_path):
 
 
 def _as_event(message):
-    from dragoman.bridge import StreamEvent
-
-    return StreamEvent(json.dumps(message).encode())
+    return SeenEvent(json.dumps(message).encode(), None)
 
 
 async def test_the_answer_to_a_load_does_not_wait_for_a_stream_that_nobody_opened(tmp_path):
@@ -317,7 +315,7 @@ async def test_a_viewer_that_takes_nothing_is_dropped_and_can_come_back(tmp_path
         stuck = await join(served, extensions=True)
         await stuck.load(session)
         prompt = owner.start_prompt(session, {"flood": 20_000})
-        (first, *_) = await stuck.stream.take(1)
+        (first, *_) = events_of(await stuck.stream.take(1))
         await owner.answer(prompt)
         async with asyncio.timeout(PATIENCE_S):
             await stuck.viewer.closed.wait()

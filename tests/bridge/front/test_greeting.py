@@ -8,6 +8,7 @@ from dragoman.bridge import AgentSpec
 from tests.bridge.front.client import PATIENCE_S, http_viewer
 from tests.bridge.front.serving import serving
 from tests.bridge.front.sockets import INITIALIZE, call, dial, until_answer
+from tests.bridge.viewers import events_of
 
 NEW = {"method": "session/new", "params": {"cwd": "/", "mcpServers": []}}
 
@@ -55,7 +56,8 @@ async def test_no_more_waits_behind_initialize_than_a_viewer_may_ask_for(tmp_pat
         answers = {}
         async with asyncio.timeout(PATIENCE_S):
             while len(answers) < 4:
-                answers |= {one["id"]: one for one in map(decode, await stream.take()) if "method" not in one}
+                messages = map(decode, events_of(await stream.take()))
+                answers |= {one["id"]: one for one in messages if "method" not in one}
     assert [number for number in answers if "error" in answers[number]] == [3]
     assert "2 messages wait" in answers[3]["error"]["data"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.store.block_log import BlockReader, read_head
 from dragoman.store.disk import Disk
-from dragoman.store.sealed_log import Reader, read_header
 from tests.bridge.guard.serving import serving
 from tests.bridge.load.socket_viewer import CWD, Closed, SocketViewer
 
@@ -78,21 +78,22 @@ def read_journal(home, session):
     """Give the numbers of the chunks in a session's journal, whose records must be in order, and whether it is torn."""
     for path in (home / "bridge").glob("*/*.jsonl"):
         with path.open("rb") as file:
-            header, start = read_header(file.fileno(), path)
-        if header.id != session:
+            head = read_head(file.fileno(), path)
+        if head.header.id != session:
             continue
-        reader = Reader(Disk(), path, start, None)
+        reader = BlockReader(Disk(), path, head.start, None)
         try:
-            records = []
-            while more := reader.read():
-                records += more
+            lines = []
+            while blocks := reader.read():
+                lines += [line for block in blocks for line in block.numbered_lines()]
         finally:
             reader.close()
         assert reader.damage is None or reader.damage.torn, reader.damage
-        assert [record.seq for record in records] == list(range(1, len(records) + 1))
-        updates = [json.loads(bytes(record.data))["params"]["update"] for record in records if record.kind == "message"]
+        assert [seq for seq, _ in lines] == list(range(1, len(lines) + 1))
+        messages = [json.loads(line) for _, line in lines if line.startswith(b'{"jsonrpc":')]
+        updates = [message["params"]["update"] for message in messages]
         chunks = [one for one in updates if one["sessionUpdate"] == "agent_message_chunk"]
-        return [json.loads(chunk["content"]["text"])["n"] for chunk in chunks], reader.damage is not None
+        return [json.loads(chunk["content"]["text"])["n"] for chunk in chunks], bool(reader.damage or reader.unsealed)
     raise AssertionError(f"session {session} has no journal")
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.bridge.viewers import LOADING, RESUMING, RecordedViewer, agent, go_on_elsewhere, join, serve
+from tests.bridge.viewers import LOADING, RESUMING, RecordedViewer, agent, events_of, go_on_elsewhere, join, serve
 from tests.waiting import until
 
 
@@ -109,7 +109,7 @@ async def _watch(served, session, chance, total):
         leave_after = chance.randrange(1, total)
         taken = 0
         while taken < leave_after and len(seen) < total:
-            for event in await one.stream.take(chance.choice([1, 300, 5_000, 65_536])):
+            for event in events_of(await one.stream.take(chance.choice([1, 300, 5_000, 65_536]))):
                 message = json.loads(event.data)
                 if message.get("method") == "_dragoman/session":
                     assert "reset" not in message["params"]

@@ -228,7 +228,7 @@ class HeadersOnly(Disk):
     fault = 0
 
     def write(self, fd, data):
-        if self.fault and b'"seq":' in bytes(data):
+        if self.fault and b'{"jsonrpc":' in bytes(data):
             raise OSError(self.fault, os.strerror(self.fault))
         return super().write(fd, data)
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from dragoman.store.record import KEYS, decode_records, encode_write
+from dragoman.store.block_log import BlockReader, read_head, reseal
+from dragoman.store.disk import Disk
 from tests.bridge.own_agent import kill_agent, own_agent, plain_prompt
 from tests.bridge.viewers import LOADING, RESUMING, agent, join, serve
 from tests.waiting import until
@@ -143,7 +144,14 @@ async def test_its_journal_is_deleted_after_a_week(tmp_path):
 def put_back_in_time(journals, *, days):
     """Make journals as if they had been written some days before."""
     for path in journals.values():
-        header, *lines = path.read_bytes().splitlines(keepends=True)
-        records = decode_records(b"".join(lines), 0)
-        writes = [(KEYS[record.kind], [bytes(record.data)]) for record in records]
-        path.write_bytes(header + encode_write(writes, 0, records[0].time - days * 24 * 3600 * 1000))
+        with path.open("rb") as file:
+            head = read_head(file.fileno(), path)
+        reader = BlockReader(Disk(), path, head.start, None)
+        blocks = reader.read()
+        reader.close()
+        parts, checksum = [path.read_bytes()[: head.start.offset]], head.start.checksum
+        for block in blocks:
+            block.time -= days * 24 * 3600 * 1000
+            sealed, checksum = reseal(block, block.lines, checksum)
+            parts.append(sealed)
+        path.write_bytes(b"".join(parts))

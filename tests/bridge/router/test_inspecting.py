@@ -75,9 +75,9 @@ async def test_a_wrong_request_is_refused_in_words(tmp_path):
 def test_the_wire_log_forgets_the_oldest_lines():
     log = WireLog(10, 1_000_000)
     for number in range(100):
-        log.note(TO_AGENT, [b"%d" % number])
-    assert [bytes(batch.lines[0]) for batch in log.batches()] == [b"%d" % number for number in range(90, 100)]
+        log.note(TO_AGENT, [b"%d\n" % number])
+    assert [line for batch in log.batches() for line in batch.lines()] == [b"%d" % number for number in range(90, 100)]
     small = WireLog(1_000, 50)
     for _ in range(100):
-        small.note(TO_AGENT, [b"x" * 20])
+        small.note(TO_AGENT, [b"x" * 19 + b"\n"])
     assert len(small.batches()) == 2

@@ -123,7 +123,7 @@ async def test_journals_reach_the_disk_side_by_side_at_the_end(tmp_path):
     async with serve(tmp_path, disk=disk) as served:
         one = await join(served)
         for session in [await one.new() for _ in range(16)]:
-            served.registry.sessions[session].journal.add(b'{"jsonrpc":"2.0","method":"late"}')
+            served.registry.sessions[session].journal.add(b'{"jsonrpc":"2.0","method":"late"}\n')
         disk.is_meeting = True
     assert not disk.barrier.broken
 
@@ -133,7 +133,7 @@ async def test_a_disk_that_does_not_answer_does_not_hold_up_the_end(tmp_path, ca
     async with serve(tmp_path, disk=disk) as served:
         one = await join(served)
         session = await one.new()
-        served.registry.sessions[session].journal.add(b'{"jsonrpc":"2.0","method":"late"}')
+        served.registry.sessions[session].journal.add(b'{"jsonrpc":"2.0","method":"late"}\n')
         disk.is_stuck = True
     assert "1 journals were written and not synced" in caplog.text
     assert b'"late"' in served.registry.sessions[session].journal.path.read_bytes()

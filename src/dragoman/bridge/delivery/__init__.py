@@ -4,8 +4,8 @@ from dragoman.bridge.delivery.delivery import Delivery
 from dragoman.bridge.delivery.journal import Cursor, Journal, read_cursor
 from dragoman.bridge.delivery.journal_store import JournalStore, ReplayedJournal, StoredJournal
 from dragoman.bridge.delivery.outbox import ViewerStream
+from dragoman.bridge.delivery.run import MessageRun, StreamItem
 from dragoman.bridge.delivery.subscription import JournalSource, Subscription
-from dragoman.bridge.delivery.tail import StreamEvent
 from dragoman.bridge.delivery.viewer import Viewer, ViewerCapabilities, ViewerRequest, read_capabilities
 
 __all__ = [
@@ -14,9 +14,10 @@ __all__ = [
     "Journal",
     "JournalSource",
     "JournalStore",
+    "MessageRun",
     "ReplayedJournal",
     "StoredJournal",
-    "StreamEvent",
+    "StreamItem",
     "Subscription",
     "Viewer",
     "ViewerCapabilities",

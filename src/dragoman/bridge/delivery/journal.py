@@ -1,6 +1,7 @@
 """The journal of a session: every notification as it came, numbered, in a file and with its end in memory.
 
-Notifications are added line by line and written once a tick of the event loop; viewers see only what was written. While
+Notifications are added as lines, and those of one tick of the event loop are written as one block (see `store.block`);
+viewers see only what was written. While
 the disk is full the journal goes on in memory, and all of that is written once there is space again: until then cursors
 have an epoch of their own, because they would mean something else if the bridge ended. A journal that cannot be written
 for another reason goes on in memory alone: a viewer at its end notices nothing, but no cursor into it is promised to
@@ -20,20 +21,24 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from zlib import crc32
 
 import msgspec
 
-from dragoman.bridge.delivery.journal_file import JournalBlock, JournalFile, RecordOffset
+from dragoman.bridge.delivery.journal_file import JournalFile, JournalPart
 from dragoman.bridge.delivery.tail import JournalTail, TailBudget
 from dragoman.errors import LogFailed
-from dragoman.store.block import Header, now_ms
+from dragoman.store.block import Draft, Header, encode_header, now_ms
+from dragoman.store.block_log import LogPosition
 from dragoman.store.disk import Disk
-from dragoman.store.record import KEYS, encode_header, encode_write
+from dragoman.store.naming import version1_path
 
 MAX_UNWRITTEN_BYTES = 64 * 1024 * 1024
 """Kept in memory for a full disk: the rest of a long turn, because no other begins meanwhile."""
 
-_MESSAGE = KEYS["message"]
+MAX_BLOCK_BYTES = 256 * 1024
+"""Lines of one block: a few reads from an agent. A block goes to a viewer whole, and its frames are kept for others."""
+
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -75,8 +80,13 @@ def renew_header(header: Header) -> Header:
 
 
 def make_epoch(header: Header) -> str:
-    """Name a journal, so that a cursor into one does not fit another."""
-    return hashlib.sha256(encode_header(header) + boot_id()).hexdigest()[:_EPOCH_CHARACTERS]
+    """Name a journal, so that a cursor into one does not fit another.
+
+    The header is taken as version 1 wrote it, so that cursors hold when a journal is converted.
+    """
+    line = msgspec.json.encode({"dragoman": 1, "session": header})[:-1]
+    named = b'%b,"crc":"%08x"}\n%b' % (line, crc32(line), boot_id())
+    return hashlib.sha256(named).hexdigest()[:_EPOCH_CHARACTERS]
 
 
 @cache
@@ -90,6 +100,13 @@ def boot_id() -> bytes:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def delete_files(path: Path) -> None:
+    """Remove the file of a journal, and the original of one that was converted."""
+    for each in (path, version1_path(path)):
+        with suppress(OSError):
+            each.unlink()
 
 
 class EarlierRun(msgspec.Struct, frozen=True):
@@ -117,16 +134,15 @@ class Journal:
         self._epoch = make_epoch(header)
         self._interim_epoch: str | None = None
         self.tail = JournalTail(budget, self._epoch.encode(), self.end)
-        self._lines: list[bytes] = []
-        self._groups: list[tuple[bytes, list[bytes]]] = []
+        self._drafts = [Draft()]
+        """Blocks that are not written; the last one is added to."""
 
     @classmethod
     def create(cls, disk: Disk, path: Path, header: Header, budget: TailBudget) -> "Journal":
         """Begin a journal; one that cannot even begin goes on in memory."""
-        line = encode_header(header)
-        file = JournalFile(disk, path, offsets=[RecordOffset(0, len(line))], end=0, size=0)
+        file = JournalFile(disk, path, positions=[], end=LogPosition(0, 0, 0))
         journal = cls(file, header, budget)
-        file.put(line, 0)
+        file.put_header(*encode_header(header, now_ms()))
         journal._write("create")
         file.close()
         return journal
@@ -154,7 +170,7 @@ class Journal:
     @property
     def next_end(self) -> int:
         """The last record, written or about to be."""
-        return self.end + sum(len(payloads) for _, payloads in self._groups) + len(self._lines)
+        return self.end + sum(map(len, self._drafts))
 
     def has(self, cursor: Cursor) -> bool:
         """Tell whether a cursor names a place of this journal."""
@@ -165,32 +181,33 @@ class Journal:
         """Name a place of this journal."""
         return f"{self.epoch}.{seq}"
 
-    def add(self, line: bytes) -> None:
-        """Add a notification, which is one JSON object without a newline."""
-        self._lines.append(line)
+    def add(self, lines: bytes) -> None:
+        """Add notifications, each a line of the wire with its newline."""
+        while len(lines) > MAX_BLOCK_BYTES:
+            end = lines.rfind(b"\n", 0, MAX_BLOCK_BYTES) + 1 or lines.index(b"\n") + 1
+            self._add(lines[:end])
+            lines = lines[end:]
+        if lines:
+            self._add(lines)
 
     def note(self, kind: str, payload: bytes) -> None:
         """Add a record that viewers do not get."""
-        self._close_group()
-        self._groups.append((KEYS[kind], [payload]))
+        self._drafts[-1].add_record(kind, payload)
 
     def flush(self) -> None:
         """Write the added records, and show them to viewers."""
-        self._close_group()
-        if not self._groups:
+        if not self._drafts[0]:
             return
-        groups, self._groups = self._groups, []
-        added = sum(len(payloads) for _, payloads in groups)
+        drafts, self._drafts = self._drafts, [Draft()]
         self.updated_ms = now_ms()
         if not self.is_lost:
-            self.file.put(encode_write(groups, self.end, self.updated_ms), self.end + added)
+            for draft in drafts:
+                self.file.put(draft, self.updated_ms)
             self._write("write to")
-        seq = self.end
-        for key, payloads in groups:
-            if key is _MESSAGE:
-                self.tail.extend(seq + 1, payloads, self.updated_ms)
-            seq += len(payloads)
-        self.end += added
+        for draft in drafts:
+            for first, lines in draft.runs(self.end + 1):
+                self.tail.extend(first, lines, self.updated_ms)
+            self.end += len(draft)
 
     def recover(self) -> bool:
         """Write the records that wait for space on the disk, if there is any now; tells whether none waits any more."""
@@ -198,21 +215,21 @@ class Journal:
             self._write("write to")
         return not self.is_waiting
 
-    async def read(self, after: int, until: int, *, with_cursors: bool) -> JournalBlock:
+    async def read(self, after: int, until: int, *, with_cursors: bool) -> JournalPart:
         """Read messages that are not in memory any more; raises OSError.
 
         If the file was taken away, they are left out: the rest of the journal is still there for its viewers.
         """
         epoch = self.epoch.encode() if with_cursors else None
         try:
-            return await asyncio.to_thread(self.file.read_block, after, until, epoch)
+            return await asyncio.to_thread(self.file.read, after, until, epoch)
         except FileNotFoundError:
             pass  # a file that was renamed meanwhile has another path by now
         try:
-            return await asyncio.to_thread(self.file.read_block, after, until, epoch)
+            return await asyncio.to_thread(self.file.read, after, until, epoch)
         except FileNotFoundError as error:
             self.fail(error, "read")
-            return JournalBlock([], [], until)
+            return JournalPart([], until)
 
     def begin_sync(self) -> Callable[[], None] | None:
         """Write the added records, and give the work of a thread that syncs them, if there is any."""
@@ -257,13 +274,14 @@ class Journal:
     def delete(self) -> None:
         """Remove the file."""
         self.drop()
-        with suppress(OSError):
-            self.path.unlink()
+        delete_files(self.path)
 
-    def _close_group(self) -> None:
-        if self._lines:
-            self._groups.append((_MESSAGE, self._lines))
-            self._lines = []
+    def _add(self, lines: bytes) -> None:
+        draft = self._drafts[-1]
+        if draft and draft.size + len(lines) > MAX_BLOCK_BYTES:
+            draft = Draft()
+            self._drafts.append(draft)
+        draft.add_lines(lines)
 
     def _write(self, action: str) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The file of one journal, in the format of the session log: appended to, read in blocks, synced.
+"""The file of one journal, in blocks as a session log has them: appended to, read in runs, synced.
 
 Bytes that find no space on the disk wait in memory, in order, until there is space again.
 """
@@ -6,46 +6,49 @@ Bytes that find no space on the disk wait in memory, in order, until there is sp
 import os
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from dragoman.bridge.delivery.tail import StreamEvent
-from dragoman.bridge.envelope import add_cursor
+from dragoman.bridge.delivery.run import MessageRun
+from dragoman.store.block import Block, Draft
+from dragoman.store.block_log import BlockReader, LogPosition, LogReader
 from dragoman.store.disk import APPEND, Disk
-from dragoman.store.sealed_log import Reader, SealedWriter
+from dragoman.store.sealed_log import SealedWriter
 
 INDEX_BYTES = 256 * 1024
-"""Between two remembered offsets of a file: half of a block."""
+"""Between two remembered positions of a file: half of what is read at a time."""
 
 
-class RecordOffset(msgspec.Struct, frozen=True, gc=False):
-    """The offset in the file of the records after a sequence number."""
+class JournalPart(msgspec.Struct):
+    """Runs that follow each other, with the record up to which nothing is left out."""
 
-    seq: int
-    offset: int
-
-
-class JournalBlock(msgspec.Struct):
-    """Messages that follow each other, with the record up to which nothing is left out."""
-
-    seqs: list[int]
-    events: list[StreamEvent]
+    runs: list[MessageRun]
     reached: int
 
 
 class JournalFile:
-    """Writes and reads one journal; it knows bytes and sequence numbers, and nothing of viewers."""
+    """Writes and reads one journal; it knows blocks and sequence numbers, and nothing of viewers."""
 
-    def __init__(self, disk: Disk, path: Path, *, offsets: list[RecordOffset], end: int, size: int) -> None:
-        self.durable_end = end
-        """The last record that is in the file."""
+    def __init__(
+        self,
+        disk: Disk,
+        path: Path,
+        *,
+        positions: list[LogPosition],
+        end: LogPosition,
+        open_reader: Callable[[], LogReader] | None = None,
+    ) -> None:
+        """Take a file that ends in `end`; `open_reader` is for one that is not in blocks, and only read."""
         self._disk = disk
-        self._writer = SealedWriter(disk, path, size=size)
-        self._offsets = offsets
-        self._unwritten: deque[tuple[bytes | bytearray, int]] = deque()
-        """Bytes that wait to be written, each with its last record."""
+        self._writer = SealedWriter(disk, path, size=end.offset)
+        self._positions = positions
+        self._end = end
+        self._open_reader = open_reader
+        self._unwritten: deque[tuple[bytes | bytearray, LogPosition]] = deque()
+        """Blocks that wait to be written, each with its end."""
         self._unwritten_bytes = 0
         self._next_path: Path | None = None
         self._unsynced = True
@@ -75,20 +78,30 @@ class JournalFile:
         """Bytes that wait to be written."""
         return self._unwritten_bytes
 
-    def put(self, data: bytes | bytearray, last: int) -> None:
-        """Add bytes to be written, whose last record is this."""
-        self._unwritten.append((data, last))
-        self._unwritten_bytes += len(data)
+    @property
+    def durable_end(self) -> int:
+        """The last record that is in the file."""
+        return self._end.last
+
+    def put_header(self, block: bytes, checksum: int) -> None:
+        """Add the header of a new journal, to be written."""
+        self._put(block, LogPosition(len(block), 0, checksum))
+        self._positions = [LogPosition(len(block), 0, checksum)]
+
+    def put(self, draft: Draft, time_ms: int) -> None:
+        """Add a block to be written."""
+        before = self._unwritten[-1][1] if self._unwritten else self._end
+        block, checksum = draft.seal(before.last + 1, time_ms, before.checksum)
+        self._put(block, LogPosition(before.offset + len(block), before.last + len(draft), checksum))
 
     def write(self) -> None:
-        """Write all that waits; raises OSError, and the file ends with a whole record then."""
+        """Write all that waits; raises OSError, and the file ends with a whole block then."""
         if self._unwritten and not self.size:
             self.path.unlink(missing_ok=True)
         while self._unwritten:
-            data, last = self._unwritten[0]
-            before = self.size
-            self._writer.write(data)
-            self._note_written(before, len(data), last)
+            block, end = self._unwritten[0]
+            self._writer.write(block)
+            self._note_written(len(block), end)
 
     def forget_unwritten(self) -> bool:
         """Drop the bytes that wait to be written; tells whether there were any."""
@@ -122,39 +135,52 @@ class JournalFile:
                 self._disk.sync_directory(self.path.parent)
                 self._is_named = True
 
-    def read_block(self, after: int, until: int, epoch: bytes | None) -> JournalBlock:
+    def read(self, after: int, until: int, epoch: bytes | None) -> JournalPart:
         """Read the next messages after a record, some hundred kilobytes, for a thread; raises OSError.
 
         With an epoch, each message has its cursor.
         """
-        start = self._offsets[bisect_right(self._offsets, after, key=lambda place: place.seq) - 1]
-        reader = Reader(self._disk, self.path, start.offset, self.size, last_seq=start.seq)
-        block = JournalBlock([], [], after)
+        start = self._positions[bisect_right(self._positions, after, key=lambda position: position.last) - 1]
+        reader = self._open(start)
+        part = JournalPart([], after)
         try:
-            while block.reached < until and not block.events:
-                records = reader.read()
-                if not records:
-                    block.reached = until  # unreadable records are left out: the rest is worth more than the gap
+            while part.reached < until and not part.runs:
+                blocks = reader.read()
+                if not blocks:
+                    part.reached = until  # unreadable blocks are left out: the rest is worth more than the gap
                     break
-                for record in records:
-                    if record.kind == "message" and after < record.seq <= until:
-                        line = bytes(record.data)
-                        if epoch is not None:
-                            line = add_cursor(line, b"%b.%d" % (epoch, record.seq), record.time)
-                        block.seqs.append(record.seq)
-                        block.events.append(StreamEvent(line))
-                block.reached = min(records[-1].seq, until)
+                part.runs = [run for block in blocks for run in _runs_of(block, after, until, epoch)]
+                part.reached = max(after, min(blocks[-1].last, until))
         finally:
             reader.close()
-        return block
+        return part
 
-    def _note_written(self, offset: int, size: int, last: int) -> None:
-        if offset - self._offsets[-1].offset >= INDEX_BYTES:
-            self._offsets.append(RecordOffset(self.durable_end, offset))
+    def _open(self, start: LogPosition) -> LogReader:
+        if self._open_reader is not None:
+            return self._open_reader()
+        return BlockReader(self._disk, self.path, start, self.size)
+
+    def _put(self, block: bytes | bytearray, end: LogPosition) -> None:
+        self._unwritten.append((block, end))
+        self._unwritten_bytes += len(block)
+
+    def _note_written(self, size: int, end: LogPosition) -> None:
+        if self._end.offset - self._positions[-1].offset >= INDEX_BYTES:
+            self._positions.append(self._end)
         self._unwritten.popleft()
         self._unwritten_bytes -= size
         self._unsynced = True
-        self.durable_end = last
+        self._end = end
         if self._next_path is not None and not self._unwritten:
             self.path.replace(self._next_path)
             self.path, self._next_path = self._next_path, None
+
+
+def _runs_of(block: Block, after: int, until: int, epoch: bytes | None) -> Iterator[MessageRun]:
+    if block.last <= after or block.first > until:
+        return
+    for first, lines in block.runs():
+        run = MessageRun(lines, first, block.time)
+        if run.last > after and run.first <= until:
+            part = run.part(after, until)
+            yield part if epoch is None else part.with_cursors(epoch)

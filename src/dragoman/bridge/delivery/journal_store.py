@@ -7,21 +7,24 @@ import asyncio
 import hashlib
 import os
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from dragoman.bridge.delivery.journal import EarlierRun, Journal, make_header, renew_header
-from dragoman.bridge.delivery.journal_file import INDEX_BYTES, JournalBlock, JournalFile, RecordOffset
+from dragoman.bridge.delivery.journal import EarlierRun, Journal, delete_files, make_header, renew_header
+from dragoman.bridge.delivery.journal_file import INDEX_BYTES, JournalFile, JournalPart
 from dragoman.bridge.delivery.tail import TailBudget
 from dragoman.bridge.envelope import rename_session
 from dragoman.errors import SessionUnreadable
-from dragoman.store import UNPROMPTED_KEPT_S
-from dragoman.store.block import Header, now_ms
+from dragoman.store import UNPROMPTED_KEPT_S, Damage, version1
+from dragoman.store.block import VERSION, Header, now_ms
+from dragoman.store.block_log import LogHead, LogPosition, read_head, write_sound
 from dragoman.store.disk import READ, Disk, make_directories
-from dragoman.store.record import encode_header
-from dragoman.store.sealed_log import Reader, copy_file, mend_torn, read_header, set_aside
-from dragoman.store.version1 import read_log_end
+from dragoman.store.file_log import open_reader
+from dragoman.store.log_end import read_log_end
+from dragoman.store.sealed_log import keep_aside
+from dragoman.store.version1 import convert
 
 _HASH_CHARACTERS = 40
 
@@ -35,10 +38,15 @@ class StoredJournal(msgspec.Struct, frozen=True):
     """A journal on the disk that nobody has opened in this run."""
 
     path: Path
-    header: Header
+    head: LogHead
     title: str | None
     updated_ms: int
     prompted: bool
+
+    @property
+    def header(self) -> Header:
+        """The session that it belongs to."""
+        return self.head.header
 
 
 class PromptCounter:
@@ -50,11 +58,15 @@ class PromptCounter:
         self.value = 0
         self._within = False
 
-    def see(self, line: bytes) -> None:
-        """Count the next notification."""
-        is_user = _USER in line
-        self.value += is_user and not self._within
-        self._within = is_user
+    def see(self, lines: bytes) -> None:
+        """Count the next notifications."""
+        if _USER not in lines:
+            self._within = False
+            return
+        for line in lines[:-1].split(b"\n"):
+            is_user = _USER in line
+            self.value += is_user and not self._within
+            self._within = is_user
 
 
 class ReplayedJournal:
@@ -69,10 +81,10 @@ class ReplayedJournal:
         self.journal = journal
         self._prompts = PromptCounter()
 
-    def add(self, line: bytes) -> None:
-        """Add a replayed notification."""
-        self._prompts.see(line)
-        self.journal.add(line)
+    def add(self, lines: bytes) -> None:
+        """Add replayed notifications."""
+        self._prompts.see(lines)
+        self.journal.add(lines)
 
     def has_more_than(self, journal: Journal) -> bool:
         """Tell whether the session went on elsewhere since that journal was closed."""
@@ -123,19 +135,18 @@ class JournalStore:
             return None
         return stored.title if stored else None
 
-    async def copy_for(self, journal: Journal, session_id: str) -> list[bytes]:
+    async def copy_for(self, journal: Journal, session_id: str) -> bytes:
         """Give all messages of a journal as if they were of another session; unreadable ones are left out."""
         try:
             return await asyncio.to_thread(_copy_lines, journal.file, session_id)
         except OSError:
-            return []
+            return b""
 
     def delete(self, session_id: str) -> None:
         """Delete the journal of a session that is not open."""
         stored = self.stored.pop(session_id, None)
         if stored is not None:
-            with suppress(OSError):
-                stored.path.unlink()
+            delete_files(stored.path)
 
     def _path(self, session_id: str) -> Path:
         name = hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARACTERS]
@@ -154,38 +165,39 @@ class JournalStore:
                     found[stored.header.id] = stored
                 else:
                     path.unlink()
-        for left in self._directory.glob("*.new"):
-            with suppress(OSError):
-                left.unlink()
+        for pattern in ("*.new", "*.version1.jsonl"):
+            for left in self._directory.glob(pattern):
+                with suppress(OSError):
+                    left.unlink()
         return found
 
 
 # The rest is for threads.
 
 
-def _copy_lines(file: JournalFile, session_id: str) -> list[bytes]:
+def _copy_lines(file: JournalFile, session_id: str) -> bytes:
     """Read all messages, and have them name another session; raises OSError."""
     lines: list[bytes] = []
-    block = JournalBlock([], [], 0)
+    part = JournalPart([], 0)
     end = file.durable_end
-    while block.reached < end:
-        block = file.read_block(block.reached, end, None)
-        lines += [rename_session(event.data, session_id) for event in block.events]
-    return lines
+    while part.reached < end:
+        part = file.read(part.reached, end, None)
+        lines += [rename_session(message, session_id) + b"\n" for run in part.runs for message in run.messages()]
+    return b"".join(lines)
 
 
 def _look_at(disk: Disk, path: Path) -> StoredJournal | None:
     """Read the header and the end of a journal; None if it is none. Raises SessionUnreadable and OSError."""
     fd = disk.open(path, READ)
     try:
-        found = read_header(fd, path)
-        if found is None:
+        head = read_head(fd, path)
+        if head is None:
             return None
-        header, start = found
         status = os.fstat(fd)
-        end = read_log_end(fd, start, status.st_size)
+        read_end = read_log_end if head.version == VERSION else version1.read_log_end
+        end = read_end(fd, head.start.offset, status.st_size)
         prompted = end.prompted or _has_conversation(fd, status.st_size)
-        return StoredJournal(path, header, end.title, end.time or int(status.st_mtime * 1000), prompted)
+        return StoredJournal(path, head, end.title, end.time or int(status.st_mtime * 1000), prompted)
     finally:
         os.close(fd)
 
@@ -195,71 +207,83 @@ def _has_conversation(fd: int, size: int) -> bool:
     return size > _MAX_UNPROMPTED_BYTES or b'_message_chunk"' in os.pread(fd, size, 0)
 
 
+class _FoundBlocks(msgspec.Struct):
+    """What a journal of an earlier run has in it, read from its beginning to its sound end."""
+
+    positions: list[LogPosition]
+    end: LogPosition
+    earlier: EarlierRun
+    damage: Damage | None
+    is_sound: bool
+    """Whether it ends with a seal; else lines that were shown may be missing."""
+
+
 def _reopen(disk: Disk, stored: StoredJournal, budget: TailBudget) -> Journal:
     """Open a journal of an earlier run to add to it, and mend it if a crash has torn it; raises OSError."""
-    fd = disk.open(stored.path, READ)
-    try:
-        found = read_header(fd, stored.path)
-    finally:
-        os.close(fd)
-    start = found[1] if found else 0
-    offsets = [RecordOffset(0, start)]
-    config: bytes | None = None
-    prompts = PromptCounter()
-    reader = Reader(disk, stored.path, start, None)
-    try:
-        # All records are read once: for their offsets, the last settings, the user's messages and the sound end.
-        while True:
-            seq, offset = reader.seq, reader.trusted
-            records = reader.read()
-            if not records:
-                break
-            for record in records:
-                if record.kind == "message":
-                    prompts.see(bytes(record.data))
-                elif record.kind == "config":
-                    config = bytes(record.data)
-            if offset - offsets[-1].offset >= INDEX_BYTES:
-                offsets.append(RecordOffset(seq, offset))
-    finally:
-        reader.close()
-    journal = _open_sound(disk, stored, budget, offsets, reader)
+    head = stored.head
+    found = _read_all(disk, stored.path, head)
+    failure: OSError | None = None
+    if head.version != VERSION or not found.is_sound:
+        try:
+            head = _write_anew(disk, stored.path, head, found)
+            found = _read_all(disk, stored.path, head)
+        except OSError as error:
+            failure = error
+    older = partial(open_reader, disk, stored.path, head, None) if head.version != VERSION else None
+    file = JournalFile(disk, stored.path, positions=found.positions, end=found.end, open_reader=older)
+    journal = Journal(file, head.header, budget)
     journal.updated_ms = stored.updated_ms
-    journal.earlier = EarlierRun(config, prompts.value)
+    journal.earlier = found.earlier
+    if failure is not None:
+        journal.fail(failure, "mend")
     return journal
 
 
-def _open_sound(
-    disk: Disk, stored: StoredJournal, budget: TailBudget, offsets: list[RecordOffset], reader: Reader
-) -> Journal:
-    """Make the journal of a file that was read to its sound end; a damaged one is mended first."""
-    file = JournalFile(disk, stored.path, offsets=offsets, end=reader.seq, size=reader.trusted)
-    if reader.damage is None:
-        return Journal(file, stored.header, budget)
+def _read_all(disk: Disk, path: Path, head: LogHead) -> _FoundBlocks:
+    """Read all blocks once: for their positions, the last settings, the user's messages and the sound end."""
+    positions = [head.start]
+    config: bytes | None = None
+    prompts = PromptCounter()
+    reader = open_reader(disk, path, head, None)
     try:
-        header, size = _mend(disk, stored, offsets[0].offset, reader)
-    except OSError as error:
-        journal = Journal(file, stored.header, budget)
-        journal.fail(error, "mend")
-        return journal
-    grown = len(encode_header(header)) - offsets[0].offset
-    moved = [RecordOffset(place.seq, place.offset + grown) for place in offsets]
-    return Journal(JournalFile(disk, stored.path, offsets=moved, end=reader.seq, size=size), header, budget)
+        while True:
+            position = reader.position
+            blocks = reader.read()
+            if not blocks:
+                break
+            for block in blocks:
+                for _, lines in block.runs():
+                    prompts.see(lines)
+                config = next((bytes(each.data) for each in reversed(block.records()) if each.kind == "config"), config)
+            if head.version == VERSION and position.offset - positions[-1].offset >= INDEX_BYTES:
+                positions.append(position)
+        end, unsealed, damage = reader.position, reader.unsealed, reader.damage
+        if unsealed is not None:
+            end = LogPosition(end.offset + unsealed.end, unsealed.last, 0)  # not to be added to before it is mended
+        earlier = EarlierRun(config, prompts.value)
+        return _FoundBlocks(positions, end, earlier, damage, is_sound=damage is None and unsealed is None)
+    finally:
+        reader.close()
 
 
-def _mend(disk: Disk, stored: StoredJournal, start: int, reader: Reader) -> tuple[Header, int]:
-    """Keep the sound records under a new header, because cursors may point at lost ones; raises OSError."""
-    header = renew_header(stored.header)
-    line = encode_header(header)
-    fresh = stored.path.with_suffix(".new")
+def _write_anew(disk: Disk, path: Path, head: LogHead, found: _FoundBlocks) -> LogHead:
+    """Put a sound journal of the present version in the place of one that is not; raises OSError.
+
+    It has another header if something was lost, because cursors may point at that.
+    """
+    header = head.header if found.is_sound else renew_header(head.header)
+    if head.version != VERSION:
+        return convert(disk, path, head, found.damage, header=header)[0]
+    fresh = path.with_suffix(".new")
     with suppress(FileNotFoundError):
         fresh.unlink()
-    copy_file(disk, stored.path, fresh, start, reader.trusted, before=line)
-    size = len(line) + reader.trusted - start
-    if reader.damage is not None and reader.damage.torn:
-        size = mend_torn(disk, fresh, size, reader.unsealed)
-    else:
-        set_aside(disk, stored.path, reader.trusted)
-    fresh.replace(stored.path)
-    disk.sync_directory(stored.path.parent)
-    return header, size
+    reader = open_reader(disk, path, head, None)
+    try:
+        start, _ = write_sound(disk, reader, header, fresh)
+    finally:
+        reader.close()
+    if found.damage is not None and not found.damage.torn:
+        keep_aside(path)
+    fresh.replace(path)
+    disk.sync_directory(path.parent)
+    return LogHead(header, VERSION, start)

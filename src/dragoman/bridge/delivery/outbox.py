@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import partial
 
 from dragoman.bridge.delivery.journal import Cursor, read_cursor
+from dragoman.bridge.delivery.run import MessageRun, StreamItem
 from dragoman.bridge.delivery.subscription import Backlog, DirectMessage, DirectQueue, Subscriber, Subscription
-from dragoman.bridge.delivery.tail import StreamEvent
 
-Pull = Callable[[int], list[StreamEvent]]
+Pull = Callable[[int], list[StreamItem]]
 """Gives the messages that are there now, up to so many bytes."""
 
 
@@ -37,16 +37,18 @@ class ViewerStream:
         self._waiter: asyncio.Future[None] | None = None
         self._free_since = time.monotonic()
 
-    async def take(self, max_bytes: int = 65536) -> list[StreamEvent]:
+    async def take(self, max_bytes: int = 128 * 1024) -> list[StreamItem]:
         """Wait for at least one message, and give those that fit; an empty list is the end.
+
+        The default fits what is read from an agent at a time, twice: so it is sent as it was written, in one piece.
 
         A reader that is cancelled in here has left: the stream ends with it.
         """
         while not self.ended:
-            events = self._pull(max_bytes)
-            if events:
+            items = self._pull(max_bytes)
+            if items:
                 self._free_since = time.monotonic()
-                return events
+                return items
             self._waiter = asyncio.get_running_loop().create_future()
             try:
                 await self._waiter
@@ -263,10 +265,10 @@ class ViewerOutbox:
     def _event_id(self) -> bytes:
         return b"%b.0.%d" % (self._name, self._queue.number)
 
-    def _pull_connection(self, max_bytes: int) -> list[StreamEvent]:
+    def _pull_connection(self, max_bytes: int) -> list[StreamItem]:
         self._queue.sent = self._queue.number
         taken = self._take_direct(max_bytes)
-        return [StreamEvent(direct.data, b"%b.0.%d" % (self._name, direct.number)) for direct in taken]
+        return [StreamItem(MessageRun.of_message(direct.data), self._name, direct.number) for direct in taken]
 
     def _take_direct(self, max_bytes: int) -> list[DirectMessage]:
         if not self._queue.waiting:
@@ -277,30 +279,30 @@ class ViewerOutbox:
                 self._announcements.pop(direct.key, None)
         return taken
 
-    def _pull_session(self, subscription: Subscription, max_bytes: int) -> list[StreamEvent]:
+    def _pull_session(self, subscription: Subscription, max_bytes: int) -> list[StreamItem]:
         # A reader that comes again has sent the last batch. If there is nothing more, it also is at the end.
         subscription.note_sent()
-        events, _ = subscription.pull(max_bytes, numbered=True)
-        if not events:
+        items, _ = subscription.pull(max_bytes, numbered=True)
+        if not items:
             subscription.note_sent()
         if self._queue.waiting:
             self._wake_connection()
-        return events
+        return items
 
-    def _pull_all(self, max_bytes: int) -> list[StreamEvent]:
+    def _pull_all(self, max_bytes: int) -> list[StreamItem]:
         # Direct messages of the connection go first. Then each subscription with something to give has its turn, and
         # one that has more goes behind the others.
-        events = [StreamEvent(direct.data) for direct in self._take_direct(max_bytes)]
-        size = sum(len(event.data) for event in events)
+        items = [StreamItem(MessageRun.of_message(direct.data)) for direct in self._take_direct(max_bytes)]
+        size = sum(len(item.run.lines) for item in items)
         if self._queue.waiting:
-            return events
+            return items
         for subscription in list(self._ready):
             if size >= max_bytes:
                 break
             more, more_bytes = subscription.pull(max_bytes - size, numbered=False)
-            events = events + more if events else more
+            items += more
             size += more_bytes
             del self._ready[subscription]
             if subscription.has_more():
                 self._ready[subscription] = None
-        return events
+        return items

@@ -1,7 +1,7 @@
 """A viewer on a session: a cursor into the session's journal, and the direct messages for this viewer.
 
 Nothing of the journal is copied for a viewer. It is at some record, and takes the records that follow: from memory
-where they still are, else a block at a time from the disk.
+where they still are, else a part at a time from the disk.
 
 Direct messages are those for one viewer alone, such as answers to its requests and requests to it. Each names the
 record of the session's journal that it must follow: it goes out once the cursor has reached that record, and no record
@@ -15,12 +15,13 @@ other viewer gets again everything that it did not show to have.
 """
 
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Protocol
 
 from dragoman.bridge.delivery.journal import Cursor
-from dragoman.bridge.delivery.journal_file import JournalBlock
-from dragoman.bridge.delivery.tail import JournalTail, StreamEvent
+from dragoman.bridge.delivery.journal_file import JournalPart
+from dragoman.bridge.delivery.run import MessageRun, StreamItem, slice_runs
+from dragoman.bridge.delivery.tail import JournalTail
 from dragoman.bridge.envelope import rename_terminals
 
 _MAX_SKIPS = 1_000
@@ -190,7 +191,7 @@ class JournalSource(Protocol):
         """Tell whether a cursor names a place of this journal."""
         ...
 
-    async def read(self, after: int, until: int, *, with_cursors: bool) -> JournalBlock:
+    async def read(self, after: int, until: int, *, with_cursors: bool) -> JournalPart:
         """Read messages that are not in memory; raises OSError."""
         ...
 
@@ -239,7 +240,7 @@ class Subscription:
         self._shown = 0
         """The last record that the viewer has shown to have."""
         self._skips: dict[int, None] = {}
-        self._block: JournalBlock | None = None
+        self._part: JournalPart | None = None
         self._fetching = False
 
     def bind(self, journal: JournalSource, cursor: int) -> None:
@@ -248,7 +249,7 @@ class Subscription:
             self._skips.clear()
         self.journal = journal
         self.cursor = self.arrived = self._shown = cursor
-        self._block = None
+        self._part = None
         self.queue.bring_forward(journal.next_end)  # the journal may be another one now, with other numbers
 
     def take_resume_from(self) -> Cursor | None:
@@ -290,7 +291,9 @@ class Subscription:
 
     def event_id(self) -> bytes | None:
         """Name where it is, as the id of an event does; None before there is a journal."""
-        return None if self.journal is None else self._event_id(self.journal, self.cursor)
+        if self.journal is None:
+            return None
+        return b"%b.%d.%d" % (self.journal.epoch.encode(), self.cursor, self.queue.number)
 
     def has_more(self) -> bool:
         """Tell whether a pull would give something now."""
@@ -301,104 +304,83 @@ class Subscription:
             return True
         return not self._fetching and self.cursor < self._limit(self.journal)
 
-    def pull(self, max_bytes: int, *, numbered: bool) -> tuple[list[StreamEvent], int]:
+    def pull(self, max_bytes: int, *, numbered: bool) -> tuple[list[StreamItem], int]:
         """Take messages that fit, at least one if there is any, and give their size."""
-        events: list[StreamEvent] = []
+        items: list[StreamItem] = []
         size = 0
         while (journal := self.journal) is not None and size < max_bytes:
             waiting = self.queue.waiting
             if waiting and waiting[0].after <= self.cursor:
                 direct = self.queue.take()
-                events.append(StreamEvent(direct.data, self._event_id(journal, self.cursor) if numbered else None))
+                items.append(self._item(journal, MessageRun.of_message(direct.data, self.cursor), numbered=numbered))
                 size += len(direct.data)
                 continue
             until = self._limit(journal)
             if self.cursor >= until:
                 break
-            more, more_bytes = self._messages(journal, until, max_bytes - size, numbered=numbered)
-            if not more and self._fetching:
+            before = self.cursor
+            runs, more_bytes = self._take_runs(journal, until, max_bytes - size)
+            if not runs and self._fetching:
                 break
+            if self._skips and next(reversed(self._skips)) > before:
+                runs = [part for run in runs for part in self._without_skips(run)]
             if names := self._viewer.terminal_names.get(self.session_id):
-                more = [StreamEvent(rename_terminals(event.data, names), event.id) for event in more]
-            events = events + more if events else more
+                runs = [run.change(lambda lines, names=names: rename_terminals(lines, names)) for run in runs]
+            items += [self._item(journal, run, numbered=numbered) for run in runs]
             size += more_bytes
-        return events, size
+        return items, size
 
     def _go_to(self, seq: int) -> None:
         self.cursor = self.arrived = seq
-        self._block = None
+        self._part = None
 
     def _limit(self, journal: JournalSource) -> int:
         """Give the last record that may go out before the next direct message."""
         waiting = self.queue.waiting
         return min(journal.end, waiting[0].after) if waiting else journal.end
 
-    def _messages(
-        self, journal: JournalSource, until: int, max_bytes: int, *, numbered: bool
-    ) -> tuple[list[StreamEvent], int]:
-        """Take messages from memory, else from the block that was read; else have the next block read."""
+    def _take_runs(self, journal: JournalSource, until: int, max_bytes: int) -> tuple[list[MessageRun], int]:
+        """Take messages from memory, else from the part that was read; else have the next part read."""
         tail = journal.tail
         before = self.cursor
         if before >= tail.start:
-            self._block = None
-            events, size, reached = tail.slice(before, until, max_bytes, with_cursors=self._viewer.knows_extensions)
-            self.cursor = reached
-            if numbered or (self._skips and next(reversed(self._skips)) > before):
-                return self._finish(journal, events, tail.seqs(before, reached), numbered=numbered), size
-            return events, size
-        if self._block is None or self._block.reached <= before:
+            self._part = None
+            with_cursors = self._viewer.knows_extensions
+            runs, size, self.cursor = tail.slice(before, until, max_bytes, with_cursors=with_cursors)
+            return runs, size
+        part = self._part
+        if part is None or part.reached <= before:
             self._fetching = True
             self._viewer.spawn(self._fetch(journal, min(tail.start, journal.end)))
             return [], 0
-        return self._from_block(journal, self._block, until, max_bytes, numbered=numbered)
+        runs, size, self.cursor = slice_runs(part.runs, before, min(part.reached, until), max_bytes)
+        return runs, size
 
-    def _from_block(
-        self, journal: JournalSource, block: JournalBlock, until: int, max_bytes: int, *, numbered: bool
-    ) -> tuple[list[StreamEvent], int]:
-        events: list[StreamEvent] = []
-        seqs: list[int] = []
-        size = 0
-        reached = min(block.reached, until)
-        for seq, event in zip(block.seqs, block.events, strict=True):
-            if seq <= self.cursor:
-                continue
-            if seq > until:
-                break
-            if size >= max_bytes:
-                reached = seqs[-1]
-                break
-            events.append(event)
-            seqs.append(seq)
-            size += len(event.data)
-        self.cursor = reached
-        return self._finish(journal, events, seqs, numbered=numbered), size
+    def _without_skips(self, run: MessageRun) -> Iterator[MessageRun]:
+        """Leave out the viewer's own prompts."""
+        after = run.first - 1
+        for skipped in [seq for seq in self._skips if run.first <= seq <= run.last]:
+            if skipped - 1 > after:
+                yield run.part(after, skipped - 1)
+            after = skipped
+        if after < run.last:
+            yield run.part(after, run.last)
 
-    def _finish(
-        self, journal: JournalSource, events: list[StreamEvent], seqs: list[int], *, numbered: bool
-    ) -> list[StreamEvent]:
-        """Leave out the viewer's own prompts, and give events their ids."""
-        pairs = zip(events, seqs, strict=True)
-        if self._skips:
-            pairs = [(event, seq) for event, seq in pairs if seq not in self._skips]
-        if not numbered:
-            return [event for event, _ in pairs]
-        return [StreamEvent(event.data, self._event_id(journal, seq)) for event, seq in pairs]
-
-    def _event_id(self, journal: JournalSource, seq: int) -> bytes:
-        return b"%b.%d.%d" % (journal.epoch.encode(), seq, self.queue.number)
+    def _item(self, journal: JournalSource, run: MessageRun, *, numbered: bool) -> StreamItem:
+        return StreamItem(run, journal.epoch.encode(), self.queue.number) if numbered else StreamItem(run)
 
     async def _fetch(self, journal: JournalSource, until: int) -> None:
-        """Read the next block from the disk, beside; the stream is woken then."""
+        """Read the next part from the disk, beside; the stream is woken then."""
         after = self.cursor
         try:
-            block = await journal.read(after, until, with_cursors=self._viewer.knows_extensions)
+            part = await journal.read(after, until, with_cursors=self._viewer.knows_extensions)
         except OSError as error:
             self._viewer.drop(f"the journal of session {self.session_id} cannot be read: {error.strerror}")
             return
         finally:
             self._fetching = False
         if self.journal is journal and self.cursor == after:  # else it went elsewhere meanwhile
-            self._block = block
-            if not block.events:
-                self.cursor = max(self.cursor, block.reached)
+            self._part = part
+            if not part.runs:
+                self.cursor = max(self.cursor, part.reached)
         self._viewer.wake(self)

@@ -1,31 +1,15 @@
 """The end of a journal in memory, from which all viewers that keep up are served the same bytes.
 
-A viewer that knows our extensions gets a copy of each message with its cursor, which is made once for all of them.
-Copies count like the messages themselves, and can be made again at any time: when there are too many, all are dropped.
+Copies of a run (with cursors, and as viewers read it) are made once for all viewers. They count like the messages
+themselves, and can be made again at any time: when there are too many, all are dropped.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from typing import cast
 
-import msgspec
+from dragoman.bridge.delivery.run import MessageRun, slice_runs
 
-from dragoman.bridge.envelope import add_cursor
-
-_OVERHEAD_BYTES = 160
-"""Memory of a message beside its own bytes."""
-
-_COPY_OVERHEAD_BYTES = 96
-"""Memory of a copy with a cursor beside its own bytes."""
-
-
-class StreamEvent(msgspec.Struct, frozen=True, gc=False):
-    """One JSON-RPC message for a viewer, with its place in the stream."""
-
-    data: bytes
-    """One line of JSON, without a newline."""
-    id: bytes | None = None
-    """The `Last-Event-ID` by which a viewer over HTTP goes on from here; None where there is no such place."""
+_OVERHEAD_BYTES = 400
+"""Memory of a run beside its own bytes."""
 
 
 class TailBudget:
@@ -59,7 +43,7 @@ class TailBudget:
 
 
 class JournalTail:
-    """The last messages of a journal, by their sequence numbers."""
+    """The last messages of a journal, in the runs in which they were written."""
 
     def __init__(self, budget: TailBudget, epoch: bytes, start: int) -> None:
         self.start = start
@@ -68,48 +52,38 @@ class JournalTail:
         """Whether some of it is nowhere else, because the disk is full: then nothing is dropped."""
         self._budget = budget
         self._epoch = epoch
-        # Parallel lists, by message: bisect finds a sequence number, or the last message that fits into a size.
-        self._seqs: list[int] = []
-        self._events: list[StreamEvent] = []
-        self._times: list[int] = []
-        self._copies: list[StreamEvent | None] = []
+        self._runs: list[MessageRun] = []
+        self._lasts: list[int] = []
+        """The last number of each run, for bisect."""
+        self._size = 0
         self._copied_bytes = 0
-        self._ends: list[int] = []
-        """The size of all messages of the journal up to the end of each."""
-        self._dropped = 0
-        """The size of all messages that were dropped: what `_ends` counts from."""
 
-    def extend(self, first_seq: int, lines: Sequence[bytes], time_ms: int) -> None:
+    def extend(self, first: int, lines: bytes, time_ms: int) -> None:
         """Take messages that follow each other."""
-        before = at = self._ends[-1] if self._ends else self._dropped
-        self._seqs += range(first_seq, first_seq + len(lines))
-        self._events += map(StreamEvent, lines)
-        self._times += [time_ms] * len(lines)
-        self._copies += [None] * len(lines)
-        ends = self._ends
-        for line in lines:
-            at += len(line) + _OVERHEAD_BYTES
-            ends.append(at)
-        self._budget.grew(self, at - before)
+        run = MessageRun(lines, first, time_ms)
+        run.count_copies(self._copied)
+        self._runs.append(run)
+        self._lasts.append(run.last)
+        self._size += len(lines) + _OVERHEAD_BYTES
+        self._budget.grew(self, len(lines) + _OVERHEAD_BYTES)
         self._trim()
 
-    def slice(
-        self, after: int, until: int, max_bytes: int, *, with_cursors: bool
-    ) -> tuple[list[StreamEvent], int, int]:
-        """Give messages after one record until another: at least one and no more than fit, their size, the last seq."""
-        begin = bisect_right(self._seqs, after)
-        end = bisect_right(self._seqs, until, begin)
-        if begin == end:
-            return [], 0, until
-        before = self._ends[begin - 1] if begin else self._dropped
-        fit = max(begin + 1, bisect_right(self._ends, before + max_bytes, begin, end))
-        reached = until if fit == end else self._seqs[fit - 1]
-        events = self._with_cursors(begin, fit) if with_cursors else self._events[begin:fit]
-        return events, self._ends[fit - 1] - before, reached
-
-    def seqs(self, after: int, reached: int) -> list[int]:
-        """Give the sequence numbers of the messages after one record until another."""
-        return self._seqs[bisect_right(self._seqs, after) : bisect_right(self._seqs, reached)]
+    def slice(self, after: int, until: int, max_bytes: int, *, with_cursors: bool) -> tuple[list[MessageRun], int, int]:
+        """Return the messages between two records that fit, their size, and the record that is reached."""
+        if self._copied_bytes > self._budget.tail_bytes:
+            self._drop_copies()
+        begin = bisect_right(self._lasts, after)
+        wanted = self._runs[begin : begin + 1]
+        size = len(wanted[0].lines) if wanted else 0
+        for run in self._runs[begin + 1 : bisect_right(self._lasts, until) + 1]:
+            if size >= max_bytes:
+                break
+            wanted.append(run)
+            size += len(run.lines)
+        reached = min(until, wanted[-1].last) if begin + len(wanted) < len(self._runs) else until
+        if with_cursors:
+            wanted = [run.with_cursors(self._epoch) for run in wanted]
+        return slice_runs(wanted, after, reached, max_bytes)
 
     def hold(self, epoch: bytes) -> None:
         """Drop nothing until `release`; cursors have this epoch from now on."""
@@ -120,48 +94,42 @@ class JournalTail:
         """Keep no more than usual again; cursors have this epoch from now on."""
         self.is_held = False
         self._epoch = epoch
-        if self._seqs:
-            self._trim()
+        self._trim()
 
     def drop(self) -> None:
         """Drop all of it."""
-        if self._seqs:
-            self._cut(len(self._seqs))
+        if self._runs:
+            self._cut(len(self._runs))
 
-    def _with_cursors(self, begin: int, end: int) -> list[StreamEvent]:
-        copies = self._copies[begin:end]
-        if None not in copies:
-            return cast("list[StreamEvent]", copies)
-        size = 0
-        for index in range(begin, end):
-            if self._copies[index] is None:
-                cursor = b"%b.%d" % (self._epoch, self._seqs[index])
-                line = add_cursor(self._events[index].data, cursor, self._times[index])
-                self._copies[index] = copy = StreamEvent(line)
-                size += len(copy.data) + _COPY_OVERHEAD_BYTES
-        copies = cast("list[StreamEvent]", self._copies[begin:end])
+    def _copied(self, size: int) -> None:
         self._copied_bytes += size
         self._budget.grew(self, size)
-        if self._copied_bytes > self._budget.tail_bytes:
-            self._drop_copies()
-        return copies
 
     def _drop_copies(self) -> None:
-        self._copies = [None] * len(self._copies)
+        for run in self._runs:
+            run.forget_copies()
         size, self._copied_bytes = self._copied_bytes, 0
         self._budget.shrank(self, size, empty=False)
 
     def _trim(self) -> None:
-        over = self._ends[-1] - self._dropped - self._budget.tail_bytes
-        if over > self._budget.tail_bytes // 4 and not self.is_held:  # seldom, because each cut moves the rest
-            self._cut(min(bisect_right(self._ends, self._dropped + over) + 1, len(self._seqs)))
+        over = self._size - self._budget.tail_bytes
+        if over <= self._budget.tail_bytes // 4 or self.is_held:  # seldom, because each cut moves the rest
+            return
+        count = 0
+        while over > 0:
+            over -= len(self._runs[count].lines) + _OVERHEAD_BYTES
+            count += 1
+        self._cut(count)
 
     def _cut(self, count: int) -> None:
-        copied = sum(len(copy.data) + _COPY_OVERHEAD_BYTES for copy in self._copies[:count] if copy is not None)
+        cut = self._runs[:count]
+        copied = sum(run.copied_bytes for run in cut)
+        size = sum(len(run.lines) + _OVERHEAD_BYTES for run in cut)
+        for run in cut:
+            run.count_copies(None)  # a viewer may still be about to encode it
+            run.forget_copies()
+        self.start = cut[-1].last
+        del self._runs[:count], self._lasts[:count]
         self._copied_bytes -= copied
-        size = self._ends[count - 1] - self._dropped + copied
-        self.start = self._seqs[count - 1]
-        self._dropped = self._ends[count - 1]
-        for kept in (self._seqs, self._events, self._times, self._copies, self._ends):
-            del kept[:count]
-        self._budget.shrank(self, size, empty=not self._seqs)
+        self._size -= size
+        self._budget.shrank(self, size + copied, empty=not self._runs)

@@ -12,13 +12,13 @@ not an event: a client that loses the stream before its first event still knows 
 import asyncio
 import re
 import secrets
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from dragoman.bridge import ServedAgent, StreamEvent, Viewer, ViewerStream
+from dragoman.bridge import ServedAgent, Viewer, ViewerStream
 from dragoman.bridge.front.asgi import Headers, Scope
 from dragoman.bridge.front.exchange import JSON, NO_STORE, ClientGone, Exchange, HttpError, race
 from dragoman.bridge.front.limits import RequestLimits
@@ -284,18 +284,11 @@ def _is_wanted(kind: str, *parameters: str) -> bool:
 # ── event streams ─────────────────────────────────────────────────────────────────────────────────
 
 
-def encode_events(events: Sequence[StreamEvent]) -> bytes:
-    """Return messages as server-sent events."""
-    return b"".join([_encode_one(event) for event in events])
-
-
-def _encode_one(event: StreamEvent) -> bytes:
-    data = event.data
-    if b"\r" in data or b"\n" in data:  # JSON takes them as white space, an event stream as the end of a line
-        data = data.translate(_ONE_LINE)
-    if event.id is None:
-        return b"data: %b\n\n" % data
-    return b"id: %b\ndata: %b\n\n" % (event.id, data)
+def encode_events(messages: list[bytes], ids: list[bytes] | None = None) -> bytes:
+    """Return messages, which have no line end inside, as server-sent events."""
+    if ids is None:
+        return b"data: %b\n\n" % b"\n\ndata: ".join(messages)
+    return b"".join([b"id: %b\ndata: %b\n\n" % event for event in zip(ids, messages, strict=True)])
 
 
 class EventStreamWriter:
@@ -324,8 +317,8 @@ class EventStreamWriter:
             await self._exchange.write(b"", more=False)
 
     async def _pump(self) -> None:
-        while events := await self._stream.take():
-            await self._write(encode_events(events))
+        while items := await self._stream.take():
+            await self._write(b"".join([item.encode(encode_events) for item in items]))
 
     async def _write(self, piece: bytes) -> None:
         self._writing += 1

@@ -1,10 +1,10 @@
 """`/acp` over a WebSocket: one message a text frame, both ways."""
 
 import asyncio
-from collections.abc import Iterable
+from itertools import chain
 from struct import Struct
 
-from dragoman.bridge import Viewer, ViewerStream
+from dragoman.bridge import StreamItem, Viewer, ViewerStream
 from dragoman.bridge.front.acp_http import CONNECTION_ID, Affinity
 from dragoman.bridge.front.asgi import SEND_FRAMES, Receive, Scope, Send
 from dragoman.bridge.front.exchange import race
@@ -19,6 +19,9 @@ _LONGEST_REASON_BYTES = 120
 
 _ONE_LINE = {0x0A: "\t", 0x0D: "\t"}
 """A tab is white space in JSON like these, and like these it is not allowed inside a string."""
+
+_USUAL_BYTES = 4096
+"""Most messages are smaller; the heads of all sizes below take half a megabyte."""
 
 _TEXT = 0x81
 _SHORT = Struct("!BB").pack
@@ -76,26 +79,36 @@ class ViewerSocket:
             self._viewer.receive(line)
 
     async def _write(self, stream: ViewerStream) -> None:
-        while events := await stream.take():
+        while items := await stream.take():
             self._is_writing = True
-            await self._send_all([event.data for event in events])
+            await self._send_all(items)
             self._is_writing = False
 
-    async def _send_all(self, texts: list[bytes]) -> None:
+    async def _send_all(self, items: list[StreamItem]) -> None:
         if self._can_send_frames:
-            await self._send({"type": SEND_FRAMES, "frames": encode_texts(texts)})
+            await self._send({"type": SEND_FRAMES, "frames": b"".join([item.encode(encode_texts) for item in items])})
             return
-        for text in texts:
+        for text in [text for item in items for text in item.messages()]:
             await self._send({"type": "websocket.send", "text": text.decode()})
 
 
-def encode_texts(texts: Iterable[bytes]) -> bytes:
+class _Heads(dict[int, bytes]):
+    """The heads of frames by size; those of usual sizes are remembered, so that a block of frames is made in C."""
+
+    def __missing__(self, size: int) -> bytes:
+        head = _head(size)
+        if size < _USUAL_BYTES:
+            self[size] = head
+        return head
+
+
+_heads = _Heads()
+
+
+def encode_texts(texts: list[bytes], ids: list[bytes] | None = None) -> bytes:
     """Return messages as text frames, each whole and unmasked (RFC 6455, 5.2): the same bytes for every viewer."""
-    pieces: list[bytes] = []
-    for text in texts:
-        pieces.append(_head(len(text)))
-        pieces.append(text)
-    return b"".join(pieces)
+    del ids
+    return b"".join(chain.from_iterable(zip(map(_heads.__getitem__, map(len, texts)), texts, strict=True)))
 
 
 def _head(size: int) -> bytes:

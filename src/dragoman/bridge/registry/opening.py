@@ -4,7 +4,7 @@ A session that is open here is served from its journal, whatever the agent can d
 however many viewers want it: the others wait and are then served from the journal.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from msgspec import UNSET, Raw
@@ -167,7 +167,7 @@ class OpeningRequests:
         session_id: str,
         result: dict[str, Raw],
         line: bytes,
-        history: Sequence[bytes] = (),
+        history: bytes = b"",
     ) -> None:
         """Make a session known that the agent has opened, and put the viewer on it."""
         session = self._registry.find(session_id)
@@ -176,7 +176,7 @@ class OpeningRequests:
         self._registry.settle(session)
         self._restorer.restored(session, result)
         if request.end() and not request.viewer.closed.is_set():
-            cursor = len(history)
+            cursor = history.count(b"\n")
             subscription = session.subscribe(request.viewer, cursor)
             self._announcements.session_opened(session, request.viewer, after=cursor)
             request.viewer.send_opened(with_id(line, request.id), subscription, cursor, is_new=True)
@@ -201,13 +201,10 @@ class OpeningRequests:
         request.refuse(ErrorCode.INTERNAL_ERROR, problem)
         return True
 
-    def _create(
-        self, session_id: str, params: Raw, phase: SessionPhase, history: Sequence[bytes] = ()
-    ) -> ServedSession:
+    def _create(self, session_id: str, params: Raw, phase: SessionPhase, history: bytes = b"") -> ServedSession:
         """Begin the journal of a session, with the messages that it begins with."""
         journal = self._begin_journal(session_id, params)
-        for line in history:
-            journal.add(line)
+        journal.add(history)
         return self._registry.add(session_id, fields_of(params), journal, phase)
 
     def _begin_journal(self, session_id: str, params: Raw) -> Journal:

@@ -156,7 +156,7 @@ class SessionRegistry:
         journal.on_failure = session.changed
         self.sessions[session_id] = session
         for line in self.early.take(session_id):
-            session.take(line)
+            session.take_notification(line)
         session.changed()
         return session
 

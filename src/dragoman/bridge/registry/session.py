@@ -13,6 +13,7 @@ from dragoman.bridge.registry.state import SessionLife, SessionPhase
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.protocol import v1
 from dragoman.protocol.notice import as_thought
+from dragoman.store.block import wire_line
 from dragoman.wire import error_object
 
 ShownState = Literal["idle", "running", "asleep", "gone"]
@@ -25,14 +26,14 @@ _NO_SETTINGS = b"{}"
 
 
 class _Recorder(Protocol):
-    def add(self, line: bytes) -> None: ...
+    def add(self, lines: bytes) -> None: ...
 
 
 class _Discard:
     """Takes updates that the journal has already."""
 
-    def add(self, line: bytes) -> None:
-        """Drop an update."""
+    def add(self, lines: bytes) -> None:
+        """Drop updates."""
 
 
 _DISCARD = _Discard()
@@ -138,14 +139,19 @@ class ServedSession:
         """Have viewers told of it."""
         self._on_change(self)
 
-    def take(self, line: bytes) -> None:
-        """Take a notification of the agent."""
+    def take(self, lines: bytes) -> None:
+        """Take ordinary updates of the agent, each a line with its newline: they change nothing that is known here."""
+        self.heard += lines.count(b"\n")
+        self._recorder.add(lines)
+
+    def take_notification(self, line: bytes) -> None:
+        """Take any notification of the agent."""
         self.heard += 1
         if _NOTICE in line and self._pass_notice(line):
             return
         if b'_update"' in line and any(change in line for change in _CHANGES):
             self._follow(line)
-        self._recorder.add(line)
+        self._recorder.add(wire_line(line))
 
     def flush(self) -> None:
         """Write the records that were added to its journal."""
@@ -283,7 +289,7 @@ class ServedSession:
         return self._recorder.journal if isinstance(self._recorder, ReplayedJournal) else self.journal
 
     def _add_update(self, update: dict[str, Any]) -> None:
-        self.journal.add(make_notification("session/update", {"sessionId": self.id, "update": update}))
+        self.journal.add(make_notification("session/update", {"sessionId": self.id, "update": update}) + b"\n")
 
     def _pass_notice(self, line: bytes) -> bool:
         """Pass a notice on to viewers; it is not journalled, because it is no part of the conversation."""

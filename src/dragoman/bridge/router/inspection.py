@@ -111,7 +111,7 @@ class WireDecoder:
 
     def decode(self, batch: WireBatch) -> list[ShownMessage]:
         """Decode the lines of a batch."""
-        return [self._decode(batch, batch.first + index, line) for index, line in enumerate(batch.lines)]
+        return [self._decode(batch, batch.first + index, line) for index, line in enumerate(batch.lines())]
 
     def _decode(self, batch: WireBatch, number: int, line: bytes | Oversized) -> ShownMessage:
         shown: ShownMessage = {"n": number, "time": round(batch.time * 1000, 3), "direction": batch.direction}

@@ -16,6 +16,7 @@ from dragoman.bridge.envelope import (
     fields_of,
     make_error,
     make_notification,
+    ordinary_runs,
     parse_list,
     rename_request,
     session_of,
@@ -246,30 +247,50 @@ class AgentMessages:
         self._ownership = ownership
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
-        """Take the next lines; the payload of an update is not decoded on its way."""
-        sessions = self._registry.sessions
-        for line in lines:
-            if isinstance(line, bytes) and UPDATE in line and is_sound(line):
-                session_id = session_of_update(line)
-                if session_id is not None:
-                    session = sessions.get(session_id)
-                    if session is None:
-                        self._registry.early.put(session_id, line)
-                    else:
-                        session.take(line)
-                        self._delivery.touch(session)
-                    continue
-            self._take(line)
+        """Take the next lines, many in one piece: updates of a session go on as they came, all at once."""
+        for block in lines:
+            if isinstance(block, Oversized):
+                self._take(block)
+                continue
+            runs = ordinary_runs(block)
+            if runs is None:
+                for line in block.split(b"\n"):
+                    if line and not line.isspace():
+                        self._take_line(line)
+                continue
+            for session_id, run in runs:
+                self._take_run(session_id, run)
 
     def input_ended(self, *, was_file: bool) -> None:
         """Do nothing: the process itself tells its end."""
+
+    def _take_run(self, session_id: str, lines: bytes) -> None:
+        session = self._registry.sessions.get(session_id)
+        if session is None:
+            for line in lines[:-1].split(b"\n"):
+                self._registry.early.put(session_id, line)
+            return
+        session.take(lines)
+        self._delivery.touch(session)
+
+    def _take_line(self, line: bytes) -> None:
+        session_id = session_of_update(line) if UPDATE in line and is_sound(line) else None
+        if session_id is None:
+            self._take(line)
+            return
+        session = self._registry.sessions.get(session_id)
+        if session is None:
+            self._registry.early.put(session_id, line)
+            return
+        session.take_notification(line)
+        self._delivery.touch(session)
 
     def _take(self, line: bytes | Oversized) -> None:
         message = parse(line)
         if isinstance(message, Malformed):
             mended = replace_lone_surrogates(line) if isinstance(line, bytes) else None
             if mended is not None:
-                self.lines_received([mended])
+                self._take_line(mended)
             else:
                 self._refuse(message, line)
         elif message.method is None:
@@ -311,7 +332,7 @@ class AgentMessages:
             return
         session = self._registry.find(session_of(message.params))
         if session is not None:
-            session.take(line)
+            session.take_notification(line)
             self._delivery.touch(session)
             return
         owner = self._ownership.server_owner(method, message.params)

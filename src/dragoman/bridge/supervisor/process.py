@@ -13,7 +13,7 @@ from msgspec import UNSET
 from dragoman.bridge.settings import AgentLimits, AgentSpec
 from dragoman.errors import ConnectionClosed, ProcessDied
 from dragoman.proc import EVERYTHING, Child, Supervisor
-from dragoman.wire import Message, Oversized, Receiver, StdioTransport
+from dragoman.wire import BlockSplitter, Message, Oversized, Receiver, StdioTransport
 
 LAST_UNSENT_S = 0.3
 """When the bridge ends: time for an agent to read its last messages. This and the next two waits are long enough for an
@@ -35,6 +35,7 @@ TO_AGENT: Direction = "to_agent"
 FROM_AGENT: Direction = "from_agent"
 
 Lines = Sequence[bytes | Oversized]
+"""Blocks of lines, each line with its newline; an oversized line stands alone."""
 
 
 class AgentFailure(msgspec.Struct, frozen=True):
@@ -85,8 +86,17 @@ class WireBatch(msgspec.Struct, gc=False):
     first: int
     time: float
     direction: Direction
-    lines: Lines
+    blocks: Lines
+    count: int
     size: int
+
+    def lines(self) -> Iterator[bytes | Oversized]:
+        """Return the lines, without newlines."""
+        for block in self.blocks:
+            if isinstance(block, bytes):
+                yield from (line for line in block.split(b"\n") if line and not line.isspace())
+            else:
+                yield block
 
 
 class WireLog:
@@ -107,16 +117,16 @@ class WireLog:
 
     def note(self, direction: Direction, lines: Lines) -> None:
         """Remember lines, and forget the oldest beyond the limits."""
-        count = len(lines)
-        size = _sizes(lines)
-        batch = WireBatch(self._count + 1, time.time(), direction, lines, size)
+        count = sum(block.count(b"\n") if isinstance(block, bytes) else 1 for block in lines)
+        size = sum(map(line_size, lines))
+        batch = WireBatch(self._count + 1, time.time(), direction, lines, count, size)
         self._batches.append(batch)
         self._count += count
         self._messages += count
         self._bytes += size
         while (self._messages > self._max_messages or self._bytes > self._max_bytes) and len(self._batches) > 1:
             oldest = self._batches.popleft()
-            self._messages -= len(oldest.lines)
+            self._messages -= oldest.count
             self._bytes -= oldest.size
         if self.on_batch is not None:
             self.on_batch(batch)
@@ -140,7 +150,7 @@ class AgentProcess:
         self._stop_timeout_s = limits.stop_timeout_s
         self._receiver = receiver
         self._wire_log = wire_log
-        self._transport = StdioTransport(*child.take_stdio(), max_line_bytes=limits.max_line_bytes)
+        self._transport = StdioTransport(*child.take_stdio(), splitter=BlockSplitter(limits.max_line_bytes))
 
     @property
     def unsent_bytes(self) -> int:
@@ -158,8 +168,9 @@ class AgentProcess:
 
     def write(self, line: bytes) -> None:
         """Send it a line."""
+        line += b"\n"
         self._wire_log.note(TO_AGENT, [line])
-        self._transport.write(line + b"\n")
+        self._transport.write(line)
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
         """Take lines of its output."""
@@ -212,15 +223,8 @@ async def start_agent(
 
 
 def line_size(line: bytes | Oversized) -> int:
-    """Give the size of a line; a dropped one has none."""
+    """Give the size of a line or a block; a dropped one has none."""
     return len(line) if isinstance(line, bytes) else 0
-
-
-def _sizes(lines: Lines) -> int:
-    try:
-        return sum(map(len, lines))  # type: ignore[arg-type] -- nearly always they are all bytes
-    except TypeError:
-        return sum(map(line_size, lines))
 
 
 Answered = Callable[[Message, bytes], None]
