@@ -12,6 +12,7 @@ is the side that they happened to:
 - `orphans N`: the process ended and left that many of its children running;
 - `mcp connected NAME`, `mcp missed NAME`, `mcp alone NAME`, `mcp leaked NAME`: an MCP server given to a session was
   reached, was not reached in time, was not used by another session, or was used by it;
+- `mcp untrusted NAME`: it was not reached, and the agent says that it does not trust the directory of the session;
 - `stderr`: the side wrote to stderr, which it may.
 """
 

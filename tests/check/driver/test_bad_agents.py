@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.check.driver import AgentOptions, BadScript, ScriptTurn, check_agent, read_script
+from dragoman.check.driver.run import rows_at_once
 from dragoman.check.results import CheckReport
 from dragoman.errors import StartError
 
@@ -144,6 +145,54 @@ async def test_an_agent_that_answers_nothing_any_more_is_blamed_once(
     )
     verdicts = spoken_for(await check_agent(options))
     assert {(name, verdict) for name, (verdict, _) in verdicts.items() if verdict != "pass"} == {rule}
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        ("sys.stderr.write('This folder is not trusted: MCP servers are off.')", "not_exercised"),
+        ("self.send('aside', {'jsonrpc': '2.0', 'method': '_log', 'params': 'untrusted'})", "not_exercised"),
+        ("None", "fail"),
+    ],
+    ids=["on stderr", "in a message", "not at all"],
+)
+async def test_an_agent_that_does_not_trust_the_directory_may_start_no_servers(
+    words: str, verdict: str, tmp_path: Path
+):
+    options = AgentOptions(
+        command=altered_agent(tmp_path, f"Agent.start_server = lambda self, *_: {words}"),
+        env={"PYTHONPATH": str(ROOT)},
+        auth="key",
+        timeout_s=0.5,
+        scenes=frozenset({"give_server"}),
+    )
+    assert {each.verdict for each in (await check_agent(options)).results if each.id == "ACP-MCP-002"} == {verdict}
+
+
+@pytest.mark.parametrize(("start_s", "rows"), [(0.2, 4), (1.2, 2), (3.0, 1)])
+def test_the_slower_an_agent_starts_the_fewer_run_at_once(start_s: float, rows: int):
+    assert rows_at_once(start_s) == rows
+
+
+async def test_of_an_agent_that_is_slow_to_start_only_one_runs_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("dragoman.check.driver.run.AT_ONCE", ())  # so that any start is slow
+    two = tmp_path / "two"
+    lock = (
+        "import fcntl\n"
+        f"file = open({str(tmp_path / 'lock')!r}, 'w')\n"
+        "try: fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+        f"except OSError: open({str(two)!r}, 'w')"
+    )
+    options = AgentOptions(
+        command=altered_agent(tmp_path, lock),
+        env={"PYTHONPATH": str(ROOT)},
+        auth="key",
+        scenes=frozenset({"unknown_version", "bad_hello", "log_in", "unknown_sessions"}),
+    )
+    await check_agent(options)
+    assert not two.exists()
 
 
 async def test_a_command_that_is_not_there_is_told_as_such():

@@ -1,7 +1,11 @@
 """What agents of others do that looked like a breach until somebody read it: each was a false alarm of the matrix."""
 
+from typing import get_args
+
 import pytest
 
+from dragoman.check.judge.foreign_names import V2_UPDATES
+from dragoman.protocol.generated import v1, v2
 from tests.check.judge.cases.config import choose, chosen, select
 from tests.check.judge.talking import (
     Row,
@@ -22,6 +26,7 @@ from tests.check.judge.talking import (
     refuse,
     session,
     tell,
+    update,
 )
 
 FILES = {"fs": {"readTextFile": True, "writeTextFile": True}}
@@ -152,3 +157,57 @@ def test_answers_to_notifications_are_shown_with_the_notification_that_they_answ
     assert pairs(*told, complain("no method _two"), complain("no")) == [(2, 4), (0, 5)]
     assert pairs(cancel(), complain("no")) == [(0, 1)]
     assert pairs(tell("a"), tell("$/a"), complain("no method $/a"), complain("no method a")) == [(1, 2), (0, 3)]
+
+
+def verdicts(rows: list[Row]) -> set[tuple[str, str]]:
+    return {(each.rule, each.verdict) for each in judge(rows, "agent", "client").findings}
+
+
+def login(**fields: object) -> list[Row]:
+    return initialize(authMethods=[{"id": "key", "name": "A key"} | fields])
+
+
+MODELS = {"currentModelId": "small", "availableModels": []}
+SET_MODEL = [ask(40, "session/set_model", {"sessionId": "s1", "modelId": "small"}), give(40)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "rule", "advice"),
+    [
+        (session(models=MODELS), "ACP-EXT-001", "config option of the category model"),
+        (login(type="env_var", vars=[{"name": "KEY"}]), "ACP-EXT-001", "the type terminal"),
+        ([*session(), *SET_MODEL], "ACP-EXT-102", "use session/set_config_option"),
+    ],
+    ids=["models", "env_var", "session/set_model"],
+)
+def test_a_name_that_was_withdrawn_from_the_drafts_gets_a_warning_with_the_present_way(
+    rows: list[Row], rule: str, advice: str
+):
+    assert verdicts(rows) == {(rule, "warn")}
+    assert all(advice in each.detail for each in judge(rows, "agent", "client").findings)
+
+
+def test_a_name_of_ones_own_is_no_withdrawn_one_because_it_is_called_alike():
+    assert verdicts(login(type="magic", vars=[])) == {("ACP-EXT-001", "fail")}
+    assert verdicts([*session(), update("session_info_update", title="a", models=MODELS)]) == {("ACP-EXT-001", "fail")}
+
+
+def test_newer_kinds_of_updates_are_no_invention():
+    client = {"session": {"notices": {}, "compaction": {}}}
+    newer = [
+        update("notice", severity="info", title="Trying again"),
+        update("compaction_update", compactionId="k1", status="in_progress"),
+        update("subagent_update", sessionId="s2"),
+    ]
+    assert verdicts([*session(client=client), prompt(), *newer, end()]) == set()
+
+
+def test_names_of_version_2_are_told_as_such():
+    of_v2 = [update("state_update", state="idle"), tell("tool_call/cancel", {"sessionId": "s1"})]
+    assert verdicts([*session(), prompt(), *of_v2, end()]) == {("ACP-WIRE-021", "warn"), ("ACP-EXT-102", "warn")}
+    assert verdicts([*session(), prompt(), update("mood_update"), end()]) == {("ACP-WIRE-021", "fail")}
+
+
+def test_the_names_of_version_2_alone_are_those_of_its_types():
+    of_v1 = {each.__struct_config__.tag for each in get_args(v1.SessionUpdate)}
+    assert v2.SessionUpdate.tagged.keys() - of_v1 == V2_UPDATES

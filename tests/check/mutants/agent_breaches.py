@@ -203,6 +203,7 @@ BREACHES: dict[str, Breach] = {
     "ACP-PROMPT-006": Lines("result session/prompt", give(stopReason="cancelled")),
     "ACP-PROMPT-007": Lines("update usage_update", tell(cost={"amount": 0.5, "currency": "euros"})),
     "ACP-PROMPT-008": override(take_prompt=refuse_content("image")),
+    "ACP-PROMPT-009": override(offers=pretend("session.notices")),
     "ACP-CANCEL-001": override(answer_prompt=end_well),
     "ACP-CANCEL-002": override(answer_prompt=fail_when_cancelled),
     "ACP-CANCEL-003": override(answer_prompt=speak_after_cancel),

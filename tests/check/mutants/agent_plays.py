@@ -93,6 +93,7 @@ PLAYS: dict[str, Play] = {
     "ACP-PROMPT-003": Play(("contents",)),
     "ACP-PROMPT-005": Play(("two_prompts",)),
     "ACP-PROMPT-008": Play(("contents",)),
+    "ACP-PROMPT-009": BARE,
     "ACP-CANCEL-004": replace(CANCEL, options={"turn_timeout_s": 0.5}),
     "ACP-TOOL-006": Play(turns=(ScriptTurn("work", permission="reject"),)),
     "ACP-PERM-004": CANCEL,

@@ -47,6 +47,8 @@ def tell_state(agent: "Agent", session: Session) -> None:
     agent.update(session.id, "plan", entries=[{"content": "Do all I can", "priority": "high", "status": "in_progress"}])
     agent.update(session.id, "usage_update", used=10, size=1000, cost={"amount": 0.5, "currency": "EUR"})
     agent.update(session.id, "session_info_update", title="All I can", updatedAt="2026-01-02T03:04:05Z")
+    if agent.offers("session.notices"):
+        agent.update(session.id, "notice", severity="info", title="All goes well")
     session.mode = MODES[1]
     agent.update(session.id, "current_mode_update", currentModeId=session.mode)
     agent.update(session.id, "config_option_update", configOptions=session.options())

@@ -14,6 +14,8 @@ PermissionAnswer = Literal["allow", "reject", "hold"]
 OUTPUT = "checked\n"
 PERSON_S = 0.05
 """The shortest time of a person to decide about an address; meanwhile the question is open."""
+EVERYTHING = frozenset({"fs", "terminal", "elicitation"})
+"""What a client can do without: one that does without all of it also takes no updates that have to be advertised."""
 _EXIT = {"exitCode": 0, "signal": None}
 
 
@@ -69,6 +71,8 @@ class ClientServices:
             "terminal": "terminal" not in self._without,
             "_meta": {"dragoman.check": {"unknown": True}},
         }
+        if not self._without >= EVERYTHING:
+            offered["session"] = {"notices": {}, "compaction": {}}
         if "elicitation" not in self._without:
             offered["elicitation"] = {"form": {}, "url": {}}
         return offered

@@ -13,8 +13,17 @@ from dragoman.check.results import CheckReport, report
 from dragoman.errors import DragomanError
 from dragoman.proc import Supervisor
 
-AT_ONCE = 4
+MAX_AT_ONCE = 4
 """Rows of scenes that run at the same time: most of the time they wait, and an agent starts some fifteen times."""
+AT_ONCE = ((1.0, MAX_AT_ONCE), (2.5, 2))
+"""Seconds that an agent may take to start, and the rows for it; for a slower one there is one row at a time.
+
+Agents that are slow to start keep a processor busy: four of them at once are four times as slow, on a small machine."""
+
+
+def rows_at_once(start_s: float) -> int:
+    """Return how many rows of scenes may run at the same time, with an agent that takes this long to start."""
+    return next((rows for limit_s, rows in AT_ONCE if start_s < limit_s), 1)
 
 
 async def check_agent(options: AgentOptions) -> CheckReport:
@@ -57,7 +66,7 @@ def _select(options: AgentOptions) -> list[list[Scene]]:
 async def _play_all(stage: Callable[[], Stage], rows: list[list[Scene]], knowledge: Knowledge) -> None:
     if not any(CONVERSATION in row for row in rows):
         knowledge.has_conversed.set()
-    limit = asyncio.Semaphore(AT_ONCE)
+    limit = asyncio.Semaphore(rows_at_once(knowledge.start_s))
     async with asyncio.TaskGroup() as tasks:
         for row in rows:
             tasks.create_task(_play_in_turn(stage(), row, limit))

@@ -30,6 +30,8 @@ class Knowledge:
         self.memory = Memory()
         self.greeting: Object | None = None
         """The agent's answer to `initialize`, once it has given a good one."""
+        self.start_s = 0.0
+        """The time from the start of the agent to its first answer, when nothing else was running."""
         self.has_answered = False
         """Whether it has given any answer, even with another version."""
         self.permission_prompt: str | None = None

@@ -65,6 +65,11 @@ class ProbeTransport(Protocol):
     has_process: bool
     """Whether the agent is a process of ours, whose end can be seen."""
 
+    @property
+    def stderr_tail(self) -> str:
+        """Return the end of its stderr, empty where that cannot be seen."""
+        ...
+
     def send(self, data: bytes) -> None:
         """Send bytes as they are."""
         ...
@@ -112,6 +117,10 @@ class PipeTransport:
     def __init__(self, child: Child) -> None:
         self.child = child
 
+    @property
+    def stderr_tail(self) -> str:
+        return self.child.stderr_tail
+
     async def open(self) -> None:
         """Take the pipes over."""
         read_fd, write_fd = self.child.take_stdio()
@@ -158,6 +167,7 @@ class UrlTransport:
     """A transport, read line by line."""
 
     has_process = False
+    stderr_tail = ""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

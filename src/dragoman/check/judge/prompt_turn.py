@@ -18,6 +18,13 @@ from dragoman.errors import ErrorCode
 BASELINE_CONTENT = frozenset({"text", "resource_link"})
 GUARDED_CONTENT = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
 
+ADVERTISED_UPDATES = {
+    "notice": "session.notices",
+    "compaction_update": "session.compaction",
+    "compaction_summary_chunk": "session.compaction",
+}
+"""Updates that an agent may send only to clients with a capability for them."""
+
 
 class PromptObserver(Observer):
     """Judges prompts and their ends."""
@@ -32,6 +39,19 @@ class PromptObserver(Observer):
         """Prompts that were refused, with the kinds of their content; the reason may also be the text."""
         self._unanswered: set[int] = set()
         """Prompts that were told already to have got no answer, by their entries."""
+
+    @watch(*(f"update {kind}" for kind in ADVERTISED_UPDATES))
+    def see_advertised(self, message: SeenMessage) -> None:
+        kind = str(message.update["sessionUpdate"])
+        capability = ADVERTISED_UPDATES[kind]
+        if self.agreement.is_known:
+            self.judge(
+                "ACP-PROMPT-009",
+                self.agreement.client_offers(capability),
+                f"a {kind} was sent, {self.agreement.explain_lack(capability)}",
+                *([self.agreement.initialize.entry] if self.agreement.initialize else []),
+                message.entry,
+            )
 
     @watch("request session/prompt")
     def see_prompt(self, message: SeenMessage) -> None:

@@ -3,6 +3,7 @@
 from typing import ClassVar, NamedTuple
 
 from dragoman.check.conversation import OTHER, ConversationEntry, Side
+from dragoman.check.judge.foreign_names import explain_method
 from dragoman.check.judge.message import Noise, SeenMessage
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED
@@ -188,7 +189,7 @@ class RpcObserver(Observer):
                     request.entry,
                     answer.entry,
                 )
-        elif request.method not in METHODS:
+        elif request.method not in METHODS and explain_method(request.method) is None:
             self.judge(
                 wire_rule(side, 10), answer.code == ErrorCode.METHOD_NOT_FOUND, detail, request.entry, answer.entry
             )

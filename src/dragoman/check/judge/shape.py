@@ -10,9 +10,10 @@ from typing import Any, ClassVar, cast
 
 from dragoman.check.conversation import Side
 from dragoman.check.judge.fit import Fitter, Flaw, is_mendable
+from dragoman.check.judge.foreign_names import V2_UPDATES, explain_field, explain_method
 from dragoman.check.judge.message import Json, Object, SeenMessage, part, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
-from dragoman.check.judge.rpc import wire_rule
+from dragoman.check.judge.rpc import extension_rule, wire_rule
 from dragoman.errors import ErrorCode
 from dragoman.protocol.methods import METHODS
 from dragoman.protocol.mismatch import MissingField
@@ -127,12 +128,24 @@ class ShapeObserver(Observer):
             return
         side = message.sender
         if flaw.mismatch is None:
-            extra = "ACP-EXT-101" if side == "client" else "ACP-EXT-001"
-            self.fail(extra, f"{flaw.path}: {flaw.problem}; expected custom data in _meta", message.entry)
+            self._tell_extra(message, flaw, key)
             return
         if _is_extension(message, flaw):
             return
+        if flaw.path == "params.update.sessionUpdate" and text(message.update, "sessionUpdate") in V2_UPDATES:
+            detail = f"{flaw.path}: {message.update['sessionUpdate']!r} is of version 2, and version 1 was agreed"
+            self.warn(wire_rule(side, 21), detail, message.entry)
+            return
         self.fail(_find_rule(message, flaw, key), f"{flaw.path}: {_explain(flaw)}", message.entry)
+
+    def _tell_extra(self, message: SeenMessage, flaw: Flaw, key: str) -> None:
+        rule = extension_rule(message.sender, 1)
+        owner = _reach({"params": message.body, "result": message.body}, flaw.path.rpartition(".")[0])
+        advice = explain_field(key, flaw.path, text(owner, "type"))
+        if advice is not None:
+            self.warn(rule, f"{flaw.path}: {advice}", message.entry)
+        else:
+            self.fail(rule, f"{flaw.path}: {flaw.problem}; expected custom data in _meta", message.entry)
 
 
 def _is_without_servers(request: SeenMessage, flaw: Flaw) -> bool:
@@ -249,9 +262,12 @@ class ExtensionObserver(Observer):
 
     @watch("request", "notification")
     def see_call(self, message: SeenMessage) -> None:
-        if message.method not in METHODS:
+        advice = explain_method(message.method)
+        if advice is not None:
+            self.warn(extension_rule(message.sender, 2), f"{message.method}: {advice}", message.entry)
+        elif message.method not in METHODS:
             self.judge(
-                "ACP-EXT-102" if message.sender == "client" else "ACP-EXT-002",
+                extension_rule(message.sender, 2),
                 message.method.startswith("_"),
                 f"the protocol has no method {message.method!r}; expected one of one's own to begin with an underscore",
                 message.entry,

@@ -120,7 +120,7 @@ RULES = (
         section="checking-transport-support",
         level="should",
         role="agent",
-        exercised="session/new with an MCP server that tells when it is reached",
+        exercised="session/new with an MCP server that tells when it is reached, in a directory that the agent trusts",
         fix="Connect to every server in mcpServers.",
     ),
     Rule(

@@ -84,6 +84,16 @@ RULES = (
         fix="Accept the kind of content, or leave it out of promptCapabilities.",
     ),
     Rule(
+        id="ACP-PROMPT-009",
+        title="Notices and compactions are sent only to clients that advertise them",
+        page="schema",
+        section="clientsessioncapabilities",
+        level="must",
+        role="agent",
+        exercised="a notice or a compaction from the agent",
+        fix="Look for session.notices or session.compaction in clientCapabilities; otherwise send a message.",
+    ),
+    Rule(
         id="ACP-PROMPT-101",
         title="Prompts hold only content that the agent takes",
         page="prompt-turn",

@@ -11,6 +11,9 @@ def usage(currency: str) -> object:
     return update("usage_update", used=1, size=2, cost={"amount": 0.1, "currency": currency})
 
 
+NOTICE = update("notice", severity="info", title="Trying again")
+COMPACTION = update("compaction_update", compactionId="k1", status="in_progress")
+
 CASES = [
     Case("ACP-PROMPT-001", [*OPEN, prompt(), end(2, "done")], [*OPEN, *turn()]),
     Case("ACP-PROMPT-002", [*OPEN, prompt(session="s9"), end()], [*OPEN, prompt(session="s9"), refuse(2, -32002)]),
@@ -38,6 +41,8 @@ CASES = [
     Case("ACP-PROMPT-006", [*OPEN, *turn(reason="cancelled")], [*OPEN, *turn()]),
     Case("ACP-PROMPT-007", [*OPEN, prompt(), usage("dollars")], [*OPEN, prompt(), usage("USD")]),
     Case("ACP-PROMPT-008", [*SEEING, prompt(prompt=IMAGE), refuse(2, -32602)], [*SEEING, prompt(prompt=IMAGE), end()]),
+    Case("ACP-PROMPT-009", [*session(), NOTICE], [*session(client={"session": {"notices": {}}}), NOTICE]),
+    Case("ACP-PROMPT-009", [*session(), COMPACTION], [*session(client={"session": {"compaction": {}}}), COMPACTION]),
     Case(
         "ACP-PROMPT-101",
         [*OPEN, prompt(prompt=IMAGE)],

@@ -1,5 +1,7 @@
 """Scenes about the connection: its first messages, lines that are no messages or very long, and its end."""
 
+import time
+
 from dragoman.check.driver.stage import Stage, is_agreed
 from dragoman.check.judge import INVENTED
 from dragoman.check.judge.message import Object
@@ -11,8 +13,10 @@ FUTURE_VERSION = 65_535
 async def greet(stage: Stage) -> None:
     """Wait for the agent to answer initialize, and send methods that do not exist."""
     options = stage.options
+    began_s = time.monotonic()
     async with stage.open("greeting") as connection:
         reply = await stage.initialize(connection)
+        stage.knowledge.start_s = time.monotonic() - began_s
         stage.knowledge.has_answered = reply is not None and reply.ok
         if reply is None or not is_agreed(reply):
             return

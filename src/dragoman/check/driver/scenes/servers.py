@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 import time
 from collections.abc import AsyncGenerator
@@ -15,7 +16,7 @@ from dragoman.check.driver import mcp_server
 from dragoman.check.driver.connection import ORPHAN_S, ProbeConnection
 from dragoman.check.driver.mcp_server import answer
 from dragoman.check.driver.stage import Stage
-from dragoman.check.judge.message import Object
+from dragoman.check.judge.message import Object, part, text
 
 HOST = "127.0.0.1"
 MAX_BODY_BYTES = 1_000_000
@@ -72,6 +73,12 @@ CONNECT_S = 3.0
 
 LOOK_S = 0.02
 
+_UNTRUSTED = re.compile(
+    r"untrusted|(?:\bnot|n't)\s+(?:\w+\s+){0,4}trust|trust\w*\s+(?:\w+\s+){0,3}(?:folder|directory|workspace)",
+    re.IGNORECASE,
+)
+"""Words of agents that start no servers in a directory before the user trusts it."""
+
 
 async def give_server(stage: Stage) -> None:
     """Give a session a server, and see that it is started, is no other session's, and ends with the agent."""
@@ -100,12 +107,22 @@ async def give_server(stage: Stage) -> None:
             started = await _started(marks, 1, connect_s)
         if not started:
             if stage.options.prompt:
-                connection.note_event("mcp missed check")
+                connection.note_event("mcp untrusted check" if _says_untrusted(connection) else "mcp missed check")
             return
         connection.note_event("mcp connected check")
         await _open_another(stage, connection, marks, time.monotonic() - asked_s)
         if await connection.leave(stage.options.exit_timeout_s):
             await connection.see_orphans(await _left(marks))
+
+
+def _says_untrusted(connection: ProbeConnection) -> bool:
+    """Tell whether the agent says, to us or on stderr, that it does not trust the directory of the session."""
+    contents = (part(part(each, "update"), "content") for each in connection.updates)
+    said = "".join(text(each, "text") or "" for each in contents)
+    lines = (
+        each.line.decode(errors="replace") for each in connection.judge.conversation.entries if each.sender == "agent"
+    )
+    return any(map(_UNTRUSTED.search, (said, connection.transport.stderr_tail, *lines)))
 
 
 async def give_http_server(stage: Stage) -> None:

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from dragoman.check.driver.client_services import EVERYTHING
 from dragoman.check.driver.connection import LATE_S, AgentAnswer, AgentGone, PendingAnswer, ProbeConnection
 from dragoman.check.driver.options import ScriptTurn
 from dragoman.check.driver.stage import Stage
@@ -195,8 +196,7 @@ async def bare_client(stage: Stage) -> None:
     if not stage.options.prompt:
         return
     text = await _permission_prompt(stage)
-    nothing = frozenset({"fs", "terminal", "elicitation"})
-    async with _session(stage, "a client that offers nothing", without=nothing) as (connection, session_id):
+    async with _session(stage, "a client that offers nothing", without=EVERYTHING) as (connection, session_id):
         await _play(stage, connection, session_id, ScriptTurn(text))
 
 

@@ -1,0 +1,56 @@
+"""Names that version 1 does not have, and that no peer has invented: withdrawn from its drafts, or of version 2.
+
+A peer that sends one of them follows another edition of the specification. It gets a warning with the present way.
+"""
+
+import re
+
+from dragoman.protocol.methods import METHODS
+
+MODELS = "models were withdrawn from the drafts; offer a config option of the category model"
+VARIABLES = (
+    "auth methods of the type env_var were withdrawn from the drafts; name the variable in the description of a method"
+    " without a type, or offer one of the type terminal"
+)
+
+_FIELDS: tuple[tuple[str, str, str], ...] = (
+    ("result session/(new|load|resume|fork)", r"result\.models", MODELS),
+    ("result initialize", r"result\.authMethods\[\d+\]\.(type|vars|varName|link)", VARIABLES),
+)
+"""Kinds of messages, paths in them, and the present way."""
+
+_METHODS = {
+    "session/set_model": "it was withdrawn from the drafts; use session/set_config_option",
+    "mcp/connect": "it was withdrawn from the drafts; send mcp/message with the serverId",
+    "mcp/disconnect": "it was withdrawn from the drafts; send mcp/message with the serverId",
+}
+V2_METHODS = frozenset({"auth/login", "auth/logout", "terminal/cancel", "tool_call/cancel"})
+"""Methods that version 2 alone has; named here, because the types of version 2 are not loaded to judge version 1."""
+
+V2_UPDATES = frozenset(
+    {
+        "agent_message",
+        "agent_thought",
+        "state_update",
+        "terminal_output_chunk",
+        "terminal_update",
+        "tool_call_content_chunk",
+        "user_message",
+    }
+)
+"""Kinds of `session/update` that version 2 alone has."""
+
+
+def explain_field(key: str, path: str, auth_type: str | None) -> str | None:
+    """Return the present way for a field at a path of a kind of message, such as `result session/new`."""
+    for kind, place, advice in _FIELDS:
+        if re.fullmatch(kind, key) and re.fullmatch(place, path):
+            return advice if advice is not VARIABLES or auth_type == "env_var" else None
+    return None
+
+
+def explain_method(method: str) -> str | None:
+    """Return the present way for a method that version 1 does not have."""
+    if method in METHODS:
+        return None
+    return _METHODS.get(method) or ("it is of version 2" if method in V2_METHODS else None)
