@@ -7,6 +7,7 @@ from dragoman.wire.memory import MemoryTransport, memory_pair
 from dragoman.wire.message import MAX_NESTING, ErrorObject, Malformed, Message, error_object, parse
 from dragoman.wire.peer import Peer
 from dragoman.wire.stdio import StdioTransport, take_stdio
+from dragoman.wire.stream import ByteReader, ByteWriter, StreamTransport
 from dragoman.wire.transport import Receiver, Transport
 
 __all__ = [
@@ -15,6 +16,8 @@ __all__ = [
     "MAX_LINE_BYTES",
     "MAX_NESTING",
     "BlockSplitter",
+    "ByteReader",
+    "ByteWriter",
     "ErrorObject",
     "Handler",
     "IncomingRequest",
@@ -27,6 +30,7 @@ __all__ = [
     "Receiver",
     "Shortcut",
     "StdioTransport",
+    "StreamTransport",
     "Transport",
     "error_object",
     "memory_pair",
