@@ -36,7 +36,7 @@ The exceptions of a single package are in its modules; a parent other than Drago
     client    BadDirectory(Refused), BadRule, BadServer(Refused), CancelIgnored, ConnectFailed,
               MissingCapability(Refused), NeedsLogin, NotAnAgent(ConnectFailed), NotOffered(Refused),
               PromptRunning(Refused), Refused, SessionClosed(Refused), StartTimeout(ConnectFailed), TurnStopped,
-              WrongVersion(ConnectFailed)
+              TurnTimeout, WrongVersion(ConnectFailed)
     files     BadPath(PathError), FileProblem(PathError), NotAFile(PathError), NotText(PathError),
               OutsideBoundary(PathError), PathError, TooLarge(PathError)
     mcp       UnsendableResult, UnusableFunction

@@ -1,7 +1,9 @@
 """What is refused here, before anything is sent: the agent would hear of it in `said` otherwise."""
 
+import os
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -100,13 +102,22 @@ async def test_every_block_is_sent_to_an_agent_that_can_read_it():
         assert await session.ask(["look:", IMAGE, AUDIO, EMBEDDED, link]) == "seen"
 
 
-@pytest.mark.parametrize("cwd", ["project", "./project", "~/project", "~", ""])
-async def test_a_directory_that_is_not_absolute_is_refused(cwd):
+@pytest.mark.parametrize("cwd", ["~/project", "~", "", "a\0b"])
+async def test_a_directory_that_only_a_shell_understands_is_refused(cwd):
     async with agent_of(raw({"session/new": FATAL}, capabilities=EVERYTHING)) as agent:
         with pytest.raises(BadDirectory):
             await agent.new_session(cwd)
         with pytest.raises(BadDirectory):
             await agent.new_session("/", additional_directories=[cwd])
+
+
+@pytest.mark.parametrize(("cwd", "sent"), [("project", "project"), (Path("./project/../b"), "b"), (".", "")])
+async def test_a_relative_directory_is_taken_from_ours_and_sent_as_absolute(cwd, sent, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    expected = os.path.join(tmp_path, sent).rstrip("/")
+    async with agent_of(raw({}, capabilities=EVERYTHING), cwd="/") as agent:
+        session = await agent.new_session(cwd, additional_directories=[cwd])
+        assert (session.cwd, session.additional_directories) == (expected, (expected,))
 
 
 async def test_no_servers_are_an_empty_list(tmp_path):

@@ -1,10 +1,36 @@
-"""The client: driving any ACP agent."""
+"""The client: driving any ACP agent.
+
+Its names are in groups: this module has `connect`, sessions, turns and their results; `events`, `policies` and
+`errors` beside it have those of the events of a turn, of what an agent may do, and of what can go wrong. Names of these
+three that were here before can still be imported from here.
+"""
+
+# pyright: reportUnusedImport=false
 
 from dragoman.client.agent import RemoteAgent
 from dragoman.client.asking import Asking
 from dragoman.client.connect import connect, connect_url
 from dragoman.client.elicitation import Elicit, Elicitation, Reply, accept, decline
-from dragoman.client.events import (
+from dragoman.client.errors import (  # noqa: F401 -- they could be imported from here before
+    BadAddress,
+    BadDirectory,
+    BadRule,
+    CancelIgnored,
+    ConnectFailed,
+    MissingCapability,
+    NeedsLogin,
+    NotAnAgent,
+    NotOffered,
+    NotRecorded,
+    PromptRunning,
+    Refused,
+    SessionClosed,
+    StartTimeout,
+    TrajectoryUnreadable,
+    TurnStopped,
+    WrongVersion,
+)
+from dragoman.client.events import (  # noqa: F401 -- they could be imported from here before
     Asked,
     CommandsChanged,
     Done,
@@ -23,9 +49,8 @@ from dragoman.client.events import (
     UserText,
     Withdrawn,
 )
-from dragoman.client.handshake import Provision
-from dragoman.client.policy import (
-    BadRule,
+from dragoman.client.handshake import Provision, TrafficWatch
+from dragoman.client.policies import (  # noqa: F401 -- they could be imported from here before
     Decision,
     Foreign,
     Policy,
@@ -42,29 +67,14 @@ from dragoman.client.policy import (
     deny_all,
     rules,
 )
-from dragoman.client.problem import (
-    BadDirectory,
-    CancelIgnored,
-    ConnectFailed,
-    MissingCapability,
-    NeedsLogin,
-    NotAnAgent,
-    NotOffered,
-    PromptRunning,
-    Refused,
-    SessionClosed,
-    StartTimeout,
-    TurnStopped,
-    WrongVersion,
-)
+from dragoman.client.result import ChangedFile, TurnResult
 from dragoman.client.session import Session
 from dragoman.client.sessions import Sessions
-from dragoman.client.sync import SyncAgent, SyncSession, connect_sync, connect_url_sync
+from dragoman.client.sync import SyncAgent, SyncSession, SyncTurn, connect_sync, connect_url_sync
 from dragoman.client.tool_call import ToolCallState
 from dragoman.client.turn import Turn
-from dragoman.protocol.address import BadAddress
-from dragoman.protocol.recorder import NotRecorded, Recorder
-from dragoman.protocol.trajectory import TrajectoryRecord, TrajectoryUnreadable, read_trajectory
+from dragoman.protocol.recorder import Recorder
+from dragoman.protocol.trajectory import TrajectoryRecord, read_trajectory
 
 Content = OtherContent
 """The former name of `OtherContent`."""
@@ -74,77 +84,29 @@ Rule = PolicyRule
 """The former name of `PolicyRule`."""
 
 __all__ = [
-    "Asked",
     "Asking",
-    "BadAddress",
-    "BadDirectory",
-    "BadRule",
-    "CancelIgnored",
-    "CommandsChanged",
-    "ConnectFailed",
-    "Content",
-    "Decision",
-    "Deed",
-    "Done",
+    "ChangedFile",
     "Elicit",
     "Elicitation",
-    "Event",
-    "Foreign",
-    "MissingCapability",
-    "ModeChanged",
-    "NeedsLogin",
-    "NotAnAgent",
-    "NotOffered",
-    "NotRecorded",
-    "Noticed",
-    "OptionsChanged",
-    "Other",
-    "OtherContent",
-    "PlanChanged",
-    "Policy",
-    "PolicyRule",
-    "PromptRunning",
     "Provision",
-    "Question",
-    "Read",
     "Recorder",
-    "Refused",
     "RemoteAgent",
     "Reply",
-    "Rule",
-    "Run",
     "Session",
-    "SessionClosed",
     "Sessions",
-    "Several",
-    "StartTimeout",
     "SyncAgent",
     "SyncSession",
-    "Text",
-    "Thought",
-    "TitleChanged",
-    "ToolAction",
+    "SyncTurn",
     "ToolCallState",
-    "ToolChanged",
+    "TrafficWatch",
     "TrajectoryRecord",
-    "TrajectoryUnreadable",
     "Turn",
-    "TurnStopped",
-    "UsageChanged",
-    "UserText",
-    "Withdrawn",
-    "Write",
-    "WrongVersion",
+    "TurnResult",
     "accept",
-    "allow_all",
-    "allow_reads",
-    "ask",
     "connect",
     "connect_sync",
     "connect_url",
     "connect_url_sync",
     "decline",
-    "deny_all",
     "read_trajectory",
-    "rules",
 ]

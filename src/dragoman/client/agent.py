@@ -28,6 +28,7 @@ from dragoman.protocol.methods import (
     Method,
 )
 from dragoman.protocol.notice import VOID
+from dragoman.text import one_line
 
 
 class RemoteAgent:
@@ -47,6 +48,9 @@ class RemoteAgent:
         self.check = CapabilityCheck(self.capabilities, self.name)
         self._sessions = sessions
         self._functions = functions
+
+    def __repr__(self) -> str:
+        return f"<RemoteAgent {one_line(self.name)}, {len(self.open_sessions)} sessions open>"
 
     @property
     def withdraws(self) -> bool:
@@ -72,6 +76,8 @@ class RemoteAgent:
         additional_directories: Iterable[StrPath] = (),
     ) -> Session:
         """Open a new session that works in `cwd`, by default the current directory.
+
+        A relative `cwd` is taken from the current directory of this process; the agent gets it absolute.
 
         MCP servers are given as commands, addresses or files, as in `servers`. `tools` are Python functions that the
         agent can call in it; raises UnusableFunction for one that cannot be a tool.

@@ -57,7 +57,7 @@ class CapabilityCheck:
         return checked
 
     def directories(self, directories: Iterable[StrPath]) -> list[str]:
-        """Refuse further directories where the agent takes none, or where they are not absolute."""
+        """Refuse further directories where the agent takes none."""
         checked = [absolute(directory) for directory in directories]
         if checked:
             self._require(_DIRECTORIES, "a session with additional directories")
@@ -85,11 +85,16 @@ def has(capabilities: v1.AgentCapabilities, capability: str) -> bool:
 
 
 def absolute(directory: StrPath) -> str:
-    """Return a directory as the protocol wants it; raises BadDirectory where it is not absolute."""
+    """Return a directory as the protocol wants it: absolute.
+
+    A relative one is taken from the current directory of this process, as `open` takes it, whatever the directory of
+    the agent; an absolute one stays as it is. Raises BadDirectory for `~`, because the home of the agent may be another
+    than ours, and for a text that is no path.
+    """
     path = os.fspath(directory)
-    if not Path(path).is_absolute():
+    if not path or path.startswith("~") or "\0" in path:
         raise BadDirectory(path)
-    return path
+    return path if Path(path).is_absolute() else os.path.abspath(path)  # noqa: PTH100 -- Path.absolute keeps `..`
 
 
 def _snake(name: str) -> str:

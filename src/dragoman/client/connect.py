@@ -12,23 +12,24 @@ from dragoman.client.agent import RemoteAgent
 from dragoman.client.capability_check import StrPath
 from dragoman.client.elicitation import Elicit
 from dragoman.client.handshake import START_TIMEOUT_S, OfferedServices, Provision, TrafficWatch, WatchedTransport
-from dragoman.client.policy import Policy, deny_all
+from dragoman.client.policy import Callback, Policy, as_policy
 from dragoman.client.problem import ConnectFailed, NotAnAgent, StartTimeout
 from dragoman.errors import ConnectionClosed, ProcessDied, StartError
 from dragoman.proc import EVERYTHING, Child, Supervisor
 from dragoman.protocol.address import Address, AddressFailed
 from dragoman.protocol.recorder import Recorder
 from dragoman.protocol.url import TransportChoice, open_url
-from dragoman.wire import StdioTransport, Transport
+from dragoman.wire import ByteReader, ByteWriter, StdioTransport, StreamTransport, Transport
 
 
 @asynccontextmanager
 async def connect(
-    command: str | Sequence[str],
+    command: str | Sequence[str] | None = None,
     *,
+    stream: tuple[ByteReader, ByteWriter] | None = None,
     cwd: StrPath | None = None,
     env: Mapping[str, str] | None = None,
-    policy: Policy | None = None,
+    policy: Policy | Callback | None = None,
     files: Literal["read", "write"] | Provision | None = None,
     terminals: bool | Provision = False,
     elicit: Elicit | None = None,
@@ -40,29 +41,66 @@ async def connect(
 ) -> AsyncGenerator[RemoteAgent]:
     """Start an agent and agree with it on how to talk; leaving stops the agent and all that it started.
 
-    `command` is a list of words, or a string that is split as a shell splits it; no shell runs it.
+    `command` is a list of words, or a string that is split as a shell splits it; no shell runs it. `stream` in its
+    place is a pair of asyncio streams, `(reader, writer)`, to an agent that runs already: the pipes of `docker exec`,
+    of ssh or of a pod. Leaving closes that stream; the process behind it is yours to end.
     An agent is the user's own program and needs their keys and settings: it inherits the whole environment, and `env`
-    comes on top. `policy` decides what it may do; without one it may do nothing that it asks for. `files` and
+    comes on top. `policy` decides what it may do, or is a function that does, as with `ask`; without one it may do
+    nothing that it asks for. `files` and
     `terminals` let it read or write files, and run commands, through us. `elicit` is asked what it wants to know from
     a person. `on_stderr` gets what the agent writes there, its log mostly; the end of it is kept in any case.
     `record` is a file to be made, which gets every message of both sides: `read_trajectory` reads it. `watch` sees
     every line of both sides as it passes, secrets and all.
 
-    Raises CommandNotFound or StartError when there is nothing to start, NotAnAgent when it does not speak ACP,
-    StartTimeout, WrongVersion, and NeedsLogin when it wants a login before anything else.
+    Raises TypeError unless there is either a command or a stream, and for `cwd`, `env` and `on_stderr` with a stream,
+    which starts nothing. Raises CommandNotFound or StartError when there is nothing to start, NotAnAgent when it does
+    not speak ACP, StartTimeout, WrongVersion, and NeedsLogin when it wants a login before anything else.
     """
-    words = split_words(command)
+    _check_source(command, stream, started_with={"cwd": cwd, "env": env, "on_stderr": on_stderr})
+    words = () if command is None else split_words(command)
     async with AsyncExitStack() as stack:
-        services = OfferedServices(policy or deny_all(), elicit, stack)
+        services = OfferedServices(as_policy(policy), elicit, stack)
         services.provide(files, terminals)
         watches: list[TrafficWatch] = [] if watch is None else [watch]
         if record is not None:
             watches.append(stack.enter_context(Recorder(record, *words[:1])))
+        if stream is not None:
+            watched = WatchedTransport(StreamTransport(*stream), watches)
+            yield await services.initialize(watched, _StreamedAgent(watched), name, start_timeout_s)
+            return
         supervisor = await stack.enter_async_context(Supervisor())
         directory = None if cwd is None else os.fspath(cwd)
         child = await supervisor.start(words, cwd=directory, env=env, inherit=EVERYTHING, on_stderr=on_stderr)
         watched = WatchedTransport(StdioTransport(*child.take_stdio(), explain_end=child.death), watches)
         yield await services.initialize(watched, _StartedAgent(child, watched), name, start_timeout_s)
+
+
+def _check_source(command: object, stream: object, *, started_with: Mapping[str, object]) -> None:
+    if (command is None) == (stream is None):
+        raise TypeError("connect takes either a command or a stream=(reader, writer)")
+    wrong = [name for name, value in started_with.items() if value is not None]
+    if stream is not None and wrong:
+        raise TypeError(f"{' and '.join(wrong)} are for an agent that connect starts; a stream is there already")
+
+
+class _StreamedAgent:
+    """An agent at the other end of a stream that somebody else opened."""
+
+    command = ("the agent on this stream",)
+
+    def __init__(self, watched: WatchedTransport) -> None:
+        self._transport = watched
+
+    def is_silent(self, timeout_s: float) -> ConnectFailed:
+        if self._transport.printed:
+            return self.is_no_agent(f"sent what is not JSON-RPC, and nothing else, for {timeout_s:g} s")
+        return StartTimeout(self.command[0], timeout_s)
+
+    def is_no_agent(self, problem: str) -> ConnectFailed:
+        return NotAnAgent(self.command[0], problem, printed=self._transport.printed)
+
+    def is_gone(self, end: ConnectionClosed) -> ConnectFailed:
+        return self.is_no_agent(f"ended before it answered: {end}")
 
 
 class _StartedAgent:
@@ -93,7 +131,7 @@ async def connect_url(
     headers: Mapping[str, str] | None = None,
     transport: TransportChoice = "auto",
     tls: ssl.SSLContext | None = None,
-    policy: Policy | None = None,
+    policy: Policy | Callback | None = None,
     files: Literal["read", "write"] | Provision | None = None,
     terminals: bool | Provision = False,
     elicit: Elicit | None = None,
@@ -114,7 +152,7 @@ async def connect_url(
     """
     place = _Elsewhere(Address.parse(url).shown)
     async with AsyncExitStack() as stack:
-        services = OfferedServices(policy or deny_all(), elicit, stack)
+        services = OfferedServices(as_policy(policy), elicit, stack)
         services.provide(files, terminals)
         watches: list[TrafficWatch] = [] if watch is None else [watch]
         if record is not None:

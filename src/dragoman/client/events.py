@@ -12,7 +12,30 @@ from dragoman.client.tool_call import ToolCallState
 from dragoman.protocol import v1
 from dragoman.protocol.unions import UnknownVariant
 
+__all__ = [
+    "Asked",
+    "CommandsChanged",
+    "Done",
+    "Event",
+    "FileWritten",
+    "ModeChanged",
+    "Noticed",
+    "OptionsChanged",
+    "Other",
+    "OtherContent",
+    "PlanChanged",
+    "Role",
+    "Text",
+    "Thought",
+    "TitleChanged",
+    "ToolChanged",
+    "UsageChanged",
+    "UserText",
+    "Withdrawn",
+]
+
 Role = Literal["agent", "thought", "user"]
+"""Who a block of content comes from."""
 
 
 class Text(msgspec.Struct, frozen=True, gc=False):
@@ -120,6 +143,15 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     decision: Decision | None
 
 
+class FileWritten(msgspec.Struct, frozen=True, gc=False):
+    """The agent wrote a file through us; `before` is None for a file that was not there, or was no text."""
+
+    path: str
+    """As the agent named it: absolute."""
+    before: str | None
+    after: str
+
+
 class Other(msgspec.Struct, frozen=True, gc=False):
     """An update that has no event of its own, or that nobody knows."""
 
@@ -150,6 +182,8 @@ Event = (
     | Noticed
     | Withdrawn
     | Asked
+    | FileWritten
     | Other
     | Done
 )
+"""Any of them."""

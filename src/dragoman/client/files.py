@@ -13,7 +13,8 @@ import msgspec
 
 from dragoman.cancellation import finish
 from dragoman.client.action import Read, Write, locate
-from dragoman.client.policy import Policy, Question, ReadGuard
+from dragoman.client.events import FileWritten
+from dragoman.client.policy import Policy, Question, ReadGate, ReadGuard
 from dragoman.client.session_boundary import (
     BoundaryOf,
     Decide,
@@ -45,18 +46,31 @@ _SKIP_BYTES = 1 << 16
 
 
 class FileService:
-    """Answers `fs/*`; `guard` may keep files from being read."""
+    """Answers `fs/*`; `guard` may keep files from being read, `on_write` is told what was written in which session."""
 
-    def __init__(self, boundary_of: BoundaryOf, decide: Decide, guard: ReadGuard | None = None) -> None:
+    def __init__(
+        self,
+        boundary_of: BoundaryOf,
+        decide: Decide,
+        guard: ReadGuard | None = None,
+        *,
+        asks_reads: bool = False,
+        on_write: Callable[[str, FileWritten], None] | None = None,
+    ) -> None:
         self._boundary_of = boundary_of
         self._decide = decide
         self._guard = guard
+        self._asks_reads = asks_reads
+        self._on_write = on_write
 
     async def read(self, params: v1.ReadTextFileRequest, request: IncomingRequest) -> v1.ReadTextFileResponse:
         """Answer `fs/read_text_file`: `limit` lines from `line` on, the first being 1."""
         del request
         check_absolute(params.path, "path")
         boundary = self._boundary_of(params.session_id)
+        if self._asks_reads:
+            place = Read(*await _in_thread(lambda: _locate_inside(boundary, params.path)))
+            await require(self._decide, _read_question(params, boundary, place), f"reading {place.path}")
         content = await _in_thread(lambda: self._read(boundary, params))
         return v1.ReadTextFileResponse(content=content)
 
@@ -66,18 +80,20 @@ class FileService:
         check_absolute(params.path, "path")
         data = _encode(params.content)
         boundary = self._boundary_of(params.session_id)
-        place = await _in_thread(lambda: _locate_inside(boundary, params.path))
+        place = Write(*await _in_thread(lambda: _locate_inside(boundary, params.path)))
         before = await _in_thread(lambda: _read_if_text(boundary, place.path))
         await require(self._decide, _question(params, boundary, place, before), f"writing {place.path}")
         # A cancellation is raised when it is done, so that nothing is written after its answer.
         await finish(_in_thread(lambda: _write(boundary, params.path, place, data)))
+        if self._on_write is not None:
+            self._on_write(params.session_id, FileWritten(params.path, before, params.content))
         return v1.WriteTextFileResponse()
 
     def _read(self, boundary: Boundary, params: v1.ReadTextFileRequest) -> str:
         path = params.path
         if self._guard is not None:
-            place = _locate_inside(boundary, path)
-            if reason := self._guard.forbid_read(Read(place.path, place.root), boundary.roots[0]):
+            place = Read(*_locate_inside(boundary, path))
+            if reason := self._guard.forbid_read(place, boundary.roots[0]):
                 raise denied(f"reading {place.path}", reason)
             path = place.path
         with boundary.open_read(path) as file:
@@ -90,6 +106,7 @@ class ProvidedFiles:
     def __init__(self, *, write: bool = False, policy: Policy | None = None) -> None:
         self._can_write = write
         self._guard = policy if isinstance(policy, ReadGuard) else None
+        self._asks_reads = isinstance(policy, ReadGate) and policy.asks_reads
 
     def advertise(self, capabilities: v1.ClientCapabilities) -> v1.ClientCapabilities:
         """Return the capabilities with these among them."""
@@ -102,6 +119,8 @@ class ProvidedFiles:
             SessionBoundaries(sessions.find),
             lambda question: asking.decide(sessions.find(question.session_id), question),
             self._guard,
+            asks_reads=self._asks_reads,
+            on_write=sessions.tell,
         )
         install_files(routes, service, write=self._can_write)
 
@@ -125,12 +144,23 @@ def _question(params: v1.WriteTextFileRequest, boundary: Boundary, place: Write,
     return Question(params.session_id, call, (), cwd, place)
 
 
-def _locate_inside(boundary: Boundary, path: str) -> Write:
-    place = Write(*locate(boundary, path))
-    if place.root is None:
+def _read_question(params: v1.ReadTextFileRequest, boundary: Boundary, place: Read) -> Question:
+    cwd = boundary.roots[0]
+    call = ToolCallState(
+        "",
+        title=f"Read {place.path.removeprefix(cwd.rstrip('/') + '/')}",
+        kind="read",
+        locations=(v1.ToolCallLocation(path=place.path),),
+    )
+    return Question(params.session_id, call, (), cwd, place)
+
+
+def _locate_inside(boundary: Boundary, path: str) -> tuple[str, str]:
+    found, root = locate(boundary, path)
+    if root is None:
         boundary.stat(path)  # which says best what is wrong with it
         raise OutsideBoundary(path, boundary.roots)
-    return place
+    return found, root
 
 
 def _write(boundary: Boundary, path: str, place: Write, data: bytes) -> None:

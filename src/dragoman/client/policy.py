@@ -4,6 +4,7 @@ It is asked when the agent asks for permission, and when the agent would write a
 it decides on is the `action`: see `action.py` for where that comes from.
 """
 
+import asyncio
 import hashlib
 import inspect
 from collections import OrderedDict
@@ -31,12 +32,14 @@ from dragoman.protocol.permission_options import REMEMBER_KEY, find_default, rea
 
 __all__ = [
     "BadRule",
+    "Callback",
     "Decision",
     "Foreign",
     "Policy",
     "PolicyRule",
     "Question",
     "Read",
+    "ReadGate",
     "ReadGuard",
     "Run",
     "Several",
@@ -44,6 +47,7 @@ __all__ = [
     "Write",
     "allow_all",
     "allow_reads",
+    "as_policy",
     "ask",
     "choose_option",
     "choose_outcome",
@@ -52,6 +56,9 @@ __all__ = [
     "parse_rule",
     "rules",
 ]
+
+ASK_TIMEOUT_S = 3600.0
+"""For a person to answer a question, who may be away from the keyboard; as long as the bridge keeps one."""
 
 MAX_GRANTS = 256
 """What a person allowed and the agent has not done yet; more than a turn asks for."""
@@ -85,6 +92,7 @@ class Decision(msgspec.Struct, frozen=True):
     """The scope of an option that binds for longer, where the option offers several; without it, the one it names."""
 
 
+@runtime_checkable
 class Policy(Protocol):
     """Decides on the actions of an agent."""
 
@@ -99,6 +107,16 @@ class ReadGuard(Protocol):
 
     def forbid_read(self, read: Read, cwd: str) -> str:
         """Return why something may not be read, or nothing."""
+        ...
+
+
+@runtime_checkable
+class ReadGate(Protocol):
+    """A policy that may want to be asked before each read through us."""
+
+    @property
+    def asks_reads(self) -> bool:
+        """Whether it wants to."""
         ...
 
 
@@ -122,12 +140,24 @@ def allow_reads() -> Policy:
     return _AllowReads()
 
 
-def ask(callback: Callback) -> Policy:
-    """Return the policy that leaves every decision to a function.
+def ask(callback: Callback, *, timeout_s: float | None = ASK_TIMEOUT_S, reads: bool = False) -> Policy:
+    """Return the policy that leaves every decision to a function, which may be async: a person or a service.
 
-    An action that it allowed when the agent asked is not asked again when the agent does exactly that, once, by us.
+    It is asked before each call that the agent asks about, and before each file that the agent writes and each command
+    that it runs through us; with `reads` also before each file that it reads through us. An action that it allowed when
+    the agent asked is not asked again when the agent does exactly that, once, by us.
+
+    Only True and a `Decision` that allows allow. A function that fails denies, and so does an async one that takes
+    longer than `timeout_s`. When the turn is cancelled, the function is too, and the agent is answered `cancelled`.
     """
-    return _Ask(callback)
+    return _Ask(callback, timeout_s, asks_reads=reads)
+
+
+def as_policy(given: "Policy | Callback | None") -> Policy:
+    """Return a policy: the one that was given, `ask` with a function, `deny_all` for nothing."""
+    if given is None:
+        return deny_all()
+    return given if isinstance(given, Policy) else ask(given)
 
 
 def rules(
@@ -144,7 +174,7 @@ def rules(
     asking = [str(rule) for rule in parsed if rule.verdict == "ask"] or (["ask:any"] if otherwise == "ask" else [])
     if asking and ask is None:
         raise BadRule(asking[0], "asks, and there is nobody to ask: give `rules` a function as `ask`, or write deny")
-    return _Rules(parsed, _Ask(ask) if ask is not None else None, otherwise)
+    return _Rules(parsed, _Ask(ask, ASK_TIMEOUT_S) if ask is not None else None, otherwise)
 
 
 def choose_option(decision: Decision, options: Sequence[v1.PermissionOption]) -> v1.PermissionOption | None:
@@ -198,8 +228,10 @@ class _AllowReads:
 
 
 class _Ask:
-    def __init__(self, callback: Callback) -> None:
+    def __init__(self, callback: Callback, timeout_s: float | None, *, asks_reads: bool = False) -> None:
+        self.asks_reads = asks_reads
         self._callback = callback
+        self._timeout_s = timeout_s
         self._grants: OrderedDict[bytes, None] = OrderedDict()
 
     async def decide(self, question: Question) -> Decision:
@@ -207,7 +239,14 @@ class _Ask:
             return Decision("allow", reason="exactly this was allowed when the agent asked")
         answer = self._callback(question)
         if inspect.isawaitable(answer):
-            answer = await answer
+            limit = asyncio.timeout(self._timeout_s)
+            try:
+                async with limit:
+                    answer = await answer
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                return Decision("deny", reason=f"nobody decided within {self._timeout_s:g} s")
         decision = answer if isinstance(answer, Decision) else Decision("allow" if answer is True else "deny")
         if decision.verdict == "allow" and question.options:
             self._grant(question)

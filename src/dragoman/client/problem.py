@@ -8,11 +8,12 @@ NeedsLogin               the agent wants somebody to log in first
 Refused                  we do not send this, because it would be wrong
 ├── MissingCapability    … the agent cannot do it, and said so
 ├── NotOffered           … the agent offers no such mode, option or way to log in
-├── BadDirectory         … a directory has to be absolute
+├── BadDirectory         … a directory begins with ~, or is no path
 ├── PromptRunning        … the session is busy with another prompt
 └── SessionClosed        … the session was closed or deleted
 CancelIgnored            the agent does not end a turn that was cancelled
 TurnStopped              `ask` got an answer that is not whole
+TurnTimeout              `run` cancelled a turn that took too long
 
 A command that is not there is `StartError` or `CommandNotFound`, an agent that dies `ProcessDied`: see `errors`.
 """
@@ -110,12 +111,15 @@ class NotOffered(Refused):
 
 
 class BadDirectory(Refused):
-    """A directory has to be absolute."""
+    """A directory that cannot be sent to an agent."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        function = "expanduser" if path.startswith("~") else "abspath"
-        super().__init__(f"the directory {path!r} has to be absolute; os.path.{function} makes it so")
+        if path.startswith("~"):
+            problem = f"the directory {path!r} begins with ~, which only a shell expands; os.path.expanduser does it"
+        else:
+            problem = f"{path!r} is no directory; give a path, absolute or relative to the current directory"
+        super().__init__(problem)
 
 
 class PromptRunning(Refused):
@@ -156,6 +160,17 @@ class TurnStopped(DragomanError):
         self.text = text
         super().__init__(
             f"the turn did not come to its end: {_REASONS.get(stop_reason, f'stopped with {stop_reason!r}')}"
+        )
+
+
+class TurnTimeout(DragomanError):
+    """A turn took longer than `timeout_s` and was cancelled; its cause, if any, is how that went wrong."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        super().__init__(
+            f"the turn took longer than {timeout_s:g} s and was cancelled; the result has what came until then: "
+            "give it a longer timeout_s to let the agent finish"
         )
 
 

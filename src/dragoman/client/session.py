@@ -10,14 +10,17 @@ import msgspec
 
 from dragoman.client.capability_check import CapabilityCheck, Prompt
 from dragoman.client.events import Done, Event, Text, Withdrawn
+from dragoman.client.internal import internal
 from dragoman.client.link import Link
 from dragoman.client.problem import NotOffered, PromptRunning, SessionClosed, TurnStopped
+from dragoman.client.result import TurnResult
 from dragoman.client.state import SessionState
 from dragoman.client.turn import Turn, TurnProgress
 from dragoman.errors import DragomanError, RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_CANCEL, SESSION_SET_CONFIG_OPTION, SESSION_SET_MODE, Method
 from dragoman.protocol.unions import UnknownVariant
+from dragoman.text import one_line
 
 T = TypeVar("T")
 
@@ -85,6 +88,11 @@ class Session(SessionState):
         """The former name of `events_between_turns`."""
         return self.events_between_turns
 
+    def __repr__(self) -> str:
+        state = "closed" if self._is_closed else "busy" if self.is_busy else "idle"
+        title = f" {one_line(self.title)!r}" if self.title else ""
+        return f"<Session {self.id}{title} in {self.cwd}, {state}>"
+
     @property
     def is_busy(self) -> bool:
         """Whether a turn is running."""
@@ -97,8 +105,8 @@ class Session(SessionState):
         not end the turn before, and RemoteError, InvalidResult, NeedsLogin or ProcessDied when this one fails.
         """
         request = v1.PromptRequest(session_id=self.id, prompt=self._home.check.prompt(prompt))
-        progress = TurnProgress(self._link, self.id)
-        return Turn(progress, lambda: self._begin(progress, request), self._leave)
+        progress = TurnProgress(self._link, self.id, self.cwd)
+        return Turn(progress, lambda: self._begin(progress, request), self._leave, self._cancel_turn)
 
     async def ask(self, prompt: Prompt) -> str:
         """Say something and return the text of the answer.
@@ -112,6 +120,15 @@ class Session(SessionState):
                         raise TurnStopped(event.stop_reason, event.text)
                     return event.text
         raise AssertionError("a turn ends with Done or an error")
+
+    async def run(self, prompt: Prompt, *, timeout_s: float | None = None) -> TurnResult:
+        """Say something and return the whole turn: text, tool calls, changed files, usage, stop reason and error.
+
+        After `timeout_s` the turn is cancelled, and the result has what came until then, with `TurnTimeout` as its
+        error. Errors of the agent and of the connection are in the result too, and are not raised: see `Turn.result`.
+        Raises only what is wrong with the call itself: MissingCapability, PromptRunning and SessionClosed.
+        """
+        return await self.prompt(prompt).result(timeout_s=timeout_s)
 
     def cancel(self) -> None:
         """Cancel the running turn, if there is one; open questions of the agent are answered `cancelled`.
@@ -160,16 +177,19 @@ class Session(SessionState):
 
     # ── for the rest of the client ──────────────────────────────────────────────────────────────
 
+    @internal
     def receive(self, update: v1.SessionUpdate) -> Awaitable[None] | None:
         """Take an update from the agent."""
         if type(update) is v1.AgentMessageChunk and type(update.content) is v1.TextContent and update.meta is None:
             return self._deliver(Text(update.content.text, update))
         return self._deliver(self.note(update))
 
+    @internal
     def tell(self, event: Event) -> None:
         """Add an event of our own."""
         self._deliver(event)
 
+    @internal
     @contextmanager
     def replaying(self) -> Generator[None]:
         """Keep updates as the history, for the time of a load."""
@@ -185,6 +205,7 @@ class Session(SessionState):
         if void:
             self.history[:] = [event for event in self.history if not _is_of(event, void)]
 
+    @internal
     async def unless_cancelled(self, work: Awaitable[T]) -> T | None:
         """Wait for an answer to the agent; None as soon as the turn is cancelled, or has failed."""
         task = asyncio.ensure_future(work)
@@ -199,6 +220,7 @@ class Session(SessionState):
         finally:
             task.cancel()
 
+    @internal
     def detach(self) -> None:
         """Take note that nothing comes for this session any more."""
         self._is_closed = True
@@ -234,6 +256,10 @@ class Session(SessionState):
     def _end(self) -> None:
         self._progress = None
         self._deliver = self.events_between_turns.append
+
+    def _cancel_turn(self, progress: TurnProgress) -> None:
+        if self._progress is progress:
+            self.cancel()
 
     def _leave(self, progress: TurnProgress) -> None:
         progress.leave()

@@ -8,6 +8,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Raw
 
+from dragoman.client.events import Event
 from dragoman.client.session import Session
 from dragoman.errors import ErrorCode, InvalidParams, RpcError
 from dragoman.protocol import v1
@@ -45,6 +46,11 @@ class Sessions:
         if session_id in self._open:
             return self._open[session_id]
         raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"sessionId": session_id, "problem": "no such session is open"})
+
+    def tell(self, session_id: str, event: Event) -> None:
+        """Add an event of our own to a session, if it is still open."""
+        if session_id in self._open:
+            self._open[session_id].tell(event)
 
     def list_open(self) -> tuple[Session, ...]:
         """Return all that are open."""

@@ -7,6 +7,7 @@ from msgspec import UNSET
 
 from dragoman.client import events
 from dragoman.client.events import Event
+from dragoman.client.internal import internal
 from dragoman.client.tool_call import ToolCallState, merge
 from dragoman.protocol import v1
 from dragoman.protocol.notice import is_void
@@ -29,6 +30,7 @@ class SessionState:
         self.tool_calls: dict[str, ToolCallState] = {}
         """Every tool call, by its id, with all that was said of it."""
 
+    @internal
     def set_up(self, modes: v1.SessionModeState | None, options: list[v1.SessionConfigOption] | None) -> None:
         """Take the agent's answer when the session was opened."""
         if modes is not None:
@@ -36,16 +38,19 @@ class SessionState:
         if options is not None:
             self.config_options = tuple(options)
 
+    @internal
     def set_mode_id(self, mode_id: str) -> None:
         """Take the mode that the session is in."""
         available = self.modes.available_modes if self.modes else []
         self.modes = v1.SessionModeState(current_mode_id=mode_id, available_modes=available)
 
+    @internal
     def note(self, update: v1.SessionUpdate) -> Event:
         """Take an update and return its event."""
         take = _TAKERS.get(type(update))
         return events.Other(update) if take is None else take(self, update)
 
+    @internal
     def note_call(self, update: v1.ToolCall | v1.ToolCallUpdate) -> ToolCallState:
         """Take an update of a tool call, announced or not, and return the whole call."""
         call = self.tool_calls[update.tool_call_id] = merge(self.tool_calls.get(update.tool_call_id), update)

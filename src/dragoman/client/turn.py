@@ -2,13 +2,13 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
-from io import StringIO
+from collections.abc import Awaitable, Callable, Generator
 from typing import Self
 
-from dragoman.client.events import Done, Event, Text, Withdrawn
+from dragoman.client.events import Done, Event, Text
 from dragoman.client.link import Link
-from dragoman.client.problem import CancelIgnored
+from dragoman.client.problem import CancelIgnored, Refused, TurnTimeout
+from dragoman.client.result import TurnResult, TurnSummary
 from dragoman.errors import DragomanError
 from dragoman.protocol import v1
 
@@ -25,13 +25,14 @@ CANCEL_TIMEOUT_S = 10.0
 class TurnProgress:
     """A turn from its prompt to its end."""
 
-    def __init__(self, link: Link, session_id: str) -> None:
+    def __init__(self, link: Link, session_id: str, cwd: str) -> None:
         self.events: deque[Event] = deque()
         self.is_cancelled = False
         self.is_left = False
         self._link = link
-        self._session_id = session_id
-        self._answer = Answer()
+        self.session_id = session_id
+        self.summary = TurnSummary(cwd)
+        self._answer = self.summary.answer
         self._failure: DragomanError | None = None
         self._ended = asyncio.Event()
         self._reader: asyncio.Future[None] | None = None
@@ -54,8 +55,7 @@ class TurnProgress:
         if type(event) is Text:
             self._answer.add(event.text, event.update.message_id)
         else:
-            if type(event) is Withdrawn:
-                self._answer.withdraw(event.message_id)
+            self.summary.note(event)
             if self._link.reads - self._mark >= MAX_READS:
                 return self._link.hold(self)
         if len(self.events) >= MAX_EVENTS:
@@ -64,11 +64,12 @@ class TurnProgress:
 
     def end(self, stop_reason: str, usage: v1.Usage | None = None) -> None:
         """Take the end, after the last event."""
-        self._finish(Done(stop_reason, usage, "".join(self._answer.messages())))
+        done = self.summary.end = Done(stop_reason, usage, "".join(self._answer.messages()))
+        self._finish(done)
 
     def fail(self, failure: DragomanError) -> None:
         """Take the error that ended the turn; it is raised to the reader after the last event."""
-        self._failure = failure
+        self._failure = self.summary.end = failure
         self._finish(None)
 
     def never_begun(self) -> None:
@@ -88,7 +89,7 @@ class TurnProgress:
             async with asyncio.timeout(CANCEL_TIMEOUT_S):
                 await self._ended.wait()
         except TimeoutError:
-            raise CancelIgnored(self._session_id, CANCEL_TIMEOUT_S) from None
+            raise CancelIgnored(self.session_id, CANCEL_TIMEOUT_S) from None
         finally:
             self._link.end_wait()
 
@@ -148,24 +149,39 @@ class Turn:
     """The events of one prompt, to be read once with `async for`; nothing is sent before.
 
     A reader who stops, by `break`, an exception or a timeout, cancels the turn. With `async with`, or `aclose`, its
-    end is waited for there; otherwise the next prompt of the session does so.
+    end is waited for there; otherwise the next prompt of the session does so. `await` gives the whole turn as a
+    `TurnResult`, whether its events were read before or not.
     """
 
-    __slots__ = ("_begin", "_events", "_leave", "_loop", "_progress")
+    __slots__ = ("_begin", "_cancel", "_events", "_leave", "_loop", "_progress")
 
     def __init__(
-        self, progress: TurnProgress, begin: Callable[[], Awaitable[None]], leave: Callable[[TurnProgress], None]
+        self,
+        progress: TurnProgress,
+        begin: Callable[[], Awaitable[None]],
+        leave: Callable[[TurnProgress], None],
+        cancel: Callable[[TurnProgress], None],
     ) -> None:
         self._progress = progress
         self._events = progress.events
         self._begin: Callable[[], Awaitable[None]] | None = begin
         self._leave = leave
+        self._cancel = cancel
         self._loop = asyncio.get_running_loop()
 
     @property
     def waiting(self) -> int:
         """How many events wait to be read."""
         return len(self._events)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the turn has come to its end, or never began."""
+        return self._progress.is_over
+
+    def __repr__(self) -> str:
+        state = "not sent" if self._begin else "over" if self.is_over else "running"
+        return f"<Turn of session {self._progress.session_id}, {state}, {self.waiting} events wait>"
 
     @property
     def is_held(self) -> bool:
@@ -192,6 +208,48 @@ class Turn:
             self._leave(self._progress)
             await self._progress.wait_ended()
 
+    def cancel(self) -> None:
+        """Cancel this turn if it runs; it goes on until the agent has ended it."""
+        self._cancel(self._progress)
+
+    async def result(self, *, timeout_s: float | None = None) -> TurnResult:
+        """Read the turn to its end and return it as one value; events that were not read before are dropped.
+
+        After `timeout_s`, counted from when the prompt goes out, the turn is cancelled. The agent then has
+        `CANCEL_TIMEOUT_S` to end it.
+
+        Whatever happens once the prompt is out is in `error` and not raised: the text, the calls and the files until
+        then are wanted as well, and one failed turn of an evaluation should not end the others. Raises only the kinds
+        of Refused, for a prompt that cannot be sent: PromptRunning and SessionClosed.
+        """
+        try:
+            await self._start()
+        except Refused:
+            raise
+        except DragomanError as error:
+            return self._progress.summary.result(error)
+        if timeout_s is None:
+            return self._progress.summary.result(await self._read_to_end(None))
+        timeout: TurnTimeout | None = None
+
+        def end_it() -> None:
+            nonlocal timeout
+            if not self._progress.is_over:
+                timeout = TurnTimeout(timeout_s)
+                self.cancel()
+
+        timer = self._loop.call_later(timeout_s, end_it)
+        try:
+            failure = await self._read_to_end(timeout_s + CANCEL_TIMEOUT_S)
+        finally:
+            timer.cancel()
+        if timeout is not None:
+            timeout.__cause__ = failure
+        return self._progress.summary.result(timeout or failure)
+
+    def __await__(self) -> Generator[object, None, TurnResult]:
+        return self.result().__await__()
+
     async def take(self) -> list[Event]:
         """Wait for the next event and return it with all that wait behind it; nothing at the end."""
         if not self._events and not await self._more():
@@ -200,7 +258,22 @@ class Turn:
         self._events.clear()
         return taken
 
-    async def _more(self) -> bool:
+    async def _read_to_end(self, limit_s: float | None) -> DragomanError | None:
+        """Drop the events that wait and those that come; the error that ended the turn, if any."""
+        try:
+            async with asyncio.timeout(limit_s):
+                if self._progress.is_left:
+                    await self._progress.wait_ended()
+                while await self.take():
+                    pass
+        except TimeoutError:
+            return CancelIgnored(self._progress.session_id, CANCEL_TIMEOUT_S)
+        except DragomanError as error:
+            return error
+        return None
+
+    async def _start(self) -> None:
+        """Send the prompt, unless that is done."""
         begin, self._begin = self._begin, None
         if begin is not None:
             try:
@@ -208,6 +281,9 @@ class Turn:
             except BaseException:
                 self._progress.never_begun()
                 raise
+
+    async def _more(self) -> bool:
+        await self._start()
         try:
             return await self._progress.more()
         except asyncio.CancelledError:
@@ -225,31 +301,3 @@ class Turn:
             self._leave(self._progress)
         else:
             self._loop.call_soon_threadsafe(self._leave, self._progress)
-
-
-class Answer:
-    """The text of each message so far; chunks without an id that follow each other are one message."""
-
-    def __init__(self) -> None:
-        self._messages: list[tuple[str | None, StringIO]] = []
-        self._id: str | None = None
-        self._open: StringIO | None = None
-
-    def add(self, text: str, message_id: str | None) -> None:
-        """Take some of it."""
-        if self._open is None or message_id != self._id:
-            self._id, self._open = message_id, StringIO()
-            self._messages.append((message_id, self._open))
-        self._open.write(text)
-
-    def withdraw(self, message_id: str | None) -> None:
-        """Forget a message; without an id it is the last one."""
-        if message_id is None:
-            del self._messages[-1:]
-        else:
-            self._messages = [message for message in self._messages if message[0] != message_id]
-        self._open = None
-
-    def messages(self) -> list[str]:
-        """Return the text of each message."""
-        return [text.getvalue() for _, text in self._messages]

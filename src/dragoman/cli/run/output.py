@@ -8,7 +8,7 @@ import msgspec
 from dragoman.cli.failure import FAILED
 from dragoman.cli.terminal.screen import AnswerOutput, SettledText
 from dragoman.client import Asked, Done, Event, Noticed, Question, Session, Text, ToolCallState, ToolChanged, Withdrawn
-from dragoman.client.turn import Answer
+from dragoman.client.result import Answer
 from dragoman.protocol.secrecy import hide_secrets
 from dragoman.text import one_line
 from dragoman.wire import Malformed, Oversized, parse
