@@ -63,7 +63,7 @@ class StreamTransport:
         self._receiver = receiver
         self._tasks = (tasks.create_task(self._read()), tasks.create_task(self._write()))
 
-    def write(self, lines: bytes | bytearray) -> None:
+    def write(self, lines: bytes | bytearray | memoryview) -> None:
         if not self._has_ended:
             self._queue.put(lines)
 
