@@ -49,6 +49,9 @@ _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM, *_NO_ROOM)
 _SWEEP_INTERVAL_S = 24 * 3600.0
 """Between two looks for sessions that were never prompted; the first is when a process first uses the index."""
 
+_REFRESH_DELAY_S = 0.1
+"""Before an index that was lost is made anew, so that the answer that did without it is on its way."""
+
 _MAX_SWEPT = 200
 """Sessions deleted at a time, which takes some 20 ms in the thread of the index; the rest waits for the next time."""
 
@@ -68,6 +71,7 @@ class FileStore:
         self._index = Index(self._disk, home)
         self._index_thread: Executor | None = None
         self._next_sweep: float | None = None
+        self._refreshing: asyncio.TimerHandle | None = None
         self._began_ns = time.clock_gettime_ns(_FILE_CLOCK)
         self._live: dict[str, FileLog] = {}
 
@@ -108,6 +112,8 @@ class FileStore:
 
     async def close(self) -> None:
         closed = await asyncio.gather(*(log.close() for log in list(self._live.values())), return_exceptions=True)
+        if self._refreshing is not None:
+            self._refreshing.cancel()
         thread, self._index_thread = self._index_thread, None
         if thread is not None:
             await asyncio.get_running_loop().run_in_executor(thread, self._index.close)
@@ -312,12 +318,27 @@ class FileStore:
             from concurrent.futures import ThreadPoolExecutor
 
             self._index_thread = ThreadPoolExecutor(1, thread_name_prefix="session-index")
-        working = asyncio.get_running_loop().run_in_executor(self._index_thread, work)
+        loop, thread = asyncio.get_running_loop(), self._index_thread
+        result = await loop.run_in_executor(thread, work)
+        if self._index.is_behind:
+            if self._refreshing is None:
+                self._refreshing = loop.call_later(_REFRESH_DELAY_S, self._refresh)
+        else:
+            self._sweep_if_due()
+        return result
+
+    def _refresh(self) -> None:
+        """Make the index anew, behind the answer to a list."""
+        self._refreshing = None
+        if self._index_thread is not None:
+            self._index_thread.submit(self._index.refresh)
+            self._sweep_if_due()
+
+    def _sweep_if_due(self) -> None:
         now = time.monotonic()
-        if self._next_sweep is None or now >= self._next_sweep:
+        if self._index_thread is not None and (self._next_sweep is None or now >= self._next_sweep):
             self._next_sweep = now + _SWEEP_INTERVAL_S
             self._index_thread.submit(self._sweep)
-        return await working
 
 
 def _uncreate(log: FileLog) -> None:

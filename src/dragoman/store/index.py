@@ -6,6 +6,11 @@ anew, and only a log that is unknown is opened. A missing, damaged or older inde
 logs. An index that cannot be written, on a full disk or in a read-only home, is replaced by one in memory until
 it can. An `Index` belongs to one thread.
 
+When the index is lost, reading every log would keep the first list waiting. That list is answered from the logs that
+were changed last, and the index is made behind it (`is_behind`). A file is at least as new as the last seal in it,
+unless somebody set its time back: such a session can be missing from that one list. A list of one directory, or one
+that goes on from a cursor, needs the whole index.
+
 Sessions that were never prompted are in the index, with the size of their log, and in no list. Their process may end
 before it syncs the first turn, so each list looks at the sizes of these logs, and reads a log that has grown.
 """
@@ -21,7 +26,7 @@ import msgspec
 from dragoman.store.block import Header
 from dragoman.store.disk import Disk, make_directories
 from dragoman.store.log_summary import LogSummary, read_summary
-from dragoman.store.naming import list_projects, list_sessions, log_size, normalise
+from dragoman.store.naming import list_logs, list_projects, list_sessions, log_size, normalise
 
 if TYPE_CHECKING:
     import sqlite3
@@ -30,6 +35,9 @@ if TYPE_CHECKING:
 VERSION = 2
 _SETTLED_NS = 2_000_000_000
 """A directory that changed less than this ago may change again without a newer time: the coarsest clocks tick so."""
+
+MANY_UNKNOWN = 500
+"""Logs that are not in the index, which take some 30 ms to read: with more of them the first list does not wait."""
 
 _BUSY_TIMEOUT_S = 2.0
 """For another process to finish its write, which takes well under a millisecond."""
@@ -56,6 +64,15 @@ _Result = TypeVar("_Result")
 _Row = tuple[str, str, str, bytes, str | None, int, int, int | None]
 
 
+class _Changes(msgspec.Struct, frozen=True):
+    """The project directories that changed since the index last looked at them."""
+
+    looked_ns: int
+    gone: list[tuple[str]]
+    changed: dict[str, int]
+    """The time of each one's last change."""
+
+
 class Index:
     """Finds sessions by time and by working directory."""
 
@@ -67,6 +84,8 @@ class Index:
         self._memory: sqlite3.Connection | None = None
         """In use while the file cannot be."""
         self._inode: int | None = None
+        self.is_behind = False
+        """Whether the last list was answered without the index, which then should be refreshed."""
 
     def put(self, entry: LogSummary) -> None:
         """Take the summary of a session."""
@@ -87,18 +106,28 @@ class Index:
             conditions.append("(updated, id) < (?, ?)")
             values += after
         query = f"{_COLUMNS} WHERE {' AND '.join(conditions)} {_ORDER}"
+        is_first = cwd is None and after is None
 
         def select(database: "sqlite3.Connection") -> list[LogSummary]:
-            self._refresh(database)
+            changes = self._find_changes(database)
+            self.is_behind = is_first and self._lacks_many(database, changes)
+            if self.is_behind:
+                return self._read_newest(limit)
+            self._refresh(database, changes)
             return [_entry(row) for row in database.execute(query, (*values, limit))]
 
         return self._do(select)
+
+    def refresh(self) -> None:
+        """Find the logs that came and went since the last look."""
+        self._do(lambda database: self._refresh(database, self._find_changes(database)))
+        self.is_behind = False
 
     def find_unprompted(self, before_ms: int, limit: int) -> list[str]:
         """Return the ids of sessions that were never prompted and last written before a time, oldest first."""
 
         def select(database: "sqlite3.Connection") -> list[str]:
-            self._refresh(database)
+            self._refresh(database, self._find_changes(database))
             query = f"{_UNPROMPTED} AND updated < ? ORDER BY updated LIMIT ?"
             return [row[0] for row in database.execute(query, (before_ms, limit))]
 
@@ -162,13 +191,42 @@ class Index:
             with suppress(OSError):
                 self._path.with_name(self._path.name + suffix).unlink()
 
-    def _refresh(self, database: "sqlite3.Connection") -> None:
-        """Find the logs that came and went since the last look."""
+    def _find_changes(self, database: "sqlite3.Connection") -> "_Changes":
         now = time.time_ns()
         found = list_projects(self._home)
         seen: dict[str, int] = dict(database.execute("SELECT name, seen_ns FROM project"))
-        gone = [(name,) for name in seen.keys() - found.keys()]
         changed = {name: changed_ns for name, changed_ns in found.items() if seen.get(name) != changed_ns}
+        return _Changes(now, [(name,) for name in seen.keys() - found.keys()], changed)
+
+    def _lacks_many(self, database: "sqlite3.Connection", changes: "_Changes") -> bool:
+        lacking = 0
+        for project in changes.changed:
+            known: int = database.execute("SELECT count(*) FROM session WHERE project = ?", (project,)).fetchone()[0]
+            lacking += max(len(list_sessions(self._home, project)) - known, 0)
+            if lacking > MANY_UNKNOWN:
+                return True
+        return False
+
+    def _read_newest(self, limit: int) -> list[LogSummary]:
+        """Read the sessions that were written to last, newest first, until no other log can be among them."""
+        logs = list_logs(self._home)
+        logs.sort(reverse=True)
+        found: list[LogSummary] = []
+        for begin in range(0, len(logs), limit):
+            if len(found) >= limit:
+                found.sort(key=lambda entry: (entry.updated_ms, entry.header.id), reverse=True)
+                if found[limit - 1].updated_ms > (logs[begin][0] + _SETTLED_NS) // 1_000_000:
+                    break
+            for _, project, session_id in logs[begin : begin + limit]:
+                entry = read_summary(self._disk, self._home, project, session_id)
+                if entry is not None and entry.unprompted_bytes is None:
+                    found.append(entry)
+        found.sort(key=lambda entry: (entry.updated_ms, entry.header.id), reverse=True)
+        return found[:limit]
+
+    def _refresh(self, database: "sqlite3.Connection", changes: "_Changes") -> None:
+        """Take the logs that came and went since the last look."""
+        now, gone, changed = changes.looked_ns, changes.gone, changes.changed
         grown = [
             (session_id, project)
             for session_id, project, size in database.execute(_UNPROMPTED)

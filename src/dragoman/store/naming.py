@@ -13,6 +13,7 @@ directories may get one name, so the header of each log says whose it is.
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 MAX_NAME_BYTES = 200
@@ -119,6 +120,20 @@ def list_sessions(home: Path, project: str) -> set[str]:
     except (FileNotFoundError, NotADirectoryError):
         return set()
     return {found for found in map(session_id_of, names) if found is not None}
+
+
+def list_logs(home: Path) -> list[tuple[int, str, str]]:
+    """Return the time of the last change, in nanoseconds, the project and the id of every session."""
+    projects = projects_path(home)
+    found: list[tuple[int, str, str]] = []
+    for project in list_projects(home):
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(projects / project) as entries:
+            for entry in entries:
+                session_id = session_id_of(entry.name)
+                if session_id is not None:
+                    with suppress(FileNotFoundError):
+                        found.append((entry.stat(follow_symlinks=False).st_mtime_ns, project, session_id))
+    return found
 
 
 def log_size(home: Path, project: str, session_id: str) -> int | None:
