@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.assistant.models.guide.trade import own_name
 from dragoman.assistant.models.model import ToolDefinition
 from dragoman.loading import load_in_background
 
@@ -36,6 +35,11 @@ class ToolIndex:
             self._index = await (opens.open(_NOWHERE, self._load) if self._load else opens.open(_NOWHERE))
         await self._index.update([_item(tool) for tool in tools])
         return {hit.key: hit.score for hit in await self._index.search(text, len(tools))}
+
+
+def own_name(tool: ToolDefinition) -> str:
+    """Return a tool's name without its server's."""
+    return tool.name.rpartition("__")[2] or tool.name
 
 
 def _import_index() -> "type[SearchIndex]":

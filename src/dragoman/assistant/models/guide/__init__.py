@@ -1,4 +1,4 @@
-"""`guide`, the model that works with no key and no network: deterministic, and no language model."""
+"""`guide`, the model that works with no key and no network: fixed rules, and no language model."""
 
 from dragoman.assistant.models.guide.guide import GuideConversation, GuideModel
 

@@ -1,203 +1,155 @@
-"""What the guide says of itself: greetings, help, and how to get a language model."""
+"""What the guide says of itself: greetings, help, and how to connect a language model."""
 
 import re
 from collections.abc import Sequence
-from shlex import quote
 
-from dragoman.assistant.models.guide.schema import choices, parameters
-from dragoman.assistant.models.guide.trade import TRADES, own_name, trade_of
-from dragoman.assistant.models.guide.words import meanings, split_words
+from dragoman.assistant.models.guide.arguments import read_parameters
+from dragoman.assistant.models.guide.prompt import without_courtesy
+from dragoman.assistant.models.guide.results import one_line
 from dragoman.assistant.models.model import ToolDefinition
+from dragoman.assistant.models.tool_index import own_name
 
 MAX_LISTED = 40
 """Tools that `help` lists; the rest is counted."""
+MAX_TITLE_CHARS = 100
+MAX_TALK_CHARS = 100
 
-MAX_NAME = 100
-
-INTRODUCTION = (
-    "I am **guide**, the model built into dragoman. I am not a language model: I follow fixed rules, need no key and "
-    "no network, and the same words always get the same answer."
-)
 CONNECT = (
-    "For open questions, connect a language model: start with `--model NAME` or set `DRAGOMAN_MODEL`, where NAME is\n"
-    "`anthropic:…`, `openai:…` or `ollama:…` (that one needs no key), or write `model:` into an agent file, "
-    "`dragoman.yaml`."
+    "To connect a language model, start with `--model NAME` or set `DRAGOMAN_MODEL=NAME`: `anthropic:…`, `openai:…`, "
+    "or `ollama:…`, which needs no key."
 )
-_EXAMPLES = {
-    "read": "`read README.md lines 1-20`",
-    "list": "`list src`",
-    "search": "`find TODO in src`",
-    "write": "`write notes.txt: buy milk`",
-    "edit": "`replace 'milk' by 'bread' in notes.txt`",
-    "run": "`run make test`",
-    "plan": "`plan: look around; change it; test it`",
+INTRODUCTION = (
+    "I am **guide**, the model built into dragoman. I am no language model: I follow fixed rules, and need no key and "
+    "no network."
+)
+EXAMPLES = {
+    "read_file": "read README.md lines 1-20",
+    "list_directory": "list src",
+    "search_files": "find TODO in src",
+    "write_file": "write notes.txt: buy milk",
+    "edit_file": "replace 'milk' by 'bread' in notes.txt",
+    "run_command": "run make test",
+    "update_plan": "plan: look around; change it; test it",
 }
-_HINTS = (
-    (r"(?:delete|remove|erase) (?:the )?(?:file )?(\S+)", "run rm {0}"),
-    (r"(?:rename|move) (?:the )?(?:file )?(\S+) (?:to|into|as) (\S+)", "run mv {0} {1}"),
-    (r"copy (?:the )?(?:file )?(\S+) (?:to|into|as) (\S+)", "run cp {0} {1}"),
-    (r"(?:create|make|add) (?:a |the )?(?:new )?(?:directory|folder|dir) (?:called |named )?(\S+)", "run mkdir -p {0}"),
-    (r"(?:(?:show|read|print|display) )?(?:me )?(?:the )?last (\d+) lines of (\S+)", "run tail -n {0} {1}"),
-    (
-        r"(?:append|add) (?:a |the )?(?:line |text )?(.+?) to (?:the )?(?:file )?(\S+\.\w+)",
-        "run echo {0} >> {1}",
-    ),
-    (r"(?:show (?:me )?)?(?:the )?git (log|status|diff|branch)", "run git {0}"),
-    (r"list (?:all )?(?:the )?(?:files (?:in|of) )?(\S+) recursively", "run ls -R {0}"),
-    (r"count (?:the )?lines (?:in|of) (?:the )?(?:file )?(\S+)", "run wc -l {0}"),
-)
+_TRY = "Try `what is this project`, `find TODO`, `what changed` or `run the tests`; `help` shows all that I can do."
 
-
-_COURTESY = re.compile(r"\A(?:please |(?:can|could|would) you )+", re.IGNORECASE)
-
-
-def _whole(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"\s*(?:{pattern})[\s.!?,]*\Z", re.IGNORECASE)
-
-
-_WHO = _whole(
-    r"(?:so )?(?:who|what)(?: exactly)? are you(?: exactly)?|who(?:'s| is) (?:this|there)|"
-    r"what(?:'s| is) (?:this|dragoman|guide|your name)|introduce yourself|"
-    r"tell me about yourself|(?:what|which) (?:language )?model "
-    r"(?:are you|is this|do you use|am i (?:using|talking to))|"
-    r"are you (?:an? )?(?:real |large )?(?:ai|llm|language model|human|person|bot|"
-    r"robot|chatgpt|gpt|claude|chat ?bot|machine|alive|there)"
-)
-_HELLO = _whole(
+_HELLO = (
     r"(?:hi|hello|hey|howdy|greetings|hallo|hiya|yo|good (?:morning|afternoon|evening|day))"
-    r"(?:[ ,]+(?:there|guide|dragoman|everyone|again|you))?"
+    r"(?:[ ,]+(?:there|guide|dragoman|everyone|again|you|all))?"
 )
-_HOW = _whole(r"how are you(?: (?:doing|today))*|how(?:'s| is) it going|what(?:'s| is) up")
-_THANKS = _whole(
-    r"(?:many |ok[, ]+|great[, ]+)?(?:thanks|thank you|thx|cheers|ty)(?: (?:a lot|so much|very much|you|guide|again))?|"
-    r"(?:great|cool|nice|perfect|awesome|well done|good job|very good|excellent)(?: (?:work|job))?"
+_WHO = (
+    r"(?:so )?(?:who|what)(?: exactly)? are you.{0,12}|who(?:'s| is) (?:this|there)|introduce yourself|"
+    r"what(?:'s| is) (?:this|dragoman|guide|your name)|tell me about yourself|"
+    r"(?:what|which) (?:language |ai )?(?:model|llm|ai) .{0,30}|"
+    r"are you (?:an? )?(?:real |large )?"
+    r"(?:ai|llm|language model|human|person|bot|robot|\w*gpt\w*|claude|gemini|copilot|machine|there)"
 )
-_BYE = _whole(r"(?:good ?)?bye(?: bye)?|see you(?: later)?|exit|quit|that(?:'s| is) all|good night")
-_SHORT = _whole(r"yes|no|ok|okay|sure|yep|nope|never ?mind|cancel|stop|forget it|continue|go on|maybe")
-_HELP = _whole(
-    r"/?help(?: me)?|\?|what can (?:you|i|we) (?:do|ask|say)(?: (?:here|for me))?|"
-    r"how (?:does (?:this|it) work|do i use (?:this|you|it)|do you work)|"
+_HOW = r"how are you.{0,20}|how(?:'s| is) it going|what(?:'s| is) up"
+_THANKS = (
+    r"(?:many |ok[, ]+|great[, ]+)?(?:thanks|thank you|thx|cheers|ty)(?: (?:a lot|so|very|much|again|guide))*|"
+    r"(?:that(?:'s| is) )?(?:great|cool|nice|perfect|awesome|well done|good job|excellent)(?: (?:work|job))?"
+)
+_BYE = r"(?:good ?)?bye(?: bye)?|see you(?: later)?|exit|quit|that(?:'s| is) all|good night"
+_SHORT = r"yes|no|ok|okay|sure|yep|nope|never ?mind|cancel|stop|forget it|continue|go on|maybe"
+_SMALL_TALK = (
+    (_HELLO, f"Hello! I am **guide**, the model built into dragoman: fixed rules, no language model. {_TRY}"),
+    (_WHO, f"{INTRODUCTION} {_TRY}\n\n{CONNECT}"),
+    (_HOW, f"I am a set of rules, so always the same. {_TRY}"),
+    (_THANKS, "You are welcome."),
+    (_BYE, "Good-bye. The session is kept."),
+    (_SHORT, "All right. Nothing waits for an answer; say what to do next, or `help`."),
+)
+_HELP = re.compile(
+    r"/?help(?: me)?|\?|what can (?:you|i|we) (?:do|ask|say).{0,20}|what do you (?:do|know|understand)|"
+    r"what (?:should|shall|do|must) i (?:do|say|type)(?: (?:now|next|here|first))?|"
+    r"how (?:does (?:this|it) work|do you work|(?:do|can|should) i (?:use|start|begin)(?: (?:this|you|it|dragoman))?)|"
     r"(?:(?:list|show)(?: me)?|what(?: are)?|which)(?: (?:all|the|your|are))* "
-    r"(?:tools|commands|abilities|capabilities)(?: (?:do you have|are (?:there|available|here)|can you use|you have))?|"
-    r"what do you (?:do|know|understand)|tools|commands"
+    r"(?:tools|commands|abilities|capabilities)(?: .{0,30})?|tools|commands|getting started",
+    re.IGNORECASE,
 )
-_HELP_ABOUT = _whole(
-    r"(?:/?help(?: (?:me )?(?:with|on|about))?|what can you do with|how do i use|how does) "
-    r"(?:the )?(?P<topic>[\w .-]{1,60}?)(?: tools?| work)?"
+_HELP_ABOUT = re.compile(
+    r"(?:/?help(?: me)?(?: with| on| about)?|how do i use|how does)\s+"
+    r"(?:the )?(?P<topic>[\w .-]{1,60}?)(?: tools?| work)?",
+    re.IGNORECASE,
 )
 
 
 def small_talk(text: str, tools: Sequence[ToolDefinition]) -> str | None:
     """Return the answer to a text that asks for nothing to be done."""
-    if len(text) > 200:
+    if not text.strip(" \t\n.!,?") and "?" not in text:
+        return f"There is nothing in that for me to do. {_TRY}"
+    if len(text) > MAX_TALK_CHARS:
         return None
-    if not text.strip():
-        return f"There is nothing in that for me to do. {_first_steps(tools)}"
-    for pattern, answer in _ANSWERS:
-        if pattern.match(text):
-            return answer.replace("{steps}", _first_steps(tools))
-    if _HELP.match(text):
+    for plain in dict.fromkeys((text, without_courtesy(text))):
+        answer = _answer(plain.strip(" \t\n.!,").replace("\u2019", "'"), tools)
+        if answer is not None:
+            return answer
+    return None
+
+
+def _answer(plain: str, tools: Sequence[ToolDefinition]) -> str | None:
+    for pattern, answer in _SMALL_TALK:
+        if re.fullmatch(pattern, plain.rstrip("?"), re.IGNORECASE):
+            return answer
+    if _HELP.fullmatch(plain) or _HELP.fullmatch(plain.rstrip("?")):
         return help_text(tools)
-    about = _HELP_ABOUT.match(text)
-    return None if about is None else _help_about(about["topic"], tools)
+    about = _HELP_ABOUT.fullmatch(plain.rstrip("?"))
+    return None if about is None else _help_about(about["topic"].lower(), tools)
 
 
-_ANSWERS = (
-    (_HELLO, "Hello! I am **guide**, dragoman's built-in model: fixed rules, no language model. {steps}"),
-    (_WHO, f"{INTRODUCTION} {{steps}}\n\n{CONNECT}"),
-    (_HOW, "I am a set of rules, so always the same. {steps}"),
-    (_THANKS, "You are welcome."),
-    (_BYE, "Good-bye. The session is kept."),
-    (_SHORT, "All right. Nothing is waiting for an answer; say what to do next, or `help`."),
-)
-
-
-def _first_steps(tools: Sequence[ToolDefinition]) -> str:
-    examples = [_EXAMPLES[kind] for kind in ("list", "read", "search", "write", "run") if _has(kind, tools)]
-    if not examples:
-        return "Say `help` to see what I can do here."
-    return f"Try {', '.join(examples[:3])}, or say `help`."
-
-
-def _has(kind: str, tools: Sequence[ToolDefinition]) -> bool:
-    return any(trade_of(tool) == kind for tool in tools)
+def not_understood(text: str) -> str:
+    """Say that a request needs a language model, and how to connect one."""
+    return (
+        f"“{one_line(text, 80)}” is beyond me: I am no language model. I can list, read, search, write and edit files, "
+        f"run commands and call the tools of servers: say `help`.\n{CONNECT}"
+    )
 
 
 def help_text(tools: Sequence[ToolDefinition]) -> str:
-    """Return what can be done with the tools that are there, with an example each."""
+    """Return the tools that are there, with an example each."""
     if not tools:
-        return (
-            f"{INTRODUCTION}\n\nThis session has no tools, so there is nothing that I can do for you here.\n\n{CONNECT}"
-        )
-    lines = [f"- {_summary(tool)}: {example(tool)}" for tool in tools[:MAX_LISTED]]
+        return f"{INTRODUCTION} This session has no tools, so there is nothing that I can do here.\n\n{CONNECT}"
+    lines = [f"- {_summary(tool)}: `{example(tool)}`" for tool in tools[:MAX_LISTED]]
     if len(tools) > MAX_LISTED:
         lines.append(f"- and {len(tools) - MAX_LISTED} more; `help WORD` shows those about a word")
-    shown = "\n".join(lines)
-    joined = "Join steps with “then”. Quotes and backticks mark text that I shall take as it is."
-    return f"I am no language model, but in plain words I can use these tools:\n\n{shown}\n\n{joined}\n\n{CONNECT}"
+    return "\n".join(
+        [
+            "I am no language model, but in plain words I can use these tools:\n",
+            *lines,
+            "\nAlso: `what is this project`, `show me all python files`, `run the tests`, `commit everything`.",
+            "Join steps with “then”. Quotes and backticks mark text that I take as it is.\n",
+            CONNECT,
+        ]
+    )
+
+
+def example(tool: ToolDefinition) -> str:
+    """Return words that use a tool."""
+    needed = [one.name for one in read_parameters(tool).values() if one.is_required]
+    return EXAMPLES.get(tool.name) or " ".join([own_name(tool), *(f"{name}: …" for name in needed[:4])])
+
+
+def shown_name(tool: ToolDefinition) -> str:
+    """Return a tool's name for people; a server may have put anything into it."""
+    return " ".join((tool.title or tool.name).replace("`", "'").split())[:MAX_TITLE_CHARS]
 
 
 def _help_about(topic: str, tools: Sequence[ToolDefinition]) -> str | None:
-    wanted = meanings(topic)
-    found = [tool for tool in tools if tool.name == topic.strip() or (wanted and wanted <= meanings(tool.name))]
+    found = [tool for tool in tools if topic in re.sub(r"[_-]+", " ", f"{tool.name} {tool.title}").lower()]
+    found += [tool for tool in tools if tool.name.lower() == topic and tool not in found]
     return "\n\n".join(_manual(tool) for tool in found[:8]) if found else None
 
 
 def _manual(tool: ToolDefinition) -> str:
     lines = [f"**`{shown_name(tool)}`**: {one_line(tool.description, 300) or 'no description'}"]
-    for one in parameters(tool):
-        need = "" if one.required else ", optional"
-        allowed = f" One of {', '.join(map(str, choices(one.schema)[:12]))}." if choices(one.schema) else ""
-        lines.append(f"- `{one.name}` ({one.kind}{need}) {one_line(one.description, 160)}{allowed}".rstrip())
-    return "\n".join([*lines, f"\nFor example: {example(tool)}"])
+    for one in read_parameters(tool).values():
+        kind = one.kind if one.is_required else f"{one.kind}, optional"
+        choices = f" One of {', '.join(map(str, one.choices[:12]))}." if one.choices else ""
+        lines.append(f"- `{one.name}` ({kind}) {one_line(one.description, 160)}{choices}".rstrip())
+    return "\n".join([*lines, f"\nFor example: `{example(tool)}`"])
 
 
 def _summary(tool: ToolDefinition) -> str:
-    words = one_line(tool.description, 90).rstrip(".")
+    first = re.split(r"(?<=[.!?])\s", " ".join(tool.description.split()), maxsplit=1)[0]
+    words = one_line(first, 90).rstrip(".")
     return f"`{shown_name(tool)}`, {words}" if words else f"`{shown_name(tool)}`"
-
-
-def example(tool: ToolDefinition) -> str:
-    """Return words that would use a tool."""
-    kind = trade_of(tool)
-    if kind is not None and tool.name == TRADES[kind].tool:
-        return _EXAMPLES[kind]
-    needed = [one.name for one in parameters(tool) if one.required]
-    words = " ".join(split_words(own_name(tool))) or tool.name
-    values = ", ".join(f"{name}: …" for name in needed[:4])
-    return f"`{words} {values}`" if values else f"`{words}`"
-
-
-def shown_name(tool: ToolDefinition) -> str:
-    """Return a tool's name for people; a server may have put anything into it."""
-    return " ".join((tool.title or tool.name).replace("`", "'").split())[:MAX_NAME]
-
-
-def one_line(text: str, length: int) -> str:
-    """Return the beginning of a text on one line: of a short one, its first sentence."""
-    first = " ".join(text.split())
-    sentence = re.split(r"(?<=[.!?])\s", first, maxsplit=1)[0] if length <= 100 else first
-    return sentence if len(sentence) <= length else f"{sentence[: length - 1].rstrip()}…"
-
-
-def cannot(text: str, kind: str | None, tools: Sequence[ToolDefinition]) -> str:
-    """Say that something cannot be done, what would work, and how to get a model that understands more."""
-    shown = one_line(text, 100)
-    hint = _hint(text, tools)
-    if kind is not None and not _has(kind, tools):
-        first = f"There is no tool here that could do that (I would need one like `{TRADES[kind].tool}`)."
-    elif hint is not None:
-        first = f"I cannot do that by myself, but a command can: say `{hint}`."
-    else:
-        first = f"I do not understand “{shown}”: I am no language model. Say `help` to see what I can do."
-    return f"{first}\n{CONNECT}"
-
-
-def _hint(text: str, tools: Sequence[ToolDefinition]) -> str | None:
-    if not _has("run", tools) or len(text) > 200:
-        return None
-    for pattern, command in _HINTS:
-        found = re.match(rf"{pattern}\Z", _COURTESY.sub("", text.strip()), re.IGNORECASE)
-        if found is not None:
-            return command.format(*(quote(group.strip("'\"`")) for group in found.groups()))
-    return None

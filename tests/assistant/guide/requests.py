@@ -1,37 +1,178 @@
-"""Phrasings for the built-in tools, and what they must do."""
+"""Plain requests of a newcomer, and what each leads to: calls in their order, or the kind of the answer.
 
-import pytest
+Both halves were written before the rules; the rules were made with `DEVELOPED`, and `HELD_OUT` was run when they were
+done. The project is the one that `talking.py` plays. `TALK` asks for nothing that a tool can do.
+"""
 
-from tests.assistant.guide.talking import first_call, prompt, reply
-from tests.assistant.guide.toolbox import BUILT_IN, FOREIGN
-
-FENCED = "write hello.py:\n```python\nprint('hi')\n```"
+OVERVIEW = [("list_directory", {"path": "."}), ("read_file", {"path": "README.md"})]
+TESTS = [
+    ("list_directory", {"path": "."}),
+    ("read_file", {"path": "Makefile"}),
+    ("run_command", {"command": "make test"}),
+]
+COMMIT = [
+    ("run_command", {"command": "git status --short"}),
+    ("run_command", {"command": "git add --all && git commit -m 'Update README.md, src/app.py'"}),
+]
+PYTHON = [("search_files", {"pattern": r"\.py$", "glob": "*.py"})]
+CHANGED = [("run_command", {"command": "git status --short --branch && git diff --stat"})]
 
 
 def read(path, start=None, count=None):
     lines = {"start_line": start, "line_count": count}
-    return "read_file", {"path": path, **{name: value for name, value in lines.items() if value is not None}}
+    return [("read_file", {"path": path, **{name: value for name, value in lines.items() if value is not None}})]
 
 
 def ls(path="."):
-    return "list_directory", {"path": path}
+    return [("list_directory", {"path": path})]
 
 
 def find(pattern, **where):
-    return "search_files", {"pattern": pattern, **where}
+    return [("search_files", {"pattern": pattern, **where})]
 
 
 def write(path, content):
-    return "write_file", {"path": path, "content": content}
+    return [("write_file", {"path": path, "content": content})]
 
 
 def edit(path, old, new):
-    return "edit_file", {"path": path, "edits": [{"old": old, "new": new}]}
+    return [("edit_file", {"path": path, "edits": [{"old": old, "new": new}]})]
 
 
 def run(command):
-    return "run_command", {"command": command}
+    return [("run_command", {"command": command})]
 
+
+DEVELOPED = [
+    # the project
+    ("what is this project", OVERVIEW),
+    ("What does this project do?", OVERVIEW),
+    ("can you explain this repo to me?", OVERVIEW),
+    ("give me an overview", OVERVIEW),
+    # looking
+    ("list src", ls("src")),
+    ("lsit files", ls()),
+    ("what's in the src folder?", ls("src")),
+    ("show me all python files", PYTHON),
+    ("can you please list all the python files", PYTHON),
+    ("read README.md", read("README.md")),
+    ("could you please open the readme for me", OVERVIEW[1:]),
+    ("show me the first 20 lines of README.md", read("README.md", 1, 20)),
+    ("find TODO in src", find("TODO", path="src")),
+    ("serach for 'def main'", find("def main")),
+    ("where is parse_config defined?", find("parse_config")),
+    ("which files mention Flask?", find("Flask")),
+    ("how many lines are in README.md?", read("README.md")),
+    ("how many python files are there?", PYTHON),
+    # changing
+    ("replace foo by bar in src/app.py", edit("src/app.py", "foo", "bar")),
+    (
+        "please change 'debug = True' to 'debug = False' in src/app.py",
+        edit("src/app.py", "debug = True", "debug = False"),
+    ),
+    ("create a file notes.txt with the text 'buy milk'", write("notes.txt", "buy milk")),
+    ("create a file hello.txt", "ask"),
+    ("make an empty file called todo.md", write("todo.md", "")),
+    ("delete the file old.txt", run("rm old.txt")),
+    ("rename a.txt to b.txt", run("mv a.txt b.txt")),
+    ("make a folder called data", run("mkdir -p data")),
+    # running
+    ("run the tests", TESTS),
+    ("can you run teh tests please?", TESTS),
+    ("do the tests pass?", TESTS),
+    ("run make test", run("make test")),
+    ("please run `ls -la`", run("ls -la")),
+    # git
+    ("what changed", CHANGED),
+    ("what did I change?", CHANGED),
+    ("git status", run("git status")),
+    ("show me the git log", run("git log --oneline -n 20")),
+    ("show me the diff", run("git diff")),
+    ("commit everything", COMMIT),
+    ("please commit my changes with message 'Fix the door'", run("git add --all && git commit -m 'Fix the door'")),
+    ("which branch am I on?", run("git branch")),
+    # talk
+    ("hello", "hello"),
+    ("hi there!", "hello"),
+    ("who are you?", "who"),
+    ("help", "help"),
+    ("what can you do?", "help"),
+    ("thanks!", "thanks"),
+    # language
+    ("fix the bug in src/app.py", "model"),
+    ("write a function that adds two numbers", "model"),
+    ("refactor the parser", "model"),
+    ("explain src/app.py", "model"),
+    ("write unit tests for the parser", "model"),
+    ("why does it crash?", "model"),
+]
+
+HELD_OUT = [
+    # the project
+    ("tell me about this project", OVERVIEW),
+    ("what am I looking at here?", OVERVIEW),
+    ("summarize this repository", OVERVIEW),
+    ("What's this codebase about?", OVERVIEW),
+    # looking
+    ("show files", ls()),
+    ("what files are in this directory?", ls()),
+    ("can you list the contents of tests", ls("tests")),
+    ("ls tests", ls("tests")),
+    ("find all *.py files", PYTHON),
+    ("list every markdown file", [("search_files", {"pattern": r"\.md$", "glob": "*.md"})]),
+    ("display README.md please", read("README.md")),
+    ("raed src/app.py", read("src/app.py")),
+    ("I want to see pyproject.toml", read("pyproject.toml")),
+    ("show lines 5 to 10 of src/app.py", read("src/app.py", 5, 6)),
+    ("what does Makefile contain?", read("Makefile")),
+    ("search the code for import os", find("import os")),
+    ("look for FIXME in tests", find("FIXME", path="tests")),
+    ("are there any TODOs?", find("TODO")),
+    ("where do we use load_user?", find("load_user")),
+    ("count the lines of src/app.py", read("src/app.py")),
+    # changing
+    ("in README.md, replace 'teh' with 'the'", edit("README.md", "teh", "the")),
+    ('swap "red" for "blue" in style.css', edit("style.css", "red", "blue")),
+    ("can you create hello.py with `print('hello')`", write("hello.py", "print('hello')")),
+    ("write 'remember the eggs' into shopping.txt", write("shopping.txt", "remember the eggs")),
+    ("create a new file", "ask"),
+    ("remove temp.log", run("rm temp.log")),
+    ("move a.txt to docs/a.txt", run("mv a.txt docs/a.txt")),
+    ("create a directory named build", run("mkdir -p build")),
+    # running
+    ("run tests", TESTS),
+    ("test it", TESTS),
+    ("Please execute all the unit tests", TESTS),
+    ("run python --version", run("python --version")),
+    ("execute ./deploy.sh", run("./deploy.sh")),
+    # git
+    ("what has changed since the last commit?", CHANGED),
+    ("show me my changes", CHANGED),
+    ("git diff", run("git diff")),
+    ("who committed last?", run("git log --oneline -n 20")),
+    ("show the commit history", run("git log --oneline -n 20")),
+    ("commit all my work", COMMIT),
+    ("commit this as 'First draft'", run("git add --all && git commit -m 'First draft'")),
+    ("what's the git staus", run("git status")),
+    ("push my changes", run("git push")),
+    # talk
+    ("hey", "hello"),
+    ("good morning", "hello"),
+    ("what are you?", "who"),
+    ("are you chatgpt?", "who"),
+    ("what do I do now?", "help"),
+    ("how do I use this?", "help"),
+    ("thank you so much", "thanks"),
+    # language
+    ("can you fix the failing test?", "model"),
+    ("add a docstring to every function", "model"),
+    ("write me a python script that sorts a list", "model"),
+    ("improve the performance of src/app.py", "model"),
+    ("add dark mode", "model"),
+    ("what is the meaning of life?", "model"),
+]
+
+FENCED = "write hello.py:\n```python\nprint('hi')\n```"
 
 PHRASES = [
     # list
@@ -101,8 +242,8 @@ PHRASES = [
     ("read a.txt:12", read("a.txt", 12, 1)),
     ("read a.txt:12-14", read("a.txt", 12, 3)),
     ("README.md lines 1-2", read("README.md", 1, 2)),
-    ("show me the README", read("README")),
-    ("what's in the README?", read("README")),
+    ("show me the README", read("README.md")),
+    ("what's in the README?", read("README.md")),
     ("what's the content of a.txt", read("a.txt")),
     # search
     ("find TODO in src", find("TODO", path="src")),
@@ -117,14 +258,14 @@ PHRASES = [
     ("look for `class Turn` in src", find("class Turn", path="src")),
     ("find the word hello in notes.txt", find("hello", path="notes.txt")),
     ("find 'in a box' in src in *.md", find("in a box", path="src", glob="*.md")),
-    ("find every use of `open(` in src", find("open(", path="src")),
-    ("find uses of `open(` in src", find("open(", path="src")),
+    ("find every use of `open(` in src", find(r"open\(", path="src")),
+    ("find uses of `open(` in src", find(r"open\(", path="src")),
     ('find "then list" in docs', find("then list", path="docs")),
     ("where is find_model defined?", find("find_model")),
     ("which files contain TODO?", find("TODO")),
-    ("find *.py", find(".py", glob="*.py")),
-    ("find all *.py files in src", find(".py", glob="*.py", path="src")),
-    ("find files named conftest.py", find("conftest.py")),
+    ("find *.py", find(r"\.py$", glob="*.py")),
+    ("find all *.py files in src", find(r"\.py$", glob="*.py", path="src")),
+    ("find files named conftest.py", find(r"conftest\.py")),
     ("search for TODO everywhere in the project", find("TODO")),
     ("search for TODO in the whole project", find("TODO")),
     ("find TODO in this repo", find("TODO")),
@@ -135,10 +276,7 @@ PHRASES = [
     ("write notes.txt: Buy milk, bread; and eggs.", write("notes.txt", "Buy milk, bread; and eggs.")),
     ("write 'buy milk' to notes.txt", write("notes.txt", "buy milk")),
     ('write "a: b" into src/x.yaml', write("src/x.yaml", "a: b")),
-    ("create a file hello.py with print('hi')", write("hello.py", "print('hi')")),
     ("create hello.py with `print('hi')`", write("hello.py", "print('hi')")),
-    ("create a new file called a.txt containing hello there", write("a.txt", "hello there")),
-    ("create a file named 'my file.txt' with the text hello", write("my file.txt", "hello")),
     ("create an empty file pkg/__init__.py", write("pkg/__init__.py", "")),
     ("save 'x' in a.txt", write("a.txt", "x")),
     (FENCED, write("hello.py", "print('hi')\n")),
@@ -147,8 +285,6 @@ PHRASES = [
     ("write a.txt: first read it then think", write("a.txt", "first read it then think")),
     ("write file notes: hello", write("notes", "hello")),
     ("please write notes.txt: don't panic", write("notes.txt", "don't panic")),
-    ("put hello world in hello.txt", write("hello.txt", "hello world")),
-    ("make a file x.txt saying hi", write("x.txt", "hi")),
     # edit
     ("replace X by Y in Z", edit("Z", "X", "Y")),
     ("replace X by Y in Z.txt", edit("Z.txt", "X", "Y")),
@@ -180,22 +316,10 @@ PHRASES = [
     ("pytest -q", run("pytest -q")),
     ("can you run `make`?", run("make")),
     ("run: make test", run("make test")),
-    ("run `make` and `make test`", run("make && make test")),
     ("Could you run pytest -x tests/agent for me?", run("pytest -x tests/agent")),
-    # plan
-    (
-        "plan: first; second; third",
-        (
-            "update_plan",
-            {
-                "entries": [
-                    {"content": word, "priority": "medium", "status": "pending"}
-                    for word in ("first", "second", "third")
-                ]
-            },
-        ),
-    ),
 ]
+
+"""Other phrasings for the built-in tools; those about files were there before the rules."""
 
 TALK = [
     "can you write poetry?",
@@ -226,9 +350,6 @@ TALK = [
     "why is the sky blue",
     "tell me a joke",
     "open the door",
-    "run the tests",
-    "delete a.txt",
-    "rename a.txt to b.txt",
     "what is in it for me?",
     "how do I run this?",
     "",
@@ -244,40 +365,32 @@ TALK = [
     "yes",
     "search your feelings",
     "search the web for cats",
-    "delete the file a.txt",
     "read /etc/passwd; rm -rf /",
     "show me how to list files",
     "I want to read about cats",
     "change port 80 to 8080 in config.yaml",
     "what does the Makefile do",
-    "create a directory foo",
-    "append 'x' to notes.txt",
 ]
+"""Words that no built-in tool can do anything about."""
 
+UNMARKED = [
+    "create a file app.py with a login form",
+    "create a new file called a.txt containing hello there",
+    "write a poem to poem.txt",
+    "put hello world in hello.txt",
+    "write something nice into notes.txt",
+    "create hello.py that prints hello",
+    "add a docstring to src/app.py",
+    "save this conversation to notes.txt",
+]
+"""Requests to write what is not there in quotes, in a code block or behind a colon."""
 
-@pytest.mark.parametrize(("text", "expected"), PHRASES)
-async def test_a_phrase_calls_the_tool_with_its_arguments(text, expected):
-    call = await first_call(text, BUILT_IN)
-    if expected[0] == "update_plan":
-        parts = await reply([prompt(text)], BUILT_IN)
-        call = next((part.name, part.arguments) for part in parts if hasattr(part, "arguments"))
-    assert call == expected
-
-
-@pytest.mark.parametrize(("text", "expected"), [row for row in PHRASES if row[0] != "git status"])
-async def test_the_tools_of_others_do_not_change_what_a_phrase_means(text, expected):
-    if expected[0] != "update_plan":
-        assert await first_call(text, BUILT_IN + FOREIGN) == expected
-
-
-@pytest.mark.parametrize("text", TALK)
-async def test_talk_calls_no_tool(text):
-    parts = await reply([prompt(text)], BUILT_IN)
-    assert [part for part in parts if hasattr(part, "arguments")] == []
-    assert "".join(part.text for part in parts)
-
-
-@pytest.mark.parametrize("text", TALK)
-async def test_talk_calls_no_tool_of_others_either(text):
-    if text not in ("show me the weather", "yes"):
-        assert await first_call(text, BUILT_IN + FOREIGN) is None
+ANSWERED = {
+    "ask": "I write no text of my own",
+    "hello": "Hello! I am **guide**",
+    "who": "I am **guide**, the model built into dragoman. I am no language model",
+    "help": "in plain words I can use these tools",
+    "thanks": "You are welcome.",
+    "model": "is beyond me: I am no language model",
+}
+"""Words of each kind of answer."""
