@@ -127,8 +127,8 @@ def altered_agent(home: Path, change: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("change", "scene", "rule"),
     [
-        ("Agent.list_sessions = lambda *_: time.sleep(60)", "lists", ("ACP-WIRE-011", "warn")),
-        ("Agent.list_sessions = lambda *_: (os.close(1), time.sleep(60))", "lists", ("ACP-WIRE-011", "fail")),
+        ("Agent.delete = lambda *_: time.sleep(60)", "lists", ("ACP-WIRE-011", "warn")),
+        ("Agent.delete = lambda *_: (os.close(1), time.sleep(60))", "lists", ("ACP-WIRE-011", "fail")),
         ("Agent.take_garbage = lambda *_: time.sleep(60)", "strange_lines", ("ACP-WIRE-012", "fail")),
     ],
     ids=["hangs", "closes its stdout", "hangs at garbage"],
@@ -140,7 +140,7 @@ async def test_an_agent_that_answers_nothing_any_more_is_blamed_once(
         command=altered_agent(tmp_path, change),
         env={"PYTHONPATH": str(ROOT)},
         auth="key",
-        timeout_s=0.5,
+        timeout_s=1.0,
         scenes=frozenset({scene}),
     )
     verdicts = spoken_for(await check_agent(options))

@@ -11,7 +11,7 @@ from dragoman.check.judge.state import PROOF_S
 from dragoman.errors import ErrorCode
 from dragoman.protocol.methods import METHODS, NOTIFICATIONS, REQUESTS
 
-MAX_TOLD = 100
+MAX_TOLD = 20
 """Notifications that are remembered until the next answer."""
 
 PERMISSION = "session/request_permission"

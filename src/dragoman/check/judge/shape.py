@@ -151,7 +151,8 @@ class ShapeObserver(Observer):
 def _is_without_servers(request: SeenMessage, flaw: Flaw) -> bool:
     """Tell whether the list of MCP servers is missing: a mistake of many clients, which an agent must not hide."""
     return (
-        request.method in ("session/new", "session/load")
+        request.sender == "client"
+        and request.method in ("session/new", "session/load")
         and flaw.path == "params.mcpServers"
         and isinstance(flaw.mismatch, MissingField)
     )
