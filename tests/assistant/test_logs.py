@@ -6,9 +6,9 @@ from pathlib import Path
 from dragoman.protocol import v1
 from dragoman.store import Header
 from dragoman.store.naming import log_path
-from dragoman.store.record import encode_header
 from tests.assistant.coming_back import SCRIPT, Remembers, converse, files, fork, lines_until_answer, load, raw_client
 from tests.assistant.running import running_agent
+from tests.store.version1_files import encode_header
 
 VERSION_1 = Path(__file__).parent.parent / "store" / "data" / "version1"
 PLAIN = "00000000-0000-4000-8000-000000000001"

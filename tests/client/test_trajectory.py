@@ -19,13 +19,13 @@ from dragoman.client import (
     read_trajectory,
 )
 from dragoman.protocol import v1
-from dragoman.store.record import SEAL
 from dragoman.testing import steps
 from dragoman.wire import Oversized
 from tests.client.driving import END, agent_of, chunk, read, session_with
 from tests.commands import raw, scripted
 
 CANARY = "canary-4711"
+VERSION_1 = Path(__file__).parent / "data" / "version1.jsonl"
 
 
 @pytest.fixture
@@ -127,20 +127,39 @@ def written(path):
 
 def test_the_form_is_that_of_a_session_log(path):
     content = written(path)
-    header, *rest = content.splitlines(keepends=True)
+    header, seal, *rest = content.split(b"\n")[:-1]
     assert json.loads(header)["trajectory"]["agent"] == "agent"
-    assert [bool(SEAL.search(line)) for line in rest] == [True, True, False, True]
-    assert list(json.loads(rest[0]))[:3] == ["seq", "time", "sent"]
+    assert json.loads(seal)["seal"]["last"] == 0
+    assert [next(iter(json.loads(line))) for line in rest] == [
+        "sent",
+        "seal",
+        "jsonrpc",
+        "seal",
+        "sent",
+        "sent",
+        "seal",
+    ]
+    assert rest[2] == b'{"jsonrpc":"2.0","id":1,"result":{}}'
 
 
 def test_a_file_cut_anywhere_gives_its_whole_records(path):
     content = written(path)
-    header_end = content.index(b"\n") + 1
+    header_end = content.index(b"\n", content.index(b"\t")) + 1
     for cut in range(header_end, len(content) + 1):
         path.write_bytes(content[:cut])
-        assert [record.seq for record in read_trajectory(path)] == list(range(1, content[:cut].count(b"\n"))), content[
-            :cut
-        ]
+        whole = [line for line in content[header_end:cut].split(b"\n")[:-1] if not line.startswith(b"\t")]
+        assert [record.seq for record in read_trajectory(path)] == list(range(1, len(whole) + 1)), content[:cut]
+
+
+def test_a_file_with_any_bit_flipped_gives_no_record_that_was_not_written(path):
+    content = written(path)
+    good = list(read_trajectory(path))
+    for place in range(len(content) - 1):  # without the last newline it is a file that was cut
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
+        found = []
+        with pytest.raises(TrajectoryUnreadable):
+            found.extend(read_trajectory(path))
+        assert found == good[: len(found)]
 
 
 def test_damage_is_told_after_what_is_good_before_it(path):
@@ -148,16 +167,54 @@ def test_damage_is_told_after_what_is_good_before_it(path):
     path.write_bytes(content.replace(b'"method": "b"', b'"method": "B"'))
     records = read_trajectory(path)
     assert [next(records).seq, next(records).seq] == [1, 2]
-    with pytest.raises(TrajectoryUnreadable, match="what follows record 2 is damaged"):
+    with pytest.raises(TrajectoryUnreadable, match="what follows record 2 is damaged") as damaged:
         next(records)
+    assert damaged.value.line == 7
 
 
 def test_a_missing_write_is_told(path):
-    first, _, *rest = written(path).splitlines(keepends=True)
-    path.write_bytes(b"".join([first, *rest]))
-    with pytest.raises(
-        TrajectoryUnreadable, match="what follows record 0 is damaged: records are missing or out of order"
-    ):
+    header, seal, _, _, *rest = written(path).splitlines(keepends=True)
+    path.write_bytes(b"".join([header, seal, *rest]))
+    with pytest.raises(TrajectoryUnreadable, match="what follows record 0 is damaged: a seal does not fit"):
+        list(read_trajectory(path))
+
+
+def test_a_message_that_begins_otherwise_is_kept_to_the_byte(path):
+    odd = b'{ "id": 1, "result": {"a": null}, "jsonrpc": "2.0" }'
+    with Recorder(path) as recorder:
+        recorder.received([odd, b'{"jsonrpc":"2.0","method":"x"}'])
+    assert b'{"received":' + odd + b"}\n" in path.read_bytes()
+    assert [(record.kind, record.message) for record in read_trajectory(path)] == [
+        ("received", json.loads(odd)),
+        ("received", {"jsonrpc": "2.0", "method": "x"}),
+    ]
+
+
+def test_a_trajectory_of_version_1_is_read():
+    records = list(read_trajectory(VERSION_1))
+    assert [record.seq for record in records] == list(range(1, 8))
+    assert [record.kind for record in records] == [
+        "sent",
+        "received",
+        "noise",
+        "sent_noise",
+        "received",
+        "received",
+        "event",
+    ]
+    assert (records[2].noise, records[3].noise, records[6].event) == ("Listening", "?", "exited 1")
+    assert records[4].update.update.content.text == "hello"
+    assert records[0].time == records[1].time - 5 == 1_763_240_000_000
+
+
+def test_a_trajectory_of_version_1_that_was_cut_or_damaged_gives_what_is_sound(path):
+    content = VERSION_1.read_bytes()
+    good = list(read_trajectory(VERSION_1))
+    for cut in range(content.index(b"\n") + 1, len(content) + 1):
+        path.write_bytes(content[:cut])
+        assert list(read_trajectory(path)) == good[: content[:cut].count(b"\n") - 1]
+    path.write_bytes(content.replace(b'"hello"', b'"jello"'))
+    with pytest.raises(TrajectoryUnreadable, match="what follows record 3 is damaged"):
         list(read_trajectory(path))
 
 
@@ -166,8 +223,9 @@ def test_a_missing_write_is_told(path):
     [
         (b"", "no header of a trajectory"),
         (b'{"dragoman":1,"session":{}}\n', "no header of a trajectory"),
-        (b'{"dragoman":2,"trajectory":{"agent":"","created":""}}\n', "it has format 2"),
+        (b'{"dragoman":3,"trajectory":{"agent":"","created":""}}\n', "it has format 3"),
         (b'{"dragoman":1,"trajectory":{"agent":"","created":""}}\n', "its header is damaged"),
+        (b'{"dragoman":2,"trajectory":{"agent":"","created":""}}\n', "its header is damaged"),
     ],
 )
 def test_what_is_no_trajectory_is_refused(content, words, path):

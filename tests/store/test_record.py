@@ -5,16 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.store.record import (
-    KEYS,
-    KINDS,
-    Header,
-    decode_header,
-    decode_records,
-    encode_header,
-    encode_write,
-    sealed_end,
-)
+from dragoman.store.record import KINDS, Header, decode_header, decode_records, sealed_end
+from tests.store.version1_files import encode_header, encode_write
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 JSON = st.recursive(
@@ -30,7 +22,7 @@ WRITES = st.lists(st.lists(st.tuples(st.sampled_from(sorted(KINDS)), PAYLOAD), m
 def test_what_is_encoded_is_lines_of_json_and_is_decoded_to_the_byte(writes):
     log, seq = b"", 0
     for write in writes:
-        log += encode_write([(KEYS[kind], [data]) for kind, data in write], seq, 1_763_240_000_000)
+        log += encode_write(write, seq, 1_763_240_000_000)
         seq += len(write)
     assert all(list(json.loads(line))[:2] == ["seq", "time"] for line in log.splitlines())
     assert sealed_end(log) == (len(log), False)
@@ -56,14 +48,14 @@ def test_bytes_that_are_no_header_are_refused(line):
 
 def test_a_payload_that_looks_like_a_seal_is_none():
     payloads = [b'{"x":1,"crc":"89abcdef"}', b'"\\",\\"crc\\":\\"89abcdef\\"}"', b'",\\"crc\\":\\"89abcdef"']
-    log = encode_write([(KEYS["update"], payloads)], 0, 5)
+    log = encode_write([("update", payload) for payload in payloads], 0, 5)
     assert sealed_end(log) == (len(log), False)
     assert [bytes(record.data) for record in decode_records(log, 0)] == payloads
 
 
 def test_records_that_do_not_follow_each_other_are_refused():
-    one = encode_write([(KEYS["update"], [b"1"])], 0, 5)
-    two = encode_write([(KEYS["update"], [b"2"])], 1, 5)
-    for log in (one + one, two, two + one, one + encode_write([(KEYS["update"], [b"3"])], 2, 5)):
+    one = encode_write([("update", b"1")], 0, 5)
+    two = encode_write([("update", b"2")], 1, 5)
+    for log in (one + one, two, two + one, one + encode_write([("update", b"3")], 2, 5)):
         with pytest.raises(ValueError, match="missing or out of order"):
             decode_records(log, 0)

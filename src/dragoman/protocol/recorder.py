@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,9 +14,9 @@ import msgspec
 
 from dragoman.errors import DragomanError
 from dragoman.protocol.secrecy import hide_secrets
-from dragoman.store.block import now_ms
+from dragoman.protocol.trajectory import TRAJECTORY_KINDS
+from dragoman.store.block import LINE_HEAD, Draft, encode_first, now_ms
 from dragoman.store.disk import Disk
-from dragoman.store.record import VERSION, encode_write, seal
 from dragoman.store.sealed_log import SealedWriter
 from dragoman.wire import Malformed, Oversized, parse
 from dragoman.wire.message import replace_lone_surrogates
@@ -27,11 +26,10 @@ log = logging.getLogger(__name__)
 MAX_NOISE_CHARACTERS = 10_000
 """A line that is no message is kept only as far as it can be recognised."""
 
-SENT, RECEIVED, NOISE = b'"sent":', b'"received":', b'"noise":'
-SENT_NOISE, EVENT = b'"sentNoise":', b'"event":'
+SENT, RECEIVED, NOISE, SENT_NOISE, EVENT = "sent", "received", "noise", "sentNoise", "event"
 
-Entry = tuple[bytes, bytes]
-"""A record to be written: one of the keys above, and its value."""
+Entry = tuple[str, bytes]
+"""A line to be written: one of the kinds above, and its value."""
 
 
 class NotRecorded(DragomanError):
@@ -53,10 +51,11 @@ class TrajectoryFile:
     def __init__(self, path: str | os.PathLike[str], agent: str = "") -> None:
         self.failure: NotRecorded | None = None
         self._seq = 0
+        self._checksum = 0
         self._writer = SealedWriter(Disk(), Path(path))
         self._is_open = True
         about = {"agent": agent, "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
-        self._write(seal(msgspec.json.encode({"dragoman": VERSION, "trajectory": about})[:-1]))
+        self._write(*encode_first({"trajectory": about}, now_ms()))
         if self.failure is not None:
             raise self.failure
 
@@ -74,8 +73,7 @@ class TrajectoryFile:
         """Write records in one sealed write, with the time at which they were said (default: now)."""
         if entries and self._is_open:
             now = now_ms() if time_ms is None else time_ms
-            runs = [(key, [payload for _, payload in run]) for key, run in groupby(entries, key=itemgetter(0))]
-            if self._write(encode_write(runs, self._seq, now)):
+            if self._write(*_draft(entries).seal(self._seq + 1, now, self._checksum)):
                 self._seq += len(entries)
 
     def close(self) -> None:
@@ -84,14 +82,34 @@ class TrajectoryFile:
         with suppress(OSError):
             self._writer.close()
 
-    def _write(self, data: bytes | bytearray) -> bool:
+    def _write(self, block: bytes | bytearray, checksum: int) -> bool:
         try:
-            self._writer.write(data)
+            self._writer.write(block)
         except OSError as error:
             self.failure = NotRecorded(str(self.path), error)
             self.close()
             return False
+        self._checksum = checksum
         return True
+
+
+def _draft(entries: Sequence[Entry]) -> Draft:
+    draft = Draft(TRAJECTORY_KINDS)
+    for is_line, group in groupby(entries, _is_line):
+        if is_line:
+            draft.add_lines(b"".join([_one_line(payload) + b"\n" for _, payload in group]))
+        else:
+            for kind, payload in group:
+                draft.add_record(kind, _one_line(payload))
+    return draft
+
+
+def _is_line(entry: Entry) -> bool:
+    return entry[0] == RECEIVED and entry[1].startswith(LINE_HEAD)
+
+
+def _one_line(payload: bytes) -> bytes:
+    return payload.strip().replace(b"\n", b" ") if b"\n" in payload else payload
 
 
 class Recorder:

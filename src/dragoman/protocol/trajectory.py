@@ -1,20 +1,25 @@
 """A conversation between a client and an agent, kept in a file: every message of both sides, in order.
 
-The file has the form of a session log (see `store.record`): a header line, then a record a line, numbered and dated,
-the last of each write sealed with a checksum. What differs is what is told:
+The file is made of blocks, as a session log is (see `store.block`), with a header and records of its own:
 
-    {"dragoman":1,"trajectory":{"agent":"claude-agent-acp","created":"2026-11-15T12:00:00Z"},"crc":"89abcdef"}
-    {"seq":1,"time":1763240000000,"sent":{"jsonrpc":"2.0","id":1,"method":"initialize","params":{…}},"crc":"01234567"}
-    {"seq":2,"time":1763240000005,"received":{"jsonrpc":"2.0","id":1,"result":{…}},"crc":"01234567"}
+    {"dragoman":2,"trajectory":{"agent":"claude-agent-acp","created":"2026-11-15T12:00:00Z"}}
+    →{"seal":{"first":0,"last":0,"time":1763240000000,"sum":"89abcdef"}}
+    {"sent":{"jsonrpc":"2.0","id":1,"method":"initialize","params":{…}}}
+    →{"seal":{"first":1,"last":1,"time":1763240000000,"records":[[0,81]],"sum":"01234567"}}
+    {"jsonrpc":"2.0","id":1,"result":{…}}
+    →{"seal":{"first":2,"last":2,"time":1763240000005,"sum":"01234567"}}
 
-`sent` and `received` are whole messages, as seen from the client. `noise` is a line of the agent that is no message,
-as a string, and `sentNoise` one of the client. `event` is what became of the agent's process, as in `exited 1`.
+Lines of the wire are the messages that the client received, and `sent` is one that it sent. A message that begins
+otherwise than with `jsonrpc` is in a record `received`. `noise` is a line of the agent that is no message, as a string,
+and `sentNoise` one of the client. `event` is what became of the agent's process, as in `exited 1`. Trajectories of
+version 1 (see `store.record`) are read too.
+
 Values of environments and headers are replaced by `[hidden]`, wherever they are in a message, and so is what else of
 an MCP server may be secret: its arguments, and all of its address but the place.
 """
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,18 +29,24 @@ from dragoman.errors import DragomanError
 from dragoman.protocol import v1
 from dragoman.protocol.decode import decode_params
 from dragoman.protocol.methods import SESSION_UPDATE
-from dragoman.store.record import SEAL, SEAL_BYTES, TRAJECTORY_KINDS, VERSION, Record, is_sealed
-from dragoman.store.sealed_log import BLOCK_BYTES, SealedDecoder
+from dragoman.store import record
+from dragoman.store.block import VERSION, Block, Record, find_blocks, read_torn
+from dragoman.store.record import BLOCK_BYTES, SEAL, SEAL_BYTES, SealedDecoder
 
 Kind = Literal["sent", "received", "noise", "sent_noise", "event"]
+
+TRAJECTORY_KINDS = frozenset({"event", "noise", "received", "sent", "sentNoise"})
+"""The kinds of records; a new kind needs a new version, because an older reader would take it as damage."""
 
 
 class TrajectoryUnreadable(DragomanError):
     """A file is no trajectory, or it is damaged; the records before the damage were given."""
 
-    def __init__(self, path: str, problem: str) -> None:
+    def __init__(self, path: str, problem: str, line: int = 1) -> None:
         self.path = path
         self.problem = problem
+        self.line = line
+        """The number of the first line that cannot be read."""
         super().__init__(f"the trajectory in {path} cannot be read: {problem}; the file is left as it is")
 
 
@@ -79,16 +90,21 @@ def read_trajectory(path: str | os.PathLike[str]) -> Generator[TrajectoryRecord]
 
 def read_records(lines: Iterator[bytes], path: str) -> Generator[TrajectoryRecord]:
     """Yield the records of a trajectory that is read already, line by line. Raises TrajectoryUnreadable."""
-    _check_header(next(lines, b""), path)
-    decoder = SealedDecoder(kinds=TRAJECTORY_KINDS)
-    for block in _blocks(lines, decoder):
-        yield from _typed(decoder.feed(block), path)
-        if decoder.torn is not None:
-            break
+    first = next(lines, b"")
+    if _read_version(first, path) == VERSION:
+        yield from _read_blocks(first, lines, path)
+    elif not record.is_sealed(first):
+        raise TrajectoryUnreadable(path, "its header is damaged")
     else:
-        yield from _typed(decoder.finish(), path)
-    if decoder.torn is False:
-        raise TrajectoryUnreadable(path, f"what follows record {decoder.seq} is damaged: {decoder.problem}")
+        yield from _read_version1(lines, path)
+
+
+def is_torn(data: bytes) -> bool:
+    """Tell whether the last write to a trajectory was cut short."""
+    if not data.endswith(b"\n"):
+        return True
+    is_in_blocks = _decode_first(data[: data.index(b"\n")]).dragoman == VERSION
+    return is_in_blocks and not data[data.rfind(b"\n", 0, -1) + 1 :].startswith(_SEAL_HEAD)
 
 
 def is_header(line: bytes) -> bool:
@@ -116,18 +132,68 @@ _decode_text = msgspec.json.Decoder(str).decode
 _NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def _check_header(line: bytes, path: str) -> None:
+_SEAL_HEAD = b"\t"
+
+
+def _read_version(line: bytes, path: str) -> int:
     try:
         version = _decode_first(line).dragoman
     except _NOT_JSON:
         raise TrajectoryUnreadable(path, "its first line is no header of a trajectory") from None
-    if version != VERSION:
+    if version not in (record.VERSION, VERSION):
         raise TrajectoryUnreadable(path, f"it has format {version}, and this dragoman reads format {VERSION}")
-    if not is_sealed(line):
+    return version
+
+
+def _read_blocks(first: bytes, lines: Iterator[bytes], path: str) -> Generator[TrajectoryRecord]:
+    found, damaged = find_blocks(first + next(lines, b""), 0, 0)
+    if damaged or not found.blocks:
         raise TrajectoryUnreadable(path, "its header is damaged")
+    seq, line_number, time, checksum = 0, 3, found.blocks[0].time, found.checksum
+    held: list[bytes] = []
+    for line in lines:
+        held.append(line)
+        if not line.startswith(_SEAL_HEAD) or not line.endswith(b"\n"):
+            continue
+        found, damaged = find_blocks(b"".join(held), seq + 1, checksum)
+        if damaged:
+            raise _damage(path, seq, "a seal does not fit", line_number)
+        yield from _typed(_records_of(found.blocks[0]), path)
+        seq, time, checksum = found.blocks[0].last, found.blocks[0].time, found.checksum
+        line_number += len(held)
+        held.clear()
+    rest = b"".join(held)
+    try:
+        block = read_torn(rest[: rest.rfind(b"\n") + 1], seq + 1, time, TRAJECTORY_KINDS)
+    except (ValueError, *_NOT_JSON) as error:
+        raise _damage(path, seq, str(error), line_number) from None
+    if block is not None:
+        yield from _typed(_records_of(block), path)
 
 
-def _blocks(lines: Iterator[bytes], decoder: SealedDecoder) -> Iterator[bytes]:
+def _records_of(block: Block) -> Iterator[Record]:
+    records = {found.seq: found for found in block.records()}
+    for seq, line in block.numbered_lines():
+        yield records.get(seq) or Record(seq, block.time, "received", msgspec.Raw(line))
+
+
+def _read_version1(lines: Iterator[bytes], path: str) -> Generator[TrajectoryRecord]:
+    decoder = SealedDecoder(kinds=record.TRAJECTORY_KINDS)
+    for block in _sealed_pieces(lines, decoder):
+        yield from _typed(decoder.feed(block), path)
+        if decoder.torn is not None:
+            break
+    else:
+        yield from _typed(decoder.finish(), path)
+    if decoder.torn is False:
+        raise _damage(path, decoder.seq, decoder.problem, decoder.seq + 2)
+
+
+def _damage(path: str, seq: int, problem: str, line: int) -> TrajectoryUnreadable:
+    return TrajectoryUnreadable(path, f"what follows record {seq} is damaged: {problem}", line)
+
+
+def _sealed_pieces(lines: Iterator[bytes], decoder: SealedDecoder) -> Iterator[bytes]:
     """Yield lines, several at a time where they have no seal: looking for one after each would take ever longer."""
     block: list[bytes] = []
     size = 0
@@ -142,21 +208,21 @@ def _blocks(lines: Iterator[bytes], decoder: SealedDecoder) -> Iterator[bytes]:
         yield b"".join(block)
 
 
-def _typed(records: list[Record], path: str) -> Iterator[TrajectoryRecord]:
-    for record in records:
+def _typed(records: Iterable[Record], path: str) -> Iterator[TrajectoryRecord]:
+    for read in records:
         try:
-            yield _record(record)
+            yield _type(read)
         except _NOT_JSON:
-            raise TrajectoryUnreadable(path, f"record {record.seq} is no record of a trajectory") from None
+            raise TrajectoryUnreadable(path, f"record {read.seq} is no record of a trajectory") from None
 
 
-def _record(read: Record) -> TrajectoryRecord:
+def _type(read: Record) -> TrajectoryRecord:
     match read.kind:
         case "sent" | "received":
             return TrajectoryRecord(read.seq, read.time, read.kind, _decode_message(read.data))
         case "event":
             return TrajectoryRecord(read.seq, read.time, "event", {}, event=_decode_text(read.data))
-        case "sent_noise":
+        case "sent_noise" | "sentNoise":
             return TrajectoryRecord(read.seq, read.time, "sent_noise", {}, _decode_text(read.data))
         case _:
             return TrajectoryRecord(read.seq, read.time, "noise", {}, _decode_text(read.data))

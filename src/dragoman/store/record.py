@@ -1,6 +1,6 @@
-"""Version 1 of the format: a header line, then records, one JSON object a line.
+"""Version 1 of the format, which is only read: a header line, then records, one JSON object a line.
 
-Journals of a bridge and trajectories have it. Session logs had it before they were made of blocks (see `block`).
+Session logs, journals of a bridge and trajectories had it before they were made of blocks (see `block`).
 
     {"dragoman":1,"session":{"id":…,"cwd":…,"additionalDirectories":[…],"created":…},"crc":"89abcdef"}
     {"seq":1,"time":1763240000000,"update":{…}}
@@ -18,36 +18,43 @@ each write carries the seal: the CRC-32 of all bytes from the end of the last se
 beginning of the header) up to the comma before `"crc"`. So there is one checksum a write, however
 large it is, and no byte of the file is outside one: the bytes after a checksum are always `"}` and a
 newline. A payload cannot counterfeit a seal: it would have to be a JSON value that ends in a string
-with bare quotes in it. `sealed_log` has the one reader and the one writer of such files.
+with bare quotes in it.
 
 From that follows what can be known of a file that is not whole:
 
 * What ends in a good seal is what was written.
 * After the last seal there may be the beginning of one more write: whole lines, then part of one. That
-  is a *torn* write, which was reported as done to no caller. Its whole lines are kept and sealed, the rest is
-  dropped, before anything is appended.
+  is a *torn* write, which was reported as done to no caller. Its whole lines are kept, the rest is dropped.
 * Anything else is *damage*: a seal that does not fit, a whole line that is no record, a gap in `seq`.
-  Nothing from the end of the last good seal on is trusted. The file is kept aside, and the log goes on
-  in a new one that holds the trusted part.
+  Nothing from the end of the last good seal on is trusted.
 * A header that does not fit its seal makes the file unreadable as a session: which session it was, and
   where, is not known. It is not listed, cannot be opened, and is never touched.
 """
 
+import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from zlib import crc32
 
 import msgspec
 from msgspec import Raw
 
 from dragoman.store.block import Header, Record
+from dragoman.store.disk import READ, Disk
+from dragoman.store.sealed_log import Damage
 
 VERSION = 1
+
+BLOCK_BYTES = 1 << 19
+"""Two thousand records a time: the hop to a thread costs little beside them, and they stay in the CPU's cache."""
+
+_NOT_RECORDS = (ValueError, msgspec.DecodeError, RecursionError)
 
 KINDS = frozenset({"config", "message", "model", "permission", "title", "turn", "update"})
 """The kinds of records in logs; a new kind needs a new version, because an older reader would take it as damage.
 
-`message` is only in the journals of a bridge, which no older reader knows of.
+`message` is only in the journals of a bridge.
 """
 
 TRAJECTORY_KINDS = frozenset({"event", "noise", "received", "sent", "sent_noise"})
@@ -89,20 +96,11 @@ class _Line(msgspec.Struct, gc=False, forbid_unknown_fields=True, rename="camel"
     crc: str = ""
 
 
-KEYS = {kind: b'"%b":' % kind.encode() for kind in KINDS}
-"""Each kind's key as it is written."""
-
 _NOT_UPDATES = tuple(sorted(KINDS - {"update"}))
 _IN_TRAJECTORIES = ("sent", "received", "noise", "sent_noise", "event")
 _decode_first_line = msgspec.json.Decoder(_FirstLine).decode
 _decode_version = msgspec.json.Decoder(_Version).decode
 _decode_lines = msgspec.json.Decoder(_Line).decode_lines
-
-
-def encode_header(header: Header) -> bytes:
-    """Make the first line of a log."""
-    line = msgspec.json.encode({"dragoman": VERSION, "session": header})
-    return seal(line[:-1])
 
 
 def decode_header(line: bytes) -> Header:
@@ -112,29 +110,6 @@ def decode_header(line: bytes) -> Header:
     if _decode_version(line).dragoman != VERSION:
         raise ValueError(_explain_header(line))
     return _decode_first_line(line).session
-
-
-def encode_write(pending: Sequence[tuple[bytes, Sequence[bytes]]], last_seq: int, time: int) -> bytearray:
-    """Make one sealed write of records, given as key and payloads, that follow `last_seq`."""
-    records: list[bytes] = []
-    for key, payloads in pending:
-        between = b',"time":%d,%b' % (time, key)
-        records += map(between.join, zip(_numbers(last_seq + 1, len(payloads)), payloads, strict=True))
-        last_seq += len(payloads)
-    records[0] = b'{"seq":' + records[0]
-    body = bytearray(b'}\n{"seq":').join(records)  # grows in place, where bytes would be copied to be sealed
-    body += b',"crc":"%08x"}\n' % crc32(body)
-    return body
-
-
-def _numbers(first: int, count: int) -> list[bytes]:
-    """Write numbers; formatting one after the other would take as long as all the rest of a write."""
-    return msgspec.json.encode(list(range(first, first + count)))[1:-1].split(b",")
-
-
-def seal(body: bytes) -> bytes:
-    """Finish a write that lacks nothing but the end of its last record."""
-    return b'%b,"crc":"%08x"}\n' % (body, crc32(body))
 
 
 def is_sealed(line: bytes) -> bool:
@@ -196,3 +171,117 @@ def _explain_header(line: bytes) -> str:
     if version != VERSION:
         return f"it has format {version}, and this dragoman reads format {VERSION}: use the dragoman that wrote it"
     return "its header is damaged"
+
+
+class SealedDecoder:
+    """Makes records of the bytes of a file, in blocks of any size, and trusts only records below a good seal."""
+
+    def __init__(self, last_seq: int = 0, kinds: frozenset[str] = KINDS) -> None:
+        self.seq = last_seq
+        """The last record that was read."""
+        self.size = 0
+        """The number of bytes that can be trusted."""
+        self.unsealed = 0
+        """The number of these, at the end, that came from a torn write."""
+        self.torn: bool | None = None
+        """Why there will be no more records: True for a torn end, False for damage; None while all is well."""
+        self.problem = ""
+        """The damage."""
+        self._kinds = kinds
+        self._held = b""
+
+    @property
+    def held_bytes(self) -> int:
+        """The number of bytes that wait for their seal."""
+        return len(self._held)
+
+    def feed(self, block: bytes) -> list[Record]:
+        """Take the next bytes, and return the records of the writes that they complete."""
+        self._held += block
+        end, damaged = sealed_end(self._held)
+        try:
+            records = decode_records(self._held[:end], self.seq, self._kinds)
+        except _NOT_RECORDS as error:
+            self._stop(str(error), torn=False)
+            return []
+        self._trust(records, end)
+        if damaged:
+            self._stop("a seal does not fit", torn=False)
+        return records
+
+    def finish(self) -> list[Record]:
+        """Return the records in whole lines of a write that was cut short: no more bytes come."""
+        if not self._held:
+            return []
+        end = self._held.rfind(b"\n") + 1
+        try:
+            records = decode_unsealed(self._held[:end], self.seq, self._kinds)
+        except _NOT_RECORDS as error:
+            self._stop(str(error), torn=False)
+            return []
+        self._trust(records, end)
+        self.unsealed = end
+        self._stop("", torn=True)
+        return records
+
+    def _trust(self, records: list[Record], size: int) -> None:
+        self.seq += len(records)
+        self.size += size
+        self._held = self._held[size:]
+
+    def _stop(self, problem: str, *, torn: bool) -> None:
+        self.torn = torn
+        self.problem = problem
+        self._held = b""
+
+
+class RecordReader:
+    """Reads the records of one file between two offsets; made for one thread at a time."""
+
+    def __init__(self, disk: Disk, path: Path, start: int, end: int | None, *, last_seq: int = 0) -> None:
+        self.fd = disk.open(path, READ)
+        self._start = start
+        self._end = os.fstat(self.fd).st_size if end is None else end
+        self._decoder = SealedDecoder(last_seq)
+
+    @property
+    def seq(self) -> int:
+        """The last record that was read."""
+        return self._decoder.seq
+
+    @property
+    def trusted(self) -> int:
+        """The end of the part that can be trusted."""
+        return self._start + self._decoder.size
+
+    @property
+    def unsealed(self) -> int:
+        """The number of bytes at its end that came from a torn write."""
+        return self._decoder.unsealed
+
+    @property
+    def damage(self) -> Damage | None:
+        """The part that was not read, once that is known."""
+        if self._decoder.torn is None:
+            return None
+        return Damage(self._decoder.torn, self.seq, self.trusted, self._end - self.trusted)
+
+    def close(self) -> None:
+        """Close the file."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def read(self) -> list[Record]:
+        """Return the next records; an empty list is the end."""
+        decoder = self._decoder
+        while decoder.torn is None:
+            at = self.trusted + decoder.held_bytes
+            # Twice as much each time, or a write of many blocks would be searched once for each of them.
+            size = min(max(BLOCK_BYTES, decoder.held_bytes), self._end - at)
+            block = os.pread(self.fd, size, at) if size > 0 else b""
+            if not block:
+                return decoder.finish()
+            if records := decoder.feed(block):
+                return records
+        return []

@@ -18,8 +18,8 @@ from dragoman.store.block_log import LogHead, LogPosition, write_sound
 from dragoman.store.disk import Disk
 from dragoman.store.log_end import LogEnd, take_title, take_turn
 from dragoman.store.naming import version1_path
-from dragoman.store.record import Record
-from dragoman.store.sealed_log import Damage, Reader, keep_aside
+from dragoman.store.record import Record, RecordReader
+from dragoman.store.sealed_log import Damage, keep_aside
 
 _FIRST_LOOK_BYTES = 4096
 _LAST_LOOK_BYTES = 1 << 24
@@ -46,7 +46,7 @@ class Version1Reader:
         self.unsealed: Block | None = None
         self._session_id = head.header.id
         self._start = head.start.offset
-        self._reader = Reader(disk, path, self._start, end)
+        self._reader = RecordReader(disk, path, self._start, end)
         self._last = 0
         self._checksum = head.start.checksum
 

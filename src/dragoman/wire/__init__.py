@@ -1,6 +1,6 @@
 """JSON-RPC 2.0 over lines: framing and messages without I/O, the peer, and its transports."""
 
-from dragoman.wire.framing import MAX_LINE_BYTES, BlockSplitter, LineSplitter, Oversized
+from dragoman.wire.framing import MAX_LINE_BYTES, LineSplitter, Oversized
 from dragoman.wire.handler import HEADS, Handler, IncomingRequest, Shortcut
 from dragoman.wire.incoming import MAX_IN_FLIGHT
 from dragoman.wire.memory import MemoryTransport, memory_pair
@@ -15,7 +15,6 @@ __all__ = [
     "MAX_IN_FLIGHT",
     "MAX_LINE_BYTES",
     "MAX_NESTING",
-    "BlockSplitter",
     "ByteReader",
     "ByteWriter",
     "ErrorObject",

@@ -117,10 +117,13 @@ def test_our_own_trajectory_whose_end_is_torn(tmp_path):
     with Recorder(path) as recorder:
         recorder.sent(json.dumps(INITIALIZE).encode())
         recorder.received([json.dumps(INITIALIZED).encode()])
-    path.write_bytes(path.read_bytes()[:-20])
-    trace = read_trace(path)
-    assert trace.torn
-    assert said(trace.conversations[0]) == TALK[:1]
+    content = path.read_bytes()
+    last_seal = content.rindex(b"\t")
+    for cut, count in ((last_seal - 20, 1), (last_seal, 2), (last_seal + 20, 2)):
+        path.write_bytes(content[:cut])
+        trace = read_trace(path)
+        assert trace.torn
+        assert said(trace.conversations[0]) == TALK[:count]
 
 
 def test_our_own_trajectory_that_was_altered_is_told_with_the_line(tmp_path):
@@ -131,7 +134,7 @@ def test_our_own_trajectory_that_was_altered_is_told_with_the_line(tmp_path):
     path.write_bytes(path.read_bytes().replace(b'"result"', b'"resulT"'))
     with pytest.raises(TraceUnreadable) as caught:
         read_trace(path)
-    assert caught.value.line == 3
+    assert caught.value.line == 5
 
 
 SPELLINGS = {

@@ -13,7 +13,8 @@ from msgspec import UNSET
 from dragoman.bridge.settings import AgentLimits, AgentSpec
 from dragoman.errors import ConnectionClosed, ProcessDied
 from dragoman.proc import EVERYTHING, Child, Supervisor
-from dragoman.wire import BlockSplitter, Message, Oversized, Receiver, StdioTransport
+from dragoman.wire import Message, Oversized, Receiver, StdioTransport
+from dragoman.wire.framing import BlockSplitter
 
 LAST_UNSENT_S = 0.3
 """When the bridge ends: time for an agent to read its last messages. This and the next two waits are long enough for an

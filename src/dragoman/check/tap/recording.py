@@ -90,7 +90,7 @@ def keep_all(lines: Sequence[bytes]) -> list[bytes]:
     return [line.strip() for line in lines]
 
 
-_KEYS: dict[Side, tuple[bytes, bytes]] = {"client": (SENT, SENT_NOISE), "agent": (RECEIVED, NOISE)}
+_KEYS: dict[Side, tuple[str, str]] = {"client": (SENT, SENT_NOISE), "agent": (RECEIVED, NOISE)}
 
 
 class Recording:

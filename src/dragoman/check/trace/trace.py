@@ -14,7 +14,7 @@ from dragoman.check.rule import Role
 from dragoman.check.trace.conductor import is_conductor, read_conductor
 from dragoman.check.trace.messages import is_bare, is_directed, read_bare, read_directed
 from dragoman.check.trace.source import Source, TraceUnreadable
-from dragoman.protocol.trajectory import Kind, TrajectoryUnreadable, is_header, read_records
+from dragoman.protocol.trajectory import Kind, TrajectoryUnreadable, is_header, is_torn, read_records
 
 _SENDERS: dict[Kind, Side] = {
     "sent": "client",
@@ -29,17 +29,14 @@ def read_own(source: Source) -> Iterator[RecordedConversation]:
     """Yield the one conversation of the file. Raises TraceUnreadable."""
     conversation = RecordedConversation(source.path)
     began = None
-    last = 0
     try:
         for record in read_records(source.lines(), source.path):
             began = record.time if began is None else began
             line = msgspec.json.encode(record.message) if record.message else record.noise.encode()
             conversation.add(_SENDERS[record.kind], line, (record.time - began) / 1000, record.event)
-            last = record.seq
     except TrajectoryUnreadable as error:
-        # The header is line 1, and record 1 is line 2.
-        raise TraceUnreadable(source.path, error.problem, last + 2 if last else 1) from None
-    source.torn = not source.data.endswith(b"\n")
+        raise TraceUnreadable(source.path, error.problem, error.line) from None
+    source.torn = is_torn(source.data)
     yield conversation
 
 
