@@ -70,8 +70,8 @@ async def test_of_an_agent_that_speaks_another_version_nothing_passes_that_is_of
 @pytest.mark.parametrize(
     ("rule", "implied"),
     [
-        ("ACP-LOAD-001", {"ACP-LOAD-007"}),
-        ("ACP-RESUME-001", {"ACP-LOAD-007"}),
+        ("ACP-LOAD-001", {"ACP-LOAD-007", "ACP-RESUME-003"}),
+        ("ACP-RESUME-001", {"ACP-LOAD-007", "ACP-RESUME-003"}),
         ("ACP-CLOSE-002", set[str]()),  # closed and gone: that it cannot be loaded is the same mistake
     ],
 )

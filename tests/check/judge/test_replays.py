@@ -106,22 +106,23 @@ def test_what_an_id_that_was_given_twice_brings_back_is_not_told_from_the_other_
 
 
 PROMPTED = [*session(ABLE), *turn(chunk("four"))]
-AGAIN = initialize(ABLE)
+AGAIN = initialize(ABLE | {"sessionCapabilities": {"resume": {}}})
 
 
-def refused(*before: Talk, code: int = -32603, **params: str) -> list[tuple[str, str]]:
-    """Refuse a load on a new connection, after a conversation on another one."""
+def refused(*before: Talk, code: int = -32603, method: str = "session/load", **params: str) -> list[tuple[str, str]]:
+    """Refuse a load or a resume on a new connection, after a conversation on another one."""
     memory = Memory()
     for talk in before:
         judge(talk, "agent", memory=memory)
     given = {"sessionId": "s1", "cwd": "/work/p", "mcpServers": []} | params
-    court = judge([*AGAIN, ask(9, "session/load", given), refuse(9, code)], "agent", memory=memory)
+    court = judge([*AGAIN, ask(9, method, given), refuse(9, code)], "agent", memory=memory)
     assert court.faults == []
     return [(each.rule, each.verdict) for each in court.findings]
 
 
-def test_an_agent_that_cannot_load_its_own_session_fails():
-    assert refused(PROMPTED) == [("ACP-LOAD-007", "fail")]
+@pytest.mark.parametrize(("method", "rule"), [("session/load", "ACP-LOAD-007"), ("session/resume", "ACP-RESUME-003")])
+def test_an_agent_that_cannot_open_its_own_session_again_fails(method: str, rule: str):
+    assert refused(PROMPTED, method=method) == [(rule, "fail")]
 
 
 @pytest.mark.parametrize(
@@ -136,5 +137,6 @@ def test_an_agent_that_cannot_load_its_own_session_fails():
     ],
     ids=["never prompted", "prompt failed", "login needed", "another directory", "of somebody else", "deleted"],
 )
-def test_a_load_may_be_refused_for_a_reason(before: Talk, code: int, params: dict[str, str]):
+def test_a_load_or_a_resume_may_be_refused_for_a_reason(before: Talk, code: int, params: dict[str, str]):
     assert refused(before, code=code, **params) == []
+    assert refused(before, code=code, method="session/resume", **params) == []

@@ -46,12 +46,16 @@ def name_after_process(self: Any) -> str:
     return f"of-{os.getpid()}-{uuid.uuid4()}"
 
 
-def load_own(self: Any, params: Object) -> Object:
-    """Load the sessions of this process alone."""
-    session_id = params["sessionId"]
-    if session_id.startswith("of-") and not session_id.startswith(f"of-{os.getpid()}-"):
-        raise Refused(INTERNAL_ERROR, "it cannot be loaded")
-    return type(self).load(self, params)
+def open_own(method: str) -> Callable[..., Object]:
+    """Load or resume the sessions of this process alone."""
+
+    def open_session(self: Any, params: Object) -> Object:
+        session_id = params["sessionId"]
+        if session_id.startswith("of-") and not session_id.startswith(f"of-{os.getpid()}-"):
+            raise Refused(INTERNAL_ERROR, "it is of another process")
+        return getattr(type(self), method)(self, params)
+
+    return open_session
 
 
 def never_answer(self: Any, request_id: Any) -> None:

@@ -8,11 +8,10 @@ none of them is found, the agent may replay a summary, and is not blamed.
 from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
-from dragoman.check.judge.message import Object, SeenMessage, may_be_same_path, part, text
+from dragoman.check.judge.message import Object, SeenMessage, part, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED, PastSession
-from dragoman.check.judge.session_setup import CONTENT
-from dragoman.errors import ErrorCode
+from dragoman.check.judge.session_setup import CONTENT, judge_reopening
 
 MESSAGES = {"user_message_chunk": "user", "agent_message_chunk": "agent"}
 MAX_SHOWN_CHARS = 60
@@ -109,8 +108,7 @@ class LoadObserver(Observer):
             )
             return
         past = self.state.memory.sessions.get(session_id)
-        if past is not None:
-            self._judge_answer(session_id, past, request, message)
+        judge_reopening(self, "ACP-LOAD-007", "loadSession", message)
         if message.kind == "error" or replay is None:
             return
         self._loaded[session_id] = message.entry
@@ -130,28 +128,6 @@ class LoadObserver(Observer):
             self._judge_order(replay, past, entries)
             if len(replay.words) == len(MESSAGES):
                 self._judge_whole(replay, past, entries)
-
-    def _judge_answer(self, session_id: str, past: PastSession, request: SeenMessage, answer: SeenMessage) -> None:
-        if not past.births or not past.asked or not self._may_load(past, request, answer):
-            return
-        if answer.kind == "result":
-            self.saw("ACP-LOAD-007")
-            return
-        detail = f"session/load of a session that the agent made and was prompted failed with {answer.code}"
-        if session_id in self.state.sessions:
-            # No clause says that a session can be loaded where it is open.
-            self.warn("ACP-LOAD-007", f"{detail}; it was open on this connection", request.entry, answer.entry)
-        else:
-            self.fail("ACP-LOAD-007", f"{detail}; expected its conversation", request.entry, answer.entry)
-
-    def _may_load(self, past: PastSession, request: SeenMessage, answer: SeenMessage) -> bool:
-        """Tell whether nothing else explains a refusal; ACP-CLOSE-002 and ACP-INIT-006 are for two of the reasons."""
-        is_elsewhere = past.cwd is not None and not may_be_same_path(past.cwd, text(request.params, "cwd") or "")
-        is_excused = (
-            answer.code in (ErrorCode.AUTH_REQUIRED, ErrorCode.METHOD_NOT_FOUND) or request.cancelled is not None
-        )
-        is_sound = request.fits and self.agreement.agent_offers("loadSession")
-        return is_sound and not (past.is_lost or past.closed or is_elsewhere or is_excused)
 
     def _judge_sides(self, replay: _Replay, entries: tuple[ConversationEntry, ...]) -> None:
         missing = [side for side in MESSAGES.values() if side not in replay.words]

@@ -5,9 +5,19 @@ from typing import ClassVar
 from urllib.parse import unquote
 
 from dragoman.check.conversation import ConversationEntry
-from dragoman.check.judge.message import SeenMessage, is_absolute, is_within, items, part, parts, text, texts
+from dragoman.check.judge.message import (
+    SeenMessage,
+    is_absolute,
+    is_within,
+    items,
+    may_be_same_path,
+    part,
+    parts,
+    text,
+    texts,
+)
 from dragoman.check.judge.observer import FindingSink, Observer, watch
-from dragoman.check.judge.session import INVENTED
+from dragoman.check.judge.session import INVENTED, PastSession
 from dragoman.errors import ErrorCode
 
 OPENERS = ("request session/new", "request session/load", "request session/resume")
@@ -170,6 +180,33 @@ def find_paths(words: str, directory: str) -> list[str]:
     return [each.rstrip(".:!?") for each in found]
 
 
+def judge_reopening(observer: Observer, rule: str, capability: str, answer: SeenMessage) -> None:
+    """Judge whether a session that the agent made, and that was prompted, can be loaded or resumed."""
+    request = answer.request
+    session_id = text(request.params, "sessionId") if request is not None else None
+    past = observer.state.memory.sessions.get(session_id or "")
+    if request is None or past is None or not past.births or not past.asked:
+        return
+    if not observer.agreement.agent_offers(capability) or _has_excuse(past, request, answer):
+        return
+    if answer.kind == "result":
+        observer.saw(rule)
+        return
+    detail = f"{request.method} of a session that the agent made and was prompted failed with {answer.code}"
+    if session_id in observer.state.sessions:
+        # No clause says that a session can be opened again where it is open.
+        observer.warn(rule, f"{detail}; it was open on this connection", request.entry, answer.entry)
+    else:
+        observer.fail(rule, f"{detail}; expected it to go on", request.entry, answer.entry)
+
+
+def _has_excuse(past: PastSession, request: SeenMessage, answer: SeenMessage) -> bool:
+    """Tell whether something else may explain a refusal; ACP-CLOSE-002 and ACP-INIT-006 are for two of the reasons."""
+    is_elsewhere = past.cwd is not None and not may_be_same_path(past.cwd, text(request.params, "cwd") or "")
+    is_other = answer.code in (ErrorCode.AUTH_REQUIRED, ErrorCode.METHOD_NOT_FOUND) or request.cancelled is not None
+    return past.is_lost or past.closed or is_elsewhere or is_other or not request.fits
+
+
 class ResumeObserver(Observer):
     """Judges session/resume."""
 
@@ -218,6 +255,7 @@ class ResumeObserver(Observer):
                 message.entry,
             )
             return
+        judge_reopening(self, "ACP-RESUME-003", "sessionCapabilities.resume", message)
         past = self.state.memory.sessions.get(session_id)
         if replayed is not None:
             self.fail(

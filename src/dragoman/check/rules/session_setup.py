@@ -194,6 +194,16 @@ RULES = (
         fix="Answer an unknown session with an error.",
     ),
     Rule(
+        id="ACP-RESUME-003",
+        title="A session that the agent made can be resumed",
+        page="session-setup",
+        section="resuming-sessions",
+        level="should",
+        role="agent",
+        exercised="session/resume of a session that was made and prompted before, where the agent advertises it",
+        fix="Keep each session beyond the end of the process, or do not advertise sessionCapabilities.resume.",
+    ),
+    Rule(
         id="ACP-RESUME-101",
         title="session/resume is called only where it is advertised",
         page="session-setup",

@@ -21,5 +21,6 @@ CASES = [
         [*session(ABLE), resume("dragoman-invented-1"), give(9)],
         [*session(ABLE), resume("dragoman-invented-1"), refuse(9, -32002)],
     ),
+    Case("ACP-RESUME-003", [*ONCE, resume(), refuse(9, -32603)], [*ONCE, resume(), give(9)], "warn"),
     Case("ACP-RESUME-101", [*session(), resume()], [*session(ABLE), resume()]),
 ]
