@@ -175,6 +175,15 @@ HELD_OUT = [
 FENCED = "write hello.py:\n```python\nprint('hi')\n```"
 
 PHRASES = [
+    # found when it was tried
+    ("make a commit", COMMIT),
+    ("check if the tests pass", TESTS),
+    ("whats in src", ls("src")),
+    ("show me src", [*ls(), *ls("src")]),
+    ("go to the src folder", [*ls(), *ls("src")]),
+    ("wich files changed", CHANGED),
+    ("cat src/app.py | head -3", run("cat src/app.py | head -3")),
+    ("grep -n TODO src/app.py", run("grep -n TODO src/app.py")),
     # list
     ("list src", ls("src")),
     ("List src.", ls("src")),
@@ -322,6 +331,9 @@ PHRASES = [
 """Other phrasings for the built-in tools; those about files were there before the rules."""
 
 TALK = [
+    "read",
+    "go fix bugs",
+    "make a cake",
     "can you write poetry?",
     "write a poem about the sea",
     "write me a haiku",
@@ -380,6 +392,7 @@ UNMARKED = [
     "put hello world in hello.txt",
     "write something nice into notes.txt",
     "create hello.py that prints hello",
+    "add a file to git",
     "add a docstring to src/app.py",
     "save this conversation to notes.txt",
 ]

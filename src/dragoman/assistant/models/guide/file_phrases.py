@@ -52,7 +52,7 @@ def _make_directory(request: Request) -> GuideRoutine | None:
     "<make> <called><path>(?: (?:with|containing|saying|that|which|for|and) .*)?",
 )
 def _ask_for_content(request: Request) -> GuideRoutine | None:
-    path = request.path
+    path = request.path if request.get("path").lower() not in STOP_WORDS else None
     question = f"What shall `{path}` contain?" if path else "Which file, and what shall it contain?"
     name = path or "notes.txt"
     ways = f"say `write {name}: your text`, quote the text, or say `create an empty file {name}`"
@@ -147,7 +147,23 @@ def _read(request: Request) -> GuideRoutine | None:
     return routines.read(path) if is_file else None
 
 
-@FILE_PHRASES.add("(?:read|cat|open) <name>", trust=Trust.GUESS)
+@FILE_PHRASES.add("<show>(?: the file| a file)?")
+def _read_nothing(_: Request) -> GuideRoutine | None:
+    return _ask_which_file()
+
+
+@FILE_PHRASES.add("(?:show|show me|open|view|look at|look into|go to) (?:the )?<name>(?: <folder>)?", trust=Trust.GUESS)
+def _show_entry(request: Request) -> GuideRoutine | None:
+    path = request.path
+    is_name = path is not None and path.lower() not in STOP_WORDS and not _THE.search(request.words.text)
+    return routines.show_entry(path) if path and is_name else None
+
+
+_THE = re.compile(r"\bthe\s+\S+\Z", re.IGNORECASE)
+"""An article before the last word, which is then a thing and no name: "open the door"."""
+
+
+@FILE_PHRASES.add("(?:read|cat) <name>", trust=Trust.GUESS)
 def _read_name(request: Request) -> GuideRoutine | None:
     path = request.path
     return routines.read(path) if path and path.lower() not in STOP_WORDS else None

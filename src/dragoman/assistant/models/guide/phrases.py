@@ -49,7 +49,7 @@ _BLOCKS = {
     ),
     "folder": "(?:folder|directory|dir|subdirectory)",
     "in": "(?:in|of|from|inside|under|within|at)",
-    "is": "(?:'s| is| are| was| were)",
+    "is": "(?:'?s| is| are| was| were)",
     "show": "(?:show|read|open|view|display|print|cat|see|get|give|look at|look into|(?:have|take) a look at)(?: me)?",
     "list": "(?:list|ls|show|display|print|give|see|get|find|what are)(?: me)?",
     "find": "(?:find|search(?: for)?|grep(?: for)?|look for|look up|locate|where is|where are)",

@@ -17,10 +17,13 @@ _GIT = (
     "merge|mv|pull|push|rebase|reflog|remote|reset|restore|revert|rm|show|stash|status|submodule|switch|tag|worktree"
 )
 _PROGRAMS = (
-    "ls|pwd|cd|make|npm|npx|pnpm|yarn|node|deno|bun|python3?|pip3?|pytest|uv|poetry|tox|ruff|mypy|pyright|cargo|rustc|go|"
+    "ls|pwd|cd|make|npm|npx|pnpm|yarn|node|deno|bun|python3?|pip3?|pytest|uv|poetry|tox|ruff|mypy|pyright|cargo|rustc|"
     "docker|kubectl|mvn|gradle|tree|wc|du|df|head|tail|whoami|uname|date|sed|awk|curl|cmake|gcc|java|ruby|bundle"
 )
 """Programs whose names begin a command that is typed as it is."""
+_GO = "build|env|fmt|get|install|mod|run|test|version|vet"
+_WORDS = "cat|echo|find|grep|rg|sort"
+"""Programs whose names are words of requests too: a command of theirs has an option, a pipe or a redirection."""
 
 
 # ── the project ─────────────────────────────────────────────────────────────────────────────────────
@@ -44,7 +47,8 @@ _TESTS = "<the>(?:(?:unit|integration|whole|full|python|project's) )*(?:tests?|t
 
 @PROJECT_PHRASES.add(
     f"(?:run|execute|start|do|launch|try) {_TESTS}",
-    f"(?:do|does|did|are|will) {_TESTS} (?:pass|passing|passed|ok|green|work|run|succeed|fail|failing)",
+    f"(?:(?:check|see|tell me) (?:if|whether|that)|do|does|did|are|will) {_TESTS}"
+    " (?:pass|passing|passed|ok|green|work|run|succeed|fail|failing)",
     "tests?(?: (?:it|everything|this|<here>))?",
 )
 def _run_tests(_: Request) -> GuideRoutine | None:
@@ -121,6 +125,7 @@ _ALL = "(?: (?:everything|it|this|all|<the>(?:changes|work|changed files|files|e
     f"(?:git )?commit{_ALL}(?:,? (?:with|as|using|and)(?: <the>(?:commit )?(?:message|comment))?:?)? <text>",
     rf"(?:git )?commit{_ALL}(?:,? (?:with|as|using))? <the>(?:commit )?message:? (?P<rest>\S.*)",
     f"(?:commit|check in){_ALL}(?: (?:in|to) git)?",
+    "(?:make|create|do) <the>(?:new )?(?:git )?commit(?: (?:of|with) (?:everything|<the>changes))?",
 )
 def _commit(request: Request) -> GuideRoutine | None:
     return routines.commit(request.get("text") or request.get("rest") or None)
@@ -164,11 +169,14 @@ def _run_command(request: Request) -> GuideRoutine | None:
     return run(f"cd {quote(path)} && {command}" if path else command)
 
 
-@PROJECT_PHRASES.add(rf"(?P<command>git (?:{_GIT})\b.*|(?:{_PROGRAMS})(?: .*)?|\./\S+.*)")
+@PROJECT_PHRASES.add(
+    rf"(?P<command>git (?:{_GIT})\b.*|go (?:{_GO})\b.*|(?:{_PROGRAMS})(?: .*)?|\./\S+.*"
+    rf"|(?:{_WORDS}) .*(?:(?<=\s)-\w|[|<>]).*)"
+)
 def _run_typed(request: Request) -> GuideRoutine | None:
     piece = request.pieces["command"] or ""
     lists = re.fullmatch(r"ls(?:\s+[^\s*-][^\s*|;&>]*)?", piece)  # there is a tool for that, which asks for nothing
-    return None if lists or _is_talk(piece) or " in " in piece else run(request.get("command"))
+    return None if lists or _is_talk(piece) or re.search(r"\s(?:in|a)\s", piece) else run(request.get("command"))
 
 
 _IN_COMMANDS = "a all as at do for if in just let m make more no not now on one only re s t then up who"

@@ -316,5 +316,5 @@ def _mend_word(word: str) -> str:
     if lower in known:
         return word
     swapped = (one for one in sorted(known) if one[0] == lower[0] and sorted(one) == sorted(lower))
-    near = near_matches(lower, known, count=1, cutoff=0.85) if len(lower) > 4 else []
+    near = near_matches(lower, known, count=1, cutoff=0.85) if len(lower) > 3 else []
     return next(swapped, None) or next(iter(near), word)

@@ -58,6 +58,18 @@ def read(path: str, **lines: int) -> GuideRoutine:
     return not result.failed
 
 
+def show_entry(name: str) -> GuideRoutine:
+    """List or read what has a name in the project's directory."""
+    names = yield from _list_names()
+    if f"{name}/" in names:
+        return (yield from call_tool("list_directory", path=name))
+    near = [one for one in names if one.lower().split(".")[0] == name.lower() and not one.endswith("/")]
+    if near:
+        return (yield from call_tool("read_file", path=near[0]))
+    yield f"There is no `{name}` in the project's directory: `list .` shows what is there."
+    return False
+
+
 def count_lines(path: str) -> GuideRoutine:
     """Say how many lines a file has."""
     result = yield GuideCall("read_file", {"path": path})
