@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from dragoman.errors import LogFailed, SessionUnreadable
 from dragoman.store import FileStore, raise_fd_limit
 from dragoman.store.block import now_ms
 from dragoman.store.file_log import SEALED_BYTES, SEALED_MS
-from dragoman.store.naming import aside_path, lock_path, log_path, session_id_of
+from dragoman.store.naming import aside_path, lock_path, log_name, log_path, session_id_of
 from tests.store.contract import StoreContract, list_ids
 from tests.store.making import make_log, new_header, read_all, reread, turn_end, update, write_session
 
@@ -164,6 +165,11 @@ def put_log(home, *, days_old, prompted=False):
     return path
 
 
+def set_age(path, days):
+    changed = time.time() - days * 24 * 3600
+    os.utime(path, (changed, changed))
+
+
 async def test_a_session_that_was_never_prompted_is_deleted_after_a_week(store, home):
     kept = [put_log(home, days_old=6), put_log(home, days_old=400, prompted=True), put_log(home, days_old=30)]
     aside_path(kept[-1], 1).write_bytes(b"a conversation, damaged")
@@ -171,6 +177,26 @@ async def test_a_session_that_was_never_prompted_is_deleted_after_a_week(store, 
     for _ in range(2):
         await store.page()
     assert set(home.glob("projects/*/session-*.jsonl")) == {*kept, aside_path(kept[-1], 1)}
+
+
+async def test_what_a_killed_process_left_before_it_had_a_session_is_deleted_after_a_week(store, home):
+    kept = put_log(home, days_old=400, prompted=True)
+    whole = kept.read_bytes()
+    left = []
+    for days_old in (6, 8):
+        for content in (b"", whole[:20], whole[: whole.index(b"\n") + 9]):
+            left.append(kept.with_name(log_name(new_header().id)))
+            left[-1].write_bytes(content)
+        left.append(left[-1].with_suffix(".jsonl.new"))
+        left[-1].write_bytes(whole)
+        for path in left[-4:]:
+            set_age(path, days_old)
+    unreadable = kept.with_name(log_name(new_header().id))
+    unreadable.write_bytes(b'{"dragoman":9}\n\n')
+    set_age(unreadable, 400)
+    for _ in range(2):
+        await store.page()
+    assert set(home.glob("projects/*/*")) == {kept, unreadable, *left[:4]}
 
 
 async def test_a_session_that_was_prompted_in_the_last_moment_is_not_deleted(store, home):

@@ -24,11 +24,13 @@ from dragoman.store.log_summary import LogSummary, read_summary
 from dragoman.store.naming import (
     find_log,
     is_session_id,
+    list_unfinished,
     list_version1,
     lock_path,
     log_path,
     normalise,
     projects_path,
+    session_id_of,
     version1_path,
 )
 from dragoman.store.store import (
@@ -274,7 +276,9 @@ class FileStore:
         return True
 
     def _sweep(self) -> None:
-        """Delete sessions that were never prompted for too long, and originals that an earlier process converted.
+        """Delete sessions that were never prompted for too long, and what is left of dead processes.
+
+        That is the originals of logs that an earlier process converted, and files that never became a log.
 
         It is for the thread of the index.
         """
@@ -286,6 +290,8 @@ class FileStore:
             for original in list_version1(self._home):
                 if original.lstat().st_ctime_ns < self._began_ns:  # that is when it got its second name
                     original.unlink(missing_ok=True)
+            for path in [*self._index.find_unusable(), *list_unfinished(self._home)]:
+                self._delete_unbegun(path, before_ms)
         except (OSError, DragomanError) as error:
             _log.info("old sessions and originals could not be deleted: %s", error)
 
@@ -307,6 +313,21 @@ class FileStore:
         finally:
             lock.release()
         return True
+
+    def _delete_unbegun(self, path: Path, before_ms: int) -> None:
+        """Delete a file whose process died before the header was in it, or before it got the name of a log."""
+        if path.lstat().st_mtime_ns // 1_000_000 >= before_ms:
+            return
+        if session_id_of(path.name) is not None:
+            fd = self._disk.open(path, READ)
+            try:
+                if read_head(fd, path) is not None:
+                    return
+            except SessionUnreadable:
+                return  # a header that is damaged, or of a later version: it may be somebody's session
+            finally:
+                os.close(fd)
+        path.unlink(missing_ok=True)
 
     async def _note(self, log: FileLog) -> None:
         entry = LogSummary(log.path.parent.name, log.header, log.title, log.updated_ms, log.message_count)

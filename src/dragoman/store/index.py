@@ -26,7 +26,15 @@ import msgspec
 from dragoman.store.block import Header
 from dragoman.store.disk import Disk, make_directories
 from dragoman.store.log_summary import LogSummary, read_summary
-from dragoman.store.naming import list_logs, list_projects, list_sessions, log_size, normalise
+from dragoman.store.naming import (
+    list_logs,
+    list_projects,
+    list_sessions,
+    log_name,
+    log_size,
+    normalise,
+    projects_path,
+)
 
 if TYPE_CHECKING:
     import sqlite3
@@ -130,6 +138,21 @@ class Index:
             self._refresh(database, self._find_changes(database))
             query = f"{_UNPROMPTED} AND updated < ? ORDER BY updated LIMIT ?"
             return [row[0] for row in database.execute(query, (before_ms, limit))]
+
+        return self._do(select)
+
+    def find_unusable(self) -> list[Path]:
+        """Return the files that are named like a log and are none that can be listed."""
+
+        def select(database: "sqlite3.Connection") -> list[Path]:
+            self._refresh(database, self._find_changes(database))
+            known: set[tuple[str, str]] = set(database.execute("SELECT project, id FROM session"))
+            return [
+                projects_path(self._home) / project / log_name(session_id)
+                for project in list_projects(self._home)
+                for session_id in list_sessions(self._home, project)
+                if (project, session_id) not in known
+            ]
 
         return self._do(select)
 

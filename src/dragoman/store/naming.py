@@ -94,6 +94,11 @@ def list_version1(home: Path) -> list[Path]:
     return list(projects_path(home).glob("*/session-*.version1.jsonl"))
 
 
+def list_unfinished(home: Path) -> list[Path]:
+    """Return the files that were to become logs, by a fork or a conversion."""
+    return list(projects_path(home).glob("*/session-*.jsonl.new"))
+
+
 def has_aside(log: Path) -> bool:
     """Tell whether a damaged original of a log was set aside: then it had more in it than it has."""
     return os.path.lexists(aside_path(log, 1))
