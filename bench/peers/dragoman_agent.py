@@ -8,7 +8,7 @@ characters. None of them means an answer at once.
 import asyncio
 import json
 
-from dragoman.cli.loop import run
+from dragoman.event_loop import run
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection, Routes
 from dragoman.protocol.methods import INITIALIZE, SESSION_NEW, SESSION_PROMPT, SESSION_UPDATE

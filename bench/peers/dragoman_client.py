@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from time import perf_counter
 from typing import Any
 
-from dragoman.cli.loop import run
+from dragoman.event_loop import run
 from dragoman.proc import EVERYTHING, Supervisor
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection, Routes

@@ -16,8 +16,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from dragoman.cli.loop import run
 from dragoman.client import Done, Session, Text, connect
+from dragoman.event_loop import run
 
 TIMEOUT_S = 300
 WARM_UP_CHUNKS = 100

@@ -7,11 +7,11 @@ import sys
 from collections.abc import AsyncIterator
 from typing import NoReturn
 
-from dragoman.assistant import Agent
+from dragoman.assistant import make_agent
 from dragoman.assistant.models import find_model
 from dragoman.assistant.setup import AgentSetup
-from dragoman.cli.home import home
-from dragoman.cli.loop import run
+from dragoman.event_loop import run
+from dragoman.home import home
 from dragoman.store import Block, Header
 from dragoman.wire import StdioTransport, take_stdio
 
@@ -75,7 +75,7 @@ class NoStore:
 async def main() -> None:
     read_fd, write_fd = take_stdio()
     setup = AgentSetup(home(), model=find_model(f"script:{sys.argv[1]}"))
-    await Agent(StdioTransport(read_fd, write_fd), NoStore, lambda: setup).serve()
+    await make_agent(NoStore, lambda: setup).serve(StdioTransport(read_fd, write_fd))
 
 
 if __name__ == "__main__":

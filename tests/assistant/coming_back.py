@@ -4,7 +4,7 @@ import asyncio
 import json
 from contextlib import asynccontextmanager
 
-from dragoman.assistant import Agent
+from dragoman.assistant import make_agent
 from dragoman.assistant.models.model import ReplyText
 from dragoman.assistant.models.script import parse_script
 from dragoman.assistant.setup import AgentSetup
@@ -107,7 +107,7 @@ async def raw_client(home, script):
     near, far = memory_pair()
     model = parse_script(script, "f")
     async with asyncio.timeout(50), asyncio.TaskGroup() as tasks:
-        tasks.create_task(Agent(far, lambda: FileStore(home), lambda: AgentSetup(home, model=model)).serve())
+        tasks.create_task(make_agent(lambda: FileStore(home), lambda: AgentSetup(home, model=model)).serve(far))
         async with raw_end(near) as end:
             await end.ask({"id": 0, "method": "initialize", "params": {"protocolVersion": 1}})
             yield end

@@ -12,7 +12,7 @@ from collections.abc import Coroutine
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from dragoman.assistant import Agent
+from dragoman.assistant import make_agent
 from dragoman.assistant.setup import AgentSetup
 from dragoman.errors import ConnectionClosed
 from dragoman.protocol.methods import SESSION_PROMPT
@@ -262,7 +262,7 @@ async def tapped_agent(home, model, *, slow=False, set_up=lambda routes: None, *
     near, far = memory_pair()
     tap = Tap(far, slow=slow)
     async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        tasks.create_task(Agent(tap, lambda: FileStore(home), lambda: AgentSetup(home, model=model)).serve())
+        tasks.create_task(make_agent(lambda: FileStore(home), lambda: AgentSetup(home, model=model)).serve(tap))
         client = ScriptedClient(near, **options)
         set_up(client.routes)
         async with client:

@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import asynccontextmanager
 
-from dragoman.assistant import Agent
+from dragoman.assistant import make_agent
 from dragoman.assistant.models.script import parse_script
 from dragoman.assistant.setup import AgentSetup
 from dragoman.protocol import v1
@@ -18,7 +18,9 @@ async def running_agent(home, script="- - text: hello\n", *, model=None, store=N
     near, far = memory_pair()
     model = model or parse_script(script, "test.yaml")
     async with asyncio.timeout(50), asyncio.TaskGroup() as tasks:
-        tasks.create_task(Agent(far, lambda: store or FileStore(home), lambda: AgentSetup(home, model=model)).serve())
+        tasks.create_task(
+            make_agent(lambda: store or FileStore(home), lambda: AgentSetup(home, model=model)).serve(far)
+        )
         async with ScriptedClient(near, **options) as client:
             yield client
 

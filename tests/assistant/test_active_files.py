@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.assistant.tools.tool import Action
-from dragoman.assistant.workspace.active_files import ACTIVE_FILES, ActiveFiles
+from dragoman.agent.prepared_call import Action
+from dragoman.agent.workspace.active_files import ACTIVE_FILES, ActiveFiles
 from tests.assistant.running import answer_with, session_in
 from tests.assistant.test_permission import set_mode
 from tests.assistant.tools.working import working

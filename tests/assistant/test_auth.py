@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from dragoman.assistant import Agent
-from dragoman.assistant.agent import ConfiguredModel
+from dragoman.assistant import ConfiguredModel, make_agent
 from dragoman.assistant.auth import configured_model, find_auth
 from dragoman.assistant.keys import KeyStore
 from dragoman.assistant.models.provider import provider_model
@@ -41,14 +40,13 @@ async def agent_with(home, name=MODEL, **options):
     """Our agent with a provider's model, as the command line sets it up."""
     near, far = memory_pair()
     model = provider_model(name, ProviderOptions(retry=AT_ONCE))
-    agent = Agent(
-        far,
+    agent = make_agent(
         lambda: FileStore(home),
         lambda: AgentSetup(home, model=model),
         lambda: ConfiguredModel(find_auth(name, str(home))),
     )
     async with asyncio.timeout(50), asyncio.TaskGroup() as tasks:
-        tasks.create_task(agent.serve())
+        tasks.create_task(agent.serve(far))
         async with ScriptedClient(near, **options) as client:
             yield client, await client.initialize()
 

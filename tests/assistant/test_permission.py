@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from dragoman.agent.permission import Approvals
+from dragoman.agent.prepared_call import Action
 from dragoman.assistant.models.message import ToolMessage, ToolUse
 from dragoman.assistant.models.model import ReplyText, ToolStart
 from dragoman.assistant.models.script import ScriptModel
-from dragoman.assistant.permission import Approvals
-from dragoman.assistant.tools.tool import Action
 from dragoman.protocol import v1
 from tests.assistant.running import answer_with, session_in, set_mode
 

@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
+from dragoman.agent.permission import Approvals
+from dragoman.agent.prepared_call import Action
 from dragoman.assistant.keys import KeyStore, KeysUnusable
-from dragoman.assistant.permission import Approvals
 from dragoman.assistant.profile import TrustFailed, TrustStore
-from dragoman.assistant.tools.tool import Action
 from dragoman.bridge.guard.credentials import TokenUnusable, keep_token
 from tests.bridge.guard.serving import serving
 

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from dragoman.cli import COMMANDS, WITHOUT_HOME, main
-from dragoman.cli.home import home, warn_of_others
+from dragoman.cli.home_warning import warn_of_others
+from dragoman.home import home
 
 WARNING = "dragoman: warning: "
 TIMEOUT_S = 60

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from dragoman.cli.loop import Stopped, run
+from dragoman.event_loop import Stopped, run
 
 STOPPING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 

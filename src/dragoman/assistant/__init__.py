@@ -1,5 +1,5 @@
-"""The agent: sessions, turns and models, served to an ACP client."""
+"""Our own agent, built on the kit: models, tools, context, search and the agent file."""
 
-from dragoman.assistant.agent import Agent
+from dragoman.assistant.assistant import ConfiguredModel, make_agent
 
-__all__ = ["Agent"]
+__all__ = ["ConfiguredModel", "make_agent"]

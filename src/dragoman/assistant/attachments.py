@@ -22,7 +22,7 @@ from dragoman.errors import DragomanError
 from dragoman.protocol import v1
 
 if TYPE_CHECKING:
-    from dragoman.assistant.workspace.workspace import ResolvedPath, Workspace
+    from dragoman.agent.workspace.workspace import ResolvedPath, Workspace
 
 
 _SIGNATURES = (

@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from contextlib import aclosing
 
+from dragoman.agent.turn import Turn
 from dragoman.assistant.models.message import (
     AssistantMessage,
     Message,
@@ -22,7 +23,7 @@ from dragoman.assistant.models.message import (
     resource_words,
 )
 from dragoman.assistant.models.model import ModelRequest, ReplyRetry, ReplyText, TokenUsage
-from dragoman.assistant.session import Session
+from dragoman.assistant.session import AssistantSession
 from dragoman.errors import ContextOverflow
 from dragoman.protocol import v1
 from dragoman.text.excerpt import shorten_middle
@@ -108,37 +109,38 @@ _DIGEST_CHARACTERS = 2_000
 _DIGEST_BEFORE = 8_000
 
 
-async def compact(session: Session, prompt: list[v1.ContentBlock] | None = None) -> None:
+async def compact(turn: Turn, prompt: list[v1.ContentBlock] | None = None) -> None:
     """Let the model go on from a summary of the conversation, and from its current prompt; raises ModelFailure."""
-    session.remember(SummaryMessage(await _summarise(session), prompt or []))
+    own: AssistantSession = turn.session.extra
+    own.memory.remember(SummaryMessage(await _summarise(turn, own), prompt or []))
 
 
-async def _summarise(session: Session) -> str:
-    messages = session.messages
-    if not session.model.summarises:
+async def _summarise(turn: Turn, own: AssistantSession) -> str:
+    messages = own.memory.messages
+    if not own.model.summarises:
         return _digest(messages)
-    room = int(session.model.context_size * SHARE * CHARACTERS_PER_TOKEN)
+    room = int(own.model.context_size * SHARE * CHARACTERS_PER_TOKEN)
     for _ in range(MAX_TRIES):
         try:
-            return await _ask(session, _REQUEST + write_transcript(messages, room)) or _digest(messages)
+            return await _ask(turn, own, _REQUEST + write_transcript(messages, room)) or _digest(messages)
         except ContextOverflow:
             room //= 2
     return _digest(messages)
 
 
-async def _ask(session: Session, text: str) -> str:
+async def _ask(turn: Turn, own: AssistantSession, text: str) -> str:
     request = ModelRequest([UserMessage([v1.TextContent(text=text)])])
     said: list[str] = []
-    async with aclosing(session.conversation.reply(request)) as parts:
+    async with aclosing(own.conversation.reply(request)) as parts:
         async for part in parts:
             match part:
                 case ReplyText(words):
                     said.append(words)
                 case TokenUsage():
-                    session.count(part)
+                    turn.count(part)
                 case ReplyRetry():
                     said.clear()
-                    session.notify(part.words())
+                    await turn.notice(part.words())
                 case _:
                     pass
     return "".join(said).strip()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dragoman.errors import DragomanError
 
 if TYPE_CHECKING:
-    from dragoman.assistant.workspace.workspace import Workspace
+    from dragoman.agent.workspace.workspace import Workspace
 
 PROJECT_FILE = "AGENTS.md"
 MAX_PROJECT_LENGTH = 64 * 1024

@@ -9,15 +9,14 @@ words, which never hold its content. It is read anew each time: a login in anoth
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
 from dragoman.errors import DragomanError
 from dragoman.files.private_file import Exposed, PrivateFile, next_step
 
-if TYPE_CHECKING:
-    from dragoman.assistant.models.model import Model
+M = TypeVar("M")
 
 FILE_NAME = "keys.json"
 
@@ -120,7 +119,7 @@ def _check(key: str) -> None:
         raise BadKey("that is no key: a key is one line of letters, digits and signs; nothing was changed")
 
 
-def give_keys(model: "Model", keys: KeyStore) -> "Model":
+def give_keys(model: M, keys: KeyStore) -> M:
     """Let a provider's model use these keys; the others need none."""
     if isinstance(model, UsesKeys):
         model.use_keys(keys)

@@ -1,13 +1,12 @@
 """One reply of a model, sent on as it comes."""
 
 import uuid
-from collections.abc import Callable
 from typing import Any
 
+from dragoman.agent.turn import Turn
 from dragoman.assistant.models.message import AssistantMessage, ProviderDetails, ToolUse
 from dragoman.assistant.models.model import Part, ReplyRetry, ReplyStop, ReplyText, ReplyThought, TokenUsage, ToolStart
 from dragoman.assistant.tool_calls import ToolCallRunner
-from dragoman.assistant.update_sender import UpdateSender
 from dragoman.protocol import v1
 from dragoman.protocol.notice import void_chunk
 
@@ -15,12 +14,9 @@ from dragoman.protocol.notice import void_chunk
 class ModelReply:
     """The text, the thoughts and the tool uses of a reply so far."""
 
-    def __init__(
-        self, updates: UpdateSender, calls: ToolCallRunner, notify: Callable[[str], None], *, thoughts: bool
-    ) -> None:
-        self._updates = updates
+    def __init__(self, turn: Turn, calls: ToolCallRunner, *, thoughts: bool) -> None:
+        self._turn = turn
         self._calls = calls
-        self._notify = notify
         self._thoughts = thoughts
         self._message_id = str(uuid.uuid4())
         self._thought_id = str(uuid.uuid4())
@@ -45,7 +41,7 @@ class ModelReply:
         """Take any part; raises LogFailed."""
         match part:
             case ReplyText(text):
-                await self._updates.send(self.say(text))
+                await self._turn.send(self.say(text))
             case ReplyThought(text):
                 await self._think(text)
             case ToolStart(call_id, name):
@@ -69,15 +65,15 @@ class ModelReply:
         self._thought.append(text)
         if self._thoughts:
             block = v1.TextContent(text=text)
-            await self._updates.send(v1.AgentThoughtChunk(content=block, message_id=self._thought_id))
+            await self._turn.send(v1.AgentThoughtChunk(content=block, message_id=self._thought_id))
 
     async def _start_over(self, retry: ReplyRetry) -> None:
         """Tell the person why it takes longer; the text so far is no longer part of the reply."""
-        self._calls.end_open("the model has to start over")
+        self._turn.calls.end("the model has to start over")
         if self._said:
-            await self._updates.send(void_chunk(self._message_id))
+            await self._turn.send(void_chunk(self._message_id))
         self._said.clear()
         self._thought.clear()
         self.tool_uses.clear()
         self._message_id, self._thought_id = str(uuid.uuid4()), str(uuid.uuid4())
-        self._notify(retry.words())
+        await self._turn.notice(retry.words())

@@ -1,23 +1,16 @@
-"""The setup that all sessions of a process share: the home, the agent file, the models, the pool of servers."""
+"""The setup that all sessions of a process share: the home, the agent file, the models."""
 
 import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dragoman.assistant.keys import KeyStore, give_keys
 from dragoman.assistant.models import find_model
 from dragoman.assistant.models.model import Model
+from dragoman.assistant.options import GUIDE
 from dragoman.assistant.profile import Profile, ProfileChoice, TrustStore, choose_profile
 from dragoman.assistant.profile.settings import ModelSettings
-from dragoman.assistant.servers.pool import ServerPool
-
-if TYPE_CHECKING:
-    from dragoman.assistant.workspace.active_files import ActiveFiles
-    from dragoman.proc import Supervisor
-
-GUIDE = "guide"
 
 MODEL_CLOSE_TIMEOUT_S = 1.0
 """A connection is closed in milliseconds; a local model that is in the middle of a batch is freed with the process."""
@@ -48,8 +41,6 @@ class AgentSetup:
         self._find = find
         self._found: dict[str, Model] = {}
         self._used: list[Model] = []
-        self._supervisor: Supervisor | None = None
-        self.pool = ServerPool()
 
     def choose_profile(self, cwd: str) -> ProfileChoice:
         """Choose the agent file for a session; reads files, so not for the event loop. Raises ProfileError."""
@@ -63,11 +54,10 @@ class AgentSetup:
         choice = self.choose_profile(cwd)
         return choice, self.model_for(choice.found.profile)
 
-    def active_files(self) -> "ActiveFiles":
-        """Return the files that are asked about whenever they are to be written."""
-        from dragoman.assistant.workspace.active_files import ActiveFiles
-
-        return ActiveFiles(str(self.home), str(self._agent_file) if self._agent_file else None)
+    @property
+    def agent_file(self) -> str | None:
+        """The agent file that the command line names."""
+        return str(self._agent_file) if self._agent_file else None
 
     def model_for(self, profile: Profile) -> Model:
         """Return the model for an agent file; may read files, so not for the event loop.
@@ -92,20 +82,10 @@ class AgentSetup:
             self._found[name] = give_keys(self._take(name, None), self._keys)
         return self._found[name]
 
-    async def supervise(self) -> "Supervisor":
-        """Return the supervisor of all sessions' children."""
-        from dragoman.proc import Supervisor
-
-        if self._supervisor is None:
-            self._supervisor = await Supervisor().__aenter__()
-        return self._supervisor
-
     async def close(self) -> None:
-        """Close the models and the servers, then stop all children."""
+        """Close the models."""
         given = [model for model in (self._model, self._default_model) if model is not None]
-        await asyncio.gather(self.pool.close(), *(_close(model) for model in [*given, *self._used]))
-        if self._supervisor is not None:
-            await self._supervisor.__aexit__(None, None, None)
+        await asyncio.gather(*(_close(model) for model in [*given, *self._used]))
 
     def _take(self, name: str, settings: ModelSettings | None) -> Model:
         model = self._find(name, settings)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from dragoman.cli.home import warn_of_others
+from dragoman.cli.home_warning import warn_of_others
 from dragoman.descriptors import open_missing
 from dragoman.errors import DragomanError
 

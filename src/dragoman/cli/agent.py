@@ -4,12 +4,11 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from dragoman.assistant import Agent
-from dragoman.assistant.agent import ConfiguredModel
-from dragoman.cli.home import home_name
-from dragoman.cli.loop import Stopped, run
+from dragoman.assistant import ConfiguredModel, make_agent
 from dragoman.cli.output import complain, start_log
 from dragoman.errors import DragomanError
+from dragoman.event_loop import Stopped, run
+from dragoman.home import home_name
 from dragoman.wire import StdioTransport, take_stdio
 
 if TYPE_CHECKING:
@@ -25,15 +24,20 @@ class AgentArguments(NamedTuple):
     model: str | None = None
     agent: str | None = None
     login: str | None = None
+    program: str | None = None
 
 
 def main(given: "Namespace | None" = None) -> int:
     """Serve until the client closes stdin; None is for a command line without options."""
-    options = AgentArguments() if given is None else AgentArguments(given.model, given.agent, given.login)
+    options = AgentArguments() if given is None else _arguments(given)
     if options.login is not None:
         from dragoman.cli.login import log_in
 
         return log_in(options.login)
+    if options.program is not None:
+        from dragoman.cli.program import run_program
+
+        return run_program(options.program, options.model or options.agent)
     start_log("WARNING", "dragoman: %(levelname)s: %(message)s")
     try:
         make_setup = _prepare(options)
@@ -47,10 +51,14 @@ def main(given: "Namespace | None" = None) -> int:
     return 0
 
 
+def _arguments(given: "Namespace") -> AgentArguments:
+    return AgentArguments(given.model, given.agent, given.login, given.program)
+
+
 async def _serve(
     read_fd: int, write_fd: int, make_setup: "Callable[[], AgentSetup]", find_model: Callable[[], ConfiguredModel]
 ) -> None:
-    await Agent(StdioTransport(read_fd, write_fd), _open_store, make_setup, find_model).serve()
+    await make_agent(_open_store, make_setup, find_model).serve(StdioTransport(read_fd, write_fd))
 
 
 def _find_model(options: AgentArguments) -> ConfiguredModel:
@@ -67,7 +75,7 @@ def _find_model(options: AgentArguments) -> ConfiguredModel:
 
 
 def _open_store() -> "Store":
-    from dragoman.cli.home import home
+    from dragoman.home import home
     from dragoman.store import FileStore, raise_fd_limit
 
     raise_fd_limit()
@@ -94,7 +102,7 @@ def _prepare(options: AgentArguments) -> "Callable[[], AgentSetup]":
         from pathlib import Path
 
         from dragoman.assistant.setup import AgentSetup
-        from dragoman.cli.home import home
+        from dragoman.home import home
 
         agent_file = Path(options.agent).absolute() if options.agent else None
         return AgentSetup(home(), model=model, default_model=default_model, agent_file=agent_file)
@@ -104,6 +112,6 @@ def _prepare(options: AgentArguments) -> "Callable[[], AgentSetup]":
 
 def _make_setup() -> "AgentSetup":
     from dragoman.assistant.setup import AgentSetup
-    from dragoman.cli.home import home
+    from dragoman.home import home
 
     return AgentSetup(home())

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dragoman.cli.home import home
 from dragoman.cli.options import TOKEN_VARIABLE, UsageError
 from dragoman.errors import DragomanError
+from dragoman.home import home
 from dragoman.text import one_line
 from dragoman.text.match import closest
 

@@ -21,9 +21,9 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from dragoman.cli.home import home
 from dragoman.cli.output import complain, print_json
 from dragoman.errors import DragomanError
+from dragoman.home import home
 from dragoman.text import one_line
 
 T = TypeVar("T")

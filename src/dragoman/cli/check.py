@@ -21,10 +21,10 @@ from dragoman.check.results import CheckReport
 from dragoman.check.rule import Rule
 from dragoman.check.rules import RULES
 from dragoman.cli.agent_choice import OWN_COMMAND, AgentAddress, choose_address, choose_command
-from dragoman.cli.loop import Stopped, run
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain, write_output
 from dragoman.errors import DragomanError
+from dragoman.event_loop import Stopped, run
 from dragoman.text.match import closest
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from dragoman.assistant.profile.choice import FILE_NAME
-from dragoman.cli.home import BadHome, home
 from dragoman.cli.output import complain
 from dragoman.files.private_file import next_step
+from dragoman.home import BadHome, home
 
 
 def main(options: argparse.Namespace) -> int:

@@ -11,9 +11,9 @@ from dragoman.assistant.keys import MAX_KEY_LENGTH, BadKey, KeyStore
 from dragoman.assistant.models.providers import PROVIDERS, Provider, leads_elsewhere, login_name
 from dragoman.assistant.profile import ProfileError
 from dragoman.assistant.profile.choice import find_explicit
-from dragoman.cli.home import home
 from dragoman.cli.output import complain
 from dragoman.errors import DragomanError
+from dragoman.home import home
 from dragoman.text.match import closest
 
 INTERRUPTED = 130

@@ -4,10 +4,10 @@ import argparse
 
 from dragoman.check.tap import Tap, TapOptions, exit_code
 from dragoman.cli.agent_choice import choose_command
-from dragoman.cli.loop import Stopped, run
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain
 from dragoman.errors import CommandNotFound, DragomanError
+from dragoman.event_loop import Stopped, run
 
 USAGE_ERROR = 2
 CANNOT_RUN = 126

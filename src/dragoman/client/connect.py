@@ -162,6 +162,29 @@ async def connect_url(
         yield await services.initialize(watched, place, name, start_timeout_s)
 
 
+@asynccontextmanager
+async def connect_transport(
+    transport: Transport,
+    *,
+    policy: Policy | Callback | None = None,
+    files: Literal["read", "write"] | Provision | None = None,
+    terminals: bool | Provision = False,
+    elicit: Elicit | None = None,
+    watch: TrafficWatch | None = None,
+    name: str = "dragoman",
+    start_timeout_s: float = START_TIMEOUT_S,
+) -> AsyncGenerator[RemoteAgent]:
+    """Agree on how to talk with an agent at the other end of a transport, such as one in this process.
+
+    The options are those of `connect`. Raises ConnectFailed, WrongVersion and NeedsLogin.
+    """
+    async with AsyncExitStack() as stack:
+        services = OfferedServices(as_policy(policy), elicit, stack)
+        services.provide(files, terminals)
+        watched = WatchedTransport(transport, [] if watch is None else [watch])
+        yield await services.initialize(watched, _Elsewhere("the agent at this transport"), name, start_timeout_s)
+
+
 class _Elsewhere:
     """The place of an agent that we did not start."""
 

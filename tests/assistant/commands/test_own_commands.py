@@ -48,7 +48,7 @@ async def test_the_commands_are_offered_after_the_session_was_announced(tmp_path
         [notification] = client.updates
         assert notification.session_id == session_id
         names = [command.name for command in notification.update.available_commands]
-        assert names == ["help", "compact", "mode", "model", "usage", "mcp", "context", "include", "exclude"]
+        assert names == ["help", "compact", "mode", "model", "usage", "context", "include", "exclude", "mcp"]
 
 
 async def test_help_lists_what_can_be_asked_for_without_asking_the_model(tmp_path):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dragoman.assistant.commands.prompts import read_arguments
-from dragoman.assistant.commands.servers import parse_server
+from dragoman.agent.commands.mcp_command import parse_server
+from dragoman.agent.commands.mcp_prompts import read_arguments
 from dragoman.errors import ServerFailure
 from dragoman.mcp.definition import HttpServer, SseServer, StdioServer
 from dragoman.mcp.info import PromptArgument

@@ -1,10 +1,10 @@
 """A context with tools and an agent file to choose from."""
 
+from dragoman.agent.prepared_call import PreparedCall, ToolOutcome
 from dragoman.assistant.context import ModelContext, ToolOffer
 from dragoman.assistant.models.model import ToolDefinition
 from dragoman.assistant.profile import Profile
 from dragoman.assistant.search.embedder import load_embedder
-from dragoman.assistant.tools.tool import PreparedCall, ToolOutcome
 from dragoman.protocol import v1
 
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from dragoman.assistant.tools import server_tool
+from dragoman.agent.servers import mcp_tool as server_tool
 from dragoman.protocol import v1
 from dragoman.protocol.methods import ELICITATION_CREATE
 from tests.assistant.running import answer_with

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dragoman.assistant.servers import session_servers
+from dragoman.agent.servers import session_servers
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_FORK
 from tests.assistant.servers.talking import (

@@ -5,8 +5,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from dragoman.assistant.permission import Approvals, Permission
+from dragoman.agent.permission import Approvals, Permission
+from dragoman.agent.settings import Mode
 from dragoman.protocol import v1
+
+ASK = Mode("ask", "Ask")
 
 SHELL = "echo {path} >> {record}\n"
 PYTHON = "open({record!r}, 'a').write({path!r} + '\\n')\n"
@@ -79,7 +82,7 @@ class Person:
     def __init__(self):
         self.asked = 0
         self.offered = []
-        self._permission = Permission(lambda: "ask", Approvals(Path(os.devnull), "/"), self._answer)
+        self._permission = Permission(lambda: ASK, Approvals(Path(os.devnull), "/"), self._answer)
 
     async def _answer(self, call, options):
         self.asked += 1

@@ -1,10 +1,10 @@
 import jsonschema
 import pytest
 
+from dragoman.agent.prepared_call import ToolFailure
 from dragoman.assistant.tools.arguments import decode, make_schema
 from dragoman.assistant.tools.edit_file import EditFileArguments
 from dragoman.assistant.tools.read_file import ReadFileArguments
-from dragoman.assistant.tools.tool import ToolFailure
 from dragoman.assistant.tools.update_plan import UpdatePlanArguments
 from tests.assistant.tools.working import working
 

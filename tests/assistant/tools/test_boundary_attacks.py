@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from dragoman.assistant.tools.tool import TargetChanged, ToolFailure
+from dragoman.agent.prepared_call import TargetChanged, ToolFailure
 from tests.assistant.tools.working import FILES, Buffers, working
 
 WAYS_OUT = {

@@ -2,8 +2,8 @@ import os
 
 import pytest
 
+from dragoman.agent.prepared_call import Action, ToolFailure
 from dragoman.assistant.tools.list_directory import MAX_ENTRIES
-from dragoman.assistant.tools.tool import Action, ToolFailure
 from tests.assistant.tools.working import working
 
 

@@ -1,5 +1,5 @@
-from dragoman.assistant.tools.tool import code
-from dragoman.assistant.workspace.shell import HEAD_BYTES, LIVE_BYTES, TAIL_BYTES, BoundedOutput
+from dragoman.agent.prepared_call import code
+from dragoman.agent.workspace.shell import HEAD_BYTES, LIVE_BYTES, TAIL_BYTES, BoundedOutput
 
 
 def filled(*parts):

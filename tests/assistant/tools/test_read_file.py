@@ -3,9 +3,9 @@ import os
 
 import pytest
 
+from dragoman.agent.prepared_call import Action, TargetChanged, ToolFailure
+from dragoman.agent.workspace.workspace import MAX_FILE_BYTES
 from dragoman.assistant.tools.read_file import MAX_CHARS, split_lines
-from dragoman.assistant.tools.tool import Action, TargetChanged, ToolFailure
-from dragoman.assistant.workspace.workspace import MAX_FILE_BYTES
 from dragoman.protocol import v1
 from tests.assistant.tools.working import READS, Buffers, text_of, working
 

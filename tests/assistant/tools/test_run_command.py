@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.agent.prepared_call import Action, TargetChanged, ToolFailure
+from dragoman.agent.workspace.shell import HEAD_BYTES, LIVE_BYTES, TAIL_BYTES
 from dragoman.assistant.tools.run_command import MAX_COMMAND_BYTES
-from dragoman.assistant.tools.tool import Action, TargetChanged, ToolFailure
-from dragoman.assistant.workspace.shell import HEAD_BYTES, LIVE_BYTES, TAIL_BYTES
 from tests.assistant.tools.working import text_of, working
 from tests.proc.processes import alive
 from tests.waiting import until

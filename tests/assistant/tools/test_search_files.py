@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.agent.prepared_call import Action, ToolFailure
 from dragoman.assistant.tools.search_files import MAX_HITS, MAX_NAMES
-from dragoman.assistant.tools.tool import Action, ToolFailure
 from tests.assistant.tools.working import text_of, working
 
 TOOLS = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
-from dragoman.assistant.tools.tool import ToolFailure, code
-from dragoman.assistant.workspace.client_side import OUTPUT_BYTES
+from dragoman.agent.prepared_call import ToolFailure, code
+from dragoman.agent.workspace.client_side import OUTPUT_BYTES
 from dragoman.protocol import v1
 from tests.assistant.tools.working import TERMINAL, Terminals, working
 

@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.assistant.tools.tool import ToolFailure
+from dragoman.agent.prepared_call import ToolFailure
 from dragoman.protocol import v1
 from tests.assistant.tools.working import working
 

@@ -3,10 +3,10 @@ import os
 
 import pytest
 
+from dragoman.agent.prepared_call import Action, TargetChanged, ToolFailure
+from dragoman.agent.workspace.workspace import MAX_FILE_BYTES
 from dragoman.assistant.tools.edit_file import Edit, apply
 from dragoman.assistant.tools.file_calls import WHOLE_DIFF_CHARS, make_diff
-from dragoman.assistant.tools.tool import Action, TargetChanged, ToolFailure
-from dragoman.assistant.workspace.workspace import MAX_FILE_BYTES
 from dragoman.protocol import v1
 from tests.assistant.tools.working import FILES, READS, Buffers, working
 

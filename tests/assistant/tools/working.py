@@ -3,8 +3,8 @@
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
+from dragoman.agent.workspace.workspace import Workspace
 from dragoman.assistant.tools.builtin import builtin_tools
-from dragoman.assistant.workspace.workspace import Workspace
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.proc import Supervisor
 from dragoman.protocol import v1

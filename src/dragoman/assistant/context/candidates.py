@@ -5,9 +5,10 @@ from typing import Literal
 
 import msgspec
 
+from dragoman.agent.servers.client_requests import Include
 from dragoman.assistant.profile import Profile
 from dragoman.assistant.profile.items import TextItem
-from dragoman.assistant.profile.settings import Include, SearchSettings
+from dragoman.assistant.profile.settings import SearchSettings
 from dragoman.assistant.tools.tool import Tool
 
 Kind = Literal["rule", "ref"]

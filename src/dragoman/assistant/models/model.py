@@ -5,6 +5,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from dragoman.agent.usage import TokenUsage
 from dragoman.assistant.models.message import Message, ProviderDetails, ToolUse
 
 
@@ -49,30 +50,6 @@ class ToolStart(msgspec.Struct, frozen=True):
 
     id: str
     name: str
-
-
-class TokenUsage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Tokens that requests took, and their cost where it is known."""
-
-    input: int
-    """All tokens that the model was given, those in its cache included."""
-    output: int
-    """All that it made, thoughts included."""
-    cost_usd: float | None = None
-    cached_read: int = 0
-    cached_write: int = 0
-    thought: int = 0
-
-    def __add__(self, other: "TokenUsage") -> "TokenUsage":
-        costs = [usage.cost_usd for usage in (self, other) if usage.cost_usd is not None]
-        return TokenUsage(
-            self.input + other.input,
-            self.output + other.output,
-            sum(costs) if costs else None,
-            self.cached_read + other.cached_read,
-            self.cached_write + other.cached_write,
-            self.thought + other.thought,
-        )
 
 
 class ReplyRetry(msgspec.Struct, frozen=True):

@@ -26,12 +26,13 @@ servers; `tsagent` reads the files of TsAgent. A new key is a struct in `setting
 `profile`, and a line in `file` and `trust`.
 """
 
+from dragoman.agent.servers.client_requests import Include
 from dragoman.assistant.profile.choice import FILE_NAME, FoundProfile, Origin, ProfileChoice, choose_profile
 from dragoman.assistant.profile.items import TextItem
 from dragoman.assistant.profile.problem import EditRefused, ImpossibleEdit, MissingVariable, ProfileError, TrustFailed
 from dragoman.assistant.profile.profile import Profile, UnderstoodKey, describe_unused_keys
 from dragoman.assistant.profile.servers import AgentServer, ToolSettings
-from dragoman.assistant.profile.settings import Include, SearchSettings
+from dragoman.assistant.profile.settings import SearchSettings
 from dragoman.assistant.profile.trust import TrustStore, describe_changes
 
 __all__ = [

@@ -19,8 +19,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from dragoman.agent.servers.client_requests import Include
 from dragoman.assistant.profile.problem import ProfileError
-from dragoman.assistant.profile.settings import Include
 from dragoman.assistant.profile.sources import Sources, split_head
 from dragoman.assistant.yaml.nodes import KeyConflict, YamlError, printable
 

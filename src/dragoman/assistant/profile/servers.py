@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from dragoman.agent.servers.client_requests import Include
 from dragoman.assistant.profile.secret import Secret
-from dragoman.assistant.profile.settings import ADDRESS, Include
+from dragoman.assistant.profile.settings import ADDRESS
 from dragoman.assistant.profile.sources import Sources
 from dragoman.assistant.yaml.nodes import KeyConflict
 from dragoman.text import is_visible

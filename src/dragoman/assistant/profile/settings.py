@@ -8,9 +8,6 @@ from msgspec import Meta
 from dragoman.assistant.profile.secret import Secret
 from dragoman.assistant.yaml.nodes import KeyConflict
 
-Include = Literal["always", "manual", "agent"]
-"""`always`: in every turn. `manual`: once a person has added it. `agent`: when the search finds it for the prompt."""
-
 
 class TextFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A text that is kept in a file of its own."""

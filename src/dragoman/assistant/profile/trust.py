@@ -16,12 +16,13 @@ from pathlib import Path
 
 import msgspec
 
+from dragoman.agent.servers.client_requests import Include
 from dragoman.assistant.profile.items import TextItem
 from dragoman.assistant.profile.problem import TrustFailed
 from dragoman.assistant.profile.profile import Profile
 from dragoman.assistant.profile.secret import find_secrets
 from dragoman.assistant.profile.servers import AgentServer, Permission
-from dragoman.assistant.profile.settings import Include, ModelSettings, Permissions, SearchSettings, TurnLimits
+from dragoman.assistant.profile.settings import ModelSettings, Permissions, SearchSettings, TurnLimits
 from dragoman.assistant.yaml.nodes import listed, printable
 from dragoman.files.private_file import PrivateFile
 from dragoman.text import visible

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from dragoman.assistant.tools.tool import ToolFailure
+from dragoman.agent.prepared_call import ToolFailure
 
 T = TypeVar("T", bound="Arguments")
 Schema = dict[str, Any]

@@ -1,5 +1,6 @@
 """The tools that every session has."""
 
+from dragoman.agent.workspace.workspace import Workspace
 from dragoman.assistant.tools.edit_file import EditFile
 from dragoman.assistant.tools.list_directory import ListDirectory
 from dragoman.assistant.tools.read_file import ReadFile
@@ -8,7 +9,6 @@ from dragoman.assistant.tools.search_files import SearchFiles
 from dragoman.assistant.tools.tool import Tool
 from dragoman.assistant.tools.update_plan import ShowPlan, UpdatePlan
 from dragoman.assistant.tools.write_file import WriteFile
-from dragoman.assistant.workspace.workspace import Workspace
 
 
 def builtin_tools(

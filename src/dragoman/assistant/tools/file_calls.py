@@ -6,8 +6,8 @@ diff, approved by its path, and done only if nothing has changed meanwhile.
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from dragoman.assistant.tools.tool import Action, PreparedCall, ShowProgress, ToolFailure, ToolOutcome
-from dragoman.assistant.workspace.workspace import MAX_FILE_BYTES, ResolvedPath, Workspace
+from dragoman.agent.prepared_call import Action, PreparedCall, ShowProgress, ToolFailure, ToolOutcome
+from dragoman.agent.workspace.workspace import MAX_FILE_BYTES, ResolvedPath, Workspace
 from dragoman.protocol import v1
 
 
@@ -35,14 +35,14 @@ def reading(
 
     locations = [v1.ToolCallLocation(path=target.path, line=line)]
     if target.inside:  # nothing was approved that could have changed, and the boundary holds by itself
-        return PreparedCall(title, kind, run, reads_only=True, locations=locations)
+        return PreparedCall(title, kind, run=run, reads_only=True, locations=locations)
     if not ask_outside_reads:
         raise ToolFailure(
             f"{target.given} is outside the session's directories, and reading there is not allowed here; "
             "use a path inside, or ask the person to add that directory to the session"
         )
     action = Action("read", target.path, by)
-    return PreparedCall(title, kind, run, check, inside=False, action=action, locations=locations)
+    return PreparedCall(title, kind, run=run, check=check, inside=False, action=action, locations=locations)
 
 
 WHOLE_DIFF_CHARS = 256 * 1024
@@ -88,8 +88,8 @@ def rewriting(
     return PreparedCall(
         f"{verb} {workspace.show(target.path)}",
         "edit",
-        run,
-        check,
+        run=run,
+        check=check,
         action=Action("write", target.path),
         always_asks=target.active,
         locations=[v1.ToolCallLocation(path=target.path, line=line) for line in lines or [None]],

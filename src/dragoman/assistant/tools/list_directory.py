@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from dragoman.agent.prepared_call import PreparedCall, ToolOutcome, code
+from dragoman.agent.workspace.workspace import Workspace
 from dragoman.assistant.models.model import ToolDefinition
 from dragoman.assistant.tools.arguments import Arguments, decode, make_schema
 from dragoman.assistant.tools.file_calls import reading
-from dragoman.assistant.tools.tool import PreparedCall, ToolOutcome, code
-from dragoman.assistant.workspace.workspace import Workspace
 from dragoman.files import DirectoryEntry
 from dragoman.protocol import v1
 from dragoman.text import is_visible, visible

@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from dragoman.agent.prepared_call import PreparedCall, ToolFailure, ToolOutcome, code
+from dragoman.agent.workspace.workspace import ResolvedPath, Workspace
 from dragoman.assistant.models.model import ToolDefinition
 from dragoman.assistant.tools.arguments import Arguments, decode, make_schema
 from dragoman.assistant.tools.file_calls import reading, split_lines
-from dragoman.assistant.tools.tool import PreparedCall, ToolFailure, ToolOutcome, code
-from dragoman.assistant.workspace.workspace import ResolvedPath, Workspace
 from dragoman.protocol import v1
 
 MAX_CHARS = 64 * 1024

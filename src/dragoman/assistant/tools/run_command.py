@@ -5,9 +5,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from dragoman.assistant.models.model import ToolDefinition
-from dragoman.assistant.tools.arguments import Arguments, decode, make_schema
-from dragoman.assistant.tools.tool import (
+from dragoman.agent.prepared_call import (
     Action,
     PreparedCall,
     ShowProgress,
@@ -16,8 +14,10 @@ from dragoman.assistant.tools.tool import (
     ToolOutcome,
     code,
 )
-from dragoman.assistant.workspace.shell import CommandEnd
-from dragoman.assistant.workspace.workspace import Workspace
+from dragoman.agent.workspace.shell import CommandEnd
+from dragoman.agent.workspace.workspace import Workspace
+from dragoman.assistant.models.model import ToolDefinition
+from dragoman.assistant.tools.arguments import Arguments, decode, make_schema
 from dragoman.protocol import v1
 from dragoman.text import visible
 
@@ -76,7 +76,13 @@ class RunCommand:
         action = Action("command", command, where)
         shown = [code(visible(command, lines=True))]
         return PreparedCall(
-            _title(command), self.kind, run, check, action=action, can_be_kept=bound.certain, content=shown
+            _title(command),
+            self.kind,
+            run=run,
+            check=check,
+            action=action,
+            can_be_kept=bound.certain,
+            content=shown,
         )
 
 

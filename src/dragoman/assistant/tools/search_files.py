@@ -11,13 +11,13 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from dragoman.agent.prepared_call import PreparedCall, ToolFailure, ToolOutcome, code
+from dragoman.agent.workspace.shell import TERM_GRACE_S, Supervise
+from dragoman.agent.workspace.workspace import ResolvedPath, Workspace
 from dragoman.assistant.models.model import ToolDefinition
 from dragoman.assistant.tools.arguments import Arguments, decode, make_schema
 from dragoman.assistant.tools.file_calls import reading
 from dragoman.assistant.tools.searcher import MAX_LINE_CHARS, MAX_SEARCHED_BYTES
-from dragoman.assistant.tools.tool import PreparedCall, ToolFailure, ToolOutcome, code
-from dragoman.assistant.workspace.shell import TERM_GRACE_S, Supervise
-from dragoman.assistant.workspace.workspace import ResolvedPath, Workspace
 from dragoman.cancellation import finish
 from dragoman.errors import StartError
 from dragoman.proc import Child, ProcessExit

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from dragoman.agent.prepared_call import PreparedCall, ShowProgress, ToolOutcome
 from dragoman.assistant.models.model import ToolDefinition
 from dragoman.assistant.tools.arguments import Arguments, decode, make_schema
-from dragoman.assistant.tools.tool import PreparedCall, ShowProgress, ToolOutcome
 from dragoman.protocol import v1
 
 MAX_ENTRIES = 100
@@ -55,7 +55,7 @@ class UpdatePlan:
             await self._show_plan(v1.Plan(entries=[_entry(each) for each in asked.entries]))
             return ToolOutcome(_summary(asked.entries))
 
-        return PreparedCall(self.title, self.kind, run)
+        return PreparedCall(self.title, self.kind, run=run)
 
 
 def _entry(entry: PlanStep) -> v1.PlanEntry:

@@ -4,12 +4,12 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from dragoman.agent.prepared_call import PreparedCall
+from dragoman.agent.workspace.workspace import Workspace
 from dragoman.assistant.models.model import ToolDefinition
 from dragoman.assistant.tools.arguments import Arguments, decode, make_schema
 from dragoman.assistant.tools.file_calls import find_to_write, rewriting, split_lines
 from dragoman.assistant.tools.read_file import Path
-from dragoman.assistant.tools.tool import PreparedCall
-from dragoman.assistant.workspace.workspace import Workspace
 from dragoman.protocol import v1
 
 

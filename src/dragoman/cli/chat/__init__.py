@@ -65,8 +65,8 @@ def _chat(options: argparse.Namespace, agent: ChosenAgent, cwd: Path) -> int:
 
 def _talk(background: AgentThread, opener: SessionOpener, session: Session) -> None:
     from dragoman.cli.chat.conversation import ChatConversation
-    from dragoman.cli.home import home
     from dragoman.cli.terminal.screen import Screen, has_colours
+    from dragoman.home import home
 
     colour = has_colours(sys.stdout)
     screen = Screen(sys.stdout, colour=colour)

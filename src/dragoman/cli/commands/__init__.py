@@ -39,8 +39,12 @@ def build_parser(name: str) -> CommandParser:
 def _agent(name: str) -> CommandParser:
     parser = CommandParser(
         name,
-        "Serve ACP on stdin and stdout, for an editor to start.",
+        "Serve ACP on stdin and stdout, for an editor to start: our own agent, or the Agent that a Python module has "
+        "under a name, as `dragoman agent notes_agent:agent` does.",
         epilog="Sessions are kept under $DRAGOMAN_HOME (~/.dragoman). DRAGOMAN_LOG=debug writes a log to stderr.",
+    )
+    parser.add_argument(
+        "program", nargs="?", metavar="MODULE:NAME", help="an Agent of your own (dragoman.agent), in place of ours"
     )
     shared.add_model(parser)
     shared.add_agent_file(parser)

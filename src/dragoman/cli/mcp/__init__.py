@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dragoman.cli.agent_choice import choose_directory
-from dragoman.cli.home import home
-from dragoman.cli.loop import Stopped, run
 from dragoman.cli.output import complain, print_json, start_log
 from dragoman.errors import DragomanError
+from dragoman.event_loop import Stopped, run
+from dragoman.home import home
 from dragoman.text import one_line
 
 if TYPE_CHECKING:
+    from dragoman.agent.resources import AgentResources
+    from dragoman.agent.servers.session_servers import SessionServer
     from dragoman.assistant.profile import ProfileChoice
-    from dragoman.assistant.servers.session_servers import SessionServer
-    from dragoman.assistant.setup import AgentSetup
     from dragoman.cli.mcp.report import McpReport, McpServerRow
     from dragoman.mcp.config_files import ServersFile
 
@@ -54,29 +54,30 @@ def main(options: argparse.Namespace) -> int:
 
 async def _look(options: argparse.Namespace) -> "McpReport":
     """Connect as a session would; raises BadInput, and ProfileError about the person's own agent file."""
+    from dragoman.agent.resources import AgentResources
     from dragoman.assistant.setup import AgentSetup
 
     cwd = str(choose_directory(options.cwd))
-    setup = AgentSetup(home(), agent_file=Path(options.agent) if options.agent else None)
+    choice = AgentSetup(home(), agent_file=Path(options.agent) if options.agent else None).choose_profile(cwd)
+    brought = _read_foreign(options.mcp, cwd)
+    resources = AgentResources(home())
     try:
-        choice = setup.choose_profile(cwd)
-        brought = _read_foreign(options.mcp, cwd)
-        return await _connect(setup, cwd, choice, brought, timeout_s=options.timeout)
+        return await _connect(resources, cwd, choice, brought, timeout_s=options.timeout)
     finally:
-        await setup.close()
+        await resources.close()
 
 
 async def _connect(
-    setup: "AgentSetup", cwd: str, choice: "ProfileChoice", brought: "ServersFile", *, timeout_s: float | None
+    resources: "AgentResources", cwd: str, choice: "ProfileChoice", brought: "ServersFile", *, timeout_s: float | None
 ) -> "McpReport":
-    from dragoman.assistant.servers.pool import IdleHost
-    from dragoman.assistant.servers.session_servers import ClientServer, SessionServers
+    from dragoman.agent.server_pool import IdleHost
+    from dragoman.agent.servers.session_servers import ClientServer, SessionServers
     from dragoman.cli.mcp.report import McpReport, server_rows
     from dragoman.mcp.connector import ServerEnvironment
 
     progress = _Progress()
-    environment = ServerEnvironment(cwd, setup.supervise)
-    servers = SessionServers(environment, IdleHost(cwd), setup.pool, lambda: progress.show(servers.members()))
+    environment = ServerEnvironment(cwd, resources.supervise)
+    servers = SessionServers(environment, IdleHost(cwd), resources.pool, lambda: progress.show(servers.members()))
     try:
         servers.use_clients([ClientServer(definition) for definition in brought.servers])
         servers.use_agents(choice.found.profile.servers)

@@ -9,9 +9,9 @@ from dragoman.assistant.profile import FILE_NAME, EditRefused, ImpossibleEdit, P
 from dragoman.assistant.profile.choice import TSAGENT_FILE_NAMES
 from dragoman.assistant.profile.editing import add_server, remove_server
 from dragoman.assistant.profile.secret import PREFIX
-from dragoman.cli.home import home
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain
+from dragoman.home import home
 
 REFUSED = 1
 BAD_INPUT = 2

@@ -5,10 +5,10 @@ from typing import Literal
 
 import msgspec
 
+from dragoman.agent.servers.session_servers import SessionServer, SessionServers
+from dragoman.agent.servers.tool_names import name_tools
 from dragoman.assistant.profile import AgentServer, Include, UnderstoodKey
 from dragoman.assistant.profile.servers import Permission
-from dragoman.assistant.servers.offers import name_tools
-from dragoman.assistant.servers.session_servers import SessionServer, SessionServers
 from dragoman.mcp.definition import describe
 from dragoman.mcp.info import PromptInfo, ServerState, ServerStatus, ToolInfo
 from dragoman.text import one_line

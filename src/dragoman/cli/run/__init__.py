@@ -15,7 +15,6 @@ import msgspec
 
 from dragoman.cli.agent_choice import ChosenAgent, check_own_agent, choose_agent, choose_directory
 from dragoman.cli.failure import FAILED, USAGE, AgentStderr, code_of, exit_code_of, explain
-from dragoman.cli.loop import Stopped, run
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import start_log
 from dragoman.cli.run.output import OUTPUTS, TIMEOUT, NdjsonOutput, RunOutput, RunRecord
@@ -27,6 +26,7 @@ from dragoman.client import Policy, RemoteAgent, Session, connect
 from dragoman.client.handshake import START_TIMEOUT_S
 from dragoman.client.turn import CANCEL_TIMEOUT_S, Turn
 from dragoman.errors import DragomanError
+from dragoman.event_loop import Stopped, run
 from dragoman.protocol import v1
 
 KILLED = 128 + signal.SIGINT

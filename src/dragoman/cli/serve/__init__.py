@@ -20,12 +20,12 @@ from dragoman.cli.agent_choice import (
     choose_directory,
     own_arguments,
 )
-from dragoman.cli.home import home
-from dragoman.cli.loop import Stopped, run
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain, start_log
 from dragoman.errors import DragomanError
+from dragoman.event_loop import Stopped, run
 from dragoman.files.private_file import next_step
+from dragoman.home import home
 
 if TYPE_CHECKING:
     from dragoman.bridge import AgentSpec, Bridge, Settings

@@ -12,7 +12,6 @@ import msgspec
 
 from dragoman.cli.agent_choice import ChosenAgent, choose_agent
 from dragoman.cli.failure import FAILED, exit_code_of, explain
-from dragoman.cli.loop import Stopped, run
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain, print_json, start_log, write_output
 from dragoman.cli.session_choice import FoundSession, find_session
@@ -20,6 +19,7 @@ from dragoman.cli.sessions.transcript import Transcript, TranscriptMessage, read
 from dragoman.client import RemoteAgent, Session, ToolCallState, connect
 from dragoman.client.problem import Refused
 from dragoman.errors import DragomanError, RemoteError
+from dragoman.event_loop import Stopped, run
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
 from dragoman.protocol.methods import SESSION_DELETE

@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from dragoman.agent.prompt_words import unwrap
 from dragoman.assistant.models.message import line_range
-from dragoman.assistant.prompt_words import unwrap
 from dragoman.protocol import v1
 
 MAX_CHARS = 4_000

@@ -1,0 +1,247 @@
+"""The handlers of the requests about sessions."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from dragoman.agent.commands.registry import CommandRegistry
+from dragoman.agent.directories import check_absolute, check_cwd, check_directories
+from dragoman.agent.program import AgentProgram
+from dragoman.agent.resources import AgentResources
+from dragoman.agent.servers.client_requests import MCP_ADD, MCP_REMOVE, decode_removal, decode_server, includes_of
+from dragoman.agent.servers.session_servers import ClientServer
+from dragoman.agent.servers.status import SERVERS_KEY
+from dragoman.agent.session import Session, SessionClient
+from dragoman.agent.sessions import AgentSessions
+from dragoman.agent.settings import MODE
+from dragoman.agent.turn_runner import TurnRunner
+from dragoman.errors import BadCursor, InvalidParams, ServerFailure
+from dragoman.mcp.definition import from_protocol
+from dragoman.protocol import methods, v1
+from dragoman.protocol.connection import Connection, Routes
+from dragoman.store import Store, Summary
+from dragoman.text import one_line
+from dragoman.wire import IncomingRequest
+
+_log = logging.getLogger("dragoman.agent")
+
+
+class SessionHandlers:
+    """Handles `session/*` for one client."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        store: Store,
+        resources: AgentResources,
+        client: SessionClient,
+        program: AgentProgram,
+        *,
+        takes: frozenset[str],
+        owned_store: Store | None = None,
+    ) -> None:
+        """`owned_store` is closed at the end; a store that the program shares among connections is not."""
+        self._store = store
+        self._owned_store = owned_store
+        self._program = program
+        self._takes = takes
+        self._router = resources.mcp_router
+        self._sessions = AgentSessions(connection, store, resources, client, program)
+        self._commands = CommandRegistry(program.commands)
+
+    def register(self, routes: Routes) -> None:
+        """Take over the methods."""
+        routes.on_request(methods.SESSION_NEW, self._new_session)
+        routes.on_request(methods.SESSION_LOAD, self._load_session)
+        routes.on_request(methods.SESSION_RESUME, self._resume_session)
+        routes.on_request(methods.SESSION_FORK, self._fork_session)
+        routes.on_request(methods.SESSION_LIST, self._list_sessions)
+        routes.on_request(methods.SESSION_CLOSE, self._close_session)
+        routes.on_request(methods.SESSION_DELETE, self._delete_session)
+        routes.on_request(methods.SESSION_SET_MODE, self._set_mode)
+        routes.on_request(methods.SESSION_SET_CONFIG_OPTION, self._set_config_option)
+        routes.on_request(methods.SESSION_PROMPT, self._prompt)
+        routes.on_notification(methods.SESSION_CANCEL, self._cancel)
+        routes.on_extension(MCP_ADD, self._add_server)
+        routes.on_extension(MCP_REMOVE, self._remove_server)
+        self._router.register(routes)
+
+    async def close(self) -> None:
+        """Stop every turn and free every session, in bounded time."""
+        await self._sessions.close_all(self._owned_store)
+
+    # ── sessions come, go and come back ─────────────────────────────────────────────────────────
+
+    async def _new_session(self, params: v1.NewSessionRequest, request: IncomingRequest) -> v1.NewSessionResponse:
+        del request
+        cwd, directories, servers = await asyncio.to_thread(_check_place, params)
+        session = await self._sessions.new(cwd, directories)
+        meta = self._introduce(session, servers)
+        return v1.NewSessionResponse(
+            session_id=session.id, modes=_modes(session), config_options=_options(session), meta=meta
+        )
+
+    async def _load_session(self, params: v1.LoadSessionRequest, request: IncomingRequest) -> v1.LoadSessionResponse:
+        del request
+        cwd, directories, servers = await asyncio.to_thread(_check_place, params)
+        session = await self._sessions.bring_back(params.session_id, cwd, directories, with_replay=True)
+        session.show_notices()
+        meta = self._introduce(session, servers)
+        return v1.LoadSessionResponse(modes=_modes(session), config_options=_options(session), meta=meta)
+
+    async def _resume_session(
+        self, params: v1.ResumeSessionRequest, request: IncomingRequest
+    ) -> v1.ResumeSessionResponse:
+        del request
+        cwd, directories, servers = await asyncio.to_thread(_check_place, params)
+        session = await self._sessions.bring_back(params.session_id, cwd, directories, with_replay=False)
+        meta = self._introduce(session, servers)
+        return v1.ResumeSessionResponse(modes=_modes(session), config_options=_options(session), meta=meta)
+
+    async def _fork_session(self, params: v1.ForkSessionRequest, request: IncomingRequest) -> v1.ForkSessionResponse:
+        del request
+        cwd, directories, servers = await asyncio.to_thread(_check_place, params)
+        session = await self._sessions.fork(params.session_id, cwd, directories)
+        meta = self._introduce(session, servers)
+        return v1.ForkSessionResponse(
+            session_id=session.id, modes=_modes(session), config_options=_options(session), meta=meta
+        )
+
+    async def _list_sessions(self, params: v1.ListSessionsRequest, request: IncomingRequest) -> v1.ListSessionsResponse:
+        del request
+        if params.cwd is not None:
+            check_absolute(params.cwd)
+        try:
+            page = await self._store.page(params.cwd, params.cursor)
+        except BadCursor as error:
+            raise InvalidParams("params.cursor", str(error)) from None
+        return v1.ListSessionsResponse(
+            sessions=[_info(summary) for summary in page.sessions], next_cursor=page.next_cursor
+        )
+
+    async def _close_session(self, params: v1.CloseSessionRequest, request: IncomingRequest) -> v1.CloseSessionResponse:
+        del request
+        await self._sessions.close(params.session_id)
+        return v1.CloseSessionResponse()
+
+    async def _delete_session(
+        self, params: v1.DeleteSessionRequest, request: IncomingRequest
+    ) -> v1.DeleteSessionResponse:
+        del request
+        await self._sessions.delete(params.session_id)
+        return v1.DeleteSessionResponse()
+
+    # ── in a session ────────────────────────────────────────────────────────────────────────────
+
+    async def _set_mode(self, params: v1.SetSessionModeRequest, request: IncomingRequest) -> v1.SetSessionModeResponse:
+        del request
+        session = await self._sessions.ready(params.session_id)
+        await self._set(session, MODE, session.settings.check_mode(params.mode_id))
+        return v1.SetSessionModeResponse()
+
+    async def _set_config_option(
+        self, params: v1.SetSessionConfigOptionRequest, request: IncomingRequest
+    ) -> v1.SetSessionConfigOptionResponse:
+        del request
+        session = await self._sessions.ready(params.session_id)
+        await self._set(session, params.config_id, session.settings.check(params))
+        return v1.SetSessionConfigOptionResponse(config_options=session.settings.show())
+
+    async def _set(self, session: Session, option: str, value: str | bool) -> None:
+        for hook in self._program.hooks.option:
+            await hook(session, option, value)
+        await session.set_option(option, value)
+
+    async def _prompt(self, params: v1.PromptRequest, request: IncomingRequest) -> v1.PromptResponse:
+        session = await self._sessions.ready(params.session_id)
+        if self._program.hooks.check:
+            for hook in self._program.hooks.check:
+                hook(session, params.prompt)
+        else:
+            self._check_prompt(params.prompt)
+        runner = TurnRunner(session, self._program, self._commands, params.prompt)
+        with session.slot.hold(session.id, runner):
+            request.on_cancel = runner.cancel
+            return await runner.run()
+
+    def _check_prompt(self, prompt: Sequence[v1.ContentBlock]) -> None:
+        for position, block in enumerate(prompt):
+            kind = _CONTENT_KINDS.get(type(block))
+            if kind is not None and kind not in self._takes:
+                raise InvalidParams(
+                    f"params.prompt[{position}].type",
+                    f"this agent takes no {kind} content, as its capabilities say; leave it out",
+                    expected="content that the agent's promptCapabilities name",
+                )
+
+    def _cancel(self, params: v1.CancelNotification) -> None:
+        session = self._sessions.find(params.session_id)
+        if session is None:
+            _log.warning("session/cancel for a session that is not live was ignored")
+        else:
+            session.cancel()
+
+    async def _add_server(self, params: Any, request: IncomingRequest) -> dict[str, Any]:
+        del request
+        wanted = decode_server(params)
+        session = self._sessions.get(wanted.session_id)
+        member = session.mcp.servers.add(
+            ClientServer(from_protocol(wanted.server), includes_of(wanted.server.meta, "params.server"))
+        )
+        return {"name": member.name, "_meta": session.mcp.meta()}
+
+    async def _remove_server(self, params: Any, request: IncomingRequest) -> dict[str, Any]:
+        del request
+        wanted = decode_removal(params)
+        session = self._sessions.get(wanted.session_id)
+        try:
+            await session.mcp.servers.remove(wanted.name)
+        except ServerFailure as failure:
+            raise InvalidParams("params.name", str(failure)) from None
+        return {"_meta": session.mcp.meta() or {SERVERS_KEY: []}}
+
+    def _introduce(self, session: Session, servers: Sequence[ClientServer]) -> dict[str, Any] | None:
+        """Let its servers connect, and return their states; tell the client the commands.
+
+        That is told once the client has been told of the session: on the next tick.
+        """
+
+        def send_commands() -> None:
+            session.updates.send_unlogged(self._commands.update(session))
+
+        asyncio.get_running_loop().call_soon(send_commands)
+        return session.mcp.start(servers, send_commands)
+
+
+def _modes(session: Session) -> v1.SessionModeState | None:
+    return session.settings.show_modes()
+
+
+def _options(session: Session) -> list[v1.SessionConfigOption] | None:
+    return session.settings.show() or None
+
+
+def _check_place(
+    params: v1.NewSessionRequest | v1.LoadSessionRequest | v1.ResumeSessionRequest | v1.ForkSessionRequest,
+) -> tuple[str, list[str], list[ClientServer]]:
+    """Return where the session is to work, and with which servers; looks at the disk. Raises InvalidParams."""
+    servers = [
+        ClientServer(from_protocol(server), includes_of(server.meta, f"params.mcpServers[{position}]"))
+        for position, server in enumerate(params.mcp_servers or [])
+    ]
+    return check_cwd(params.cwd), check_directories(params.additional_directories or []), servers
+
+
+_CONTENT_KINDS: dict[type, str] = {v1.ImageContent: "image", v1.AudioContent: "audio"}
+
+
+def _info(summary: Summary) -> v1.SessionInfo:
+    return v1.SessionInfo(
+        session_id=summary.id,
+        cwd=summary.cwd,
+        additional_directories=summary.additional_directories,
+        title=None if summary.title is None else one_line(summary.title),
+        updated_at=summary.updated_at,
+        meta={"dragoman/messages": summary.message_count},
+    )

@@ -1,0 +1,66 @@
+"""MCP in one session: its servers, their tools, and what its client and its person are told of them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from dragoman.agent.resources import AgentResources
+from dragoman.agent.servers.host import HostedSession, SessionHost
+from dragoman.agent.servers.mcp_tool import McpTool, McpToolList
+from dragoman.agent.servers.session_servers import ClientServer, OwnServer, SessionServers
+from dragoman.agent.servers.status import ServerStatusSender
+from dragoman.mcp.connector import ServerEnvironment
+from dragoman.mcp.definition import identity
+
+WAIT_S = 10.0
+"""How long the first prompt waits for servers that are still connecting; a package runner may take longer."""
+
+CALL_TIMEOUT_S = 600.0
+"""How long a tool may take: as long as a command may."""
+
+
+class SessionMcp:
+    """The servers of one session, with the settings of the program for all of them."""
+
+    def __init__(self, session: HostedSession, cwd: str, resources: AgentResources) -> None:
+        self.own_servers: Sequence[OwnServer] = ()
+        """The agent's own servers in this session; `use_own_servers` changes them once it is live."""
+        self.wait_s = WAIT_S
+        self.call_timeout_s: float | None = CALL_TIMEOUT_S
+        host = SessionHost(session)
+        environment = ServerEnvironment(cwd, resources.supervise, session.updates.connection, resources.mcp_router)
+        self._status = ServerStatusSender(session.updates)
+        self.servers = SessionServers(environment, host, resources.pool, self._status.changed)
+        self._tools = McpToolList(host)
+
+    def start(self, clients: Sequence[ClientServer], send_commands: Callable[[], None]) -> dict[str, Any] | None:
+        """Let these servers connect, and return their states for the answer that introduces the session."""
+        self._status.open(self.servers, send_commands)
+        self.servers.use_clients(clients)
+        self.servers.use_agents(self.own_servers)
+        return self.meta()
+
+    def use_own_servers(self, servers: Sequence[OwnServer]) -> None:
+        """Have exactly these of the agent from now on."""
+        self.own_servers = servers
+        self.servers.use_agents(servers)
+
+    def meta(self) -> dict[str, Any] | None:
+        """Return the states of the servers, for the `_meta` of an answer; None without servers."""
+        return self._status.meta()
+
+    def tools(self, taken: Iterable[str] = ()) -> Sequence[McpTool]:
+        """Return the tools of the servers that are ready; the names in `taken` belong to others."""
+        return self._tools.all(self.servers.members(), taken, self.call_timeout_s)
+
+    async def wait(self, show: Callable[[str], None]) -> None:
+        """Wait for servers that are connecting, each time once, saying so when it takes long."""
+        await self.servers.wait(self.wait_s, show)
+
+    def identify(self, server: str) -> str:
+        """Return the identity of a server, for approvals; raises ServerFailure."""
+        return identity(self.servers.find(server).server.definition)
+
+    async def close(self) -> None:
+        """Stop the client's servers and release the agent's."""
+        self._status.close()
+        await self.servers.close()

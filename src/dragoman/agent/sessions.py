@@ -1,0 +1,252 @@
+"""The sessions of one connection, and how they come, go and come back."""
+
+import asyncio
+import uuid
+from contextlib import suppress
+from datetime import UTC, datetime
+from weakref import WeakValueDictionary
+
+from dragoman.agent.history import replay, restore
+from dragoman.agent.program import AgentProgram, SessionOrigin
+from dragoman.agent.resources import AgentResources
+from dragoman.agent.session import Session, SessionClient, SessionMemory
+from dragoman.agent.settings import SessionSettings
+from dragoman.agent.update_sender import UpdateSender
+from dragoman.errors import ErrorCode, InvalidParams, LogFailed, RpcError, SessionBusy, SessionUnknown
+from dragoman.protocol.connection import Connection
+from dragoman.store import Header, Log, Store, is_same_directory
+
+CLOSE_TIMEOUT_S = 6.0
+"""How long the end of a connection waits for turns and MCP servers to stop, which takes the most stubborn of them
+4.5 s, and for logs to reach the disk."""
+
+
+class AgentSessions:
+    """The live sessions by id, and those in the store, which become live when they are loaded or resumed."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        store: Store,
+        resources: AgentResources,
+        client: SessionClient,
+        program: AgentProgram,
+    ) -> None:
+        self._connection = connection
+        self._store = store
+        self._resources = resources
+        self._client = client
+        self._program = program
+        self._live: dict[str, Session] = {}
+        self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def get(self, session_id: str) -> Session:
+        """Return a live session; raises RpcError `-32002`."""
+        try:
+            return self._live[session_id]
+        except KeyError:
+            raise not_found(session_id) from None
+
+    def find(self, session_id: str) -> Session | None:
+        """Return a live session, if it is one."""
+        return self._live.get(session_id)
+
+    async def ready(self, session_id: str) -> Session:
+        """Return a live session that can be written to; one whose log has failed is restored from the log.
+
+        Raises RpcError and LogFailed.
+        """
+        session = self.get(session_id)
+        if session.log.failure is not None:
+            async with self._opening_of(session_id):
+                await self._read_again(session)
+        return self.get(session_id)
+
+    async def new(self, cwd: str, directories: list[str]) -> Session:
+        """Begin a session; its id works in any process once this returns. Raises LogFailed."""
+        session = await self._make(_header(cwd, directories))
+        await self._introduce(session, "new")
+        session.updates.use(await self._store.create(session.header, session.settings.encode()))
+        self._live[session.id] = session
+        return session
+
+    async def bring_back(self, session_id: str, cwd: str, directories: list[str], *, with_replay: bool) -> Session:
+        """Make a session live, or find it live, and replay it when asked to; raises RpcError and LogFailed."""
+        async with self._opening_of(session_id):
+            session = self._live.get(session_id)
+            if session is None:
+                session = await self._open(session_id, cwd, with_replay=with_replay)
+            else:
+                _check_same_cwd(session.header, cwd)
+                await self._read_again(session)
+                if with_replay:
+                    await self._replay_live(session)
+        await session.set_directories(directories)
+        return session
+
+    async def fork(self, session_id: str, cwd: str, directories: list[str]) -> Session:
+        """Begin a session with the history of another; raises RpcError and LogFailed."""
+        fork = await self._make(_header(cwd, directories, forked_from=session_id))
+        source = self._live.get(session_id)
+        if source is not None:
+            source.updates.flush()
+        try:
+            await self._store.fork(session_id, fork.header)
+        except SessionUnknown:
+            raise not_found(session_id) from None
+        await self._restore(fork, await self._store.open(fork.id), "fork")
+        self._live[fork.id] = fork
+        return fork
+
+    async def close(self, session_id: str) -> None:
+        """Stop and free a session, keeping its history; raises RpcError `-32002` when there is none."""
+        session = self._live.get(session_id)
+        if session is None:
+            if await self._store.find(session_id) is None:
+                raise not_found(session_id)
+            return
+        await self._free(session)
+
+    async def delete(self, session_id: str) -> None:
+        """Stop and remove a session; raises RpcError when another process has it."""
+        session = self._live.get(session_id)
+        if session is not None:
+            with suppress(LogFailed):  # a log that cannot be written is deleted all the same
+                await self._free(session)
+        try:
+            await self._store.delete(session_id)
+        except SessionBusy as error:
+            raise busy(error) from None
+
+    async def close_all(self, owned_store: Store | None) -> None:
+        """Stop and free all of them, and close the store if it is ours, in bounded time."""
+        sessions = list(self._live.values())
+        for session in sessions:
+            session.cancel()
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await asyncio.gather(*(self._free(session) for session in sessions), return_exceptions=True)
+                await asyncio.gather(*(hook() for hook in self._program.hooks.shutdown), return_exceptions=True)
+                await self._resources.close()
+                if owned_store is not None:
+                    await owned_store.close()
+        except TimeoutError:
+            pass  # every acknowledged update is in its log already; only the last fsync was missed
+
+    async def _free(self, session: Session) -> None:
+        session.cancel()
+        await session.slot.wait_idle()
+        if self._live.pop(session.id, None) is None:
+            return
+        try:
+            await asyncio.gather(session.mcp.close(), *(hook(session) for hook in self._program.hooks.close))
+        finally:
+            try:
+                if session.log.failure is None:  # else that was told when it happened
+                    session.updates.flush()
+            finally:
+                await session.log.close()
+
+    async def _make(self, header: Header) -> Session:
+        """Make a session, which nobody else sees yet; raises as the program's hooks do."""
+        program = self._program
+        settings = SessionSettings(
+            program.modes,
+            program.options,
+            fallback=program.fallback_mode,
+            boolean=self._client.knows_boolean_options,
+        )
+        session = Session(
+            header,
+            self._client,
+            UpdateSender(self._connection, header.id),
+            settings,
+            self._resources,
+            timeout_s=program.permission.timeout_s,
+            remember=program.permission.remember,
+        )
+        session.mcp.own_servers = program.servers
+        for hook in program.hooks.open:
+            await hook(session)
+        return session
+
+    async def _introduce(self, session: Session, origin: SessionOrigin) -> None:
+        for hook in self._program.hooks.session:
+            await hook(session, origin)
+
+    def _opening_of(self, session_id: str) -> asyncio.Lock:
+        return self._opening.setdefault(session_id, asyncio.Lock())
+
+    async def _open(self, session_id: str, cwd: str, *, with_replay: bool) -> Session:
+        log = await self._open_log(session_id)
+        try:
+            _check_same_cwd(log.header, cwd)
+            session = await self._make(log.header)
+        except BaseException:
+            await log.close()
+            raise
+        await self._restore(session, log, "load" if with_replay else "resume")
+        self._live[session_id] = session
+        return session
+
+    async def _open_log(self, session_id: str) -> Log:
+        try:
+            return await self._store.open(session_id)
+        except SessionUnknown:
+            raise not_found(session_id) from None
+        except SessionBusy as error:
+            raise busy(error) from None
+
+    async def _read_again(self, session: Session) -> None:
+        """Open the log of a session anew if it has failed, and restore the session from it."""
+        if session.log.failure is None or session.is_busy:
+            return
+        await session.log.close()
+        log = await self._open_log(session.id)
+        session.memory = SessionMemory()
+        for hook in self._program.hooks.open:
+            await hook(session)
+        await self._restore(session, log, "resume")
+
+    async def _restore(self, session: Session, log: Log, origin: SessionOrigin) -> None:
+        try:
+            send = session.updates.replay if origin == "load" else None
+            await restore(session, log, self._program.hooks, send)
+            await self._introduce(session, origin)
+        except BaseException:
+            await log.close()
+            raise
+
+    async def _replay_live(self, session: Session) -> None:
+        session.updates.hold()
+        try:
+            await replay(session.log, session.updates.replay)
+        finally:
+            session.updates.release()
+
+
+def _header(cwd: str, directories: list[str], *, forked_from: str | None = None) -> Header:
+    created = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return Header(str(uuid.uuid4()), cwd, directories, created, forked_from)
+
+
+def not_found(session_id: str) -> RpcError:
+    """Return the error for an unknown session."""
+    problem = f"there is no session {session_id}; the list of sessions shows which there are"
+    return RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"sessionId": session_id, "problem": problem})
+
+
+def busy(error: SessionBusy) -> RpcError:
+    """Return the error for a session that another process has."""
+    data = {"sessionId": error.session_id, "problem": str(error), "pid": error.pid, "host": error.host}
+    return RpcError(ErrorCode.INVALID_REQUEST, data)
+
+
+def _check_same_cwd(header: Header, cwd: str) -> None:
+    if not is_same_directory(header.cwd, cwd):
+        raise InvalidParams(
+            "params.cwd",
+            f"session {header.id} belongs to {header.cwd}; send that as its cwd",
+            expected=header.cwd,
+            got=cwd,
+        )

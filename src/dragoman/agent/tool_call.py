@@ -1,0 +1,380 @@
+"""One tool call of a turn: announced, perhaps asked about, shown while it runs, and ended in every case.
+
+    async with turn.tool("Write notes.txt", kind="edit", locations=["notes.txt"]) as call:
+        await call.show_diff("notes.txt", old=None, new=text)
+        if await call.allowed():
+            await turn.write_text("notes.txt", text)
+
+A call is `pending` until it runs: until `allowed`, for kinds that may change something, and not at all for the others.
+It ends as `completed`, or as `failed` with the reason: an exception, a denial, or the end of its turn.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any, Self, cast
+
+import msgspec
+
+from dragoman.agent.permission import PermissionDecision
+from dragoman.agent.prepared_call import (
+    Action,
+    PreparedCall,
+    ProposedCall,
+    TargetChanged,
+    ToolFailure,
+    ToolOutcome,
+    words,
+)
+from dragoman.agent.session import Session
+from dragoman.errors import ConnectionClosed, DragomanError, LogFailed
+from dragoman.protocol import v1
+from dragoman.text import one_line, visible
+
+MAX_PREPARATIONS = 3
+"""How often a call is prepared anew because the world changed under it: more often than that is no accident."""
+
+MAX_REASON = 300
+"""Letters of an exception's message that a client is shown."""
+
+_RUN_AT_ONCE = ("read", "search", "think")
+_WRITES = ("edit", "delete", "move")
+
+Prepare = Callable[[], Awaitable[PreparedCall]]
+ToolLocation = str | tuple[str, int] | v1.ToolCallLocation
+ToolContent = str | v1.ContentBlock | v1.ToolCallContent
+
+
+class OpenToolCalls:
+    """The calls of one turn that have no final status."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, ToolCallHandle] = {}
+
+    def add(self, call: "ToolCallHandle") -> None:
+        """Take a call that was announced."""
+        self._calls[call.id] = call
+
+    def remove(self, call: "ToolCallHandle") -> None:
+        """Forget a call that has ended."""
+        self._calls.pop(call.id, None)
+
+    def find(self, call_id: str) -> "ToolCallHandle | None":
+        """Return an open call by its id."""
+        return self._calls.get(call_id)
+
+    def end(self, reason: str) -> None:
+        """End all of them as failed, below the content that they have shown. Raises LogFailed."""
+        for call in list(self._calls.values()):
+            call.fail_now(reason)
+
+
+class ToolCallHandle:
+    """A tool call; `async with` announces it and ends it."""
+
+    def __init__(self, session: Session, calls: OpenToolCalls, call: v1.ToolCall) -> None:
+        self._session = session
+        self._calls = calls
+        self._call = call
+        self._content: list[v1.ToolCallContent] = list(call.content or [])
+        self._progress: Sequence[v1.ToolCallContent] = ()
+        self._raw_output: Any = None
+        self.action: Action | None = None
+        """The action that `allowed` asks about, when it is not that of the kind and the locations."""
+        self.denial: str | None = None
+        """The reason why the call was not allowed, once that is decided."""
+        self._announced = False
+        self.has_ended = False
+        """Whether it has a final status."""
+
+    @property
+    def id(self) -> str:
+        """The id, unique in the session."""
+        return self._call.tool_call_id
+
+    def __repr__(self) -> str:
+        return f"ToolCallHandle({self._call.title!r}, {'ended' if self.has_ended else self._call.status})"
+
+    async def __aenter__(self) -> Self:
+        await self.announce()
+        return self
+
+    async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if error is None:
+            await self.end()
+        else:
+            with suppress(LogFailed, ConnectionClosed):  # the error itself is what the turn has to meet
+                self.fail_now("cancelled" if isinstance(error, asyncio.CancelledError) else explain(error))
+
+    # ── showing ─────────────────────────────────────────────────────────────────────────────────
+
+    async def announce(self) -> None:
+        """Tell the client of the call; once, and `async with` does it."""
+        if not self._announced:
+            self._announced = True
+            self._calls.add(self)
+            await self._session.updates.send(self._call)
+
+    async def show(self, *content: ToolContent) -> None:
+        """Add text, or any content, to what the call shows."""
+        self._progress = ()
+        self._content += [_as_content(each) for each in content]
+        await self._update(content=list(self._content))
+
+    async def show_diff(self, path: str, *, old: str | None, new: str) -> None:
+        """Add a change of a file, which a person can judge before they allow it; `old` is None for a new file."""
+        await self.show(v1.Diff(path=self._session.absolute(path), old_text=old, new_text=new))
+
+    async def show_terminal(self, terminal_id: str) -> None:
+        """Add a terminal of the client, which it shows with its output."""
+        await self.show(v1.Terminal(terminal_id=terminal_id))
+
+    async def progress(self, *content: ToolContent) -> None:
+        """Show how far it is, below what it has shown; the next `progress` or `show` takes its place."""
+        self._progress = [_as_content(each) for each in content]
+        await self._update(status=self._starting(), content=[*self._content, *self._progress])
+
+    async def raw_output(self, value: Any) -> None:
+        """Give the result as JSON, for programs."""
+        self._raw_output = value
+        await self._update(raw_output=value)
+
+    async def propose(self, call: ProposedCall, *, raw_input: Any = None) -> None:
+        """Show what a call would do, in place of what was announced."""
+        self._content = list(call.content)
+        self._call = msgspec.structs.replace(
+            self._call,
+            title=call.title,
+            kind=call.kind,
+            locations=list(call.locations),
+            content=list(call.content),
+            raw_input=raw_input if raw_input is not None else self._call.raw_input,
+        )
+        if not self._announced:
+            await self.announce()
+            return
+        await self._update(
+            title=call.title,
+            kind=call.kind,
+            locations=list(call.locations),
+            content=list(call.content),
+            raw_input=self._call.raw_input,
+        )
+
+    async def _update(self, **changes: Any) -> None:
+        if not self.has_ended:
+            await self._session.updates.send(v1.ToolCallProgress(tool_call_id=self.id, **changes))
+
+    def _starting(self) -> v1.ToolCallStatus | None:
+        """Return the status for the first update of a call that runs."""
+        if self._call.status == "in_progress":
+            return None
+        self._call = msgspec.structs.replace(self._call, status="in_progress")
+        return "in_progress"
+
+    # ── permission ──────────────────────────────────────────────────────────────────────────────
+
+    async def allowed(self) -> bool:
+        """Return whether it may run: by the mode, by an earlier decision, or by the person, who is asked.
+
+        Reads inside the session's directories always may. An edit is approved for its paths, a command for its text,
+        any other call for its name. A call that may not run ends as failed.
+        """
+        decision = await self.decide(await self._proposal())
+        if decision.allowed and (status := self._starting()) is not None:
+            # Without waiting for the client: nothing may come between the decision and the run.
+            self._session.updates.put(v1.ToolCallProgress(tool_call_id=self.id, status=status))
+        return decision.allowed
+
+    async def decide(self, call: ProposedCall) -> PermissionDecision:
+        """Decide on a call, and log a decision that the person made before anything is done. Raises LogFailed."""
+        decision = await self._session.permission.decide(self.id, call, self._call.raw_input)
+        if decision.asked:
+            record: dict[str, Any] = {
+                "toolCallId": self.id,
+                "deed": call.action,
+                "optionId": decision.option_id,
+                "allowed": decision.allowed,
+            }
+            if decision.remembered is not None:
+                record["remember"] = decision.remembered
+            self._session.updates.record("permission", msgspec.json.encode(record))
+            await self._session.log.sync()
+        self.denial = None if decision.allowed else decision.reason
+        return decision
+
+    async def choose(self, options: Sequence[v1.PermissionOption]) -> str | None:
+        """Ask the person to choose between options of the program's own; None when they chose none, or nobody can."""
+        call = self._call
+        request = v1.ToolCallUpdate(
+            tool_call_id=self.id,
+            title=call.title,
+            name=call.name,
+            kind=call.kind,
+            content=list(self._content),
+            locations=call.locations,
+        )
+        return await self._session.ask_permission(request, list(options))
+
+    async def _proposal(self) -> ProposedCall:
+        call = self._call
+        paths = [location.path for location in call.locations or []]
+        targets = [await self._session.workspace.find(path) for path in paths]
+        kind = call.kind or "other"
+        return ProposedCall(
+            call.title,
+            kind,
+            reads_only=kind in _RUN_AT_ONCE and self.action is None,
+            inside=all(target.inside for target in targets),
+            action=self.action or self._action(kind, [target.path for target in targets]),
+            always_asks=any(target.active for target in targets),
+            locations=call.locations or [],
+            content=self._content,
+        )
+
+    def _action(self, kind: str, paths: Sequence[str]) -> Action:
+        if kind in _WRITES and paths:
+            return Action("write", "\n".join(paths), "" if kind == "edit" else kind)
+        if kind in _RUN_AT_ONCE and paths:
+            return Action("read", "\n".join(paths))
+        given = self._call.raw_input
+        command = cast("dict[str, Any]", given).get("command") if isinstance(given, dict) else None
+        if kind == "execute":
+            return Action("command", command if isinstance(command, str) else self._call.title, self._session.cwd)
+        return Action("tool", self._call.name or self._call.title, "the agent's own")
+
+    # ── running and ending ──────────────────────────────────────────────────────────────────────
+
+    async def run(self, call: PreparedCall, *, again: Prepare | None = None) -> ToolOutcome:
+        """Ask, look again, run and end a prepared call that was shown; `again` prepares it anew if things changed."""
+        for _ in range(MAX_PREPARATIONS):
+            decision = await self.decide(call)
+            if not decision.allowed:
+                return await self.end(_failed(f"not allowed: {decision.reason}"))
+            try:
+                await call.check()
+            except ToolFailure as failure:
+                return await self.end(_failed(str(failure)))
+            except TargetChanged as change:
+                if again is None:
+                    return await self.end(_failed(str(change)))
+                try:
+                    call = await again()
+                except ToolFailure as failure:
+                    return await self.end(_failed(str(failure)))
+                await self.propose(call)
+            else:
+                return await self.execute(call)
+        return await self.end(_failed("what was to be changed keeps changing; it was left alone"))
+
+    async def execute(self, call: PreparedCall) -> ToolOutcome:
+        """Run a prepared call that is allowed, and end it."""
+        # Without waiting for the client: nothing may come between the check and the run.
+        self._session.updates.put(v1.ToolCallProgress(tool_call_id=self.id, status="in_progress"))
+
+        async def progress(content: Sequence[v1.ToolCallContent]) -> None:
+            self._content = list(content)
+            await self._update(content=list(content))
+
+        try:
+            outcome = await call.run(progress)
+        except (ToolFailure, TargetChanged) as failure:
+            outcome = _failed(str(failure))
+        return await self.end(outcome)
+
+    async def end(self, outcome: ToolOutcome | None = None, *, raw_input: Any = None) -> ToolOutcome:
+        """End it: with an outcome, or as completed with what it has shown; a denied call as failed. Once."""
+        outcome = outcome or self._own_outcome()
+        if not self.has_ended:
+            await self.announce()
+            await self._session.updates.send(self._end(outcome, raw_input=raw_input))
+        return outcome
+
+    def fail_now(self, reason: str) -> None:
+        """End it as failed, below what it has shown, without waiting for the client. Raises LogFailed."""
+        if not self.has_ended and self._announced:
+            shown = [*self._content, *self._progress, words(reason)]
+            self._session.updates.put(self._end(ToolOutcome(reason, shown, failed=True)))
+
+    def _own_outcome(self) -> ToolOutcome:
+        if self.denial is not None:
+            reason = f"not allowed: {self.denial}"
+            return ToolOutcome(reason, [*self._content, words(reason)], self._raw_output, failed=True)
+        shown = [part.content for part in self._content if isinstance(part, v1.Content)]
+        text = "\n".join(block.text for block in shown if isinstance(block, v1.TextContent))
+        return ToolOutcome(text, self._content, self._raw_output)
+
+    def _end(self, outcome: ToolOutcome, *, raw_input: Any = None) -> v1.ToolCallProgress:
+        """Count the call as ended before its end is sent: a cancellation in the middle of that does not unsend it."""
+        self.has_ended = True
+        self._calls.remove(self)
+        content = list(outcome.content) or ([words(outcome.text)] if outcome.text else [])
+        raw_output = outcome.raw_output
+        if raw_output is None and outcome.text:
+            raw_output = {"error" if outcome.failed else "output": outcome.text}
+        return v1.ToolCallProgress(
+            tool_call_id=self.id,
+            status="failed" if outcome.failed else "completed",
+            content=content or None,
+            raw_input=raw_input,
+            raw_output=raw_output,
+        )
+
+
+def new_call(
+    session: Session,
+    title: str,
+    *,
+    kind: v1.ToolKind,
+    name: str | None,
+    raw_input: Any,
+    locations: Sequence[ToolLocation],
+    asks: bool | None,
+    call_id: str | None = None,
+) -> v1.ToolCall:
+    """Make the announcement of a call; `asks` says whether it waits for permission, by default by its kind."""
+    waits = kind not in _RUN_AT_ONCE if asks is None else asks
+    return v1.ToolCall(
+        tool_call_id=call_id or f"call-{uuid.uuid4()}",
+        title=visible(title),
+        name=name,
+        kind=kind,
+        status="pending" if waits else "in_progress",
+        locations=[_as_location(session, location) for location in locations],
+        raw_input=raw_input,
+    )
+
+
+def explain(error: BaseException) -> str:
+    """Return an exception in one line: our own in their words, others with their type."""
+    while isinstance(error, BaseExceptionGroup):  # as of a task group
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    text = one_line(str(error), MAX_REASON)
+    if isinstance(error, DragomanError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _failed(reason: str) -> ToolOutcome:
+    return ToolOutcome(reason, failed=True)
+
+
+def _as_content(content: ToolContent) -> v1.ToolCallContent:
+    if isinstance(content, str):
+        return words(content)
+    if isinstance(content, v1.Content | v1.Diff | v1.Terminal):
+        return content
+    if not isinstance(content, msgspec.Struct):
+        raise TypeError(f"a tool call shows text or content of the protocol, not {type(content).__name__}")
+    return v1.Content(content=content)
+
+
+def _as_location(session: Session, location: ToolLocation) -> v1.ToolCallLocation:
+    match location:
+        case str():
+            return v1.ToolCallLocation(path=session.absolute(location))
+        case (path, line):
+            return v1.ToolCallLocation(path=session.absolute(path), line=line)
+        case _:
+            return location

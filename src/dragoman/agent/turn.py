@@ -1,0 +1,336 @@
+"""A turn, as the program's function sees it: the prompt, and all that can be said and done until its answer."""
+
+import asyncio
+import shlex
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+
+import msgspec
+
+from dragoman.agent.prepared_call import ToolFailure, ToolOutcome
+from dragoman.agent.usage import TokenUsage
+from dragoman.errors import ConnectionClosed, DragomanError, InvalidResult, RemoteError
+from dragoman.protocol import v1
+from dragoman.protocol.methods import ELICITATION_CREATE
+from dragoman.protocol.unions import decode_hook
+
+if TYPE_CHECKING:
+    from dragoman.agent.prepared_call import PreparedCall
+    from dragoman.agent.servers.mcp_tool import McpTool
+    from dragoman.agent.session import Session
+    from dragoman.agent.tool_call import Prepare, ToolCallHandle, ToolLocation
+    from dragoman.agent.workspace.shell import CommandEnd
+    from dragoman.mcp.info import PromptText
+
+COMMAND_TIMEOUT_S = 600.0
+"""Long enough for most builds and test runs; a command that waits for input it will not get ends some time."""
+
+D = TypeVar("D")
+
+_RAISE: Any = object()
+"""The default of `read_text`: there is none."""
+
+
+class TurnOver(DragomanError):
+    """The turn has ended, so nothing more can be said or done in it."""
+
+
+class Turn:
+    """One prompt being answered. After `session/cancel` every call raises `asyncio.CancelledError`."""
+
+    def __init__(self, session: "Session", prompt: Sequence[v1.ContentBlock]) -> None:
+        from dragoman.agent.tool_call import OpenToolCalls  # here, because a program imports this file to begin with
+
+        self.session = session
+        """The session of the prompt."""
+        self.prompt = list(prompt)
+        """The content blocks of the prompt."""
+        self.command: str | None = None
+        """The name of the slash command that the prompt is, if it is one."""
+        self.arguments = ""
+        """The words behind the name of a slash command."""
+        self.mcp_prompt: list[PromptText] | None = None
+        """The messages of an MCP server's prompt, which the person chose by its slash command."""
+        self.is_cancelled = False
+        """Whether the turn was cancelled."""
+        self.calls = OpenToolCalls()
+        """The tool calls that have not ended."""
+        self._updates = session.updates
+        self._said_as: tuple[str, str] = ("", "")
+        self._spent = TokenUsage(0, 0)
+        self._is_over = False
+
+    def __repr__(self) -> str:
+        return f"Turn({self.text[:40]!r} in {self.session!r})"
+
+    @property
+    def text(self) -> str:
+        """The words of the person, without the attachments and the elements that some editors put around them."""
+        from dragoman.agent.prompt_words import unwrap
+
+        return "\n".join(block.text for block in unwrap(self.prompt) if isinstance(block, v1.TextContent))
+
+    @property
+    def spent(self) -> TokenUsage:
+        """The tokens of this turn so far."""
+        return self._spent
+
+    # ── saying ──────────────────────────────────────────────────────────────────────────────────
+
+    async def say(self, content: str | v1.ContentBlock) -> None:
+        """Send a piece of the answer: text as Markdown, or any content block."""
+        block = _as_block(content)
+        if block is not None and self.put(v1.AgentMessageChunk(content=block, message_id=self._message_id("agent"))):
+            await self.flow()
+
+    async def think(self, content: str | v1.ContentBlock) -> None:
+        """Send a piece of the reasoning, which clients show apart from the answer."""
+        block = _as_block(content)
+        if block is not None and self.put(v1.AgentThoughtChunk(content=block, message_id=self._message_id("thought"))):
+            await self.flow()
+
+    def new_message(self) -> None:
+        """Let the next piece begin a message of its own; a tool call does that, too."""
+        self._said_as = ("", "")
+
+    async def plan(self, entries: Sequence[str | tuple[str, v1.PlanEntryStatus] | v1.PlanEntry]) -> None:
+        """Show the steps that the agent intends, in place of those before; a step is text, or text and its status."""
+        await self.send(v1.Plan(entries=[_as_entry(entry) for entry in entries]))
+
+    async def usage(
+        self,
+        *,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        thought_tokens: int = 0,
+        cached_read_tokens: int = 0,
+        cached_write_tokens: int = 0,
+        cost_usd: float | None = None,
+        context_used: int | None = None,
+        context_size: int | None = None,
+    ) -> None:
+        """Add to the tokens of the turn and the session; with the context's size the client shows how full it is."""
+        self._check()
+        self.count(
+            TokenUsage(input_tokens, output_tokens, cost_usd, cached_read_tokens, cached_write_tokens, thought_tokens)
+        )
+        if context_used is not None and context_size is not None:
+            cost = self.session.usage.cost_usd
+            shown = None if cost is None else v1.Cost(amount=cost, currency="USD")
+            await self.send(v1.UsageUpdate(used=context_used, size=context_size, cost=shown))
+
+    def count(self, usage: TokenUsage) -> None:
+        """Add to the tokens of the turn and the session, without telling the client before the answer."""
+        self._spent += usage
+        self.session.memory.usage += usage
+
+    async def title(self, title: str) -> None:
+        """Give the session a title."""
+        self._check()
+        await self.session.set_title(title)
+
+    async def notice(self, text: str, severity: Literal["info", "warning", "error"] = "info") -> None:
+        """Tell the person something about the turn that is no part of the answer, and is not replayed."""
+        self._check()
+        self.session.notice(text, severity)
+
+    async def send(self, update: v1.SessionUpdate) -> None:
+        """Log and send any update of the protocol; waits only while the client does not keep up."""
+        if self.put(update):
+            await self.flow()
+
+    def put(self, update: v1.SessionUpdate) -> bool:
+        """Log and send an update, and return whether to wait for `flow` before the next one."""
+        if self._is_over or self.is_cancelled:
+            self._check()
+        return self._updates.put(update)
+
+    async def flow(self) -> None:
+        """Wait while the client does not keep up."""
+        await self._updates.flow()
+        await asyncio.sleep(0)  # a function that only says things has to let a cancel be read
+        self._check()
+
+    # ── tools ───────────────────────────────────────────────────────────────────────────────────
+
+    def tool(
+        self,
+        title: str,
+        *,
+        kind: v1.ToolKind = "other",
+        name: str | None = None,
+        raw_input: Any = None,
+        locations: "Sequence[ToolLocation]" = (),
+        asks: bool | None = None,
+        call_id: str | None = None,
+    ) -> "ToolCallHandle":
+        """Make a tool call: `async with` announces it, and ends it as completed, or as failed on an exception.
+
+        A location is a path, or a path and a line. `asks` says whether it stays `pending` until `allowed`.
+        """
+        from dragoman.agent.tool_call import ToolCallHandle, new_call
+
+        self._check()
+        self.new_message()
+        call = new_call(
+            self.session,
+            title,
+            kind=kind,
+            name=name,
+            raw_input=raw_input,
+            locations=locations,
+            asks=asks,
+            call_id=call_id,
+        )
+        return ToolCallHandle(self.session, self.calls, call)
+
+    async def mcp_tools(self) -> "Sequence[McpTool]":
+        """Return the tools of all MCP servers of the session, after a bounded wait for those still connecting."""
+        self._check()
+        await self.session.mcp.wait(self.session.notice)
+        return self.session.mcp.tools()
+
+    async def call_tool(self, tool: "McpTool", arguments: dict[str, Any]) -> ToolOutcome:
+        """Announce a call of an MCP tool, ask where that is needed, call it, and show and return its outcome.
+
+        An outcome has `text`, `content`, `raw_output`, `attachments` and `failed`: a call that failed or was denied
+        raises nothing, because a model has to be told of it.
+        """
+        return await self.run_call(
+            lambda: tool.prepare(arguments), name=tool.name, title=tool.title, kind=tool.kind, raw_input=arguments
+        )
+
+    async def run_call(
+        self, prepare: "Prepare", *, name: str, title: str, kind: v1.ToolKind, raw_input: dict[str, Any]
+    ) -> ToolOutcome:
+        """Prepare, announce, ask about, run and end a call."""
+        call = self.tool(title, kind=kind, name=name, raw_input=raw_input, asks=True)
+        try:
+            prepared: PreparedCall = await prepare()
+        except ToolFailure as failure:
+            return await call.end(ToolOutcome(str(failure), failed=True))
+        await call.propose(prepared)
+        return await call.run(prepared, again=prepare)
+
+    # ── the person, files and commands ──────────────────────────────────────────────────────────
+
+    async def ask(self, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Ask the person to fill in a form; None when they decline, or the client cannot ask.
+
+        `schema` is a JSON schema of an object with properties of simple types, as the protocol allows, or only the
+        properties. Raises ValueError for another schema.
+        """
+        self._check()
+        if not self.session.client.asks_forms:
+            return None
+        request = v1.FormElicitationForSession(
+            session_id=self.session.id, message=message, requested_schema=_as_schema(schema)
+        )
+        try:
+            answer = await self._updates.call(ELICITATION_CREATE, request)
+        except (ConnectionClosed, RemoteError, InvalidResult):
+            return None
+        return (answer.content or {}) if isinstance(answer, v1.ElicitationAcceptAction) else None
+
+    @overload
+    async def read_text(self, path: str) -> str: ...
+    @overload
+    async def read_text(self, path: str, *, default: D) -> str | D: ...
+
+    async def read_text(self, path: str, *, default: Any = _RAISE) -> Any:
+        """Return the text of a file inside the session's directories, from the client where it offers that.
+
+        Raises ToolFailure when it cannot be read, or lies outside; `default` is for a file that is not there.
+        """
+        self._check()
+        workspace = self.session.workspace
+        target = await workspace.find(path)
+        if not target.inside:
+            raise ToolFailure(f"{path} is outside the session's directories ({', '.join(workspace.roots)})")
+        if default is _RAISE:
+            return await workspace.read_text(target)
+        text = await workspace.read_text_if_there(target)
+        return default if text is None else text
+
+    async def write_text(self, path: str, text: str) -> None:
+        """Write a file inside the session's directories, through the client where it offers that. Raises ToolFailure.
+
+        It asks nobody: `ToolCallHandle.allowed` does.
+        """
+        self._check()
+        workspace = self.session.workspace
+        target = await workspace.find(path)
+        old = await workspace.read_text_if_there(target) if target.inside else None
+        await workspace.write_text(target, text, expected=old)
+
+    async def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout_s: float = COMMAND_TIMEOUT_S,
+        call: "ToolCallHandle | None" = None,
+    ) -> "CommandEnd":
+        """Run a command in the working directory, in a terminal of the client where it offers that, else ours.
+
+        A string is for the shell; a list is a program and its arguments. `call` shows its output as it comes. The
+        result has `output`, `exit_code`, `signal` and `timed_out`. Raises ToolFailure when it cannot be started. It
+        asks nobody: `ToolCallHandle.allowed` does.
+        """
+        self._check()
+        text = command if isinstance(command, str) else shlex.join(command)
+
+        async def show(content: Sequence[v1.ToolCallContent]) -> None:
+            if call is not None:
+                await call.progress(*content)
+
+        workspace = self.session.workspace
+        end = await workspace.commands.run(text, workspace.cwd, show, timeout_s=timeout_s)
+        if call is not None:
+            await call.show(*end.content)
+        return end
+
+    # ── its life ────────────────────────────────────────────────────────────────────────────────
+
+    def finish(self, reason: str) -> None:
+        """End the calls that are open; nothing can be said afterwards. Raises LogFailed."""
+        try:
+            self.calls.end(reason)
+        finally:
+            self._is_over = True
+
+    def _check(self) -> None:
+        if self._is_over:
+            raise TurnOver("the turn has ended; what is said after the function returned reaches nobody")
+        if self.is_cancelled:
+            raise asyncio.CancelledError("the turn was cancelled")
+
+    def _message_id(self, role: str) -> str:
+        if self._said_as[0] != role:
+            self._said_as = (role, str(uuid.uuid4()))
+            is_answer = self.command is None or self.mcp_prompt is not None
+            self.session.memory.message_count += role == "agent" and is_answer
+        return self._said_as[1]
+
+
+def _as_block(content: str | v1.ContentBlock) -> v1.ContentBlock | None:
+    if isinstance(content, str):
+        return v1.TextContent(text=content) if content else None
+    if not isinstance(content, msgspec.Struct):
+        raise TypeError(f"a piece of an answer is text or a content block, not {type(content).__name__}")
+    return content
+
+
+def _as_entry(entry: str | tuple[str, v1.PlanEntryStatus] | v1.PlanEntry) -> v1.PlanEntry:
+    if isinstance(entry, v1.PlanEntry):
+        return entry
+    content, status = (entry, "pending") if isinstance(entry, str) else entry
+    return v1.PlanEntry(content=content, priority="medium", status=status)
+
+
+def _as_schema(schema: Mapping[str, Any]) -> v1.ElicitationSchema:
+    whole = schema if "properties" in schema else {"type": "object", "properties": dict(schema)}
+    try:
+        return msgspec.convert(whole, v1.ElicitationSchema, dec_hook=decode_hook)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"this schema cannot be asked for: {error}") from None

@@ -1,0 +1,206 @@
+"""Our own agent on the kit: its functions, registered as any program registers its own.
+
+`initialize` is answered before anything else is imported: models, tools and the agent file come with the first session.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from dragoman import __version__
+from dragoman.agent.agent import Agent
+from dragoman.errors import ErrorCode, InvalidParams, MissingKey, ModelFailure, RpcError
+from dragoman.protocol import v1
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dragoman.agent.session import Session
+    from dragoman.agent.turn import Turn
+    from dragoman.assistant.auth import Auth
+    from dragoman.assistant.setup import AgentSetup
+    from dragoman.store import Store
+
+_CONTENT_KINDS: dict[type, str] = {v1.ImageContent: "image", v1.AudioContent: "audio"}
+
+
+class ConfiguredModel(msgspec.Struct, frozen=True):
+    """The facts about the first model that are known before the first session."""
+
+    auth: "Auth | None" = None
+    """The login that it needs, if it needs one."""
+    takes: frozenset[str] = frozenset()
+    """The kinds of content that it can be given beyond text, as in `Model.takes`."""
+
+
+def make_agent(
+    open_store: "Callable[[], Store]",
+    make_setup: "Callable[[], AgentSetup]",
+    find_model: Callable[[], ConfiguredModel] = ConfiguredModel,
+) -> Agent:
+    """Make our agent; store and setup are made when the first session needs them.
+
+    `find_model` is asked at `initialize`, so it has to be quick: nothing heavy is imported for it. A session may have
+    another model, by a project's agent file or by choice; a prompt that this one cannot be given is then refused.
+    """
+    assistant = _Assistant(make_setup, find_model)
+    agent = Agent(
+        "dragoman",
+        version=__version__,
+        title="Dragoman",
+        auth=assistant.find_auth,
+        takes=assistant.find_takes,
+        store=open_store,
+        home=assistant.find_home,
+        protected_file=assistant.find_agent_file,
+    )
+    assistant.register(agent)
+    return agent
+
+
+class _Assistant:
+    """The functions of our agent, and the setup that its sessions share."""
+
+    def __init__(self, make_setup: "Callable[[], AgentSetup]", find_model: Callable[[], ConfiguredModel]) -> None:
+        self._make_setup = make_setup
+        self._find_model = find_model
+        self._setup: AgentSetup | None = None
+        self._configured = ConfiguredModel()
+
+    @property
+    def setup(self) -> "AgentSetup":
+        if self._setup is None:
+            self._setup = self._make_setup()
+        return self._setup
+
+    def register(self, agent: Agent) -> None:
+        agent.on_open(self._open)
+        agent.on_record(self._take_record)
+        agent.on_session(self._begin)
+        agent.on_option(self._set_option)
+        agent.check_prompt(self._check_prompt)
+        agent.on_turn(self._ask_for_trust)
+        agent.on_prompt(self._answer)
+        agent.on_sample(self._sample)
+        agent.on_shutdown(self._shut_down)
+        for name, description, hint in _COMMANDS:
+            agent.command(name, description, hint=hint)(_run_command)
+
+    def find_auth(self) -> "Auth | None":
+        self._configured = self._find_model()
+        return self._configured.auth
+
+    def find_takes(self) -> frozenset[str]:
+        return self._configured.takes
+
+    def find_home(self) -> "Path":
+        return self.setup.home
+
+    def find_agent_file(self) -> str | None:
+        return self.setup.agent_file
+
+    # ── sessions ────────────────────────────────────────────────────────────────────────────────
+
+    async def _open(self, session: "Session") -> None:
+        """Choose the agent file and the model, or forget the conversation of a session whose log is read anew.
+
+        Raises ProfileError, UnknownModel, ModelFailure and MissingVariable.
+        """
+        from dragoman.assistant.session import AssistantSession
+
+        if session.extra is not None:
+            session.extra.forget()
+            return
+        choice, model = await asyncio.to_thread(self.setup.choose, session.cwd)
+        session.extra = AssistantSession(session, self.setup, choice, model)
+
+    def _take_record(self, session: "Session", data: bytes) -> None:
+        session.extra.memory.restore(data)
+
+    async def _begin(self, session: "Session", origin: str) -> None:
+        if origin != "new":
+            await session.extra.restore_settings()
+
+    async def _set_option(self, session: "Session", option: str, value: str | bool) -> None:
+        if option == "model":
+            await session.extra.take_model(str(value))
+
+    async def _shut_down(self) -> None:
+        if self._setup is not None:
+            await self._setup.close()
+
+    # ── turns ───────────────────────────────────────────────────────────────────────────────────
+
+    def _check_prompt(self, session: "Session", prompt: Sequence[v1.ContentBlock]) -> None:
+        model = session.extra.model
+        for position, block in enumerate(prompt):
+            kind = _CONTENT_KINDS.get(type(block))
+            if kind is not None and kind not in model.takes:
+                raise InvalidParams(
+                    f"params.prompt[{position}].type",
+                    f"{model.name} cannot be given {kind} content; leave it out, or choose a model that can",
+                    expected="content that the model can take",
+                )
+
+    async def _ask_for_trust(self, turn: "Turn") -> None:
+        if turn.session.extra.pending is None:
+            return
+        from dragoman.assistant.trust_question import ask_for_trust
+
+        with self._model_errors(turn):
+            await ask_for_trust(turn)
+
+    async def _answer(self, turn: "Turn") -> v1.StopReason:
+        from dragoman.assistant.turn import ModelTurn
+
+        with self._model_errors(turn):
+            return await ModelTurn(turn).run()
+
+    async def _sample(self, turn: "Turn", params: dict[str, Any]) -> dict[str, Any]:
+        from dragoman.assistant.sampling import sample
+
+        return await sample(turn, params)
+
+    def _model_errors(self, turn: "Turn") -> "_ModelErrors":
+        return _ModelErrors(turn, self._configured.auth)
+
+
+class _ModelErrors:
+    """Turns the failures of a model into the answers of a prompt; a login is asked for where one would help."""
+
+    def __init__(self, turn: "Turn", auth: "Auth | None") -> None:
+        self._turn = turn
+        self._auth = auth
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if not isinstance(error, ModelFailure):
+            return
+        self._turn.calls.end("the model failed")
+        if not isinstance(error, MissingKey):
+            raise RpcError(ErrorCode.INTERNAL_ERROR, f"the model failed: {error}") from error
+        offered = self._auth.methods_for(self._turn.session.extra.model.name) if self._auth else []
+        if not offered:
+            raise RpcError(ErrorCode.INTERNAL_ERROR, str(error)) from error
+        raise RpcError(ErrorCode.AUTH_REQUIRED, {"problem": str(error), "authMethods": offered}) from error
+
+
+_COMMANDS = (
+    ("compact", "Sum up the conversation, so that the model has room again", None),
+    ("mode", "Show or change the mode", "ask|code|plan"),
+    ("model", "Show or change the model", "NAME"),
+    ("usage", "Show the tokens and the cost of the conversation", None),
+    ("context", "Show the contents of the last request to the model, and why", None),
+    ("include", "Add a tool, a server, a rule or a reference to the model's context", "NAME"),
+    ("exclude", "Take back an addition of /include", "NAME"),
+)
+
+
+async def _run_command(turn: "Turn") -> None:
+    from dragoman.assistant.commands import COMMANDS
+
+    await turn.say(await COMMANDS[turn.command or ""](turn, turn.arguments))
