@@ -223,7 +223,7 @@ async def test_text_comes_in_words_and_a_thought_before_each_call():
     assert all(isinstance(part, ReplyText) for part in talk.parts)
     request = ModelRequest([prompt("read a.txt")], BUILT_IN)
     thought, use = [part async for part in GuideModel().start().reply(request)]
-    assert thought == ReplyThought("I call `read_file` with path = a.txt.")
+    assert thought == ReplyThought("I call `read_file`: path = a.txt")
     assert use.id.startswith("call-")
 
 

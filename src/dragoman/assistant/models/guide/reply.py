@@ -293,7 +293,7 @@ def _plan(steps: Sequence[Words], current: int) -> GuideCall:
 
 def _explain_call(call: GuideCall) -> str:
     values = ", ".join(f"{name} = {one_line(str(value), 60)}" for name, value in call.arguments.items())
-    return f"I call `{call.tool}`{f' with {values}' if values else ''}."
+    return f"I call `{call.tool}`{f': {values}' if values else ''}"
 
 
 def _stream(text: str) -> Iterator[Part]:
