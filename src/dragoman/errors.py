@@ -39,7 +39,8 @@ The exceptions of a single package are in its modules; a parent other than Drago
               TurnTimeout, WrongVersion(ConnectFailed)
     files     BadPath(PathError), FileProblem(PathError), NotAFile(PathError), NotText(PathError),
               OutsideBoundary(PathError), PathError, TooLarge(PathError)
-    mcp       UnsendableResult, UnusableFunction
+    mcp       BadAnnotation, HttpRefusal(ServerFailure), SessionForgotten(ConnectionClosed), UnsendableResult,
+              UnusableFunction
     protocol  AddressFailed(ConnectionClosed), BadAddress, LinkBroken, NoWebSocket(AddressFailed), NotRecorded,
               TrajectoryUnreadable
 

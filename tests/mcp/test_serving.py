@@ -16,8 +16,9 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from dragoman.errors import ErrorCode, RpcError
+from dragoman.mcp.era import LEGACY_VERSIONS
 from dragoman.mcp.serving import relay
-from dragoman.mcp.serving.function_server import VERSIONS, FunctionServer, FunctionSession
+from dragoman.mcp.serving.function_server import FunctionServer, FunctionSession
 from dragoman.mcp.serving.function_tool import UnusableFunction
 from dragoman.mcp.serving.loopback import MAX_SESSIONS, serve_loopback
 from dragoman.mcp.serving.relay_server import serve_relay
@@ -179,7 +180,11 @@ INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
-    "params": {"protocolVersion": VERSIONS[-1], "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+    "params": {
+        "protocolVersion": LEGACY_VERSIONS[-1],
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
 }
 
 
@@ -359,11 +364,11 @@ async def nobody(method, params):
     raise AssertionError(method)
 
 
-@pytest.mark.parametrize("version", [*VERSIONS, "2099-01-01"])
+@pytest.mark.parametrize("version", [*LEGACY_VERSIONS, "2099-01-01"])
 async def test_the_version_that_the_client_speaks_is_spoken_if_it_is_known(version):
     conversation = FunctionSession(FunctionServer([]))
     answer = await conversation.answer("initialize", {"protocolVersion": version}, b"1", nobody)
-    assert answer["protocolVersion"] == (version if version in VERSIONS else VERSIONS[-1])
+    assert answer["protocolVersion"] == (version if version in LEGACY_VERSIONS else LEGACY_VERSIONS[-1])
     assert answer["capabilities"] == {"tools": {}}
 
 

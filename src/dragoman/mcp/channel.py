@@ -13,16 +13,17 @@ The two that use the network are imported on first need, in a thread, because th
 import asyncio
 import importlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Protocol, cast
 
 import msgspec
 from msgspec import Raw
 
-from dragoman.errors import DragomanError, ErrorCode, InvalidResult, RpcError, ServerFailure
+from dragoman.errors import ConnectionClosed, DragomanError, ErrorCode, InvalidResult, RpcError, ServerFailure
 from dragoman.loading import load_in_background
 from dragoman.mcp.definition import AcpServer, Definition, HttpServer, SseServer, StdioServer
+from dragoman.mcp.era import BOTH_ERAS, Era
 from dragoman.protocol.connection import Connection, Routes
 from dragoman.protocol.mcp_connections import (
     MCP_CONNECT,
@@ -44,6 +45,21 @@ DISCONNECT_TIMEOUT_S = 1.0
 _log = logging.getLogger("dragoman.mcp")
 
 
+class HttpRefusal(ServerFailure):
+    """The server refused a post by its status alone."""
+
+    def __init__(self, status: int, words: str) -> None:
+        self.status = status
+        super().__init__(words)
+
+
+class SessionForgotten(ConnectionClosed):
+    """The server no longer knows the session, as after a restart of its own; it has not handled the request."""
+
+    def __init__(self) -> None:
+        super().__init__("the server has forgotten this session, as after a restart of its own")
+
+
 class InboundHandler(Protocol):
     """Handles the requests and notifications that a server sends by itself."""
 
@@ -63,10 +79,32 @@ class Channel(Protocol):
     version: str | None
     """The agreed version of MCP, for transports that send it with each message."""
 
-    async def ask(self, method: str, params: dict[str, Any], *, cancellable: bool = True) -> dict[str, Any]:
-        """Send a request; cancelling the wait cancels the request, if it is cancellable.
+    @property
+    def eras(self) -> frozenset[Era]:
+        """The eras that this transport is part of."""
+        ...
 
-        Raises RemoteError, InvalidResult and ConnectionClosed.
+    @property
+    def sends_headers(self) -> bool:
+        """Whether requests have headers."""
+        ...
+
+    @property
+    def can_ping(self) -> bool:
+        """Whether messages arrive in order, so that a ping behind a request tells that it was ignored."""
+        ...
+
+    async def ask(
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        cancellable: bool = True,
+        headers: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """Send a request; cancelling the wait cancels the request, if it is cancellable. Headers are for HTTP alone.
+
+        Raises RemoteError, InvalidResult, ServerFailure and ConnectionClosed.
         """
         ...
 
@@ -74,35 +112,33 @@ class Channel(Protocol):
         """Send a notification; raises ConnectionClosed."""
         ...
 
-    def explain(self, message: str) -> str:
-        """Return the server's error message, or a better one where the channel knows more."""
-        ...
-
-    @property
-    def has_forgotten_us(self) -> bool:
-        """Whether the server no longer knows the conversation."""
-        ...
-
 
 class PeerChannel:
     """A channel over any of our transports."""
 
-    has_forgotten_us = False
+    sends_headers = False
+    can_ping = True
     version: str | None = None
 
-    def __init__(self, transport: Transport, inbound: InboundHandler) -> None:
+    def __init__(self, transport: Transport, inbound: InboundHandler, eras: frozenset[Era]) -> None:
         self.closed = asyncio.Event()
+        self.eras = eras
         self.peer = Peer(transport, self, cancel_method=CANCELLED, strict=False)
         self._inbound = inbound
 
-    async def ask(self, method: str, params: dict[str, Any], *, cancellable: bool = True) -> dict[str, Any]:
+    async def ask(
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        cancellable: bool = True,
+        headers: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        del headers
         return decode_object(method, await self.peer.call(method, params, cancellable=cancellable))
 
     async def tell(self, method: str, params: dict[str, Any]) -> None:
         await self.peer.notify(method, params)
-
-    def explain(self, message: str) -> str:
-        return message
 
     async def request(self, request: IncomingRequest) -> dict[str, Any]:
         """Answer a request of the server, for the peer."""
@@ -127,9 +163,11 @@ class PeerChannel:
 
 
 @asynccontextmanager
-async def open_peer(transport: Transport, inbound: InboundHandler) -> AsyncGenerator[PeerChannel]:
+async def open_peer(
+    transport: Transport, inbound: InboundHandler, eras: frozenset[Era] = BOTH_ERAS
+) -> AsyncGenerator[PeerChannel]:
     """Open a channel over a transport of ours."""
-    channel = PeerChannel(transport, inbound)
+    channel = PeerChannel(transport, inbound, eras)
     async with channel.peer:
         watch = asyncio.create_task(channel.watch())
         try:
@@ -175,7 +213,9 @@ class McpMessageRouter:
 class AcpChannel:
     """A channel over the ACP connection: MCP inside `mcp/message`, until it is closed or the client is gone."""
 
-    has_forgotten_us = False
+    eras = frozenset((Era.LEGACY,))
+    sends_headers = False
+    can_ping = False
     version: str | None = None
 
     def __init__(self, connection: Connection, connection_id: str) -> None:
@@ -183,7 +223,15 @@ class AcpChannel:
         self._connection = connection
         self._connection_id = connection_id
 
-    async def ask(self, method: str, params: dict[str, Any], *, cancellable: bool = True) -> dict[str, Any]:
+    async def ask(
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        cancellable: bool = True,
+        headers: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        del headers
         del cancellable  # cancelling cancels the outer request, and the client cancels the inner one by itself
         request = McpConnectionRequest(connection_id=self._connection_id, method=method, params=params)
         result = await self._connection.call(MCP_CONNECTION_REQUEST, request)
@@ -194,9 +242,6 @@ class AcpChannel:
     async def tell(self, method: str, params: dict[str, Any]) -> None:
         notice = McpConnectionNotification(connection_id=self._connection_id, method=method, params=params)
         await self._connection.notify(MCP_CONNECTION_NOTIFICATION, notice)
-
-    def explain(self, message: str) -> str:
-        return message
 
 
 @asynccontextmanager
@@ -252,7 +297,7 @@ async def _choose_channel(
             return open_acp(resources.connection, resources.router, definition.server_id, inbound)
         case SseServer():
             sse = await _load("dragoman.mcp.sse")
-            return open_peer(sse.SseTransport(definition.url, definition.headers), inbound)
+            return open_peer(sse.SseTransport(definition.url, definition.headers), inbound, frozenset((Era.LEGACY,)))
         case HttpServer():
             return (await _load("dragoman.mcp.streamable_http")).open_http(definition, inbound)
 

@@ -1,8 +1,8 @@
-"""Our side of a conversation with a server: the handshake, our requests, and the server's requests to us."""
+"""Our side of a conversation with a server: our requests, and the server's requests to us."""
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Any, Literal, Protocol, TypeVar, cast
 
 import msgspec
 
-from dragoman import __version__
 from dragoman.errors import (
     ConnectionClosed,
     ErrorCode,
@@ -21,34 +20,36 @@ from dragoman.errors import (
     ServerFailure,
 )
 from dragoman.mcp.channel import Channel
+from dragoman.mcp.era import Era
 from dragoman.mcp.info import (
     CallResult,
     ProgressListener,
     PromptInfo,
     PromptText,
+    ResourceInfo,
     ToolInfo,
     read_content,
+    read_contents,
     read_objects,
     read_prompt,
+    read_resource,
     read_role,
     read_tool,
 )
+from dragoman.mcp.negotiation import McpAgreement, negotiate
+from dragoman.mcp.request_headers import BadAnnotation, ParameterPath, find_annotations, parameter_headers
+from dragoman.mcp.rounds import RequestRounds, cancel_task
+from dragoman.protocol import v1
 from dragoman.text import one_line
-
-VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""Versions of MCP, oldest first; we ask for the last."""
-
-CAPABILITIES: dict[str, Any] = {
-    "roots": {"listChanged": True},
-    "sampling": {},
-    "elicitation": {"form": {}, "url": {}},
-}
 
 DECLINED: dict[str, Any] = {"action": "decline"}
 """The answer to an elicitation that nobody sees."""
 
 MAX_LISTED = 10_000
 """Tools or prompts of one server; more are a mistake, or an attempt to fill our memory."""
+
+MAX_TTL_S = 24 * 3600.0
+"""Lists are read anew at least this often where the server names a time at all."""
 
 MAX_LOGGED = 2_000
 """Characters of a line that a server logs."""
@@ -111,9 +112,14 @@ class McpClient:
     def __init__(self, listener: ClientCallbacks) -> None:
         self._listener = listener
         self._channel: Channel | None = None
-        self._can: dict[str, Any] = {}
+        self._agreement: McpAgreement | None = None
+        self._rounds = RequestRounds(self._ask, self.answer)
+        self._headers: dict[str, Mapping[ParameterPath, str]] = {}
+        self._task_tools: frozenset[str] = frozenset()
         self._progress: dict[int, ProgressListener] = {}
         self._tokens = count(1)
+        self.ttl_s: float | None = None
+        """How long the lists of a modern server stay true; None where it does not say."""
         self.end = "the server closed the connection"
         """Why the server is gone, once it is."""
 
@@ -122,39 +128,59 @@ class McpClient:
         return self._open.closed
 
     @property
+    def agreement(self) -> McpAgreement:
+        """What was agreed with the server in `greet`."""
+        assert self._agreement is not None  # noqa: S101 -- greeted before anything else
+        return self._agreement
+
+    @property
     def _open(self) -> Channel:
         assert self._channel is not None  # noqa: S101 -- greeted before anything else
         return self._channel
 
     # ── our requests to the server ─────────────────────────────────────────────────────────────
 
-    async def greet(self, channel: Channel) -> None:
-        """Shake hands. This and all the others raise ServerFailure, and ConnectionClosed when the server is gone."""
+    async def greet(self, channel: Channel, known: Era | None = None) -> McpAgreement:
+        """Agree on a version. This and all the others raise ServerFailure, and ConnectionClosed for a server gone."""
         self._channel = channel
-        params = {
-            "protocolVersion": VERSIONS[-1],
-            "capabilities": CAPABILITIES,
-            "clientInfo": {"name": "dragoman", "title": "Dragoman", "version": __version__},
-        }
-        result = await self._ask("initialize", params, cancellable=False)
-        version = result.get("protocolVersion")
-        if version not in VERSIONS:
-            shown = one_line(str(version), 40)
-            raise ServerFailure(
-                f"it speaks version {shown} of MCP, which is not known here; known are {', '.join(VERSIONS)}"
-            )
-        channel.version = version
-        can = result.get("capabilities")
-        self._can = cast("dict[str, Any]", can) if isinstance(can, dict) else {}
-        await channel.tell("notifications/initialized", {})
+        try:
+            self._agreement = await negotiate(channel, known)
+        except RemoteError as error:
+            raise ServerFailure(error.message) from None
+        except InvalidResult as error:
+            raise ServerFailure(f"its answer breaks the protocol: {error.problem}") from None
+        return self._agreement
 
     async def tools(self) -> list[ToolInfo]:
-        """List all tools, page by page."""
-        return await self._list("tools", read_tool) if "tools" in self._can else []
+        """List all tools, page by page; over HTTP, without those whose headers are wrong."""
+        listed = await self._list("tools", read_tool)
+        self._task_tools = frozenset(tool.name for tool in listed if tool.needs_task)
+        self._headers = {}
+        return [tool for tool in listed if self._take_headers(tool)]
+
+    def _take_headers(self, tool: ToolInfo) -> bool:
+        """Remember the parameters of a tool that are sent as headers; False when the tool must not be used."""
+        if not self.agreement.is_modern:
+            return True
+        try:
+            self._headers[tool.name] = find_annotations(tool.parameters)
+        except BadAnnotation as problem:
+            _log.warning("MCP server %s: the tool %s is left out: %s", self._listener.name, tool.name, problem)
+            return not self._open.sends_headers
+        return True
 
     async def prompts(self) -> list[PromptInfo]:
         """List all prompts, page by page."""
-        return await self._list("prompts", read_prompt) if "prompts" in self._can else []
+        return await self._list("prompts", read_prompt)
+
+    async def resources(self) -> list[ResourceInfo]:
+        """List all resources, page by page."""
+        return await self._list("resources", read_resource)
+
+    async def read(self, uri: str) -> list[v1.EmbeddedResource]:
+        """Read a resource, which may have several parts."""
+        result = await self._rounds.run("resources/read", {"uri": uri})
+        return [read_contents(part) for part in read_objects(result, "contents", "resources/read")]
 
     async def call(self, tool: str, arguments: dict[str, Any], progress: ProgressListener | None = None) -> CallResult:
         """Call a tool; cancelling the wait cancels it at the server."""
@@ -164,15 +190,47 @@ class McpClient:
             params["_meta"] = {"progressToken": token}
             self._progress[token] = progress
         try:
-            result = await self._ask("tools/call", params)
+            if not self.agreement.is_modern and tool in self._task_tools:
+                result = await self._call_as_task(params)
+            else:
+                result = await self._call_tool(params)
         finally:
             self._progress.pop(token, None)
         content = [read_content(block) for block in read_objects(result, "content", "tools/call")]
         return CallResult(content, result.get("structuredContent"), failed=result.get("isError") is True)
 
+    async def _call_tool(self, params: dict[str, Any]) -> dict[str, Any]:
+        headers = parameter_headers(self._headers.get(params["name"], {}), params["arguments"])
+        return await self._rounds.run("tools/call", params, headers)
+
+    async def _call_as_task(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Call a tool that version 2025-11-25 runs as a task only; `tasks/result` waits for its end."""
+        result = await self._ask("tools/call", {**params, "task": {}})
+        task: Any = result.get("task")
+        task_id = cast("dict[str, Any]", task).get("taskId") if isinstance(task, dict) else None
+        if not isinstance(task_id, str):
+            return result
+        try:
+            return await self._ask("tasks/result", {"taskId": task_id})
+        except asyncio.CancelledError:
+            await cancel_task(self._ask, task_id)
+            raise
+
+    async def listen(self) -> None:
+        """Have a modern server tell of changes, until the wait is cancelled; returns when the server ends it."""
+        wanted = {
+            f"{what}ListChanged": True
+            for what in ("tools", "prompts", "resources")
+            if self._capability(what).get("listChanged") is True
+        }
+        if wanted and self.agreement.is_modern:
+            await self._ask("subscriptions/listen", {"notifications": wanted})
+        else:
+            await self.closed.wait()
+
     async def prompt(self, name: str, arguments: dict[str, str]) -> list[PromptText]:
         """Get a prompt, filled in with arguments."""
-        result = await self._ask("prompts/get", {"name": name, "arguments": arguments})
+        result = await self._rounds.run("prompts/get", {"name": name, "arguments": arguments})
         messages = read_objects(result, "messages", "prompts/get")
         return [PromptText(read_role(message), read_content(message.get("content") or {})) for message in messages]
 
@@ -181,9 +239,17 @@ class McpClient:
         with suppress(ConnectionClosed):
             await self._open.tell("notifications/roots/list_changed", {})
 
-    async def _list(self, what: Literal["tools", "prompts"], read: Callable[[dict[str, Any]], T | None]) -> list[T]:
-        """Read all pages; a cursor that comes a second time ends the list."""
+    def _capability(self, what: str) -> dict[str, Any]:
+        can: Any = self.agreement.capabilities.get(what)
+        return cast("dict[str, Any]", can) if isinstance(can, dict) else {}
+
+    async def _list(
+        self, what: Literal["tools", "prompts", "resources"], read: Callable[[dict[str, Any]], T | None]
+    ) -> list[T]:
+        """Read all pages of what a server offers; a cursor that comes a second time ends the list."""
         found: list[T] = []
+        if what not in self.agreement.capabilities:
+            return found
         cursor: Any = None
         seen: set[str] = set()
         while len(found) < MAX_LISTED:
@@ -194,24 +260,34 @@ class McpClient:
                     _log.warning("MCP server %s lists one of its %s in a wrong shape", self._listener.name, what)
                 else:
                     found.append(item)
+            self._note_ttl(result)
             cursor = result.get("nextCursor")
             if not isinstance(cursor, str) or cursor in seen:
                 break
             seen.add(cursor)
         return found[:MAX_LISTED]
 
-    async def _ask(self, method: str, params: dict[str, Any], *, cancellable: bool = True) -> dict[str, Any]:
-        channel = self._open
+    def _note_ttl(self, result: dict[str, Any]) -> None:
+        """Remember the shortest time for which a server says that its lists are true."""
+        ttl_ms = result.get("ttlMs")
+        if isinstance(ttl_ms, int | float) and not isinstance(ttl_ms, bool) and ttl_ms > 0:
+            self.ttl_s = min(ttl_ms / 1000, self.ttl_s or MAX_TTL_S)
+
+    async def _ask(
+        self, method: str, params: dict[str, Any], *, headers: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        if self.agreement.is_modern:
+            given: dict[str, Any] = params.get("_meta", {})
+            params = {**params, "_meta": {**given, **self.agreement.envelope()}}
         try:
-            return await channel.ask(method, params, cancellable=cancellable)
+            return await self._open.ask(method, params, headers=headers)
         except RemoteError as error:
-            if channel.has_forgotten_us:
-                self.end = "the server has forgotten this session, as after a restart of its own"
-                channel.closed.set()
-                raise ConnectionClosed(self.end) from None
-            raise ServerFailure(channel.explain(error.message)) from None
+            raise ServerFailure(error.message) from None
         except InvalidResult as error:
             raise ServerFailure(f"its answer breaks the protocol: {error.problem}") from None
+        except ConnectionClosed as end:
+            self.end = end.reason
+            raise
 
     # ── requests and notifications of the server ─────────────────────────────────────────────────
 
@@ -225,7 +301,7 @@ class McpClient:
                 return {"roots": [{"uri": Path(root).as_uri()} for root in host.roots()]}
             case "elicitation/create":
                 _check(params, _UrlQuestion if params.get("mode") == "url" else _FormQuestion)
-                return await host.elicit(name, params)
+                return _fill_defaults(params, await host.elicit(name, params))
             case "sampling/createMessage":
                 _check(params, _SamplingQuestion)
                 return await host.sample(name, params)
@@ -237,7 +313,11 @@ class McpClient:
         match method:
             case "notifications/progress":
                 await self._take_progress(params)
-            case "notifications/tools/list_changed" | "notifications/prompts/list_changed":
+            case (
+                "notifications/tools/list_changed"
+                | "notifications/prompts/list_changed"
+                | "notifications/resources/list_changed"
+            ):
                 self._listener.on_change()
             case "notifications/message":
                 level = logging.WARNING if params.get("level") in _TROUBLE else logging.INFO
@@ -256,6 +336,21 @@ class McpClient:
                 float(total) if isinstance(total, int | float) else None,
                 message if isinstance(message, str) else None,
             )
+
+
+def _fill_defaults(question: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+    """Add the defaults of a form for the fields that the person left out."""
+    schema: Any = question.get("requestedSchema")
+    fields: Any = cast("dict[str, Any]", schema).get("properties") if isinstance(schema, dict) else None
+    if answer.get("action") != "accept" or not isinstance(fields, dict):
+        return answer
+    defaults = {
+        name: cast("dict[str, Any]", field)["default"]
+        for name, field in cast("dict[str, Any]", fields).items()
+        if isinstance(field, dict) and "default" in field
+    }
+    given: dict[str, Any] = answer.get("content") or {}
+    return {**answer, "content": {**defaults, **given}}
 
 
 def _check(params: dict[str, Any], shape: type[msgspec.Struct]) -> None:

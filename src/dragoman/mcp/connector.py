@@ -1,17 +1,20 @@
 """One connection to a server at a time: its process or transport, the handshake, and why it ended."""
 
+import fcntl
 import logging
+import termios
 import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import cast
 
 import msgspec
 
 from dragoman.errors import ConnectionClosed, DragomanError
-from dragoman.mcp.channel import McpMessageRouter, TransportResources, open_channel
+from dragoman.mcp.channel import HttpRefusal, McpMessageRouter, TransportResources, open_channel
 from dragoman.mcp.client import ClientCallbacks, McpClient
-from dragoman.mcp.definition import Definition, StdioServer, hider_of
+from dragoman.mcp.definition import Definition, HttpServer, SseServer, StdioServer, hider_of, identity
+from dragoman.mcp.era import Era, EraMemory
 from dragoman.proc import Child, Supervisor
 from dragoman.protocol.connection import Connection
 from dragoman.text import clean_text
@@ -20,7 +23,16 @@ from dragoman.wire import StdioTransport
 MAX_REASON = 600
 """Characters of a reason. Its end matters, because programs say there why they died."""
 
+_NO_STREAMABLE_HTTP = frozenset((400, 404, 405))
+"""Refusals with which a server of the older transport answers a post to its stream."""
+
+_ERAS = EraMemory()
+
 _log = logging.getLogger("dragoman.mcp")
+
+
+class _DiedOfProbe(ConnectionClosed):
+    """The server ended on a question of an era that it does not know."""
 
 
 class ServerEnvironment(msgspec.Struct, frozen=True):
@@ -38,26 +50,62 @@ class ServerEnvironment(msgspec.Struct, frozen=True):
 class ServerConnector:
     """Opens connections to one server, one after the other."""
 
-    def __init__(self, definition: Definition, environment: ServerEnvironment) -> None:
+    def __init__(self, definition: Definition, environment: ServerEnvironment, eras: EraMemory = _ERAS) -> None:
         self._definition = definition
+        self._identity = identity(definition)
+        self._eras = eras
         self._environment = environment
         self._redactor = hider_of(definition)
         self._child: Child | None = None
 
     @asynccontextmanager
     async def open(self, callbacks: ClientCallbacks) -> AsyncGenerator[McpClient]:
-        """Start the server's process if it has one, and shake hands; leaving ends both. Raises all kinds of errors."""
+        """Start the server's process if it has one, and agree on a version; leaving ends both. Raises all errors.
+
+        A server that does not take the first question is asked in another way: one that died of a question that it
+        did not know is started again for the older one, and one that turns out to speak the older transport gets it.
+        """
+        known = self._eras.recall(self._identity)
+        async with AsyncExitStack() as stack:
+            try:
+                client = await self._enter(stack, callbacks, self._definition, known)
+            except _DiedOfProbe:
+                client = await self._enter(stack, callbacks, self._definition, Era.LEGACY)
+            except HttpRefusal as refusal:
+                older = await _older_transport(self._definition, refusal)
+                if older is None:
+                    raise
+                client = await self._enter(stack, callbacks, older, Era.LEGACY)
+            yield client
+
+    async def _enter(
+        self, stack: AsyncExitStack, callbacks: ClientCallbacks, definition: Definition, known: Era | None
+    ) -> McpClient:
         client = McpClient(callbacks)
-        definition = self._definition
-        child = self._child = await self._start(definition) if isinstance(definition, StdioServer) else None
+        async with AsyncExitStack() as own:
+            process = None
+            if isinstance(definition, StdioServer):
+                process = await own.enter_async_context(self._running(definition))
+            stdio = process.transport if process else None
+            resources = TransportResources(stdio, self._environment.connection, self._environment.router)
+            channel = await own.enter_async_context(open_channel(definition, resources, client))
+            try:
+                agreement = await client.greet(channel, known)
+            except ConnectionClosed:
+                if known is None and process is not None and process.has_read_all:
+                    raise _DiedOfProbe from None
+                raise
+            self._eras.remember(self._identity, agreement.era)
+            stack.push_async_exit(own.pop_all())
+        return client
+
+    @asynccontextmanager
+    async def _running(self, definition: StdioServer) -> "AsyncGenerator[_Process]":
+        child = self._child = await self._start(definition)
         try:
-            resources = TransportResources(_stdio(child), self._environment.connection, self._environment.router)
-            async with open_channel(definition, resources, client) as channel:
-                await client.greet(channel)
-                yield client
+            yield _Process(*child.take_stdio(), child)
         finally:
-            if child is not None:
-                await child.stop()
+            await child.stop()
 
     async def explain(self, error: BaseException, *, timeout_s: float) -> str:
         """Return the reason why a connection failed, did not get ready in time, or ended; it is fit to be shown."""
@@ -91,11 +139,35 @@ class ServerConnector:
         return await supervisor.start(command, cwd=definition.cwd or self._environment.cwd, env=dict(definition.env))
 
 
-def _stdio(child: Child | None) -> StdioTransport | None:
-    if child is None:
+class _Process:
+    """The pipes of a server's process."""
+
+    def __init__(self, read_fd: int, write_fd: int, child: Child) -> None:
+        self._write_fd = write_fd
+        self.transport = StdioTransport(read_fd, write_fd, explain_end=child.death)
+
+    @property
+    def has_read_all(self) -> bool:
+        """Whether the process, which is gone, had read what it was sent: only then it can have died of that."""
+        if not self.transport.can_write or self.transport.unsent_bytes:
+            return False
+        try:
+            unread = fcntl.ioctl(self._write_fd, termios.FIONREAD, bytes(4))
+        except OSError:
+            return False
+        return not any(unread)
+
+
+async def _older_transport(definition: Definition, refusal: HttpRefusal) -> SseServer | None:
+    """Return the definition for the older transport, where a server refused streamable HTTP and speaks that."""
+    if not isinstance(definition, HttpServer) or refusal.status not in _NO_STREAMABLE_HTTP:
         return None
-    read_fd, write_fd = child.take_stdio()
-    return StdioTransport(read_fd, write_fd, explain_end=child.death)
+    from dragoman.mcp.sse import serves_sse
+
+    if not await serves_sse(definition.url, definition.headers):
+        return None
+    _log.info("MCP server %s speaks the older transport, sse, which is used", definition.name)
+    return SseServer(definition.name, definition.url, definition.headers, definition.secret_path)
 
 
 def _explain_foreign(error: BaseException, redact: Callable[[str], str]) -> str:

@@ -25,6 +25,18 @@ class ToolInfo(msgspec.Struct, frozen=True):
     """A hint of the server, which may be wrong or a lie."""
     destructive: bool = False
     """As above."""
+    needs_task: bool = False
+    """Whether a legacy server runs it as a task only."""
+
+
+class ResourceInfo(msgspec.Struct, frozen=True):
+    """A resource that a server offers."""
+
+    uri: str
+    name: str
+    title: str = ""
+    description: str = ""
+    mime_type: str = ""
 
 
 class PromptArgument(msgspec.Struct, frozen=True):
@@ -88,8 +100,10 @@ def read_objects(result: dict[str, Any], key: str, method: str) -> Sequence[dict
 def read_tool(raw: dict[str, Any]) -> ToolInfo | None:
     """Read a tool of `tools/list`; None when it has a wrong shape."""
     name, parameters = raw.get("name"), raw.get("inputSchema")
-    if not isinstance(name, str) or not isinstance(parameters, dict):
+    if not isinstance(name, str) or not name or not isinstance(parameters, dict):
         return None
+    execution: Any = raw.get("execution")
+    task = cast("dict[str, Any]", execution).get("taskSupport") if isinstance(execution, dict) else None
     given: Any = raw.get("annotations")
     hints = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
     return ToolInfo(
@@ -99,6 +113,7 @@ def read_tool(raw: dict[str, Any]) -> ToolInfo | None:
         description=_text(raw, "description"),
         reads_only=hints.get("readOnlyHint") is True,
         destructive=hints.get("destructiveHint") is True,
+        needs_task=task == "required",
     )
 
 
@@ -114,6 +129,22 @@ def read_prompt(raw: dict[str, Any]) -> PromptInfo | None:
         if _text(each, "name")
     )
     return PromptInfo(name, _text(raw, "title"), _text(raw, "description"), arguments)
+
+
+def read_resource(raw: dict[str, Any]) -> ResourceInfo | None:
+    """Read a resource of `resources/list`; None when it has a wrong shape."""
+    uri, name = _text(raw, "uri"), _text(raw, "name")
+    if not uri:
+        return None
+    return ResourceInfo(uri, name or uri, _text(raw, "title"), _text(raw, "description"), _text(raw, "mimeType"))
+
+
+def read_contents(part: dict[str, Any]) -> v1.EmbeddedResource:
+    """Read a part of a resource; raises ServerFailure."""
+    try:
+        return msgspec.convert({"type": "resource", "resource": part}, v1.EmbeddedResource, dec_hook=decode_hook)
+    except msgspec.ValidationError:
+        raise ServerFailure("its answer breaks the protocol: a resource is neither a text nor a blob") from None
 
 
 def _text(raw: dict[str, Any], key: str) -> str:

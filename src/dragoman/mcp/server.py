@@ -1,10 +1,12 @@
 """A server as its users see it: connecting, ready or failed, and restarted when it breaks.
 
-stopped ──start──▶ connecting ──handshake and lists──▶ ready
-   ▲                   │  ▲                              │
-   │                 fails └──────── ends, if it has ────┤
-   │                   ▼             earned a restart    │
-   └───── stop ───── failed ◀──────── ends, else ────────┘
+stopped ──start──▶ connecting ──version and lists──▶ ready
+   ▲                   │  ▲                            │ ▲
+   │                 fails └─────── ends, if it has ───┤ │
+   │                   ▼            earned a restart   │ │
+   └───── stop ───── failed ◀─────── ends, else ───────┘ │
+                       └── at an address: it is there ───┘
+                           again, tried with back-off
 """
 
 import asyncio
@@ -14,10 +16,21 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from dragoman.errors import ConnectionClosed, DragomanError, ServerFailure
+from dragoman.mcp.channel import SessionForgotten
 from dragoman.mcp.client import ClientCallbacks, Host, McpClient
 from dragoman.mcp.connector import ServerConnector, ServerEnvironment
-from dragoman.mcp.definition import Definition
-from dragoman.mcp.info import CallResult, ProgressListener, PromptInfo, PromptText, ServerState, ServerStatus, ToolInfo
+from dragoman.mcp.definition import Definition, HttpServer, SseServer
+from dragoman.mcp.info import (
+    CallResult,
+    ProgressListener,
+    PromptInfo,
+    PromptText,
+    ResourceInfo,
+    ServerState,
+    ServerStatus,
+    ToolInfo,
+)
+from dragoman.protocol import v1
 
 CONNECT_TIMEOUT_S = 60.0
 """How long a server may take to get ready: package runners may have to fetch it first."""
@@ -27,6 +40,12 @@ STEADY_S = 60.0
 
 LIST_PAUSE_S = 0.5
 """Pause between two lists, because a server may say with each list that it has changed."""
+
+RETRY_S, MAX_RETRY_S = 1.0, 60.0
+"""The pause before a server at an address is tried again; it doubles up to the second."""
+
+MIN_TTL_S = 10.0
+"""Lists are read anew at most this often, whatever a server says of how long they stay true."""
 
 REASON_TIMEOUT_S = 2.0
 """Longer than it takes to learn how a process ended."""
@@ -173,6 +192,7 @@ class ServerConnection:
 
     async def _run(self) -> None:
         await asyncio.sleep(0)  # the answer to the request for the server goes out before any work for it
+        pause_s = RETRY_S
         while True:
             began = asyncio.get_running_loop().time()
             reason = await self._connect()
@@ -180,13 +200,20 @@ class ServerConnection:
                 return  # it was stopped in the moment in which it failed
             was_ready, self._client = self._client is not None, None
             self._state.may_restart |= asyncio.get_running_loop().time() - began > STEADY_S
-            if not (was_ready and self._state.may_restart):
+            if was_ready and self._state.may_restart:
+                _log.warning("MCP server %s is restarted: %s", self.name, reason)
+                self._state.may_restart = False
+                self._set("connecting", reason)
+                continue
+            pause_s = RETRY_S if was_ready else pause_s
+            if self.state != "failed" or self.reason != reason:
                 _log.warning("MCP server %s failed: %s", self.name, reason)
                 self._set("failed", reason)
+            if not isinstance(self.definition, HttpServer | SseServer):
                 return
-            _log.warning("MCP server %s is restarted: %s", self.name, reason)
-            self._state.may_restart = False
-            self._set("connecting", reason)
+            # Nobody else starts a server at an address again, and a look at it costs little.
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, MAX_RETRY_S)
 
     async def _connect(self) -> str:
         """Connect, and stay connected; return the reason of the end."""
@@ -207,22 +234,50 @@ class ServerConnection:
 
     async def _keep(self, client: McpClient) -> None:
         """List the tools and prompts anew whenever they have changed, until the server is gone."""
-        while True:
-            await _either(client.closed, self._outdated)
-            if client.closed.is_set():
-                return
-            self._outdated.clear()
+        listening = asyncio.create_task(self._listen(client))
+        try:
+            while True:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(client.ttl_s and max(client.ttl_s, MIN_TTL_S)):
+                        await _either(client.closed, self._outdated)
+                if client.closed.is_set():
+                    return
+                self._outdated.clear()
+                await self._list_anew(client)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LIST_PAUSE_S):
+                        await client.closed.wait()
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+
+    async def _listen(self, client: McpClient) -> None:
+        """Have a modern server tell of changes; whatever happened while it did not is in the next list."""
+        pause_s = RETRY_S
+        while not client.closed.is_set():
+            began = asyncio.get_running_loop().time()
             try:
-                async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                    await self._list(client)
-            except (ServerFailure, TimeoutError) as failure:
-                problem = self._connector.show(str(failure))
-                _log.warning("MCP server %s did not list its tools anew: %s", self.name, problem)
-            else:
+                await client.listen()
+            except (ServerFailure, ConnectionClosed) as end:
+                _log.debug("MCP server %s tells of no more changes: %s", self.name, type(end).__name__)
+            pause_s = RETRY_S if asyncio.get_running_loop().time() - began > STEADY_S else pause_s
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, MAX_RETRY_S)
+            self._outdated.set()
+
+    async def _list_anew(self, client: McpClient) -> None:
+        before = self.tools, self.prompts
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                await self._list(client)
+        except ConnectionClosed:
+            return  # the wait for changes ends on it
+        except (ServerFailure, TimeoutError) as failure:
+            problem = self._connector.show(str(failure))
+            _log.warning("MCP server %s did not list its tools anew: %s", self.name, problem)
+        else:
+            if (self.tools, self.prompts) != before:
                 self._on_change(self)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LIST_PAUSE_S):
-                    await client.closed.wait()
 
     async def _list(self, client: McpClient) -> None:
         self.tools, self.prompts = await client.tools(), await client.prompts()
@@ -258,6 +313,24 @@ class ServerConnection:
         """Get a prompt, filled in with arguments; raises ServerFailure."""
         return await self._ask(lambda client: client.prompt(name, arguments), timeout_s)
 
+    @property
+    def instructions(self) -> str:
+        """What the server says about its use, as it says it; empty while it is not ready."""
+        return self._client.agreement.instructions if self._client else ""
+
+    @property
+    def version(self) -> str | None:
+        """The version of MCP that is spoken with it; None while it is not ready."""
+        return self._client.agreement.version if self._client else None
+
+    async def resources(self, *, timeout_s: float | None = None) -> list[ResourceInfo]:
+        """List its resources; raises ServerFailure."""
+        return await self._ask(lambda client: client.resources(), timeout_s)
+
+    async def read(self, uri: str, *, timeout_s: float | None = None) -> list[v1.EmbeddedResource]:
+        """Read one of its resources; raises ServerFailure."""
+        return await self._ask(lambda client: client.read(uri), timeout_s)
+
     async def tell_roots(self) -> None:
         """Tell it that its roots have changed."""
         if self._client is not None:
@@ -266,16 +339,23 @@ class ServerConnection:
     async def _ask(self, ask: Callable[[McpClient], Awaitable[R]], timeout_s: float | None) -> R:
         try:
             async with asyncio.timeout(timeout_s):
-                await self.settled()
-                if self._client is None:
-                    raise ServerFailure(f"the MCP server {self.name} is not there: {self.reason or self.state}")
-                return await ask(self._client)
+                try:
+                    return await ask(await self._ready_client())
+                except SessionForgotten:  # it has not begun, so it is safe to send it again
+                    await self._state.broken.wait()
+                    return await ask(await self._ready_client())
         except TimeoutError:
             raise ServerFailure(f"{self.name} did not answer within {timeout_s:g} s; the call was cancelled") from None
         except ConnectionClosed:
             raise ServerFailure(f"{self.name} broke down: {await self._why_broken()}") from None
         except DragomanError as failure:
             raise ServerFailure(self._connector.show(str(failure))) from None
+
+    async def _ready_client(self) -> McpClient:
+        await self.settled()
+        if self._client is None:
+            raise ServerFailure(f"the MCP server {self.name} is not there: {self.reason or self.state}")
+        return self._client
 
     async def _why_broken(self) -> str:
         """Wait for the reason, which is known when the end of the process is."""

@@ -6,13 +6,13 @@ The SDK has one as well, but it gives up a connection at an event of more than 1
 import asyncio
 from collections.abc import Iterable
 from typing import Any, cast
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 import httpx2
 
 from dragoman.errors import ConnectionClosed
 from dragoman.library_logs import unlogged
-from dragoman.mcp.http_errors import check_headers, explain_http, explain_status
+from dragoman.mcp.http_errors import check_headers, explain_http, explain_status, same_origin
 from dragoman.wire import MAX_LINE_BYTES, Receiver
 from dragoman.wire.transport import LineQueue
 
@@ -20,6 +20,9 @@ READ_TIMEOUT_S = 3600.0
 """An event stream may be silent while there is no call."""
 
 CONNECT_TIMEOUT_S = 30.0
+
+PROBE_TIMEOUT_S = 5.0
+"""The address for posts is the first event of a stream, and comes at once."""
 
 MAX_SKIPPED_BYTES = 64 * 1024
 """Bytes read of the answer to a post, of which only the status matters."""
@@ -108,7 +111,7 @@ class SseTransport:
         """Take the address to post to; headers and messages go to the server's own origin only."""
         try:
             endpoint = urljoin(self._url, data)
-            is_own = _origin(endpoint) == _origin(self._url)
+            is_own = same_origin(endpoint, self._url)
         except ValueError:
             raise ConnectionClosed("the server wants its messages posted to what is no address") from None
         if not is_own:
@@ -123,6 +126,25 @@ class SseTransport:
         self._end = ConnectionClosed(words or "the connection failed")
 
 
+async def serves_sse(url: str, headers: Iterable[tuple[str, str]]) -> bool:
+    """Tell whether a server of this transport is at an address: its stream begins with the address for posts."""
+    accept = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+    try:
+        with unlogged():
+            async with (
+                asyncio.timeout(PROBE_TIMEOUT_S),
+                httpx2.AsyncClient(headers=check_headers(headers)) as client,
+                client.stream("GET", url, headers=accept) as response,
+            ):
+                if response.status_code != 200 or "text/event-stream" not in response.headers.get("content-type", ""):
+                    return False
+                async for event in httpx2.EventSource(response, max_event_size=MAX_SKIPPED_BYTES):
+                    return event.event == "endpoint"
+    except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError):
+        pass
+    return False
+
+
 async def _skip(response: httpx2.Response) -> None:
     """Read the rest, so that the connection can be used again, up to a limit."""
     count = 0
@@ -130,11 +152,6 @@ async def _skip(response: httpx2.Response) -> None:
         count += len(piece)
         if count > MAX_SKIPPED_BYTES:
             return
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 def _check(response: Any) -> None:

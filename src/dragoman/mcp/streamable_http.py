@@ -1,124 +1,420 @@
-"""A channel to a server at an address over streamable HTTP: the SDK's own transport, imported for nothing else."""
+"""A channel to a server at an address over streamable HTTP, in both eras.
+
+Each message of ours is a post. Its answer is one JSON object, or a stream of events that ends with the answer.
+
+    legacy  a session, which the server names in a header and which a DELETE ends; a stream for the server's own
+            messages, by GET; a stream that breaks is resumed with `Last-Event-ID`; the server may ask us in any stream
+    modern  none of these; headers repeat the method and the name; leaving a stream cancels its request
+
+The SDK has such a transport too. It reads bodies of any size, hides status and body of a refusal, and its import holds
+the first server for 0.7 s.
+"""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
-from typing import Any
+import logging
+from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from itertools import count
+from typing import Any, cast
+from urllib.parse import urljoin
 
-import anyio
 import httpx2
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.dispatcher import CallOptions, DispatchContext
-from mcp.shared.exceptions import MCPError
-from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp.shared.transport_context import TransportContext
-from mcp_types import CONNECTION_CLOSED
+import msgspec
 
-from dragoman.errors import ConnectionClosed, RemoteError, RpcError
+from dragoman.errors import ConnectionClosed, DragomanError, InvalidResult, RemoteError, RpcError, ServerFailure
 from dragoman.library_logs import unlogged
-from dragoman.mcp.channel import InboundHandler
+from dragoman.mcp.channel import CANCELLED, HttpRefusal, InboundHandler, SessionForgotten
 from dragoman.mcp.definition import HttpServer
-from dragoman.mcp.http_errors import check_headers, explain_status
+from dragoman.mcp.era import BOTH_ERAS, MODERN_VERSIONS
+from dragoman.mcp.http_errors import (
+    check_headers,
+    explain_http,
+    explain_type,
+    read_bounded,
+    refusal_of,
+    same_origin,
+)
+from dragoman.mcp.request_headers import request_headers
 from dragoman.wire import MAX_LINE_BYTES, error_object
 
 TIMEOUT = httpx2.Timeout(30.0, read=3600.0)
 """A tool may work for long before it sends anything; calls have a timeout of their own."""
 
 GOODBYE_TIMEOUT_S = 2.0
-"""A server that does not answer the DELETE of a session this soon is gone, or never will."""
+"""A server that does not answer the DELETE of a session, or a cancellation, this soon is gone, or never will."""
+
+RETRY_S = 1.0
+"""The pause before a broken stream is resumed, where the server names none."""
+
+MAX_RETRY_S = 60.0
+
+STREAM_WAIT_S = 0.2
+"""How long the first request waits for the stream of the server's own messages."""
+
+MAX_RESUMPTIONS = 3
+"""Resumptions of one stream that bring no event, one after the other."""
+
+MAX_REDIRECTS = 3
+
+_ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+_KEEPING_METHOD = frozenset((307, 308))
+
+_log = logging.getLogger("dragoman.mcp")
+
+
+class _Cursor:
+    """Where a stream of events is: what to resume it with, and when."""
+
+    def __init__(self) -> None:
+        self.event_id = ""
+        self.retry_s = RETRY_S
+        self.failures = 0
+
+    def note(self, event: httpx2.ServerSentEvent) -> None:
+        self.event_id = event.id or self.event_id
+        self.failures = 0
+        if event.retry is not None:
+            self.retry_s = min(event.retry / 1000, MAX_RETRY_S)
 
 
 class HttpChannel:
-    """A channel over the SDK's transport and dispatcher; it knows the status of the last post, which the SDK hides."""
+    """A channel over posts; `version` is sent with each once it is agreed."""
 
-    version: str | None = None
+    eras = BOTH_ERAS
+    sends_headers = True
+    can_ping = False
 
-    def __init__(self, dispatcher: JSONRPCDispatcher[TransportContext], inbound: InboundHandler) -> None:
+    def __init__(
+        self, url: str, client: httpx2.AsyncClient, inbound: InboundHandler, tasks: "_BackgroundTasks"
+    ) -> None:
         self.closed = asyncio.Event()
-        self._dispatcher = dispatcher
+        self.version: str | None = None
+        self._url = url
+        self._client = client
         self._inbound = inbound
-        self._bad_status: int | None = None
-        self._greeted = False
+        self._tasks = tasks
+        self._ids = count(1)
+        self._session: str | None = None
+        self._asked: set[int] = set()
+        self._elsewhere: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._answering: dict[Any, asyncio.Task[None]] = {}
 
-    async def ask(self, method: str, params: dict[str, Any], *, cancellable: bool = True) -> dict[str, Any]:
-        options: CallOptions = {"headers": self._headers(), "cancel_on_abandon": cancellable}
+    # ── sending ─────────────────────────────────────────────────────────────────────────────────
+
+    async def ask(
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        cancellable: bool = True,
+        headers: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        request_id = next(self._ids)
+        message = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+        self._asked.add(request_id)
         try:
-            with unlogged():  # the SDK's tasks run in the context of the sender
-                return await self._dispatcher.send_raw_request(method, params, options)
-        except MCPError as error:
-            if error.code == CONNECTION_CLOSED:
-                raise ConnectionClosed("the server closed the connection") from None
-            raise RemoteError(method, error.code, error.message, error.data) from None
+            with unlogged(), self._translated():
+                return await self._exchange(method, message, {**self._headers(method, params), **(headers or {})})
+        except asyncio.CancelledError:
+            if cancellable and not self._is_modern:
+                self._tasks.start(self._take_back(request_id))
+            raise
+        finally:
+            self._asked.discard(request_id)
+            self._elsewhere.pop(request_id, None)
 
     async def tell(self, method: str, params: dict[str, Any]) -> None:
-        with unlogged():
-            await self._dispatcher.notify(method, params, {"headers": self._headers()})
+        if self._is_modern:
+            return  # the modern era has no notifications of ours
+        with unlogged(), self._translated():
+            await self._post({"jsonrpc": "2.0", "method": method, "params": params})
+        if method == "notifications/initialized":
+            opened = asyncio.Event()
+            self._tasks.start(self._listen(opened))
+            # The next request comes after the stream that its messages may take, if the server is quick to open it.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(STREAM_WAIT_S):
+                    await opened.wait()
 
-    def explain(self, message: str) -> str:
-        return message if self._bad_status is None else explain_status(self._bad_status)
+    async def _exchange(self, method: str, message: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+        """Send a request and return its result."""
+        cursor = _Cursor()
+        async with self._posting(message, headers) as response:
+            if method == "initialize":
+                self._session = response.headers.get("mcp-session-id")
+            match _media_type(response):
+                case "application/json":
+                    return _read_answer(method, await read_bounded(response, MAX_LINE_BYTES), message["id"])
+                case "text/event-stream":
+                    answer = await self._read_events(response, cursor, method, message["id"])
+                case other:
+                    raise ServerFailure(explain_type(response.status_code, other))
+        return await self._resumed(cursor, method, message["id"]) if answer is None else answer
+
+    async def _post(self, message: dict[str, Any]) -> None:
+        """Send a message that has no answer."""
+        async with self._posting(message, self._headers("", {})) as response:
+            with suppress(ServerFailure):  # of the answer only the status matters
+                await read_bounded(response, MAX_LINE_BYTES)
+
+    @asynccontextmanager
+    async def _posting(self, message: dict[str, Any], headers: dict[str, str]) -> AsyncGenerator[httpx2.Response]:
+        body = msgspec.json.encode(message)
+        for _ in range(MAX_REDIRECTS):
+            async with self._client.stream("POST", self._url, content=body, headers=_ACCEPT | headers) as response:
+                if self._follow(response):
+                    continue
+                await self._check(str(message.get("method", "")), response)
+                yield response
+                return
+        raise ServerFailure("the server redirects again and again; give the address that it redirects to")
+
+    def _follow(self, response: httpx2.Response) -> bool:
+        """Take the address of a redirect that keeps the method and stays on the server's own origin."""
+        location = response.headers.get("location")
+        if response.status_code not in _KEEPING_METHOD or location is None:
+            return False
+        try:
+            target = urljoin(self._url, location)
+            if not same_origin(target, self._url):
+                return False
+        except ValueError:
+            return False
+        self._url = target
+        return True
+
+    async def _check(self, method: str, response: httpx2.Response) -> None:
+        if 200 <= response.status_code < 300:
+            return
+        if response.status_code == 404 and self.version is not None and not self._is_modern:
+            self.closed.set()
+            raise SessionForgotten
+        raise await refusal_of(method, response)
+
+    def _headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+        if self.version is None:
+            return {}
+        if self._is_modern:
+            return request_headers(method, params, self.version)
+        headers = {"MCP-Protocol-Version": self.version}
+        return {**headers, "Mcp-Session-Id": self._session} if self._session else headers
 
     @property
-    def has_forgotten_us(self) -> bool:
-        return self._greeted and self._bad_status == 404
+    def _is_modern(self) -> bool:
+        return self.version in MODERN_VERSIONS
 
-    async def look(self, response: httpx2.Response) -> None:
-        """Remember the status of a post; a GET may fail, because many servers have no stream to get."""
-        if response.request.method == "POST":
-            self._bad_status = response.status_code if response.status_code >= 300 else None
-            self._greeted = self._greeted or self._bad_status is None
-
-    async def run(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-        """Handle the server's messages until it is gone."""
+    @contextmanager
+    def _translated(self) -> Generator[None]:
+        """Make ours of the errors of httpx2. A server that cannot be reached is gone: the channel is closed."""
         try:
-            await self._dispatcher.run(self._answer, self._take, task_status=task_status)
-        finally:
+            yield
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             self.closed.set()
+            raise ConnectionClosed(explain_http(error) or "") from None
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise ServerFailure(explain_http(error) or "the connection failed") from None
 
-    def _headers(self) -> dict[str, str]:
-        return {} if self.version is None else {MCP_PROTOCOL_VERSION_HEADER: self.version}
+    # ── receiving ───────────────────────────────────────────────────────────────────────────────
 
-    async def _answer(
-        self, context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
-    ) -> dict[str, Any]:
-        del context
+    async def _read_events(
+        self, response: httpx2.Response, cursor: _Cursor, method: str, request_id: int | None
+    ) -> dict[str, Any] | None:
+        """Handle the messages of a stream, and return the result that it ends with; None when it ends without."""
         try:
-            return await self._inbound.answer(method, dict(params or {}))
-        except RpcError as error:
-            raise MCPError(code=error.code, message=error_object(error).message, data=error.data) from None
+            async for event in httpx2.EventSource(response, max_event_size=MAX_LINE_BYTES):
+                cursor.note(event)
+                if not event.data:
+                    continue
+                message = _decode(method, event.data.encode())
+                if "method" in message:
+                    await self._take(message)
+                elif request_id is not None:
+                    return _result(method, message, request_id)
+                else:
+                    self._take_answer(message)
+        except httpx2.SSEError:
+            raise ServerFailure(f"an event of its stream is longer than {MAX_LINE_BYTES} bytes, the limit") from None
+        except httpx2.HTTPError:
+            if not cursor.event_id or self._is_modern:
+                raise
+        return None
 
-    async def _take(
-        self, context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
-    ) -> None:
-        del context
-        await self._inbound.take(method, dict(params or {}))
+    async def _resumed(self, cursor: _Cursor, method: str, request_id: int) -> dict[str, Any]:
+        """Return the answer to a request whose stream broke: it comes in its resumption, or in the server's own."""
+        elsewhere = self._elsewhere.setdefault(request_id, asyncio.get_running_loop().create_future())
+        while not elsewhere.done():
+            resumption = asyncio.create_task(self._resume(cursor, method, request_id))
+            try:
+                await asyncio.wait([resumption, elsewhere], return_when=asyncio.FIRST_COMPLETED)
+                if resumption.done() and (answer := resumption.result()) is not None:
+                    return answer
+            finally:
+                resumption.cancel()
+                await asyncio.gather(resumption, return_exceptions=True)
+        return _result(method, elsewhere.result(), request_id)
+
+    async def _resume(self, cursor: _Cursor, method: str, request_id: int | None) -> dict[str, Any] | None:
+        """Open a stream anew where it ended; raises ServerFailure where that is not possible."""
+        if not cursor.event_id or self._is_modern or cursor.failures >= MAX_RESUMPTIONS:
+            raise ServerFailure("its stream of events ended without an answer")
+        cursor.failures += 1
+        await asyncio.sleep(cursor.retry_s)
+        return await self._read_stream(cursor, method, request_id)
+
+    async def _read_stream(
+        self, cursor: _Cursor, method: str, request_id: int | None, opened: asyncio.Event | None = None
+    ) -> dict[str, Any] | None:
+        headers = {**self._headers("", {}), "Accept": "text/event-stream"}
+        if cursor.event_id:
+            headers["Last-Event-ID"] = cursor.event_id
+        async with self._client.stream("GET", self._url, headers=headers) as response:
+            if response.status_code != 200 or _media_type(response) != "text/event-stream":
+                raise HttpRefusal(response.status_code, "the server does not resume its stream")
+            if opened is not None:
+                opened.set()
+            return await self._read_events(response, cursor, method, request_id)
+
+    async def _listen(self, opened: asyncio.Event) -> None:
+        """Read the server's own messages, as long as it has a stream for them; `opened` is set when it is known."""
+        cursor = _Cursor()
+        while cursor.failures < MAX_RESUMPTIONS:
+            cursor.failures += 1
+            try:
+                with unlogged():
+                    await self._read_stream(cursor, "a message of its own", None, opened)
+            except HttpRefusal:
+                return  # many servers have no such stream
+            except (DragomanError, httpx2.HTTPError) as problem:
+                _log.debug("the stream of an MCP server broke: %s", type(problem).__name__)
+            finally:
+                opened.set()
+            await asyncio.sleep(cursor.retry_s)
+
+    def _take_answer(self, message: dict[str, Any]) -> None:
+        """Keep an answer that came in the server's own stream, for a request whose stream breaks, or has broken."""
+        request_id = message.get("id")
+        if not isinstance(request_id, int) or request_id not in self._asked:
+            return
+        elsewhere = self._elsewhere.setdefault(request_id, asyncio.get_running_loop().create_future())
+        if not elsewhere.done():
+            elsewhere.set_result(message)
+
+    async def _take(self, message: dict[str, Any]) -> None:
+        method, params = message["method"], message.get("params")
+        if not isinstance(method, str) or not isinstance(params, dict | None):
+            _log.warning("a message of an MCP server with a wrong shape was ignored")
+            return
+        given: dict[str, Any] = cast("dict[str, Any]", params) if params else {}
+        if "id" in message:
+            if not self._is_modern:  # the modern era has no requests of a server
+                self._begin_answer(message["id"], method, given)
+        elif method == CANCELLED:
+            task = self._answering.get(given.get("requestId"))
+            if task is not None:
+                task.cancel()
+        else:
+            await self._inbound.take(method, given)
+
+    def _begin_answer(self, request_id: Any, method: str, params: dict[str, Any]) -> None:
+        if not isinstance(request_id, str | int):
+            return
+        task = self._tasks.start(self._answer(request_id, method, params))
+        self._answering[request_id] = task
+        task.add_done_callback(lambda _: self._answering.pop(request_id, None))
+
+    async def _answer(self, request_id: str | int, method: str, params: dict[str, Any]) -> None:
+        try:
+            answer: dict[str, Any] = {"result": await self._inbound.answer(method, params)}
+        except RpcError as error:
+            answer = {"error": error_object(error)}
+        with suppress(DragomanError, httpx2.HTTPError), unlogged():
+            await self._post({"jsonrpc": "2.0", "id": request_id, **answer})
+
+    # ── ending ──────────────────────────────────────────────────────────────────────────────────
+
+    async def _take_back(self, request_id: int) -> None:
+        cancel = {"jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": request_id}}
+        with suppress(DragomanError, httpx2.HTTPError, TimeoutError), unlogged():
+            async with asyncio.timeout(GOODBYE_TIMEOUT_S):
+                await self._post(cancel)
+
+    async def end_session(self) -> None:
+        """Tell a legacy server that its session is over, in bounded time."""
+        if self._session is None or self.closed.is_set():
+            return
+        with suppress(httpx2.HTTPError, TimeoutError), unlogged():
+            async with asyncio.timeout(GOODBYE_TIMEOUT_S):
+                await self._client.request("DELETE", self._url, headers=self._headers("", {}))
+
+
+class _BackgroundTasks:
+    """Tasks that nobody waits for, until they are cancelled together."""
+
+    def __init__(self) -> None:
+        self._running: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+    async def close(self) -> None:
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
 
 
 @asynccontextmanager
 async def open_http(definition: HttpServer, inbound: InboundHandler) -> AsyncGenerator[HttpChannel]:
-    """Open a channel to a server at an address; raises errors of httpx2, inside groups."""
+    """Open a channel to a server at an address; raises ServerFailure."""
+    headers = check_headers(definition.headers)
+    tasks = _BackgroundTasks()
     with unlogged():
-        async with (
-            _HttpClient(headers=check_headers(definition.headers), timeout=TIMEOUT) as client,
-            streamable_http_client(definition.url, http_client=client, max_sse_event_size=MAX_LINE_BYTES) as streams,
-            anyio.create_task_group() as tasks,
-        ):
-            channel = HttpChannel(JSONRPCDispatcher(*streams), inbound)
-            client.event_hooks = {"response": [channel.look]}
-            await tasks.start(channel.run)
+        async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT) as client:
+            channel = HttpChannel(definition.url, client, inbound, tasks)
             try:
                 yield channel
             finally:
-                tasks.cancel_scope.cancel()
+                await tasks.close()
+                await channel.end_session()
+                channel.closed.set()
 
 
-class _HttpClient(httpx2.AsyncClient):
-    """Bounds the wait for the whole answer to a DELETE, also when it comes byte by byte."""
+def _media_type(response: httpx2.Response) -> str:
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
-    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        if request.method != "DELETE":
-            return await super().send(request, **options)
-        async with asyncio.timeout(GOODBYE_TIMEOUT_S):
-            response = await super().send(request, **options)
-            await response.aclose()
-        return response
+
+def _decode(method: str, body: bytes) -> dict[str, Any]:
+    try:
+        message: Any = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        raise InvalidResult(method, "it is no JSON in UTF-8") from None
+    if isinstance(message, list):
+        raise InvalidResult(method, "a batch came where one message was expected")
+    if not isinstance(message, dict):
+        raise InvalidResult(method, "expected an object")
+    return cast("dict[str, Any]", message)
+
+
+def _read_answer(method: str, body: bytes, request_id: int) -> dict[str, Any]:
+    if not body.strip():
+        raise ServerFailure(f"the server answered {method} with nothing; expected JSON or an event stream")
+    return _result(method, _decode(method, body), request_id)
+
+
+def _result(method: str, message: dict[str, Any], request_id: int) -> dict[str, Any]:
+    """Return the result of a response; raises RemoteError and InvalidResult."""
+    error = message.get("error")
+    if isinstance(error, dict):
+        fields = cast("dict[str, Any]", error)
+        code = fields.get("code")
+        raise RemoteError(
+            method, code if isinstance(code, int) else 0, str(fields.get("message", "")), fields.get("data")
+        )
+    if message.get("id") != request_id or isinstance(message.get("id"), bool):
+        raise InvalidResult(method, f"its id is {message.get('id')!r:.60}, expected {request_id}")
+    result = message.get("result")
+    if not isinstance(result, dict):
+        raise InvalidResult(method, "expected an object")
+    return cast("dict[str, Any]", result)

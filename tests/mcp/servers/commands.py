@@ -28,6 +28,29 @@ def scripted(**options):
     return [sys.executable, "-I", "-S", str(HERE / "scripted.py"), json.dumps(options)]
 
 
+def modern(**options):
+    """Return the command of a server of the modern era over stdio."""
+    return [sys.executable, "-I", "-S", str(HERE / "modern.py"), json.dumps(options)]
+
+
+SDK_SERVER = [sys.executable, "-P", str(HERE / "sdk_server.py")]
+
+
+@contextmanager
+def sdk_http():
+    """Run the server of the Python SDK over HTTP, and give its whole address."""
+    port = _free_port()
+    with subprocess.Popen(
+        [*SDK_SERVER, "http", str(port)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            assert any(b"running on" in line for line in process.stderr), "the server ended before it listened"
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            process.kill()
+
+
 def git(repository):
     """Return the command of the git server on a repository."""
     return [str(SCRIPTS / "mcp-server-git"), "--repository", str(repository)]

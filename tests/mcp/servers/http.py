@@ -11,6 +11,7 @@ by an event stream, all else by plain JSON. The second object is about the way, 
     garbage           answer 200 with what is no message: html, json, event
     drop              close the connection without an end: `start` before any answer, `call` in the answer of a call
     no_stream         405 to the GET of `/mcp`, as servers do that never speak first
+    port              the port to listen on, where it must be a certain one
     forget_after      the session is gone after so many calls, and 404 says so
     requests_file     a line of JSON for every request: method, path and headers
 """
@@ -39,6 +40,7 @@ DEFAULTS = {
     "garbage": None,
     "drop": None,
     "no_stream": False,
+    "port": 0,
     "forget_after": None,
     "requests_file": None,
 }
@@ -257,7 +259,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, options, way):
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(("127.0.0.1", way.get("port", 0)), Handler)
         unknown = sorted(set(way) - set(DEFAULTS))
         if unknown:
             raise SystemExit(f"no such option: {', '.join(unknown)}")

@@ -9,11 +9,9 @@ from msgspec import Raw
 
 from dragoman import __version__
 from dragoman.errors import ErrorCode, InvalidParams, MethodNotFound, RpcError
+from dragoman.mcp.era import LEGACY_VERSIONS
 from dragoman.mcp.serving.function_call import FunctionThreads, McpResult, Progress, Tell
 from dragoman.mcp.serving.function_tool import FunctionTool, UnusableFunction, as_tool
-
-VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""The versions of MCP that begin with `initialize`; newer clients fall back to it when `server/discover` is unknown."""
 
 CANCELLED = "notifications/cancelled"
 
@@ -84,7 +82,8 @@ class FunctionSession:
     def _initialize(self, params: _Initialize) -> McpResult:
         asked = params.protocol_version
         return {
-            "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
+            # Newer clients fall back to `initialize`, because `server/discover` is unknown here.
+            "protocolVersion": asked if asked in LEGACY_VERSIONS else LEGACY_VERSIONS[-1],
             "capabilities": {"tools": {}},
             "serverInfo": {"name": self._server.name, "version": __version__},
         }

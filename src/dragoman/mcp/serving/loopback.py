@@ -21,7 +21,8 @@ from msgspec import UNSET
 
 from dragoman.errors import ErrorCode, InvalidParams, RpcError
 from dragoman.mcp.definition import HttpServer
-from dragoman.mcp.serving.function_server import VERSIONS, FunctionServer, FunctionSession, decode_params
+from dragoman.mcp.era import LEGACY_VERSIONS
+from dragoman.mcp.serving.function_server import FunctionServer, FunctionSession, decode_params
 from dragoman.mcp.serving.socket_server import listening
 from dragoman.wire import MAX_LINE_BYTES, Malformed, Message, error_object, parse
 
@@ -251,8 +252,8 @@ class _Loopback:
             raise _Refused(400, "the header Mcp-Session-Id is missing; initialize gives one")
         if session_id not in self._sessions:
             raise _Refused(404, "there is no such session, or no longer; initialize begins one")
-        if request.headers.get(_VERSION, VERSIONS[-1]) not in VERSIONS:
-            raise _Refused(400, f"this version of MCP is not spoken here; expected one of {', '.join(VERSIONS)}")
+        if request.headers.get(_VERSION, LEGACY_VERSIONS[-1]) not in LEGACY_VERSIONS:
+            raise _Refused(400, f"this version of MCP is not spoken here; expected one of {', '.join(LEGACY_VERSIONS)}")
         return session_id, self._sessions[session_id]
 
 

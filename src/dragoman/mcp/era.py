@@ -1,0 +1,44 @@
+"""The two eras of MCP, their versions, and the memory of which server speaks which.
+
+legacy  2024-11-05 to 2025-11-25: an `initialize` handshake, then a conversation in which both sides ask
+modern  2026-07-28: no handshake; each request carries version and capabilities in `_meta`, and only we ask
+"""
+
+from collections import OrderedDict
+from enum import Enum
+
+LEGACY_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+MODERN_VERSIONS = ("2026-07-28",)
+VERSIONS = LEGACY_VERSIONS + MODERN_VERSIONS
+"""Versions of MCP, oldest first; the last of each era is asked for."""
+
+MAX_REMEMBERED = 512
+"""Servers whose era is remembered; the one that was noted longest ago is forgotten first."""
+
+
+class Era(Enum):
+    """The two forms of the protocol."""
+
+    LEGACY = "legacy"
+    MODERN = "modern"
+
+
+BOTH_ERAS = frozenset(Era)
+
+
+class EraMemory:
+    """The era of each server that answered, by the identity of its definition."""
+
+    def __init__(self) -> None:
+        self._eras: OrderedDict[str, Era] = OrderedDict()
+
+    def recall(self, identity: str) -> Era | None:
+        """Return the era, if it is known; it may have changed since."""
+        return self._eras.get(identity)
+
+    def remember(self, identity: str, era: Era) -> None:
+        """Note the era of a server."""
+        self._eras[identity] = era
+        self._eras.move_to_end(identity)
+        while len(self._eras) > MAX_REMEMBERED:
+            self._eras.popitem(last=False)
