@@ -105,13 +105,16 @@ def _completion(name: str) -> CommandParser:
 def _init(name: str) -> CommandParser:
     parser = CommandParser(
         name,
-        "Write a commented dragoman.yaml in this directory. With --editor, write nothing: print the configuration "
-        "that makes that editor start dragoman, and where it goes.",
+        "Write a commented dragoman.yaml in this directory. With --kit, write a project for an agent of your own. With "
+        "--editor, write nothing: print the configuration that makes that editor start dragoman, and where it goes.",
         epilog="A dragoman.yaml in a project counts for sessions there; the one in $DRAGOMAN_HOME for all others.",
     )
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--home", action="store_true", help="write it to $DRAGOMAN_HOME (~/.dragoman) instead")
     place.add_argument("--editor", choices=EDITORS, help="print the snippet for this editor")
+    place.add_argument(
+        "--kit", metavar="NAME", help="write the project of an agent of your own, in a new directory NAME"
+    )
     shared.add_format(parser, shared.FOR_PEOPLE_OR_PROGRAMS, had_json=True)
     return parser
 
