@@ -49,6 +49,7 @@ from dragoman.client.events import (  # noqa: F401 -- they could be imported fro
     UserText,
     Withdrawn,
 )
+from dragoman.client.export import to_atif, to_openai
 from dragoman.client.handshake import Provision, TrafficWatch
 from dragoman.client.policies import (  # noqa: F401 -- they could be imported from here before
     Decision,
@@ -69,6 +70,13 @@ from dragoman.client.policies import (  # noqa: F401 -- they could be imported f
 )
 from dragoman.client.result import ChangedFile, TurnResult
 from dragoman.client.session import Session
+from dragoman.client.session_trajectory import (
+    SessionTrajectory,
+    TrajectoryStep,
+    gather_sessions,
+    loaded_trajectory,
+    read_sessions,
+)
 from dragoman.client.sessions import Sessions
 from dragoman.client.sync import SyncAgent, SyncSession, SyncTurn, connect_sync, connect_url_sync
 from dragoman.client.tool_call import ToolCallState
@@ -93,6 +101,7 @@ __all__ = [
     "RemoteAgent",
     "Reply",
     "Session",
+    "SessionTrajectory",
     "Sessions",
     "SyncAgent",
     "SyncSession",
@@ -100,6 +109,7 @@ __all__ = [
     "ToolCallState",
     "TrafficWatch",
     "TrajectoryRecord",
+    "TrajectoryStep",
     "Turn",
     "TurnResult",
     "accept",
@@ -108,5 +118,10 @@ __all__ = [
     "connect_url",
     "connect_url_sync",
     "decline",
+    "gather_sessions",
+    "loaded_trajectory",
+    "read_sessions",
     "read_trajectory",
+    "to_atif",
+    "to_openai",
 ]

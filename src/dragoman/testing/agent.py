@@ -8,10 +8,13 @@ import asyncio
 import os
 import sys
 import uuid
-from typing import cast
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from dragoman import __version__
-from dragoman.errors import ErrorCode, RpcError
+from dragoman.errors import ErrorCode, InvalidParams, RpcError
+from dragoman.files.path import is_absolute
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection, Routes
 from dragoman.protocol.methods import (
@@ -24,6 +27,9 @@ from dragoman.protocol.methods import (
 )
 from dragoman.testing import steps
 from dragoman.wire import IncomingRequest, Transport
+
+if TYPE_CHECKING:
+    from dragoman.testing.servers import UnusedServers
 
 
 class ScriptedAgent:
@@ -44,11 +50,14 @@ class ScriptedAgent:
         self._transport = transport
         self._turns = turns
         self._cancels: dict[str, asyncio.Event] = {}
+        self._stack: AsyncExitStack | None = None
+        self._servers: UnusedServers | None = None
         self.connection = Connection(transport, self.routes)
 
     async def serve(self) -> None:
         """Serve until the client is gone."""
-        async with self.connection:
+        async with AsyncExitStack() as stack, self.connection:
+            self._stack = stack
             await self.connection.wait_ended()
 
     async def _initialize(self, params: v1.InitializeRequest, request: IncomingRequest) -> v1.InitializeResponse:
@@ -61,10 +70,21 @@ class ScriptedAgent:
 
     async def _new_session(self, params: v1.NewSessionRequest, request: IncomingRequest) -> v1.NewSessionResponse:
         del request
+        check_directories(params)
+        if params.mcp_servers:
+            await self._connect_servers(params)
         session_id = str(uuid.uuid4())
         self.sessions[session_id] = params
         self._cancels[session_id] = asyncio.Event()
         return v1.NewSessionResponse(session_id=session_id)
+
+    async def _connect_servers(self, params: v1.NewSessionRequest) -> None:
+        if self._servers is None and self._stack is not None:
+            from dragoman.testing.servers import UnusedServers
+
+            self._servers = await self._stack.enter_async_context(UnusedServers())
+        if self._servers is not None:
+            self._servers.connect(params.mcp_servers, params.cwd)
 
     async def _prompt(self, params: v1.PromptRequest, request: IncomingRequest) -> v1.PromptResponse:
         if params.session_id not in self.sessions:
@@ -83,6 +103,17 @@ class ScriptedAgent:
     def _cancel(self, params: v1.CancelNotification) -> None:
         if params.session_id in self._cancels:
             self._cancels[params.session_id].set()
+
+
+def check_directories(params: v1.NewSessionRequest) -> None:
+    """Refuse a cwd and other directories that the protocol does not allow; raises InvalidParams."""
+    paths = {"cwd": params.cwd}
+    paths |= {f"additionalDirectories[{n}]": path for n, path in enumerate(params.additional_directories)}
+    for field, path in paths.items():
+        if not is_absolute(path):
+            raise InvalidParams(f"params.{field}", f"the path {path!r} is not absolute", expected="an absolute path")
+        if not Path(path).is_dir():
+            raise InvalidParams(f"params.{field}", f"there is no directory {path!r}", expected="a directory")
 
 
 class _ScriptedTurn:

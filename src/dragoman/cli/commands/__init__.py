@@ -222,8 +222,8 @@ def _sessions(name: str) -> CommandParser:
     parser = CommandParser(
         name,
         "The sessions that an agent keeps. ID is a session's id, or as much of its beginning as tells it from the "
-        "others. CMD is any ACP agent, or the name of one, URL one that runs already; without either, dragoman's own "
-        "is used.",
+        "others; for export to atif and openai also a recording, such as tap --output makes. CMD is any ACP agent, or "
+        "the name of one, URL one that runs already; without either, dragoman's own is used.",
         "[ACTION] [ID] [OPTIONS] [--url URL | -- CMD ...]",
         "Exit codes: 0 done, 1 it cannot be done, 2 usage.",
         takes_command=True,
@@ -239,7 +239,14 @@ def _sessions(name: str) -> CommandParser:
     )
     parser.add_argument("id", metavar="ID", nargs="?", help="which session")
     shared.add_cwd(parser, default=None, default_words="list: all of them; else: as the agent's list has it")
-    formats = {"text": "for people", "json": "for programs", "markdown": "export", "html": "export"}
+    formats = {
+        "text": "for people",
+        "json": "for programs",
+        "markdown": "export",
+        "html": "export",
+        "atif": "export for harbor",
+        "openai": "export as messages of chat completions",
+    }
     shared.add_format(parser, formats, had_json=True)
     shared.add_output(parser, "the export")
     parser.add_argument("--long", action="store_true", help="list: whole ids and titles")

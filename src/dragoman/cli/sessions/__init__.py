@@ -15,9 +15,11 @@ from dragoman.cli.failure import FAILED, exit_code_of, explain
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain, print_json, start_log, write_output
 from dragoman.cli.session_choice import FoundSession, find_session
+from dragoman.cli.sessions.trajectories import TRAJECTORY_FORMATS, write_trajectories
 from dragoman.cli.sessions.transcript import Transcript, TranscriptMessage, read_transcript
 from dragoman.client import RemoteAgent, Session, ToolCallState, connect
 from dragoman.client.problem import Refused
+from dragoman.client.session_trajectory import loaded_trajectory, read_sessions
 from dragoman.errors import DragomanError, RemoteError
 from dragoman.event_loop import Stopped, run
 from dragoman.protocol import v1
@@ -34,6 +36,8 @@ class NobodyToAsk(Refused):
 def main(options: argparse.Namespace) -> int:
     """Run the action; 1 when that cannot be done, 2 for a wrong command line."""
     _check(options)
+    if options.action == "export" and options.format in TRAJECTORY_FORMATS and Path(options.id).is_file():
+        return _export_recording(options)
     chosen = choose_agent(options)
     start_log("ERROR")
     try:
@@ -119,12 +123,28 @@ async def _delete(agent: RemoteAgent, found: FoundSession, options: argparse.Nam
 
 
 async def _export(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
-    kind = "markdown" if options.format == "text" else options.format
-    text = _written(await _read(agent, found), kind)
+    if options.format in TRAJECTORY_FORMATS:
+        session = await _open(agent, found)
+        text = write_trajectories([loaded_trajectory(session, agent.info)], options.format)
+    else:
+        text = _written(await _read(agent, found), "markdown" if options.format == "text" else options.format)
+    _write_export(options, text)
+    return 0
+
+
+def _export_recording(options: argparse.Namespace) -> int:
+    try:
+        _write_export(options, write_trajectories(read_sessions(options.id), options.format))
+    except DragomanError as error:
+        complain("sessions", error)
+        return FAILED
+    return 0
+
+
+def _write_export(options: argparse.Namespace, text: str) -> None:
     write_output(options.output, text)
     if options.output not in (None, "-"):
         print(f"Wrote {options.output}.", file=sys.stderr)
-    return 0
 
 
 _ACTIONS: dict[str, Callable[[RemoteAgent, FoundSession, argparse.Namespace], Awaitable[int]]] = {
@@ -201,7 +221,7 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError("list takes no ID; to see one session, say show ID")
     if options.action != "list" and not options.id:
         raise UsageError(f"which session? say {options.action} ID, with an ID of dragoman sessions list")
-    if options.action != "export" and options.format in ("markdown", "html"):
+    if options.action != "export" and options.format in ("markdown", "html", *TRAJECTORY_FORMATS):
         raise UsageError(f"--format {options.format} goes with export; {options.action} prints text or json")
     if options.action != "export" and options.output:
         raise UsageError("--output goes with export")

@@ -1,0 +1,317 @@
+"""A session as a list of steps: what evaluations and training read, made from a recording or from a loaded session.
+
+A step is a message of the user, or one move of the agent: its reasoning, its text, and the tool calls after them with
+their results. Text that follows a tool call begins the next step, because the agent has seen the result by then.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, cast
+
+import msgspec
+
+from dragoman.client.session import Session
+from dragoman.client.tool_call import ToolCallState, merge
+from dragoman.errors import InvalidParams
+from dragoman.protocol import v1
+from dragoman.protocol.decode import decode_params
+from dragoman.protocol.methods import (
+    INITIALIZE,
+    SESSION_FORK,
+    SESSION_LOAD,
+    SESSION_NEW,
+    SESSION_PROMPT,
+    SESSION_REQUEST_PERMISSION,
+    SESSION_RESUME,
+)
+from dragoman.protocol.notice import is_void
+from dragoman.protocol.trajectory import TrajectoryRecord, read_trajectory
+
+_Object = dict[str, Any]
+_OPENING = {method.name for method in (SESSION_NEW, SESSION_LOAD, SESSION_RESUME, SESSION_FORK)}
+_OPENED_BY_ID = {SESSION_LOAD.name, SESSION_RESUME.name}
+
+
+class TrajectoryStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of the user, one move of the agent, or a word of the system about an error."""
+
+    source: Literal["user", "agent", "system"]
+    blocks: tuple[v1.ContentBlock, ...] = ()
+    """The content of the message."""
+    thought: str = ""
+    calls: tuple[ToolCallState, ...] = ()
+    time_ms: int | None = None
+    """When it began, in milliseconds since 1970; None where nobody noted it."""
+    is_replayed: bool = False
+    """Whether it was said before, and a load brought it back."""
+    usage: v1.Usage | None = None
+    """The tokens of the whole turn, in its last step."""
+    stop_reason: str | None = None
+    """Why the turn ended, in its last step."""
+
+
+class SessionTrajectory(msgspec.Struct, frozen=True, kw_only=True):
+    """A session, from its first message to its last."""
+
+    session_id: str
+    cwd: str
+    agent: str
+    version: str
+    model: str | None
+    """The value of the option for the model, where the agent has one."""
+    steps: tuple[TrajectoryStep, ...]
+    cost: v1.Cost | None = None
+
+    def __repr__(self) -> str:
+        return f"<SessionTrajectory {self.session_id} of {self.agent} {self.version}, {len(self.steps)} steps>"
+
+
+def read_sessions(path: str | os.PathLike[str]) -> list[SessionTrajectory]:
+    """Return the sessions of a recording, in the order in which they were opened. Raises TrajectoryUnreadable."""
+    return gather_sessions(read_trajectory(path))
+
+
+def gather_sessions(records: Iterable[TrajectoryRecord]) -> list[SessionTrajectory]:
+    """Return the sessions that these records are about, in the order in which they were opened."""
+    reader = _RecordingReader()
+    for record in records:
+        reader.take(record)
+    return [session.finish(*reader.agent) for session in reader.sessions.values()]
+
+
+def loaded_trajectory(session: Session, info: v1.Implementation | None = None) -> SessionTrajectory:
+    """Return a session that was loaded, as its history tells it; `info` is that of its agent."""
+    builder = _SessionBuilder(session.id, session.cwd)
+    builder.take_options(session.config_options)
+    builder.is_replaying = True
+    for event in session.history:
+        update = getattr(event, "update", None)
+        if update is not None:
+            builder.take_update(update, None)
+    builder.cost = session.usage.cost if session.usage else None
+    made = builder.finish(*_names(info))
+    # All of it was replayed, and nothing else is there that it could be a copy of.
+    return msgspec.structs.replace(
+        made, steps=tuple(msgspec.structs.replace(step, is_replayed=False) for step in made.steps)
+    )
+
+
+def _names(info: v1.Implementation | None) -> tuple[str, str]:
+    return (info.name, info.version) if info else ("agent", "unknown")
+
+
+class _RecordingReader:
+    """Finds the sessions in the messages of both sides."""
+
+    def __init__(self) -> None:
+        self.agent = _names(None)
+        self.sessions: dict[str, _SessionBuilder] = {}
+        self._open: dict[str | int, _Object] = {}
+
+    def take(self, record: TrajectoryRecord) -> None:
+        message = record.message
+        if record.kind == "sent" and record.method is not None:
+            self._take_request(message, record.time)
+        elif record.kind == "received" and record.method is not None:
+            self._take_news(record)
+        elif record.kind == "received" and message.get("id") in self._open:
+            self._take_answer(self._open.pop(message["id"]), message, record.time)
+
+    def _take_request(self, message: _Object, time_ms: int) -> None:
+        if "id" in message:
+            self._open[message["id"]] = message
+        params = _object(message.get("params"))
+        session_id = params.get("sessionId")
+        if message["method"] in _OPENED_BY_ID and isinstance(session_id, str):
+            builder = self._builder(session_id, str(params.get("cwd", "")))
+            builder.is_replaying = message["method"] == SESSION_LOAD.name
+        elif message["method"] == SESSION_PROMPT.name and isinstance(session_id, str):
+            self._builder(session_id).begin_turn(_prompt_blocks(params), time_ms)
+
+    def _take_news(self, record: TrajectoryRecord) -> None:
+        try:
+            notification = record.update
+            if notification is not None:
+                self._builder(notification.session_id).take_update(notification.update, record.time)
+            elif record.method == SESSION_REQUEST_PERMISSION.name:
+                params = msgspec.json.encode(record.message.get("params"))
+                asked = decode_params(SESSION_REQUEST_PERMISSION, params, lenient=True)
+                self._builder(asked.session_id).take_call(asked.tool_call, record.time)
+        except InvalidParams:
+            return  # what does not fit the schema has no meaning here
+
+    def _take_answer(self, request: _Object, message: _Object, time_ms: int) -> None:
+        params, result = _object(request.get("params")), _object(message.get("result"))
+        method = request["method"]
+        if method == INITIALIZE.name:
+            info = _object(result.get("agentInfo"))
+            self.agent = (str(info.get("name", self.agent[0])), str(info.get("version", self.agent[1])))
+        elif method == SESSION_PROMPT.name and isinstance(params.get("sessionId"), str):
+            self._builder(params["sessionId"]).end_turn(message, time_ms)
+        elif method in _OPENING and "result" in message:
+            session_id = params.get("sessionId") if method in _OPENED_BY_ID else result.get("sessionId")
+            if isinstance(session_id, str):
+                builder = self._builder(session_id, str(params.get("cwd", "")))
+                builder.is_replaying = False
+                builder.take_raw_options(result.get("configOptions"))
+
+    def _builder(self, session_id: str, cwd: str = "") -> "_SessionBuilder":
+        builder = self.sessions.setdefault(session_id, _SessionBuilder(session_id, cwd))
+        builder.cwd = builder.cwd or cwd
+        return builder
+
+
+class _Step:
+    """A step that goes on; text is kept by message, because an agent may withdraw one."""
+
+    def __init__(self, source: Literal["user", "agent", "system"], time_ms: int | None, *, is_replayed: bool) -> None:
+        self.source: Literal["user", "agent", "system"] = source
+        self.time_ms = time_ms
+        self.is_replayed = is_replayed
+        self.said: list[tuple[str | None, v1.ContentBlock]] = []
+        self.thought: list[str] = []
+        self.calls: list[str] = []
+        self.usage: v1.Usage | None = None
+        self.stop_reason: str | None = None
+
+    def finish(self, calls: dict[str, ToolCallState]) -> TrajectoryStep:
+        return TrajectoryStep(
+            source=self.source,
+            blocks=tuple(_joined([block for _, block in self.said])),
+            thought="".join(self.thought),
+            calls=tuple(calls[each] for each in self.calls),
+            time_ms=self.time_ms,
+            is_replayed=self.is_replayed,
+            usage=self.usage,
+            stop_reason=self.stop_reason,
+        )
+
+
+class _SessionBuilder:
+    """Gathers the steps of one session."""
+
+    def __init__(self, session_id: str, cwd: str) -> None:
+        self.session_id = session_id
+        self.cwd = cwd
+        self.cost: v1.Cost | None = None
+        self.is_replaying = False
+        self._model: str | None = None
+        self._in_turn = False
+        self._steps: list[_Step] = []
+        self._calls: dict[str, ToolCallState] = {}
+
+    def begin_turn(self, blocks: Sequence[v1.ContentBlock], time_ms: int) -> None:
+        self._in_turn = True
+        step = self._add("user", time_ms)
+        step.said += [(None, block) for block in blocks]
+
+    def end_turn(self, answer: _Object, time_ms: int) -> None:
+        self._in_turn = False
+        result, error = _object(answer.get("result")), _object(answer.get("error"))
+        if error:
+            text = v1.TextContent(text=f"The turn failed: {error.get('message', 'for a reason that is not told')}")
+            self._add("system", time_ms).said.append((None, text))
+            return
+        step = self._steps[-1] if self._steps and self._steps[-1].source == "agent" else self._add("agent", time_ms)
+        reason = result.get("stopReason")
+        step.stop_reason = reason if isinstance(reason, str) else None
+        try:
+            step.usage = msgspec.convert(result.get("usage"), v1.Usage | None)
+        except msgspec.ValidationError:
+            step.usage = None
+
+    def take_update(self, update: v1.SessionUpdate, time_ms: int | None) -> None:
+        match update:
+            case v1.UserMessageChunk(content=block):
+                if not self._in_turn or self.is_replaying:
+                    self._take_user(block, update.message_id, time_ms)
+            case v1.AgentMessageChunk() if is_void(update):
+                for step in self._steps:
+                    step.said = [each for each in step.said if each[0] is None or each[0] != update.message_id]
+            case v1.AgentMessageChunk(content=block):
+                self._speaking(time_ms).said.append((update.message_id, block))
+            case v1.AgentThoughtChunk(content=v1.TextContent(text=text)):
+                self._speaking(time_ms).thought.append(text)
+            case v1.ToolCall() | v1.ToolCallProgress():
+                self.take_call(update, time_ms)
+            case v1.ConfigOptionUpdate(config_options=options):
+                self.take_options(options)
+            case v1.UsageUpdate(cost=cost):
+                self.cost = cost or self.cost
+            case _:
+                pass
+
+    def take_call(self, update: v1.ToolCall | v1.ToolCallUpdate, time_ms: int | None) -> None:
+        is_new = update.tool_call_id not in self._calls
+        self._calls[update.tool_call_id] = merge(self._calls.get(update.tool_call_id), update)
+        if is_new:
+            self._agent_step(time_ms).calls.append(update.tool_call_id)
+
+    def take_options(self, options: Iterable[v1.SessionConfigOption]) -> None:
+        for option in options:
+            if isinstance(option, v1.SessionConfigSelect) and option.category == "model":
+                self._model = option.current_value
+
+    def take_raw_options(self, options: object) -> None:
+        for option in cast("list[object]", options) if isinstance(options, list) else []:
+            members = _object(option)
+            if members.get("category") == "model" and isinstance(members.get("currentValue"), str):
+                self._model = members["currentValue"]
+
+    def finish(self, agent: str, version: str) -> SessionTrajectory:
+        return SessionTrajectory(
+            session_id=self.session_id,
+            cwd=self.cwd,
+            agent=agent,
+            version=version,
+            model=self._model,
+            steps=tuple(step.finish(self._calls) for step in self._steps),
+            cost=self.cost,
+        )
+
+    def _take_user(self, block: v1.ContentBlock, message_id: str | None, time_ms: int | None) -> None:
+        step = self._steps[-1] if self._steps else None
+        if step is None or step.source != "user" or (step.said and step.said[-1][0] != message_id):
+            step = self._add("user", time_ms)
+        step.said.append((message_id, block))
+
+    def _speaking(self, time_ms: int | None) -> _Step:
+        step = self._agent_step(time_ms)
+        return self._add("agent", time_ms) if step.calls else step
+
+    def _agent_step(self, time_ms: int | None) -> _Step:
+        last = self._steps[-1] if self._steps else None
+        return last if last and last.source == "agent" and last.stop_reason is None else self._add("agent", time_ms)
+
+    def _add(self, source: Literal["user", "agent", "system"], time_ms: int | None) -> _Step:
+        step = _Step(source, time_ms, is_replayed=self.is_replaying)
+        self._steps.append(step)
+        return step
+
+
+def _joined(blocks: Iterable[v1.ContentBlock]) -> list[v1.ContentBlock]:
+    """Return the blocks with texts that follow each other in one."""
+    joined: list[v1.ContentBlock] = []
+    texts: list[str] = []
+    for block in blocks:
+        if isinstance(block, v1.TextContent):
+            texts.append(block.text)
+            continue
+        if texts:
+            joined.append(v1.TextContent(text="".join(texts)))
+            texts = []
+        joined.append(block)
+    if texts:
+        joined.append(v1.TextContent(text="".join(texts)))
+    return joined
+
+
+def _prompt_blocks(params: _Object) -> list[v1.ContentBlock]:
+    try:
+        return decode_params(SESSION_PROMPT, msgspec.json.encode(params), lenient=True).prompt
+    except InvalidParams:
+        return []
+
+
+def _object(value: object) -> _Object:
+    return cast("_Object", value) if isinstance(value, dict) else {}

@@ -1,0 +1,37 @@
+"""The examples for evaluations run."""
+
+import json
+import re
+import subprocess
+import sys
+
+import jsonschema
+
+from tests.docs.test_documentation import ROOT, blocks, run
+
+LOOP = ROOT / "examples" / "evals" / "plain_loop.py"
+
+
+def test_the_program_of_the_page_runs():
+    [program] = blocks("docs/evals.md", "python")
+    run([sys.executable, "-W", "error", "-c", program])
+
+
+def test_the_plain_loop_prints_a_table_and_writes_trajectories(tmp_path):
+    output = run([sys.executable, "-W", "error", str(LOOP), "--output", str(tmp_path)])
+    shown = [line.split()[:5] for line in output.splitlines()]
+    [table] = re.findall(r"^TASK.*? of 3 passed$", (ROOT / "docs/evals.md").read_text(), re.DOTALL | re.MULTILINE)
+    assert shown == [line.split()[:5] for line in table.splitlines()]
+    schema = json.loads((ROOT / "tests/client/atif.schema.json").read_text())
+    documents = {path.stem: json.loads(path.read_text()) for path in tmp_path.iterdir()}
+    assert sorted(documents) == ["hello", "question", "rename"]
+    for document in documents.values():
+        jsonschema.validate(document, schema)
+    assert documents["question"]["steps"][-1]["message"] == "42"
+
+
+def test_an_agent_that_is_none_is_a_row_of_the_table_and_fails_the_run():
+    done = subprocess.run([sys.executable, str(LOOP), "false"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "0 of 3 passed" in done.stdout
+    assert "error: false ended before it answered" in done.stdout
