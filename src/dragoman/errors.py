@@ -25,15 +25,15 @@
 
 The exceptions of a single package are in its modules; a parent other than DragomanError is in brackets:
 
-    agent     StateUnusable, TargetChanged, ToolFailure, TurnOver
+    agent     CallDenied, StateUnusable, TargetChanged, ToolFailure, TurnOver
     assistant BadKey, EditRefused, ImpossibleEdit(EditRefused), KeysUnusable, MissingVariable, ProfileError,
               TrustFailed, UnclearCommand, YamlError
     bridge    AgentsFileError(BridgeProblem), BadServedAddress, BridgeBusy(BridgeProblem), BridgeProblem, CannotListen,
               ClientGone, HttpError, TokenUnusable, TooManyViewers(BridgeProblem), WrongTransition
     check     BadScript, BaselineUnusable, Flooded, NeverStarted, ReportUnreadable, TraceUnreadable
     cli       AmbiguousSession(Refused), BadAgentsFile, BadColumn, BadImage, BadInput, BadProgram, CannotStart,
-              NoCommand, NoPlace, NoProvider, NobodyToAsk(Refused), NothingToContinue(Refused), NothingToExport,
-              OutputNotWritten, UnknownCommand, UsageError
+              KitProblem, NoCommand, NoPlace, NoProvider, NobodyToAsk(Refused), NothingToContinue(Refused),
+              NothingToExport, OutputNotWritten, UnknownCommand, UsageError
     client    BadDirectory(Refused), BadRule, BadServer(Refused), CancelIgnored, ConnectFailed,
               MissingCapability(Refused), NeedsLogin, NotAnAgent(ConnectFailed), NotOffered(Refused),
               PromptRunning(Refused), Refused, SessionClosed(Refused), StartTimeout(ConnectFailed), TurnStopped,
