@@ -62,11 +62,12 @@ def test_the_index_has_every_page():
     assert [page.name for page in PAGES if page.parent.name == "docs" and page not in linked] == ["README.md"]
 
 
-def test_the_program_in_the_readme_runs():
-    [program] = blocks("README.md", "python")
-    output = run([sys.executable, "-c", program])
-    assert output.startswith("[List .]\n")
-    assert output.endswith("end_turn\n")
+def test_the_agent_and_the_client_in_the_readme_run_together(tmp_path):
+    agent, client = blocks("README.md", "python")
+    (tmp_path / "notes_agent.py").write_text(agent)
+    done = finish([sys.executable, "-c", client], cwd=tmp_path, variables={"DRAGOMAN_HOME": str(tmp_path / "home")})
+    assert done.stdout == "Noted. end_turn ['buy milk']\n", done.stderr
+    assert (tmp_path / "notes.txt").read_text() == "buy milk"
 
 
 def test_the_scripted_peers_in_the_docs_run():
