@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.agent.program import Hooks
+from dragoman.agent.hook_calls import HookCalls
 from dragoman.agent.session import Session, turn_end
 from dragoman.agent.usage import TokenUsage
 from dragoman.errors import LogFailed
@@ -43,7 +43,7 @@ async def replay(log: Log, send: Replay) -> None:
         await send([run for block in blocks for run in block.updates()])
 
 
-async def restore(session: Session, log: Log, hooks: Hooks, send: Replay | None) -> None:
+async def restore(session: Session, log: Log, hooks: HookCalls, send: Replay | None) -> None:
     """Bring a session back from its log, replaying its updates on the way when `send` is given.
 
     A turn that was running when its process died is closed: its tool calls that never ended are marked as
@@ -78,12 +78,10 @@ def _take_turn(session: Session, event: _TurnEvent) -> None:
         memory.restore_state(state)
 
 
-def _take(session: Session, record: Record, hooks: Hooks) -> None:
+def _take(session: Session, record: Record, hooks: HookCalls) -> None:
     match record.kind:
         case "model":
-            data = bytes(record.data)
-            for hook in hooks.record:
-                hook(session, data)
+            hooks.take_record(session, bytes(record.data))
         case "config":
             session.settings.restore(_decode_settings(record.data))
         case "title":

@@ -7,6 +7,7 @@ from typing import Any
 
 from dragoman.agent.commands.registry import CommandRegistry
 from dragoman.agent.directories import check_absolute, check_cwd, check_directories
+from dragoman.agent.hook_calls import HookCalls
 from dragoman.agent.program import AgentProgram
 from dragoman.agent.resources import AgentResources
 from dragoman.agent.servers.client_requests import MCP_ADD, MCP_REMOVE, decode_removal, decode_server, includes_of
@@ -45,6 +46,7 @@ class SessionHandlers:
         self._store = store
         self._owned_store = owned_store
         self._program = program
+        self._hooks = HookCalls(program)
         self._takes = takes
         self._router = resources.mcp_router
         self._sessions = AgentSessions(connection, store, resources, client, program)
@@ -149,16 +151,12 @@ class SessionHandlers:
         return v1.SetSessionConfigOptionResponse(config_options=session.settings.show())
 
     async def _set(self, session: Session, option: str, value: str | bool) -> None:
-        for hook in self._program.hooks.option:
-            await hook(session, option, value)
+        await self._hooks.change(session, option, value)
         await session.set_option(option, value)
 
     async def _prompt(self, params: v1.PromptRequest, request: IncomingRequest) -> v1.PromptResponse:
         session = await self._sessions.ready(params.session_id)
-        if self._program.hooks.check:
-            for hook in self._program.hooks.check:
-                hook(session, params.prompt)
-        else:
+        if not self._hooks.check(session, params.prompt):
             self._check_prompt(params.prompt)
         runner = TurnRunner(session, self._program, self._commands, params.prompt)
         with session.slot.hold(session.id, runner):

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
 from dragoman.agent.history import replay, restore
+from dragoman.agent.hook_calls import HookCalls
 from dragoman.agent.program import AgentProgram, SessionOrigin
 from dragoman.agent.resources import AgentResources
 from dragoman.agent.session import Session, SessionClient, SessionMemory
@@ -37,6 +38,7 @@ class AgentSessions:
         self._resources = resources
         self._client = client
         self._program = program
+        self._hooks = HookCalls(program)
         self._live: dict[str, Session] = {}
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -65,7 +67,7 @@ class AgentSessions:
     async def new(self, cwd: str, directories: list[str]) -> Session:
         """Begin a session; its id works in any process once this returns. Raises LogFailed."""
         session = await self._make(_header(cwd, directories))
-        await self._introduce(session, "new")
+        await self._hooks.begin(session, "new")
         session.updates.use(await self._store.create(session.header, session.settings.encode()))
         self._live[session.id] = session
         return session
@@ -126,8 +128,7 @@ class AgentSessions:
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await asyncio.gather(*(self._free(session) for session in sessions), return_exceptions=True)
-                await asyncio.gather(*(hook() for hook in self._program.hooks.shutdown), return_exceptions=True)
-                await self._resources.close()
+                await asyncio.gather(self._hooks.shut_down(), self._resources.close())
                 if owned_store is not None:
                     await owned_store.close()
         except TimeoutError:
@@ -139,7 +140,7 @@ class AgentSessions:
         if self._live.pop(session.id, None) is None:
             return
         try:
-            await asyncio.gather(session.mcp.close(), *(hook(session) for hook in self._program.hooks.close))
+            await asyncio.gather(session.mcp.close(), self._hooks.close(session))
         finally:
             try:
                 if session.log.failure is None:  # else that was told when it happened
@@ -166,13 +167,8 @@ class AgentSessions:
             remember=program.permission.remember,
         )
         session.mcp.own_servers = program.servers
-        for hook in program.hooks.open:
-            await hook(session)
+        await self._hooks.open(session)
         return session
-
-    async def _introduce(self, session: Session, origin: SessionOrigin) -> None:
-        for hook in self._program.hooks.session:
-            await hook(session, origin)
 
     def _opening_of(self, session_id: str) -> asyncio.Lock:
         return self._opening.setdefault(session_id, asyncio.Lock())
@@ -204,15 +200,14 @@ class AgentSessions:
         await session.log.close()
         log = await self._open_log(session.id)
         session.memory = SessionMemory()
-        for hook in self._program.hooks.open:
-            await hook(session)
+        await self._hooks.open(session)
         await self._restore(session, log, "resume")
 
     async def _restore(self, session: Session, log: Log, origin: SessionOrigin) -> None:
         try:
             send = session.updates.replay if origin == "load" else None
-            await restore(session, log, self._program.hooks, send)
-            await self._introduce(session, origin)
+            await restore(session, log, self._hooks, send)
+            await self._hooks.begin(session, origin)
         except BaseException:
             await log.close()
             raise

@@ -1,0 +1,212 @@
+"""A program's function answers prompts; whatever it does, the prompt is answered once."""
+
+import asyncio
+import functools
+import logging
+import time
+
+import pytest
+
+from dragoman.agent import Agent, turn_runner
+from dragoman.agent.turn import TurnOver
+from dragoman.errors import ErrorCode, RemoteError, RpcError
+from dragoman.protocol import v1
+from dragoman.protocol.methods import SESSION_PROMPT
+from tests.agent.connecting import make_agent, session_with
+
+
+async def test_a_coroutine_function_answers(tmp_path):
+    async def answer(turn):
+        await turn.say(f"You said {turn.text}")
+
+    async with session_with(make_agent(tmp_path, answer), tmp_path) as session:
+        result = await session.run("hello")
+    assert (result.text, result.stop_reason) == ("You said hello", "end_turn")
+
+
+async def test_an_async_generator_function_answers_with_what_it_yields(tmp_path):
+    async def answer(turn):
+        for word in turn.text.split():
+            yield f"{word}!"
+
+    async with session_with(make_agent(tmp_path, answer), tmp_path) as session:
+        assert (await session.run("a b")).text == "a!b!"
+
+
+async def test_a_partial_and_a_method_answer(tmp_path):
+    class Answers:
+        async def answer(self, word, turn):
+            await turn.say(word)
+
+    for function in (functools.partial(Answers().answer, "hi"),):
+        async with session_with(make_agent(tmp_path, function), tmp_path) as session:
+            assert (await session.run("x")).text == "hi"
+
+
+@pytest.mark.parametrize("reason", ["max_tokens", "refusal", "max_turn_requests", "end_turn"])
+async def test_the_function_may_return_a_stop_reason(tmp_path, reason):
+    async def answer(turn):
+        return reason
+
+    async with session_with(make_agent(tmp_path, answer), tmp_path) as session:
+        assert (await session.run("x")).stop_reason == reason
+
+
+def test_a_function_that_is_not_async_is_refused_when_it_is_registered():
+    with pytest.raises(TypeError, match="on_prompt: answer is not async"):
+
+        @Agent("test").on_prompt
+        def answer(turn):
+            pass
+
+
+@pytest.mark.parametrize("name", ["", "/count", "two words"])
+def test_a_command_needs_a_name_without_slash_and_spaces(name):
+    with pytest.raises(ValueError, match="is no name of a command"):
+        Agent("test").command(name, "does something")
+
+
+async def failing(turn):
+    await turn.say("so far")
+    raise ValueError("the disk\nis round")
+
+
+async def speechless(turn):
+    pass
+
+
+async def nonsense(turn):
+    return 42
+
+
+async def leaving(turn):
+    raise SystemExit(3)
+
+
+async def stopping_itself(turn):
+    raise asyncio.CancelledError
+
+
+async def yielding_numbers(turn):
+    yield 1
+
+
+async def refusing(turn):
+    raise RpcError(ErrorCode.INVALID_REQUEST, "not on a Sunday")
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (failing, "test failed: ValueError: the disk is round; its log on stderr has the details"),
+        (nonsense, "nonsense returned 42; expected None or one of end_turn"),
+        (leaving, r"leaving called sys.exit\(3\)"),
+        (stopping_itself, "stopped itself with CancelledError"),
+        (yielding_numbers, "a piece of an answer is text or a content block, not int"),
+        (refusing, "not on a Sunday"),
+    ],
+)
+async def test_a_function_that_fails_gives_one_error_in_words_and_the_session_goes_on(tmp_path, function, words):
+    agent = make_agent(tmp_path, function)
+
+    @agent.command("fine", "Says that it is fine")
+    async def fine(turn):
+        await turn.say("fine")
+
+    async with session_with(agent, tmp_path) as session:
+        result = await session.run("x")
+        assert isinstance(result.error, RemoteError)
+        with pytest.raises(RemoteError, match=words):
+            result.raise_for_error()
+        assert "Traceback" not in str(result.error)
+        assert (await session.run("/fine")).text == "fine"
+
+
+async def test_the_traceback_of_a_failure_is_in_the_log_alone(tmp_path, caplog):
+    async with session_with(make_agent(tmp_path, failing), tmp_path) as session:
+        result = await session.run("x")
+    assert result.text == "so far"
+    [record] = [record for record in caplog.records if record.exc_info]
+    assert record.exc_info[0] is ValueError
+
+
+async def test_a_function_that_says_nothing_ends_its_turn(tmp_path):
+    async with session_with(make_agent(tmp_path, speechless), tmp_path) as session:
+        result = await session.run("x")
+    assert (result.text, result.stop_reason) == ("", "end_turn")
+
+
+async def test_an_agent_without_a_function_says_what_is_missing(tmp_path):
+    async with session_with(make_agent(tmp_path), tmp_path) as session:
+        with pytest.raises(RemoteError, match=r"decorate one with @agent\.on_prompt"):
+            (await session.run("x")).raise_for_error()
+
+
+async def test_a_function_that_blocks_the_loop_is_warned_of(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(turn_runner, "BLOCKED_S", 0.01)
+
+    async def answer(turn):
+        await asyncio.sleep(0.02)
+        time.sleep(0.1)  # the mistake itself
+
+    with caplog.at_level(logging.WARNING, "dragoman.agent"):
+        async with session_with(make_agent(tmp_path, answer), tmp_path) as session:
+            await session.run("x")
+    assert "the event loop was blocked" in caplog.text
+
+
+async def test_what_is_said_after_the_function_returned_reaches_nobody(tmp_path):
+    late = asyncio.Event()
+    met = []
+
+    async def talk(turn):
+        await late.wait()
+        try:
+            await turn.say("too late")
+        except TurnOver as error:
+            met.append(error)
+
+    tasks = []
+
+    async def answer(turn):
+        tasks.append(asyncio.create_task(talk(turn)))
+        await turn.say("done")
+
+    async with session_with(make_agent(tmp_path, answer), tmp_path) as session:
+        assert (await session.run("x")).text == "done"
+        late.set()
+        await asyncio.gather(*tasks)
+        assert len(met) == 1
+        assert not session.events_between_turns
+
+
+async def test_two_sessions_answer_at_once(tmp_path):
+    both = asyncio.Barrier(2)
+
+    async def answer(turn):
+        await both.wait()  # ends only if the other session is in its turn as well
+        turn.session.state["words"] = turn.text
+        await turn.say(turn.text)
+
+    agent = make_agent(tmp_path, answer)
+    async with session_with(agent, tmp_path) as one, session_with(agent, tmp_path) as two:
+        results = await asyncio.gather(one.run("one"), two.run("two"))
+    assert [result.text for result in results] == ["one", "two"]
+
+
+async def test_a_second_prompt_to_a_busy_session_is_refused(tmp_path):
+    begun, end = asyncio.Event(), asyncio.Event()
+
+    async def answer(turn):
+        begun.set()
+        await end.wait()
+
+    async with make_agent(tmp_path, answer).connect() as remote:
+        session = await remote.new_session(tmp_path)
+        first = asyncio.create_task(session.run("x"))
+        await begun.wait()
+        second = v1.PromptRequest(session_id=session.id, prompt=[v1.TextContent(text="y")])
+        with pytest.raises(RemoteError, match="busy with a turn"):
+            await remote.link.call(SESSION_PROMPT, second)
+        end.set()
+        assert (await first).stop_reason == "end_turn"
