@@ -5,16 +5,19 @@ from dragoman.bridge.bridge import Bridge
 from dragoman.bridge.delivery import StreamItem, Viewer, ViewerStream
 from dragoman.bridge.served_agent import ServedAgent
 from dragoman.bridge.settings import AgentLimits, AgentSpec, Settings, ViewerLimits
+from dragoman.bridge.web_app import BridgeApp, create_app
 
 __all__ = [
     "AgentLimits",
     "AgentSpec",
     "Bridge",
+    "BridgeApp",
     "ServedAgent",
     "Settings",
     "StreamItem",
     "Viewer",
     "ViewerLimits",
     "ViewerStream",
+    "create_app",
     "read_agents_file",
 ]

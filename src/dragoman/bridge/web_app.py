@@ -1,0 +1,136 @@
+"""`create_app`: the bridge as one ASGI application, to be run by any server or mounted in another application."""
+
+import os
+import shlex
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from dragoman.bridge.bridge import Bridge
+from dragoman.bridge.settings import AgentSpec, Settings
+
+if TYPE_CHECKING:
+    from dragoman.bridge.front.app import Application
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+_UNOPENED = (
+    b"the bridge is not open: give its lifespan to the application around it, as FastAPI(lifespan=app.lifespan)\n"
+)
+
+
+class BridgeApp:
+    """An ASGI application with the page, `/acp` and everything else of `dragoman serve`; made by `create_app`.
+
+    Agents run as long as its lifespan. A server that runs it by itself begins and ends that. An application that it is
+    mounted in does not pass it on: give that one `lifespan`, or enter it in its own.
+    """
+
+    def __init__(self, application: "Application", bridge: Bridge, token: str) -> None:
+        self.token = token
+        """The secret of the owner, for `Authorization: Bearer …`."""
+        self.agents = bridge.settings.agents
+        self._application = application
+        self._bridge = bridge
+        self._is_open = False
+
+    @asynccontextmanager
+    async def lifespan(self, app: object = None) -> AsyncGenerator[None]:
+        """Open the bridge, and stop its agents in the end; `app` is the application around it, which is not used.
+
+        Raises BridgeBusy when another bridge has the same home.
+        """
+        del app
+        async with self._bridge:
+            self._is_open = True
+            try:
+                yield
+            finally:
+                self._is_open = False
+                await self._application.stop()
+
+    async def stop(self) -> None:
+        """End all streams at once, for servers that wait for these before they end the lifespan."""
+        await self._application.stop()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await self._run_lifespan(receive, send)
+        elif self._is_open:
+            await self._application(scope, receive, send)
+        elif scope["type"] == "http":
+            headers = [(b"content-type", b"text/plain; charset=utf-8")]
+            await send({"type": "http.response.start", "status": 503, "headers": headers})
+            await send({"type": "http.response.body", "body": _UNOPENED})
+        else:
+            await receive()
+            await send({"type": "websocket.close", "code": 1013, "reason": _UNOPENED.decode().strip()})
+
+    async def _run_lifespan(self, receive: Any, send: Any) -> None:
+        await receive()
+        opened = self.lifespan()
+        try:
+            await opened.__aenter__()
+        except Exception as error:  # noqa: BLE001 -- boundary: the server is told why it cannot start
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await opened.__aexit__(None, None, None)
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+def create_app(
+    agents: Mapping[str, str | Sequence[str] | AgentSpec],
+    *,
+    home: str | os.PathLike[str],
+    public_url: str = "http://127.0.0.1:8000",
+    token: str | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    allow_hosts: Iterable[str] = (),
+    allow_origins: Iterable[str] = (),
+) -> BridgeApp:
+    """Return a bridge of these agents as an ASGI application; nothing is started before its lifespan begins.
+
+    `agents` has the command of each agent by its name, as a list of words or as a string that is split as a shell
+    splits it; the first is the default. Journals and the token are kept in `home`, which one bridge at a time may have.
+    `public_url` is the address that people open, with the prefix where it is mounted: requests for other hosts and from
+    pages of other origins are refused, unless they are in `allow_hosts` and `allow_origins`. This machine's own names
+    at that port are allowed in any case. `token` is the secret of the owner, by default one that is made once and kept
+    in `home`. `cwd` is the directory that the page proposes, by default the current one.
+
+    Raises ValueError for agents or a token that cannot be, and BadServedAddress for an address that is none.
+    """
+    # The front builds on this package: its import waits for the call.
+    from dragoman.bridge.front.app import Application
+    from dragoman.bridge.guard import Guard, Token, keep_token, make_policy
+    from dragoman.bridge.guard.policy import LOOPBACK_NAMES, split_public_url
+
+    directory = Path(home)
+    settings = Settings(
+        agents=tuple(_spec(name, given) for name, given in agents.items()),
+        home=directory,
+        cwd=os.path.abspath(cwd or "."),  # noqa: PTH100 -- Path.absolute keeps `..`
+    )
+    scheme, authority = split_public_url(public_url)
+    secret = keep_token(directory / "bridge") if token is None else Token(token)
+    policy = make_policy(
+        secret,
+        names=LOOPBACK_NAMES,
+        port=authority.port or DEFAULT_PORTS[scheme],
+        allow_hosts=allow_hosts,
+        allow_origins=allow_origins,
+        public_url=public_url,
+    )
+    bridge = Bridge(settings)
+    prefix = unquote(urlsplit(public_url).path).rstrip("/")
+    return BridgeApp(Application(bridge, Guard(policy), prefix=prefix), bridge, secret.reveal())
+
+
+def _spec(name: str, given: str | Sequence[str] | AgentSpec) -> AgentSpec:
+    if isinstance(given, AgentSpec):
+        if given.name != name:
+            raise ValueError(f"the agent {name!r} has the name {given.name!r} in its AgentSpec; expected the same")
+        return given
+    return AgentSpec(name, tuple(shlex.split(given) if isinstance(given, str) else given))

@@ -1,0 +1,121 @@
+"""The bridge as an application for other servers and frameworks."""
+
+import asyncio
+import re
+from pathlib import Path
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+
+from dragoman.bridge import AgentSpec, create_app
+from dragoman.client import connect_url
+from dragoman.testing import steps
+from tests.bridge.front.test_pages import HELLO, on_another_server
+from tests.commands import scripted
+
+AGENT = scripted([steps.Say("Hello from "), steps.Say("the bridge.")])
+DOCS = Path(__file__).parent.parent.parent / "docs"
+
+
+def make(tmp_path, port, prefix="", **options):
+    return create_app({"mine": AGENT}, home=tmp_path, public_url=f"http://127.0.0.1:{port}{prefix}", **options)
+
+
+async def answer_at(url, token):
+    async with asyncio.timeout(50), connect_url(url, token=token) as agent:
+        return await (await agent.new_session("/")).ask("go")
+
+
+async def test_it_is_mounted_in_fastapi_under_a_prefix(tmp_path):
+    made = []
+
+    def mount(port):
+        made.append(agents := make(tmp_path, port, "/tools/agents"))
+        app = FastAPI(lifespan=agents.lifespan)
+        app.mount("/tools/agents", agents)
+
+        @app.get("/health")
+        async def health():
+            return "well"
+
+        return app
+
+    async with on_another_server(mount, lifespan="on") as port, httpx2.AsyncClient(follow_redirects=True) as http:
+        base, token = f"http://127.0.0.1:{port}/tools/agents", made[0].token
+        assert (await http.get(base)).status_code == 200
+        assert (await http.get(f"{base}/static/js/app/app.js")).status_code == 200
+        assert (await http.get(f"http://127.0.0.1:{port}/health")).json() == "well"
+        assert (await http.post(f"{base}/acp", json=HELLO)).status_code == 401
+        assert (await http.get(f"{base}/", headers={"host": "rebound.example"})).status_code == 403
+        assert await answer_at(f"{base}/acp", token) == "Hello from the bridge."
+        assert await answer_at(f"{base}/acp/mine", token) == "Hello from the bridge."
+        assert token not in repr(made[0])
+    async with make(tmp_path, 8000).lifespan():  # the home is free: everything was closed
+        pass
+
+
+async def test_a_server_that_runs_it_by_itself_begins_and_ends_its_lifespan(tmp_path):
+    made = []
+
+    def alone(port):
+        made.append(make(tmp_path, port, token="t" * 40))
+        return made[0]
+
+    async with on_another_server(alone, lifespan="on") as port:
+        assert made[0].token == "t" * 40
+        assert await answer_at(f"http://127.0.0.1:{port}/acp", made[0].token) == "Hello from the bridge."
+
+
+async def test_without_a_lifespan_it_says_what_is_missing(tmp_path):
+    async with (
+        on_another_server(lambda port: make(tmp_path, port), lifespan="off") as port,
+        httpx2.AsyncClient() as http,
+    ):
+        answer = await http.get(f"http://127.0.0.1:{port}/")
+        assert answer.status_code == 503
+        assert "FastAPI(lifespan=app.lifespan)" in answer.text
+
+
+async def test_a_home_that_another_bridge_has_fails_the_start_in_words(tmp_path):
+    first, second, sent = make(tmp_path, 8000), make(tmp_path, 8001), []
+
+    async def receive():
+        return {"type": "lifespan.startup"}
+
+    async def send(message):
+        sent.append(message)
+
+    async with first.lifespan():
+        await second({"type": "lifespan"}, receive, send)
+    assert sent[0]["type"] == "lifespan.startup.failed"
+    assert str(tmp_path) in sent[0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("agents", "problem"),
+    [({}, "needs an agent"), ({"a/b": "x"}, "cannot be the name"), ({"a": AgentSpec("b", ("x",))}, "the same")],
+)
+def test_agents_that_cannot_be_are_refused_in_words(agents, problem, tmp_path):
+    with pytest.raises(ValueError, match=problem):
+        create_app(agents, home=tmp_path)
+
+
+def test_a_command_may_be_a_string(tmp_path):
+    app = create_app({"a": "my-agent --acp 'two words'"}, home=tmp_path)
+    assert app.agents == (AgentSpec("a", ("my-agent", "--acp", "two words")),)
+
+
+async def test_the_program_of_the_docs_serves_our_own_agent(tmp_path, monkeypatch):
+    page = (DOCS / "bridge-protocol.md").read_text()
+    [program, _] = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path))
+    names = {}
+
+    def of_the_docs(port):
+        monkeypatch.setenv("PUBLIC_URL", f"http://127.0.0.1:{port}/agents")
+        exec(program, names)
+        return names["app"]
+
+    async with on_another_server(of_the_docs, lifespan="on") as port:
+        assert await answer_at(f"http://127.0.0.1:{port}/agents/acp", names["agents"].token)
