@@ -95,8 +95,9 @@ format: $(VENV)/.dev ## Format the code and fix what can be fixed
 
 BENCH_PEERS := $(patsubst requirements/bench-%.txt,.cache/peers/%/.made,$(wildcard requirements/bench-*.txt))
 
-bench: $(VENV)/.dev $(VENV)/.peers .cache/bench/.made $(BENCH_PEERS) ## Measure against the peers, in one table
-	@$(BIN)/python -m bench
+bench: $(VENV)/.dev $(VENV)/.peers .cache/bench/.made $(BENCH_PEERS) ## Measure against the peers, and write docs/performance.md
+	@$(BIN)/python -m bench --json bench/results.json
+	@$(BIN)/python -m bench.page
 
 .cache/peers/.matrix: bench/matrix/install bench/matrix/package.json bench/matrix/package-lock.json $(VENV)/.dev
 	@bench/matrix/install

@@ -5,6 +5,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -13,6 +14,7 @@ from bench import (
     bridge_load,
     client,
     idle,
+    kit,
     listing,
     log,
     machine,
@@ -35,6 +37,7 @@ from bench.rounds import Result, run_rounds
 MEASURES = (
     *start.MEASURES,
     *session_new.MEASURES,
+    *kit.MEASURES,
     *stream.MEASURES,
     *turn.MEASURES,
     *log.MEASURES,
@@ -71,14 +74,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     progress.clear()
     print(table.render(results))
     if options.json:
-        options.json.write_bytes(to_json(described, results))
+        options.json.write_bytes(to_json(described, results, read_others(options.json, results)))
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure dragoman beside its peers.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to measure: {', '.join(PARTS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="fewer rounds, for a first look")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all samples to a file")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="also write all samples to a file, which keeps what is not measured now",
+    )
     options = parser.parse_args(argv)
     for part in options.parts:
         if part not in PARTS:
@@ -86,19 +94,32 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def to_json(described: dict[str, str], results: Sequence[Result]) -> bytes:
+def read_others(path: Path, results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Return the measures of an earlier run that this one has not repeated."""
+    if not path.exists():
+        return []
+    repeated = {(result.measure.part, result.measure.title) for result in results}
+    known = {(measure.part, measure.title) for measure in MEASURES}
+    earlier = msgspec.json.decode(path.read_bytes())["measures"]
+    return [found for found in earlier if (found["part"], found["title"]) in known - repeated]
+
+
+def to_json(described: dict[str, str], results: Sequence[Result], others: Sequence[dict[str, Any]] = ()) -> bytes:
     measures = [
-        {
-            "part": result.measure.part,
-            "title": result.measure.title,
-            "unit": result.measure.unit,
-            "outcomes": result.outcomes,
-            "targets": [
-                {"target": target, "ratio": result.ratio(target.ours, target.theirs)}
-                for target in result.measure.targets
-            ],
-        }
-        for result in results
+        *others,
+        *(
+            {
+                "part": result.measure.part,
+                "title": result.measure.title,
+                "unit": result.measure.unit,
+                "outcomes": result.outcomes,
+                "targets": [
+                    {"target": target, "ratio": result.ratio(target.ours, target.theirs)}
+                    for target in result.measure.targets
+                ],
+            }
+            for result in results
+        ),
     ]
     return msgspec.json.format(msgspec.json.encode({"machine": described, "measures": measures}))
 

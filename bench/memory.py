@@ -21,7 +21,7 @@ MEASURES = (
         title="memory after initialize",
         unit="MiB",
         contenders={name: lambda make=make: measure_rss_mib(make()) for name, make in AGENTS.items()},
-        targets=(Target(OURS, PYTHON_SDK, "at most", 0.60),),
+        targets=(Target(OURS, PYTHON_SDK, "at most", 0.55),),
         rounds=5,
         quick_rounds=3,
     ),

@@ -1,0 +1,184 @@
+"""`python -m bench.page`: make the table and the chart of `docs/performance.md` from the results of a run.
+
+`make bench` writes the results to `bench/results.json` and then runs this. Text outside the two marks stays as it is.
+"""
+
+import statistics
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from bench.chart import Bar, draw
+from bench.commands import ROOT
+from bench.rows import SECTIONS, Row
+
+RESULTS = ROOT / "bench" / "results.json"
+PAGE = ROOT / "docs" / "performance.md"
+CHART = ROOT / "docs" / "performance.svg"
+
+BEGIN = "<!-- made by python -m bench.page: begin -->"
+END = "<!-- made by python -m bench.page: end -->"
+
+MACHINE_NAMES = ("machine", "Python", "msgspec", "uvloop", "agent-client-protocol", "@agentclientprotocol/sdk", "node")
+
+
+class _Outcome(msgspec.Struct):
+    contender: str
+    samples: list[float] = []
+    missing: str | None = None
+
+
+class _Measured(msgspec.Struct):
+    part: str
+    title: str
+    unit: str
+    outcomes: list[_Outcome]
+
+
+class _Results(msgspec.Struct):
+    machine: dict[str, str]
+    measures: list[_Measured]
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """What a run says of a row; a figure is None where it was not measured."""
+
+    row: Row
+    unit: str
+    ours: float | None
+    theirs: float | None
+
+    @property
+    def ratio(self) -> float | None:
+        """The figure that the target is about."""
+        if self.row.theirs is None or self.ours is None:
+            return self.ours
+        return None if self.theirs is None else self.ours / self.theirs
+
+    @property
+    def is_reached(self) -> bool | None:
+        """Whether the target is reached, if that is known."""
+        if self.ratio is None:
+            return None
+        return self.ratio <= self.row.target if self.row.relation == "at most" else self.ratio >= self.row.target
+
+
+def read_results(path: Path) -> _Results:
+    """Read the results of a run."""
+    return msgspec.json.decode(path.read_bytes(), type=_Results)
+
+
+def find_figures(results: _Results, row: Row) -> Figures:
+    """Find the medians of a row; those of a measure that did not run are None."""
+    for measured in results.measures:
+        if (measured.part, measured.title) == (row.part, row.title):
+            medians = {
+                outcome.contender: statistics.median(outcome.samples)
+                for outcome in measured.outcomes
+                if outcome.samples
+            }
+            theirs = None if row.theirs is None else medians.get(row.theirs)
+            return Figures(row, measured.unit, medians.get(row.ours), theirs)
+    return Figures(row, "", None, None)
+
+
+def make_table(results: _Results) -> str:
+    """Return the part of the page that is made: the machine, the chart and the table."""
+    machine = results.machine
+    versions = ", ".join(
+        machine[name] if name == "machine" else f"{name} {machine[name]}" for name in MACHINE_NAMES if name in machine
+    )
+    lines = [
+        BEGIN,
+        f"Measured on {machine['date']} ({versions}; load {machine['load']}).",
+        "",
+        "![Each measure against its peer, and its target](performance.svg)",
+        "",
+        "| | measure | dragoman | against | ratio | target | |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for section in SECTIONS:
+        title = section.title
+        for row in section.rows:
+            lines.append(f"| {title} | {' | '.join(_cells(find_figures(results, row)))} |")
+            title = ""
+    return "\n".join([*lines, END])
+
+
+def _cells(figures: Figures) -> Iterator[str]:
+    row = figures.row
+    yield row.label.strip()
+    yield _figure(figures.ours, figures.unit)
+    if row.theirs is None:
+        yield ""
+        yield ""
+    else:
+        yield f"{_figure(figures.theirs, figures.unit)}, {row.against or row.theirs}"
+        yield "" if figures.ratio is None else f"**{_number(figures.ratio)}**"
+    yield f"{row.relation} {_figure(row.target, row.unit) if row.theirs is None else _number(row.target)}"
+    yield {True: "reached", False: "**missed**", None: "not measured"}[figures.is_reached]
+
+
+def _figure(value: float | None, unit: str) -> str:
+    if value is None:
+        return "-"
+    if unit.startswith("k "):
+        return f"{_number(1000 * value)}/s"
+    return f"{_number(value)} {unit}"
+
+
+def _number(value: float) -> str:
+    """Write a number with three digits that count."""
+    if value >= 1000:
+        step = 10 ** (len(str(int(value))) - 3)
+        return f"{round(value / step) * step:,}"
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}".removesuffix(".0") if value >= 10 else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def make_bars(results: _Results) -> list[Bar]:
+    """Return the bars of the chart: how many times better than the other side, and than asked for."""
+    bars: list[Bar] = []
+    for section in SECTIONS:
+        subject = ""
+        for row in section.rows:
+            subject = subject if row.label.startswith("…") else row.label.replace("`", "")
+            figures = find_figures(results, row)
+            if row.theirs is None or figures.ratio is None:
+                continue
+            lower_is_better = row.relation == "at most"
+            detail = row.label.removeprefix("…").strip()
+            label = subject if not row.label.startswith("…") or not detail else f"{subject}, {detail}"
+            bars.append(
+                Bar(
+                    label,
+                    f"against {(row.against or row.theirs).removeprefix('limit: ').replace('`', '')}",
+                    1 / figures.ratio if lower_is_better else figures.ratio,
+                    1 / row.target if lower_is_better else row.target,
+                )
+            )
+    return bars
+
+
+def replace_part(page: str, part: str) -> str:
+    """Put the made part in its place; raises ValueError for a page without the marks."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{PAGE.name} must have the lines {BEGIN!r} and {END!r}")
+    return before + part + after
+
+
+def main() -> None:
+    """Write the page and the chart."""
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else RESULTS
+    results = read_results(path)
+    PAGE.write_text(replace_part(PAGE.read_text(), make_table(results)))
+    CHART.write_text(draw(make_bars(results)))
+
+
+if __name__ == "__main__":
+    main()

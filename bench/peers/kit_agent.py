@@ -1,0 +1,28 @@
+"""An agent made with the kit, `dragoman.agent`, that does what the other bench agents do, and keeps its sessions.
+
+The text of a prompt is a JSON object, every field optional: ``chunks`` updates of ``size`` characters each, with a turn
+of the event loop after each if ``yield`` is true, then one update of ``bytes`` characters.
+"""
+
+import asyncio
+import json
+
+from dragoman.agent import Agent, Turn
+
+agent = Agent("bench", version="1.0.0")
+
+
+@agent.on_prompt
+async def answer(turn: Turn) -> None:
+    order = json.loads(turn.text)
+    text = "x" * order.get("size", 0)
+    for _ in range(order.get("chunks", 0)):
+        await turn.say(text)
+        if order.get("yield"):
+            await asyncio.sleep(0)
+    if order.get("bytes"):
+        await turn.say("x" * order["bytes"])
+
+
+if __name__ == "__main__":
+    agent.run()
