@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.bridge.envelope import (
+    OrdinaryRun,
     add_cursor,
     add_cursors,
     ordinary_runs,
@@ -65,10 +66,11 @@ def test_cursors_are_added_to_many_lines_as_to_each(lines, first):
 @given(st.lists(st.builds(chunk, TEXT, TEXT, st.sampled_from(["agent_message_chunk", "plan"])), min_size=1, max_size=8))
 def test_updates_are_cut_into_runs_of_one_session_each(lines):
     runs = ordinary_runs(b"\n".join([*lines, b""]))
-    assert b"".join([run for _, run in runs]) == b"\n".join([*lines, b""])
-    for name, run in runs:
-        assert {json.loads(line)["params"]["sessionId"] for line in run.split(b"\n")[:-1]} == {name}
-    assert all(one != other for (one, _), (other, _) in pairwise(runs))
+    assert b"".join([run.lines for run in runs]) == b"\n".join([*lines, b""])
+    for run in runs:
+        named = [json.loads(line)["params"]["sessionId"] for line in run.lines.split(b"\n")[:-1]]
+        assert named == [run.session_id] * run.count
+    assert all(one.session_id != other.session_id for one, other in pairwise(runs))
 
 
 LIAR = b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"mine","update":%b}%b}'
@@ -86,9 +88,9 @@ LIES = {
 @pytest.mark.parametrize("line", LIES.values(), ids=LIES)
 def test_a_line_is_of_the_session_that_every_decoder_finds(line):
     assert json.loads(line)["params"]["sessionId"] == "yours"
-    assert ordinary_runs(line + b"\n") == [("yours", line + b"\n")]
+    assert ordinary_runs(line + b"\n") == [OrdinaryRun("yours", line + b"\n", 1)]
     assert session_of_update(line) == "yours"
-    assert [name for name, _ in ordinary_runs(chunk("mine") + b"\n" + line + b"\n")] == ["mine", "yours"]
+    assert [run.session_id for run in ordinary_runs(chunk("mine") + b"\n" + line + b"\n")] == ["mine", "yours"]
 
 
 NOT_ORDINARY = {

@@ -103,16 +103,23 @@ def session_of_update(line: bytes) -> str | None:
     return update.params.session_id
 
 
-def ordinary_runs(block: bytes) -> list[tuple[str, bytes]] | None:
+class OrdinaryRun(msgspec.Struct, gc=False):
+    """Updates of one session that follow each other and that it takes without a look at them, each a line."""
+
+    session_id: str
+    lines: bytes
+    count: int
+
+
+def ordinary_runs(block: bytes) -> list[OrdinaryRun] | None:
     """Cut a block of lines into runs, each the updates of one session; None if any line is anything else.
 
     Ordinary updates are those that a session takes without a look at them. All lines are decoded by one call: so the
     session is the one that any other decoder finds, whatever else in a line looks like a session id.
     """
-    count = block.count(b"\n")
-    if block.count(b"\n" + LINE_HEAD) != count - 1 or not block.startswith(LINE_HEAD) or b"\r" in block:
-        return None
     lines = block[:-1].split(b"\n")
+    if block.count(b"\n" + LINE_HEAD) != len(lines) - 1 or not block.startswith(LINE_HEAD) or b"\r" in block:
+        return None
     if max(map(len, lines)) > SURELY_SHALLOW_BYTES and not all(
         is_sound(line) for line in lines if len(line) > SURELY_SHALLOW_BYTES
     ):
@@ -125,9 +132,13 @@ def ordinary_runs(block: bytes) -> list[tuple[str, bytes]] | None:
         return None
     sessions = [update.params.session_id for update in updates]
     if len(set(sessions)) == 1:
-        return [(sessions[0], block)]
-    named = zip(sessions, lines, strict=True)
-    return [(name, b"\n".join([*[line for _, line in run], b""])) for name, run in groupby(named, key=itemgetter(0))]
+        return [OrdinaryRun(sessions[0], block, len(lines))]
+    grouped = groupby(zip(sessions, lines, strict=True), key=itemgetter(0))
+    return [_join_run(name, [line for _, line in run]) for name, run in grouped]
+
+
+def _join_run(session_id: str, lines: list[bytes]) -> OrdinaryRun:
+    return OrdinaryRun(session_id, b"\n".join([*lines, b""]), len(lines))
 
 
 def session_of(params: Raw) -> str | None:

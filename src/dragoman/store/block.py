@@ -135,16 +135,17 @@ class Block(msgspec.Struct, gc=False):
             found.append(Record(seq, self.time, kind, Raw(view[colon + 1 : at + length - 1])))
         return found
 
-    def runs(self) -> list[tuple[int, bytes]]:
-        """Return copies of the runs of lines that are for the peer, each with the number of its first line."""
-        found: list[tuple[int, bytes]] = []
+    def runs(self) -> list[tuple[int, int, bytes]]:
+        """Return copies of the runs of lines that are for the peer, each with its first number and its length."""
+        found: list[tuple[int, int, bytes]] = []
         number, begin = self.first, self.start
         for offset, length in [*self.places, (self.end - self.start, 0)]:
             at = self.start + offset
             if at > begin:
                 lines = self.buffer[begin:at]
-                found.append((number, lines))
-                number += lines.count(b"\n")
+                count = lines.count(b"\n")
+                found.append((number, count, lines))
+                number += count
             number += 1
             begin = at + length + 1
         return found
@@ -250,14 +251,14 @@ class Draft:
         line, checksum = _seal_line(first, first + self._count - 1, time, self._places, checksum)
         return b"".join([*self._parts, line]), checksum
 
-    def runs(self, first: int) -> list[tuple[int, bytes]]:
+    def runs(self, first: int) -> list[tuple[int, int, bytes]]:
         """Return the runs of lines that are for the peer, given the number of its first line, if no line was taken yet.
 
         See `Block.runs`.
         """
         lines = b"".join(self._parts)
         if not self._places:
-            return [(first, lines)] if lines else []
+            return [(first, self._count, lines)] if lines else []
         return Block(first, first + self._count - 1, 0, lines, 0, len(lines), self._places).runs()
 
     def _add(self, lines: bytes, count: int) -> None:

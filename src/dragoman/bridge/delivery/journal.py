@@ -181,14 +181,14 @@ class Journal:
         """Name a place of this journal."""
         return f"{self.epoch}.{seq}"
 
-    def add(self, lines: bytes) -> None:
-        """Add notifications, each a line of the wire with its newline."""
+    def add(self, lines: bytes, count: int | None = None) -> None:
+        """Add notifications, each a line of the wire with its newline; their number if they were checked already."""
         while len(lines) > MAX_BLOCK_BYTES:
             end = lines.rfind(b"\n", 0, MAX_BLOCK_BYTES) + 1 or lines.index(b"\n") + 1
-            self._add(lines[:end])
-            lines = lines[end:]
+            self._add(lines[:end], None)
+            lines, count = lines[end:], None
         if lines:
-            self._add(lines)
+            self._add(lines, count)
 
     def note(self, kind: str, payload: bytes) -> None:
         """Add a record that viewers do not get."""
@@ -205,8 +205,8 @@ class Journal:
                 self.file.put(draft, self.updated_ms)
             self._write("write to")
         for draft in drafts:
-            for first, lines in draft.runs(self.end + 1):
-                self.tail.extend(first, lines, self.updated_ms)
+            for first, count, lines in draft.runs(self.end + 1):
+                self.tail.extend(first, lines, self.updated_ms, count=count)
             self.end += len(draft)
 
     def recover(self) -> bool:
@@ -276,12 +276,12 @@ class Journal:
         self.drop()
         delete_files(self.path)
 
-    def _add(self, lines: bytes) -> None:
+    def _add(self, lines: bytes, count: int | None) -> None:
         draft = self._drafts[-1]
         if draft and draft.size + len(lines) > MAX_BLOCK_BYTES:
             draft = Draft()
             self._drafts.append(draft)
-        draft.add_lines(lines)
+        draft.add_lines(lines, count)
 
     def _write(self, action: str) -> None:
         try:

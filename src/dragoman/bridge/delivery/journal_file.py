@@ -179,8 +179,8 @@ class JournalFile:
 def _runs_of(block: Block, after: int, until: int, epoch: bytes | None) -> Iterator[MessageRun]:
     if block.last <= after or block.first > until:
         return
-    for first, lines in block.runs():
-        run = MessageRun(lines, first, block.time)
+    for first, count, lines in block.runs():
+        run = MessageRun(lines, first, block.time, count=count)
         if run.last > after and run.first <= until:
             part = run.part(after, until)
             yield part if epoch is None else part.with_cursors(epoch)

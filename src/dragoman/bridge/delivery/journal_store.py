@@ -81,10 +81,10 @@ class ReplayedJournal:
         self.journal = journal
         self._prompts = PromptCounter()
 
-    def add(self, lines: bytes) -> None:
+    def add(self, lines: bytes, count: int | None = None) -> None:
         """Add replayed notifications."""
         self._prompts.see(lines)
-        self.journal.add(lines)
+        self.journal.add(lines, count)
 
     def has_more_than(self, journal: Journal) -> bool:
         """Tell whether the session went on elsewhere since that journal was closed."""
@@ -252,7 +252,7 @@ def _read_all(disk: Disk, path: Path, head: LogHead) -> _FoundBlocks:
             if not blocks:
                 break
             for block in blocks:
-                for _, lines in block.runs():
+                for _, _, lines in block.runs():
                     prompts.see(lines)
                 config = next((bytes(each.data) for each in reversed(block.records()) if each.kind == "config"), config)
             if head.version == VERSION and position.offset - positions[-1].offset >= INDEX_BYTES:

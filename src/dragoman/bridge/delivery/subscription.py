@@ -359,12 +359,18 @@ class Subscription:
     def _without_skips(self, run: MessageRun) -> Iterator[MessageRun]:
         """Leave out the viewer's own prompts."""
         after = run.first - 1
-        for skipped in [seq for seq in self._skips if run.first <= seq <= run.last]:
+        for skipped in self._skips_in(run):
             if skipped - 1 > after:
                 yield run.part(after, skipped - 1)
             after = skipped
         if after < run.last:
             yield run.part(after, run.last)
+
+    def _skips_in(self, run: MessageRun) -> list[int]:
+        numbers = range(run.first, run.last + 1)
+        if len(numbers) < len(self._skips):
+            return [seq for seq in numbers if seq in self._skips]
+        return [seq for seq in self._skips if seq in numbers]
 
     def _item(self, journal: JournalSource, run: MessageRun, *, numbered: bool) -> StreamItem:
         return StreamItem(run, journal.epoch.encode(), self.queue.number) if numbered else StreamItem(run)

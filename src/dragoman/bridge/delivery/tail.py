@@ -58,9 +58,9 @@ class JournalTail:
         self._size = 0
         self._copied_bytes = 0
 
-    def extend(self, first: int, lines: bytes, time_ms: int) -> None:
+    def extend(self, first: int, lines: bytes, time_ms: int, *, count: int | None = None) -> None:
         """Take messages that follow each other."""
-        run = MessageRun(lines, first, time_ms)
+        run = MessageRun(lines, first, time_ms, count=count)
         run.count_copies(self._copied)
         self._runs.append(run)
         self._lasts.append(run.last)

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from dragoman.bridge.delivery import Journal, ReplayedJournal, Subscription, Viewer, ViewerRequest
-from dragoman.bridge.envelope import encode, fields_of, make_notification, string_of
+from dragoman.bridge.envelope import OrdinaryRun, encode, fields_of, make_notification, string_of
 from dragoman.bridge.registry.state import SessionLife, SessionPhase
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.protocol import v1
@@ -26,13 +26,13 @@ _NO_SETTINGS = b"{}"
 
 
 class _Recorder(Protocol):
-    def add(self, lines: bytes) -> None: ...
+    def add(self, lines: bytes, count: int | None = None) -> None: ...
 
 
 class _Discard:
     """Takes updates that the journal has already."""
 
-    def add(self, lines: bytes) -> None:
+    def add(self, lines: bytes, count: int | None = None) -> None:
         """Drop updates."""
 
 
@@ -139,10 +139,10 @@ class ServedSession:
         """Have viewers told of it."""
         self._on_change(self)
 
-    def take(self, lines: bytes) -> None:
-        """Take ordinary updates of the agent, each a line with its newline: they change nothing that is known here."""
-        self.heard += lines.count(b"\n")
-        self._recorder.add(lines)
+    def take(self, updates: OrdinaryRun) -> None:
+        """Take ordinary updates of the agent: they change nothing that is known here."""
+        self.heard += updates.count
+        self._recorder.add(updates.lines, updates.count)
 
     def take_notification(self, line: bytes) -> None:
         """Take any notification of the agent."""

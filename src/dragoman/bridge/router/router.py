@@ -13,6 +13,7 @@ from dragoman.bridge.delivery import Delivery, Viewer, ViewerRequest
 from dragoman.bridge.envelope import (
     ELICIT,
     UPDATE,
+    OrdinaryRun,
     fields_of,
     make_error,
     make_notification,
@@ -258,19 +259,19 @@ class AgentMessages:
                     if line and not line.isspace():
                         self._take_line(line)
                 continue
-            for session_id, run in runs:
-                self._take_run(session_id, run)
+            for run in runs:
+                self._take_run(run)
 
     def input_ended(self, *, was_file: bool) -> None:
         """Do nothing: the process itself tells its end."""
 
-    def _take_run(self, session_id: str, lines: bytes) -> None:
-        session = self._registry.sessions.get(session_id)
+    def _take_run(self, run: OrdinaryRun) -> None:
+        session = self._registry.sessions.get(run.session_id)
         if session is None:
-            for line in lines[:-1].split(b"\n"):
-                self._registry.early.put(session_id, line)
+            for line in run.lines[:-1].split(b"\n"):
+                self._registry.early.put(run.session_id, line)
             return
-        session.take(lines)
+        session.take(run)
         self._delivery.touch(session)
 
     def _take_line(self, line: bytes) -> None:
