@@ -117,6 +117,8 @@ def ordinary_runs(block: bytes) -> list[OrdinaryRun] | None:
     Ordinary updates are those that a session takes without a look at them. All lines are decoded by one call: so the
     session is the one that any other decoder finds, whatever else in a line looks like a session id.
     """
+    if block.find(UPDATE, 0, block.find(b"\n")) < 0:
+        return None  # most often the one line of an answer
     lines = block[:-1].split(b"\n")
     if block.count(b"\n" + LINE_HEAD) != len(lines) - 1 or not block.startswith(LINE_HEAD) or b"\r" in block:
         return None

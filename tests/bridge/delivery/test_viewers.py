@@ -393,6 +393,7 @@ async def test_news_of_a_session_does_not_pile_up(tmp_path):
         session = await one.new()
         for _ in range(30):
             await one.prompt(session, {"say": "x"})
+        await one.ask("_echo")  # the answer of a turn goes out ahead of the news of its end
         assert not idle.viewer.closed.is_set()
         news = await idle.announced(session, lambda news: news["state"] == "idle")
         assert news["stopReason"] == "end_turn"

@@ -60,6 +60,7 @@ class JournalSync:
 
     def want(self, journal: Journal) -> None:
         """Have a journal synced."""
+        journal.is_sync_due = True
         self._due[journal] = None
         if not self._is_running:
             self._is_running = True

@@ -131,6 +131,8 @@ class Journal:
         self.on_failure: Callable[[], None] | None = None
         """Called when it fails, and when it has recovered."""
         self.earlier = EarlierRun()
+        self.is_sync_due = False
+        """Whether it is synced soon, which closes its file."""
         self._epoch = make_epoch(header)
         self._interim_epoch: str | None = None
         self.tail = JournalTail(budget, self._epoch.encode(), self.end)
@@ -233,12 +235,11 @@ class Journal:
 
     def begin_sync(self) -> Callable[[], None] | None:
         """Write the added records, and give the work of a thread that syncs them, if there is any."""
+        self.is_sync_due = False
         self.flush()
         self.recover()
-        if self.failure is not None or not self.file.take_unsynced():
-            return None
         self.file.close()
-        return self._sync
+        return self._sync if self.failure is None and self.file.take_unsynced() else None
 
     def fail(self, error: OSError, action: str) -> None:
         """Go on in memory alone."""

@@ -157,7 +157,7 @@ class ServedSession:
         """Write the records that were added to its journal."""
         journal = self._written
         journal.flush()
-        if not self.info.turns:
+        if not self.info.turns and not journal.is_sync_due:
             journal.close()  # thousands of sessions may be open, and few of them at work
 
     def discard_updates(self) -> None:

@@ -435,17 +435,22 @@ class SessionRequests:
         self._restorer.forward(request, answered=answered)
 
     def _begin_turn(self, request: ViewerRequest, session: ServedSession) -> None:
-        session.begin_turn(request.viewer, parse_list(fields_of(request.params).get("prompt")))
+        has_begun = False
 
         def answered(message: Message, line: bytes) -> None:
+            request.pass_on(line)  # behind all updates, and not behind the record of the turn's end
             self._end_turn(session, message)
-            request.pass_on(line)
 
         def failed(failure: AgentFailure) -> None:
-            session.end_turn(None, error_object(RpcError(ErrorCode.INTERNAL_ERROR, failure.data())))
+            if has_begun:
+                session.end_turn(None, error_object(RpcError(ErrorCode.INTERNAL_ERROR, failure.data())))
             request.fail(failure.data())
 
+        # First of all, so that the agent is at work while the prompt is journalled.
         self._restorer.forward(request, session=session, answered=answered, failed=failed)
+        if not request.is_over:
+            has_begun = True
+            session.begin_turn(request.viewer, parse_list(fields_of(request.params).get("prompt")))
 
     def _end_turn(self, session: ServedSession, message: Message) -> None:
         if message.error is not UNSET:

@@ -118,8 +118,10 @@ class WireLog:
 
     def note(self, direction: Direction, lines: Lines) -> None:
         """Remember lines, and forget the oldest beyond the limits."""
-        count = sum(block.count(b"\n") if isinstance(block, bytes) else 1 for block in lines)
-        size = sum(map(line_size, lines))
+        count = size = 0
+        for block in lines:
+            count += block.count(b"\n") if isinstance(block, bytes) else 1
+            size += line_size(block)
         batch = WireBatch(self._count + 1, time.time(), direction, lines, count, size)
         self._batches.append(batch)
         self._count += count
