@@ -75,6 +75,7 @@ check: $(VENV)/.dev $(VENV)/.page ## Format, lint, types, import direction, name
 	@$(BIN)/python scripts/generate_profile_schema.py --check
 	@$(BIN)/python scripts/generate_rules_page.py --check
 	@$(BIN)/python scripts/generate_later_fields.py --check
+	@$(BIN)/python scripts/generate_api_reference.py --check
 	@scripts/page/check
 
 format: $(VENV)/.dev ## Format the code and fix what can be fixed

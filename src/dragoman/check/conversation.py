@@ -37,6 +37,7 @@ class Flooded(DragomanError):
 
 
 Side = Literal["client", "agent"]
+"""The side that sent a message."""
 
 OTHER: dict[Side, Side] = {"client": "agent", "agent": "client"}
 """The other side of each."""

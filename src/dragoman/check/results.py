@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dragoman.check.judge import Judge
 
 Verdict = Literal["pass", "fail", "warn", "not_exercised", "error"]
+"""What is found for a rule."""
 
 
 class Finding(msgspec.Struct, frozen=True):

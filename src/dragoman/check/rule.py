@@ -5,7 +5,9 @@ from typing import Literal
 import msgspec
 
 Level = Literal["must", "should", "disputed"]
+"""How grave a breach is."""
 Role = Literal["agent", "client"]
+"""The side that a rule is for."""
 
 SITE = "https://agentclientprotocol.com/protocol/v1"
 

@@ -61,6 +61,7 @@ class Several(msgspec.Struct, frozen=True):
 
 SingleAction = Read | Write | Run | Foreign
 ToolAction = SingleAction | Several
+"""What an agent wants to do, as far as it can be known."""
 
 READING = frozenset(("read", "search"))
 WRITING = frozenset(("edit", "delete", "move"))
