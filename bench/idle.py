@@ -11,6 +11,7 @@ from pathlib import Path
 from bench import commands
 from bench.measure import Measure, Target
 from bench.raw_agent import RawAgent
+from dragoman.protocol.update_lines import rename_session
 from dragoman.store import FileStore, Header
 
 SESSIONS = 1000
@@ -48,7 +49,8 @@ async def copy_session(home: Path, session_id: str) -> tuple[str, ...]:
     store = FileStore(home)
     copies = tuple(str(uuid.uuid4()) for _ in range(WARM_UP_SESSIONS + SESSIONS))
     for copy in copies:
-        await store.fork(session_id, Header(copy, CWD, [], datetime.now(UTC).isoformat().replace("+00:00", "Z")))
+        header = Header(copy, CWD, [], datetime.now(UTC).isoformat().replace("+00:00", "Z"))
+        await store.fork(session_id, header, lambda lines, copy=copy: rename_session(lines, session_id, copy))
     await store.close()
     return copies
 

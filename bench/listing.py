@@ -14,7 +14,8 @@ from time import perf_counter, time
 from bench import commands
 from bench.measure import Measure, Target
 from bench.raw_agent import RawAgent
-from dragoman.store import FileStore, Header, update_lines
+from dragoman.protocol.update_lines import update_lines
+from dragoman.store import FileStore, Header
 from dragoman.store.block import Draft, encode_header
 from dragoman.store.naming import log_path, projects_path
 

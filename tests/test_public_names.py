@@ -175,7 +175,6 @@ PUBLIC = {
         "encode_cwd",
         "is_same_directory",
         "raise_fd_limit",
-        "update_lines",
     ],
     "dragoman.wire": [
         "HEADS",

@@ -1,7 +1,8 @@
 """What a crash leaves behind is mended when the session is loaded."""
 
 from dragoman.protocol import v1
-from dragoman.store import FileStore, update_lines
+from dragoman.protocol.update_lines import update_lines
+from dragoman.store import FileStore
 from tests.assistant.coming_back import SCRIPT, converse, files, load, without_user
 from tests.assistant.running import running_agent
 

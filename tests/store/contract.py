@@ -13,7 +13,7 @@ import pytest
 
 from dragoman.errors import BadCursor, SessionBusy, SessionUnknown
 from dragoman.store import KINDS, PAGE_SESSIONS
-from tests.store.making import new_header, read_all, reread, turn_end, update, write_session
+from tests.store.making import fork, new_header, read_all, reread, turn_end, update, write_session
 
 
 async def list_ids(store, cwd=None):
@@ -215,7 +215,7 @@ class StoreContract:
             with pytest.raises(SessionUnknown):
                 await store.open(unknown)
             with pytest.raises(SessionUnknown):
-                await store.fork(unknown, new_header())
+                await fork(store, unknown, new_header())
             assert await store.find(unknown) is None
             assert await store.delete(unknown) is False
 
@@ -256,7 +256,7 @@ class StoreContract:
         log.append(update(b'{"sessionUpdate":"current_mode_update"}'))
         await log.sync()
         forked = new_header(forked_from=configured.id)
-        await store.fork(configured.id, forked)
+        await fork(store, configured.id, forked)
         for lister in (store, another_store()):
             assert await list_ids(lister) == []
             assert await lister.find(empty.id) == empty
@@ -297,7 +297,7 @@ class StoreContract:
         other = another_store()
         assert await other.find(header.id) == header
         assert await list_ids(other) == [header.id]
-        await other.fork(header.id, new_header())
+        await fork(other, header.id, new_header())
         with pytest.raises(SessionBusy):
             await other.delete(header.id)
         await log.close()
@@ -323,7 +323,7 @@ class StoreContract:
     async def test_a_fork_has_the_same_records_and_its_own_future(self, store):
         header = await write_session(store, payloads=[b"1", b"2"])
         forked = new_header("/elsewhere", forked_from=header.id)
-        await store.fork(header.id, forked)
+        await fork(store, header.id, forked)
         log = await store.open(forked.id)
         before = await read_all(log)
         assert log.header == forked
@@ -341,7 +341,7 @@ class StoreContract:
         log = await store.create(header)
         log.append(update(b"1"))
         forked = new_header(forked_from=header.id)
-        await store.fork(header.id, forked)
+        await fork(store, header.id, forked)
         log.append(update(b"2"))
         assert (await reread(store, forked.id))[0] == [(1, "update", b"1")]
         assert len(await read_all(log)) == 2
@@ -350,7 +350,7 @@ class StoreContract:
     async def test_a_fork_cannot_take_the_place_of_a_session(self, store):
         one, two = await write_session(store, payloads=[b"1"]), await write_session(store, payloads=[b"2"])
         with pytest.raises(Exception, match="never used"):
-            await store.fork(one.id, two)
+            await fork(store, one.id, two)
         assert (await reread(store, two.id))[0][0] == (1, "update", b"2")
 
     async def test_a_deleted_session_is_gone_from_everywhere(self, store, another_store):

@@ -2,7 +2,8 @@
 
 import uuid
 
-from dragoman.store import Header, update_lines
+from dragoman.protocol.update_lines import rename_session, update_lines
+from dragoman.store import Header
 from dragoman.store.block import Draft, encode_header
 from dragoman.store.disk import Disk
 
@@ -21,6 +22,11 @@ def turn_end(title="A title", messages=2):
 def update(payload, session_id=SESSION):
     """Make the line of the wire with this update."""
     return update_lines(session_id, [payload])
+
+
+async def fork(store, session_id, header):
+    """Fork a session as an agent does it."""
+    await store.fork(session_id, header, lambda lines: rename_session(lines, session_id, header.id))
 
 
 def make_log(header, *blocks, time=1_763_240_000_000):

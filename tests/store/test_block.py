@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.protocol.update_lines import update_lines
 from dragoman.store.block import (
     KINDS,
     Draft,
@@ -14,8 +15,6 @@ from dragoman.store.block import (
     encode_header,
     find_blocks,
     read_torn,
-    rename_session,
-    update_lines,
 )
 
 ONE = "00000000-0000-4000-8000-000000000001"
@@ -239,11 +238,3 @@ def test_a_header_of_another_format_or_damaged_says_so():
         decode_header(block.replace(b'"dragoman":2', b'"dragoman":3'))
     with pytest.raises(ValueError, match="its header is damaged"):
         decode_header(block.replace(b'"cwd":"/"', b'"cwd":"."'))
-
-
-def test_only_the_beginnings_of_lines_get_another_session_id():
-    quoted = b'{"rawInput":%b,"text":"%b"}' % (update_lines(ONE, [b"1"])[:-1], ONE.encode())
-    lines = update_lines(ONE, [quoted, b"2"]) + b'{"model":"%b"}\n' % ONE.encode()
-    assert rename_session(lines, ONE, TWO) == update_lines(TWO, [quoted, b"2"]) + b'{"model":"%b"}\n' % ONE.encode()
-    with pytest.raises(ValueError, match="another length"):
-        rename_session(lines, ONE, "short")

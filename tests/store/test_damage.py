@@ -7,7 +7,7 @@ import pytest
 from dragoman.errors import SessionUnknown, SessionUnreadable
 from dragoman.store import FileStore
 from dragoman.store.naming import log_path
-from tests.store.making import QuickDisk, make_log, new_header, read_all, reread, turn_end, update
+from tests.store.making import QuickDisk, fork, make_log, new_header, read_all, reread, turn_end, update
 
 WRITES = [
     [("update", b'{"n":1}'), ("update", b'"two"')],
@@ -196,7 +196,7 @@ async def test_a_fork_of_a_torn_log_is_mended_like_the_log_itself(specimen):
     for torn, kept in ((specimen.content[:-5], 7), (b"\n".join(lines)[:-5], 6)):
         specimen.put(torn)
         forked = new_header()
-        await specimen.store.fork(specimen.header.id, forked)
+        await fork(specimen.store, specimen.header.id, forked)
         records, log = await reread(specimen.store, forked.id)
         assert records == specimen.records[:kept]
         assert log.damage.torn
@@ -206,7 +206,7 @@ async def test_a_fork_of_a_torn_log_is_mended_like_the_log_itself(specimen):
 async def test_a_fork_of_a_damaged_log_is_mended_like_the_log_itself(specimen):
     specimen.put(specimen.content.replace(b'"update":3}', b'"update":4}'))
     forked = new_header()
-    await specimen.store.fork(specimen.header.id, forked)
+    await fork(specimen.store, specimen.header.id, forked)
     records, log = await reread(specimen.store, forked.id)
     assert records == specimen.records[:2]
     assert not log.damage.torn

@@ -12,7 +12,7 @@ import pytest
 from dragoman.errors import LogFailed
 from dragoman.store import FileStore
 from dragoman.store.disk import Disk
-from tests.store.making import new_header, read_all, reread, turn_end, update, write_session
+from tests.store.making import fork, new_header, read_all, reread, turn_end, update, write_session
 from tests.waiting import until
 
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EDQUOT]
@@ -176,7 +176,7 @@ async def test_short_writes_are_continued(tmp_path, size):
     records, log = await reread(store, header.id)
     assert ([data for _, _, data in records], log.damage) == ([b'{"n":1}', b'{"n":2}', turn_end()], None)
     forked = new_header()
-    await store.fork(header.id, forked)
+    await fork(store, header.id, forked)
     assert (await reread(store, forked.id))[0] == records
     await store.close()
 

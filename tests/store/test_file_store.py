@@ -15,7 +15,7 @@ from dragoman.store.block import now_ms
 from dragoman.store.file_log import SEALED_BYTES, SEALED_MS
 from dragoman.store.naming import aside_path, lock_path, log_name, log_path, session_id_of
 from tests.store.contract import StoreContract, list_ids
-from tests.store.making import make_log, new_header, read_all, reread, turn_end, update, write_session
+from tests.store.making import fork, make_log, new_header, read_all, reread, turn_end, update, write_session
 
 
 class TestFileStore(StoreContract):
@@ -111,9 +111,9 @@ async def test_a_log_whose_writer_died_before_it_sealed_is_whole_and_tells_of_no
     later = FileStore(home.parent / "killed")
     [listed] = (await later.page()).sessions
     assert listed.updated_at == "2023-11-14T22:13:20.000Z", "lines without a seal are as old as the file"
-    fork = new_header()
-    await later.fork(header.id, fork)
-    for session_id in (header.id, fork.id):
+    forked = new_header()
+    await fork(later, header.id, forked)
+    for session_id in (header.id, forked.id):
         records, reopened = await reread(later, session_id)
         assert [data for _, _, data in records] == [b'{"event":"start"}', b"0", b"1", b"2"]
         assert reopened.damage is None
@@ -126,14 +126,14 @@ async def test_reading_or_forking_a_live_log_seals_it_first(store):
     log = await store.create(header)
     log.append(update(b"1", header.id))
     log.flush()
-    fork = new_header()
-    await store.fork(header.id, fork)
+    forked = new_header()
+    await fork(store, header.id, forked)
     assert count_seals(log.path) == 2
     log.append(update(b"2", header.id))
     log.flush()
     assert [data for _, _, data in await read_all(log)] == [b"1", b"2"]
     assert count_seals(log.path) == 3
-    assert (await reread(store, fork.id))[0] == [(1, "update", b"1")]
+    assert (await reread(store, forked.id))[0] == [(1, "update", b"1")]
     await log.close()
 
 
@@ -143,7 +143,7 @@ async def test_files_and_folders_are_for_their_owner_only(home, umask):
     try:
         store = FileStore(home)
         header = await write_session(store)
-        await store.fork(header.id, new_header("/other"))
+        await fork(store, header.id, new_header("/other"))
         log = await store.open(header.id)
         await store.page()
         found = list(home.rglob("*"))

@@ -8,7 +8,7 @@ from dragoman.errors import LogFailed, SessionBusy, SessionUnknown
 from dragoman.store import FileStore
 from dragoman.store.lock import acquire
 from tests.store.contract import list_ids
-from tests.store.making import new_header, read_all, reread, turn_end, update, write_session
+from tests.store.making import fork, new_header, read_all, reread, turn_end, update, write_session
 
 FULL = pytest.mark.parametrize("files", [False, True], ids=["no byte", "no file"])
 NO_SPACE = "No space left on device; free some space on that disk, then try again"
@@ -106,10 +106,10 @@ async def test_a_fork_that_finds_no_room_leaves_nothing_behind(store, tiny_disk,
     before, there = descriptors(), set(tiny_disk.path.rglob("session-*"))
     forked = new_header(forked_from=header.id)
     with pytest.raises(LogFailed, match=NO_SPACE):
-        await store.fork(header.id, forked)
+        await fork(store, header.id, forked)
     assert (descriptors(), set(tiny_disk.path.rglob("session-*"))) == (before, there)
     tiny_disk.free()
-    await store.fork(header.id, forked)
+    await fork(store, header.id, forked)
     assert len((await reread(store, forked.id))[0]) == 2
 
 
@@ -168,7 +168,7 @@ async def test_a_read_only_home_can_be_read(store, tiny_disk):
     await log.close()
     records, log = await reread(reader, torn.id)
     assert (len(records), log.damage.torn) == (2, True)
-    for refused in (reader.delete(header.id), reader.fork(header.id, new_header())):
+    for refused in (reader.delete(header.id), fork(reader, header.id, new_header())):
         with pytest.raises(LogFailed, match="Read-only file system; see that this user may"):
             await refused
     with pytest.raises(LogFailed, match=r"cannot create .*: Read-only file system; .*DRAGOMAN_HOME"):

@@ -13,7 +13,7 @@ from dragoman.store import FileStore
 from dragoman.store.disk import Disk
 from dragoman.store.naming import log_path, version1_path
 from tests.store.contract import list_ids, sessions_in_lines
-from tests.store.making import new_header, read_all, reread, update
+from tests.store.making import fork, new_header, read_all, reread, update
 
 DATA = Path(__file__).parent / "data" / "version1"
 IDS = {
@@ -131,7 +131,7 @@ async def test_a_damaged_log_keeps_what_is_certain_and_its_original(store, home)
 async def test_a_fork_of_it_is_of_the_present_version_and_leaves_it_alone(store, home, name):
     path = put(home, name)
     forked = new_header(forked_from=IDS[name])
-    await store.fork(IDS[name], forked)
+    await fork(store, IDS[name], forked)
     assert path.read_bytes() == (DATA / f"{name}.jsonl").read_bytes()
     assert log_path(home, forked.cwd, forked.id).read_bytes().startswith(b'{"dragoman":2,')
     records, log = await reread(store, forked.id)

@@ -10,7 +10,8 @@ from dragoman.agent.session import Session, turn_end
 from dragoman.agent.usage import TokenUsage
 from dragoman.errors import LogFailed
 from dragoman.protocol import v1
-from dragoman.store import Log, Record, update_lines
+from dragoman.protocol.update_lines import update_lines
+from dragoman.store import Log, Record
 
 Replay = Callable[[Sequence[memoryview]], Awaitable[None]]
 

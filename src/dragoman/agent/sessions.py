@@ -4,6 +4,7 @@ import asyncio
 import uuid
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from weakref import WeakValueDictionary
 
 from dragoman.agent.history import replay, restore
@@ -15,6 +16,7 @@ from dragoman.agent.settings import SessionSettings
 from dragoman.agent.update_sender import UpdateSender
 from dragoman.errors import ErrorCode, InvalidParams, LogFailed, RpcError, SessionBusy, SessionUnknown
 from dragoman.protocol.connection import Connection
+from dragoman.protocol.update_lines import rename_session
 from dragoman.store import Header, Log, Store, is_same_directory
 
 CLOSE_TIMEOUT_S = 6.0
@@ -93,7 +95,7 @@ class AgentSessions:
         if source is not None:
             source.updates.flush()
         try:
-            await self._store.fork(session_id, fork.header)
+            await self._store.fork(session_id, fork.header, partial(rename_session, old=session_id, new=fork.id))
         except SessionUnknown:
             raise not_found(session_id) from None
         await self._restore(fork, await self._store.open(fork.id), "fork")

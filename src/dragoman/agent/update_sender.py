@@ -14,7 +14,8 @@ from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.decode import ENCODER
 from dragoman.protocol.methods import Method
-from dragoman.store import Log, update_lines
+from dragoman.protocol.update_lines import update_lines
+from dragoman.store import Log
 
 P = TypeVar("P")
 R = TypeVar("R")

@@ -1,7 +1,7 @@
 """Append-only session logs: the interface of a store, and the store in files."""
 
 from dragoman.descriptors import raise_fd_limit
-from dragoman.store.block import KINDS, Block, Header, Record, update_lines
+from dragoman.store.block import KINDS, Block, Header, Record
 from dragoman.store.file_store import FileStore
 from dragoman.store.naming import encode_cwd, is_same_directory
 from dragoman.store.sealed_log import Damage
@@ -23,5 +23,4 @@ __all__ = [
     "encode_cwd",
     "is_same_directory",
     "raise_fd_limit",
-    "update_lines",
 ]

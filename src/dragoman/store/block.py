@@ -41,13 +41,16 @@ From that follows what can be known of a file that is not whole:
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from zlib import crc32
 
 import msgspec
 from msgspec import Raw
 
 VERSION = 2
+
+Rename = Callable[[bytes], bytes]
+"""Gives whole lines of one session to another."""
 
 KINDS = frozenset({"config", "model", "permission", "title", "turn"})
 """What a record can be; a new kind needs a new version, for an older reader would take it as damage in a torn write."""
@@ -410,28 +413,3 @@ def wire_line(message: bytes) -> bytes:
         return message + b"\n"
     members = _decode_members(message)
     return msgspec.json.encode({"jsonrpc": members.pop("jsonrpc", Raw(b'"2.0"')), **members}) + b"\n"
-
-
-def rename_session(lines: bytes, old: str, new: str) -> bytes:
-    """Give the lines of a fork its own session id; both ids have one length, so that no place changes.
-
-    Only whole beginnings of lines are changed: a tool may have talked about messages of its own.
-    """
-    if len(old) != len(new):
-        raise ValueError("a session id cannot be replaced by one of another length")
-    return (b"\n" + lines).replace(b"\n" + update_head(old), b"\n" + update_head(new))[1:]
-
-
-def update_head(session_id: str) -> bytes:
-    """Return the beginning of each update of a session, up to the update itself."""
-    encoded = msgspec.json.encode(session_id)
-    return b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%b,"update":' % encoded
-
-
-UPDATE_TAIL = b"}}\n"
-
-
-def update_lines(session_id: str, updates: "list[bytes] | tuple[bytes, ...]") -> bytes:
-    """Return the lines that updates are logged and sent as; there is at least one."""
-    head = update_head(session_id)
-    return head + (UPDATE_TAIL + head).join(updates) + UPDATE_TAIL

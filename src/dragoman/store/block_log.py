@@ -13,13 +13,13 @@ from dragoman.errors import SessionUnreadable
 from dragoman.store.block import (
     Block,
     Header,
+    Rename,
     decode_header,
     encode_header,
     find_blocks,
     now_ms,
     read_torn,
     read_version,
-    rename_session,
     seal,
 )
 from dragoman.store.disk import CREATE, READ, WRITE, Disk, write_all
@@ -221,8 +221,8 @@ def write_sound(disk: Disk, reader: LogReader, header: Header, target: Path) -> 
     return start, LogPosition(size, last, checksum)
 
 
-def write_fork(disk: Disk, reader: LogReader, old_id: str, header: Header, target: Path) -> None:
-    """Make a log of all that a reader gives, with the session id of the fork in each line.
+def write_fork(disk: Disk, reader: LogReader, rename: Rename, header: Header, target: Path) -> None:
+    """Make a log of all that a reader gives, renamed: with the session id of the fork in each line.
 
     A torn end or a damaged part comes along: it is found, told and mended when the fork is opened, as in the
     original. A failure leaves nothing behind.
@@ -235,11 +235,11 @@ def write_fork(disk: Disk, reader: LogReader, old_id: str, header: Header, targe
             pieces: list[bytearray] = []
             for found in blocks:
                 if found is not reader.unsealed:
-                    sealed, checksum = reseal(found, rename_session(found.lines, old_id, header.id), checksum)
+                    sealed, checksum = reseal(found, rename(found.lines), checksum)
                     pieces.append(sealed)
             write_all(disk, fd, b"".join(pieces))
         if reader.damage is not None or reader.unsealed is not None:
-            write_all(disk, fd, rename_session(reader.read_rest(), old_id, header.id))
+            write_all(disk, fd, rename(reader.read_rest()))
         disk.sync(fd)
     except BaseException:
         target.unlink()

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from dragoman.cancellation import finish_in_thread
 from dragoman.errors import DragomanError, LogFailed, SessionBusy, SessionUnknown, SessionUnreadable
-from dragoman.store.block import VERSION, Draft, Header, encode_header, now_ms
+from dragoman.store.block import VERSION, Draft, Header, Rename, encode_header, now_ms
 from dragoman.store.block_log import LogHead, LogPosition, read_head, write_fork
 from dragoman.store.disk import CREATE, READ, Disk, failing, make_directories, sync_named, write_all
 from dragoman.store.file_log import FileLog, open_reader
@@ -98,14 +98,14 @@ class FileStore:
         next_cursor = last and encode_cursor(last.updated_ms, last.header.id, place)
         return Page([_summarise(entry) for entry in shown], next_cursor)
 
-    async def fork(self, session_id: str, header: Header) -> None:
+    async def fork(self, session_id: str, header: Header, rename: Rename) -> None:
         target = log_path(self._home, header.cwd, header.id)
         end: int | None = None
         live = self._live.get(session_id)
         if live is not None:
             live.seal_if_possible()
             end = live.end_offset
-        await finish_in_thread(lambda: self._fork(session_id, header, target, end))
+        await finish_in_thread(lambda: self._fork(session_id, header, target, end, rename))
 
     async def delete(self, session_id: str) -> bool:
         existed = await finish_in_thread(lambda: self._delete(session_id))
@@ -243,7 +243,7 @@ class FileStore:
             raise SessionUnreadable(str(path), f"its header says that it is session {head.header.id}")
         return head
 
-    def _fork(self, session_id: str, header: Header, target: Path, end: int | None) -> None:
+    def _fork(self, session_id: str, header: Header, target: Path, end: int | None, rename: Rename) -> None:
         source, head = self._find_known(session_id)
         fresh = target.with_suffix(".jsonl.new")
         with failing(target, "create"):
@@ -252,7 +252,7 @@ class FileStore:
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
             reader = open_reader(self._disk, source, head, end)
             try:
-                write_fork(self._disk, reader, session_id, header, fresh)
+                write_fork(self._disk, reader, rename, header, fresh)
             finally:
                 reader.close()
             fresh.rename(target)

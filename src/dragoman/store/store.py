@@ -14,7 +14,7 @@ from zlib import crc32
 import msgspec
 
 from dragoman.errors import BadCursor, LogFailed
-from dragoman.store.block import Block, Header
+from dragoman.store.block import Block, Header, Rename
 from dragoman.store.naming import is_session_id
 from dragoman.store.sealed_log import Damage
 
@@ -153,9 +153,10 @@ class Store(Protocol):
         """List sessions that were prompted, of one working directory or all, newest first; raises BadCursor."""
         ...
 
-    async def fork(self, session_id: str, header: Header) -> None:
+    async def fork(self, session_id: str, header: Header, rename: Rename) -> None:
         """Make a new session of all that another one has written; it need not be held.
 
+        `rename` gives lines of the other session the id of the new one, without changing the length of any.
         Raises SessionUnknown, SessionUnreadable, LogFailed.
         """
         ...

@@ -13,13 +13,16 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.store.block import Block, Draft, Header, find_blocks, update_lines, wire_line
+from dragoman.store.block import Block, Draft, Header, find_blocks, wire_line
 from dragoman.store.block_log import LogHead, LogPosition, write_sound
 from dragoman.store.disk import Disk
 from dragoman.store.log_end import LogEnd, take_title, take_turn
 from dragoman.store.naming import version1_path
 from dragoman.store.record import Record, RecordReader
 from dragoman.store.sealed_log import Damage, keep_aside
+
+_UPDATE_LINE = b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%b,"update":%b}}\n'
+"""The line around each update, which version 1 left out, because its writers made no other."""
 
 _FIRST_LOOK_BYTES = 4096
 _LAST_LOOK_BYTES = 1 << 24
@@ -109,9 +112,10 @@ def convert(
 
 def _draft(records: list[Record], session_id: str) -> Draft:
     draft = Draft()
+    encoded = msgspec.json.encode(session_id)
     for kind, group in groupby(records, lambda record: record.kind):
         if kind == "update":
-            draft.add_lines(update_lines(session_id, [bytes(record.data) for record in group]))
+            draft.add_lines(b"".join([_UPDATE_LINE % (encoded, bytes(record.data)) for record in group]))
         elif kind == "message":
             draft.add_lines(b"".join([wire_line(bytes(record.data)) for record in group]))
         else:
