@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 JOBS   ?= auto
 
-.PHONY: install run test check format bench matrix soak lock clean
+.PHONY: install run test check format bench matrix examples soak lock clean
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -106,6 +106,9 @@ bench: $(VENV)/.dev $(VENV)/.peers .cache/bench/.made $(BENCH_PEERS) ## Measure 
 
 matrix: $(VENV)/.peers $(BENCH_PEERS) .cache/peers/.matrix ## Check every agent that installs here
 	@$(BIN)/python -m bench.matrix
+
+examples: $(VENV)/.dev ## Run the examples for Inspect and harbor with the real libraries
+	@PYTHON=$(PYTHON) examples/evals/check
 
 soak: $(VENV)/.dev $(VENV)/.peers $(VENV)/.browser ## The long fuzz and kill loops
 	@DRAGOMAN_SOAK=1 $(BIN)/pytest -n 0 -m soak --timeout 3600

@@ -1,0 +1,15 @@
+"""Run the task of Inspect against our agent with a scripted model; the exit code is 0 when it is scored as right."""
+
+import sys
+import tempfile
+
+from inspect_ai import eval as evaluate
+from inspect_task import arithmetic
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        [log] = evaluate(arithmetic(), model="mockllm/model", log_dir=folder, display="plain")
+        assert log.status == "success", log.error
+        [score] = log.samples[0].scores.values()
+        print(f"Inspect: {log.status}, scored {score.value}, answer {log.samples[0].output.completion!r}")
+    sys.exit(0 if score.value == "C" else 1)
