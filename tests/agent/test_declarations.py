@@ -157,7 +157,7 @@ async def call_all(turn):
 
 async def test_the_tools_of_the_clients_and_of_the_agents_servers_can_be_called(tmp_path):
     command, *args = scripted()
-    own = AgentMcpServer(StdioServer("own", command, tuple(args)), permission="allow")
+    own = AgentMcpServer(StdioServer("own", command, args), permission="allow")
     given = v1.McpServerStdio(name="given", command=command, args=args, env=[])
     questions = []
 

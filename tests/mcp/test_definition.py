@@ -1,5 +1,7 @@
 """What is shown of a server, what is hidden, and what approvals bind to."""
 
+import pytest
+
 from dragoman.mcp.definition import HttpServer, SseServer, StdioServer, describe, hider_of, identity
 
 KEY = "canary-key"
@@ -48,3 +50,27 @@ def test_nothing_of_a_server_but_its_name_is_in_its_repr():
 def test_arguments_that_are_secret_by_their_names_are_hidden():
     given = StdioServer("s", "x", ("--api-key", KEY, f"--token={KEY}2", "--verbose", "--auth-file"))
     assert describe(given) == "x --api-key [hidden] --token=[hidden] --verbose --auth-file"
+
+
+def test_lists_and_dicts_are_taken_as_programs_write_them():
+    written = StdioServer("s", "x", ["-a", "b"], {"K": "1"}, secret_args=["b"])
+    meant = StdioServer("s", "x", ("-a", "b"), (("K", "1"),), secret_args=("b",))
+    assert (written, hash(written)) == (meant, hash(meant))
+    assert HttpServer("s", "https://h", {"K": "1"}) == HttpServer("s", "https://h", (("K", "1"),))
+    assert SseServer("s", "https://h", [["K", "1"]]) == SseServer("s", "https://h", (("K", "1"),))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: StdioServer("s", "x", "-a"), "args of StdioServer\\('s'\\) is no sequence of str"),
+        (lambda: StdioServer("s", "x", [1]), "args of StdioServer\\('s'\\) is no sequence of str"),
+        (
+            lambda: StdioServer("s", "x", env={"K": 1}),
+            "env of StdioServer\\('s'\\) has names or values that are no str",
+        ),
+    ],
+)
+def test_words_of_another_type_are_refused_at_once(make, words):
+    with pytest.raises(TypeError, match=words):
+        make()

@@ -2,8 +2,9 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -27,6 +28,10 @@ class StdioServer(msgspec.Struct, frozen=True, tag="stdio"):
 
     transport = "stdio"
 
+    def __post_init__(self) -> None:
+        _keep_words(self, "args", "secret_args")
+        _keep_pairs(self, "env")
+
     def __repr__(self) -> str:
         return f"StdioServer({self.name!r})"
 
@@ -37,6 +42,9 @@ class _AtAddress(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
     secret_path: bool = False
     """Whether the path of the address is never shown."""
+
+    def __post_init__(self) -> None:
+        _keep_pairs(self, "headers")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -64,6 +72,27 @@ class AcpServer(msgspec.Struct, frozen=True, tag="acp"):
 
 
 Definition = StdioServer | HttpServer | SseServer | AcpServer
+
+
+def _keep_words(definition: msgspec.Struct, *fields: str) -> None:
+    """Make tuples of lists, because definitions are keys; raises TypeError."""
+    for field in fields:
+        given: Any = getattr(definition, field)
+        if isinstance(given, str) or not all(isinstance(word, str) for word in given):
+            raise TypeError(f"{field} of {definition!r} is no sequence of str; expected such as ('--port', '80')")
+        if not isinstance(given, tuple):
+            msgspec.structs.force_setattr(definition, field, tuple(given))
+
+
+def _keep_pairs(definition: msgspec.Struct, field: str) -> None:
+    """Make a tuple of pairs of a dict or of a list; raises TypeError. Values are secrets: no error has them."""
+    given: Any = getattr(definition, field)
+    items = cast("Iterable[Iterable[Any]]", given.items() if isinstance(given, Mapping) else given)  # pyright: ignore[reportUnknownMemberType] -- any Mapping
+    pairs = tuple(tuple(pair) for pair in items)
+    if not all(isinstance(word, str) for pair in pairs for word in pair):
+        raise TypeError(f"{field} of {definition!r} has names or values that are no str; expected a dict of str")
+    if pairs != given:
+        msgspec.structs.force_setattr(definition, field, pairs)
 
 
 def from_protocol(server: v1.McpServer) -> Definition:
