@@ -91,6 +91,14 @@ async def yielding_numbers(turn):
     yield 1
 
 
+async def mistaking_the_kind(turn):
+    turn.tool("Write", kind="write")
+
+
+async def mistaking_the_status(turn):
+    await turn.plan(["first", ("second", "done")])
+
+
 async def refusing(turn):
     raise RpcError(ErrorCode.INVALID_REQUEST, "not on a Sunday")
 
@@ -103,6 +111,8 @@ async def refusing(turn):
         (leaving, r"leaving called sys.exit\(3\)"),
         (stopping_itself, "stopped itself with CancelledError"),
         (yielding_numbers, "a piece of an answer is text or a content block, not int"),
+        (mistaking_the_kind, "'write' is no kind of a tool call; expected one of read, edit"),
+        (mistaking_the_status, "'done' is no status of a step; expected one of pending"),
         (refusing, "not on a Sunday"),
     ],
 )
@@ -178,6 +188,56 @@ async def test_what_is_said_after_the_function_returned_reaches_nobody(tmp_path)
         await asyncio.gather(*tasks)
         assert len(met) == 1
         assert not session.events_between_turns
+
+
+async def test_a_tool_call_of_a_turn_that_is_over_is_neither_announced_nor_asked_about(tmp_path):
+    late = asyncio.Event()
+    met, tasks, questions = [], [], []
+
+    async def act(prepared, announced):
+        await late.wait()
+        for action in (prepared.announce, announced.allowed, lambda: announced.choose([])):
+            try:
+                await action()
+            except TurnOver as error:
+                met.append(error)
+
+    async def answer(turn):
+        announced = turn.tool("Write a.txt", kind="edit", locations=["a.txt"])
+        await announced.announce()
+        tasks.append(asyncio.create_task(act(turn.tool("Count"), announced)))
+
+    async def policy(question):
+        questions.append(question)
+        return True
+
+    async with session_with(make_agent(tmp_path, answer), tmp_path, policy=policy) as session:
+        [call] = (await session.run("x")).tool_calls
+        late.set()
+        await asyncio.gather(*tasks)
+        assert (call.status, len(met), questions) == ("failed", 3, [])
+        assert not session.events_between_turns
+
+
+@pytest.mark.parametrize("fault", ["title", "shown", "progress", "output"])
+async def test_a_call_with_content_that_has_no_json_form_is_ended_if_it_was_announced(tmp_path, fault):
+    async def answer(turn):
+        given = {"x": object()} if fault == "title" else None
+        async with turn.tool("Count", raw_input=given) as call:
+            await call.show("good")
+            match fault:
+                case "shown":
+                    await call.show("half \ud83d")
+                case "progress":
+                    await call.progress("half \ud83d")
+                case _:
+                    await call.raw_output(object())
+
+    async with session_with(make_agent(tmp_path, answer), tmp_path) as session:
+        result = await session.run("x")
+    assert result.error is not None
+    shown = [(call.status, call.content[0].content.text) for call in result.tool_calls]
+    assert shown == ([] if fault == "title" else [("failed", "good")])
 
 
 async def test_two_sessions_answer_at_once(tmp_path):

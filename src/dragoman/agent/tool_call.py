@@ -13,7 +13,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, Self, cast
+from typing import Any, Self, cast, get_args
 
 import msgspec
 
@@ -40,6 +40,7 @@ MAX_REASON = 300
 
 _RUN_AT_ONCE = ("read", "search", "think")
 _WRITES = ("edit", "delete", "move")
+_KINDS = get_args(v1.ToolKind)
 
 Prepare = Callable[[], Awaitable[PreparedCall]]
 ToolLocation = str | tuple[str, int] | v1.ToolCallLocation
@@ -47,9 +48,10 @@ ToolContent = str | v1.ContentBlock | v1.ToolCallContent
 
 
 class OpenToolCalls:
-    """The calls of one turn that have no final status."""
+    """The calls of one turn that have no final status; `check` raises when the turn is cancelled or over."""
 
-    def __init__(self) -> None:
+    def __init__(self, check: Callable[[], None]) -> None:
+        self.check = check
         self._calls: dict[str, ToolCallHandle] = {}
 
     def add(self, call: "ToolCallHandle") -> None:
@@ -112,15 +114,20 @@ class ToolCallHandle:
     async def announce(self) -> None:
         """Tell the client of the call; once, and `async with` does it."""
         if not self._announced:
+            self._calls.check()
+            waits = self._session.updates.put(self._call)
             self._announced = True
             self._calls.add(self)
-            await self._session.updates.send(self._call)
+            if waits:
+                await self._session.updates.flow()
 
     async def show(self, *content: ToolContent) -> None:
         """Add text, or any content, to what the call shows."""
-        self._progress = ()
-        self._content += [_as_content(each) for each in content]
-        await self._update(content=list(self._content))
+        shown = [*self._content, *(_as_content(each) for each in content)]
+        waits = self._put(content=shown)
+        self._content, self._progress = shown, ()  # only what has a JSON form: the end shows it again
+        if waits:
+            await self._session.updates.flow()
 
     async def show_diff(self, path: str, *, old: str | None, new: str) -> None:
         """Add a change of a file, which a person can judge before they allow it; `old` is None for a new file."""
@@ -132,13 +139,18 @@ class ToolCallHandle:
 
     async def progress(self, *content: ToolContent) -> None:
         """Show how far it is, below what it has shown; the next `progress` or `show` takes its place."""
-        self._progress = [_as_content(each) for each in content]
-        await self._update(status=self._starting(), content=[*self._content, *self._progress])
+        below = [_as_content(each) for each in content]
+        waits = self._put(status=self._starting(), content=[*self._content, *below])
+        self._progress = below
+        if waits:
+            await self._session.updates.flow()
 
     async def raw_output(self, value: Any) -> None:
         """Give the result as JSON, for programs."""
+        waits = self._put(raw_output=value)
         self._raw_output = value
-        await self._update(raw_output=value)
+        if waits:
+            await self._session.updates.flow()
 
     async def propose(self, call: ProposedCall, *, raw_input: Any = None) -> None:
         """Show what a call would do, in place of what was announced."""
@@ -163,8 +175,12 @@ class ToolCallHandle:
         )
 
     async def _update(self, **changes: Any) -> None:
-        if not self.has_ended:
-            await self._session.updates.send(v1.ToolCallProgress(tool_call_id=self.id, **changes))
+        if self._put(**changes):
+            await self._session.updates.flow()
+
+    def _put(self, **changes: Any) -> bool:
+        """Send changes of a call that has not ended, and return whether to wait for the client."""
+        return not self.has_ended and self._session.updates.put(v1.ToolCallProgress(tool_call_id=self.id, **changes))
 
     def _starting(self) -> v1.ToolCallStatus | None:
         """Return the status for the first update of a call that runs."""
@@ -189,6 +205,7 @@ class ToolCallHandle:
 
     async def decide(self, call: ProposedCall) -> PermissionDecision:
         """Decide on a call, and log a decision that the person made before anything is done. Raises LogFailed."""
+        self._calls.check()
         decision = await self._session.permission.decide(self.id, call, self._call.raw_input)
         if decision.asked:
             record: dict[str, Any] = {
@@ -206,6 +223,7 @@ class ToolCallHandle:
 
     async def choose(self, options: Sequence[v1.PermissionOption]) -> str | None:
         """Ask the person to choose between options of the program's own; None when they chose none, or nobody can."""
+        self._calls.check()
         call = self._call
         request = v1.ToolCallUpdate(
             tool_call_id=self.id,
@@ -334,6 +352,8 @@ def new_call(
     call_id: str | None = None,
 ) -> v1.ToolCall:
     """Make the announcement of a call; `asks` says whether it waits for permission, by default by its kind."""
+    if kind not in _KINDS:
+        raise ValueError(f"{kind!r} is no kind of a tool call; expected one of {', '.join(_KINDS)}")
     waits = kind not in _RUN_AT_ONCE if asks is None else asks
     return v1.ToolCall(
         tool_call_id=call_id or f"call-{uuid.uuid4()}",

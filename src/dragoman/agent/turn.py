@@ -4,7 +4,7 @@ import asyncio
 import shlex
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 
 import msgspec
 
@@ -27,6 +27,8 @@ COMMAND_TIMEOUT_S = 600.0
 """Long enough for most builds and test runs; a command that waits for input it will not get ends some time."""
 
 D = TypeVar("D")
+
+_PLAN_STATUSES = get_args(v1.PlanEntryStatus)
 
 _RAISE: Any = object()
 """The default of `read_text`: there is none."""
@@ -54,7 +56,7 @@ class Turn:
         """The messages of an MCP server's prompt, which the person chose by its slash command."""
         self.is_cancelled = False
         """Whether the turn was cancelled."""
-        self.calls = OpenToolCalls()
+        self.calls = OpenToolCalls(self._check)
         """The tool calls that have not ended."""
         self._updates = session.updates
         self._said_as: tuple[str, str] = ("", "")
@@ -325,6 +327,8 @@ def _as_entry(entry: str | tuple[str, v1.PlanEntryStatus] | v1.PlanEntry) -> v1.
     if isinstance(entry, v1.PlanEntry):
         return entry
     content, status = (entry, "pending") if isinstance(entry, str) else entry
+    if status not in _PLAN_STATUSES:
+        raise ValueError(f"{status!r} is no status of a step; expected one of {', '.join(_PLAN_STATUSES)}")
     return v1.PlanEntry(content=content, priority="medium", status=status)
 
 
