@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
-from dragoman.agent.conversation import HistoryMessage, read_conversation
 from dragoman.agent.permission import Approvals, Permission, Scope
 from dragoman.agent.resources import AgentResources
 from dragoman.agent.servers.session_mcp import SessionMcp
@@ -22,6 +21,7 @@ from dragoman.protocol.notice import as_thought, takes_notices
 from dragoman.store import Header, Log
 
 if TYPE_CHECKING:
+    from dragoman.agent.conversation import HistoryMessage
     from dragoman.agent.workspace.workspace import Workspace
 
 MAX_STATE_BYTES = 1 << 20
@@ -256,8 +256,10 @@ class Session:
             )
         return self._workspace
 
-    async def history(self) -> list[HistoryMessage]:
+    async def history(self) -> "list[HistoryMessage]":
         """Return what was said before the running turn, in order, from the log; raises LogFailed."""
+        from dragoman.agent.conversation import read_conversation  # its decoder takes 10 ms
+
         return await read_conversation(self.log, without_running_turn=self.is_busy)
 
     async def set_directories(self, directories: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import shlex
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 COMMAND_TIMEOUT_S = 600.0
 """Long enough for most builds and test runs; a command that waits for input it will not get ends some time."""
+
+LET_IN_S = 0.02
+"""How long a function that never waits may hold the event loop: each time costs a turn of the loop."""
 
 D = TypeVar("D")
 
@@ -62,6 +66,7 @@ class Turn:
         self._said_as: tuple[str, str] = ("", "")
         self._spent = TokenUsage(0, 0)
         self._is_over = False
+        self._lets_in_at = 0.0
 
     def __repr__(self) -> str:
         return f"Turn({self.text[:40]!r} in {self.session!r})"
@@ -151,7 +156,10 @@ class Turn:
     async def flow(self) -> None:
         """Wait while the client does not keep up."""
         await self._updates.flow()
-        await asyncio.sleep(0)  # a function that only says things has to let a cancel be read
+        now = time.monotonic()
+        if now > self._lets_in_at:  # a function that only says things has to let a cancel be read
+            self._lets_in_at = now + LET_IN_S
+            await asyncio.sleep(0)
         self._check()
 
     # ── tools ───────────────────────────────────────────────────────────────────────────────────

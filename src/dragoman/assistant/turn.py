@@ -94,13 +94,14 @@ class ModelTurn:
             thought_level=options.get(THOUGHT_LEVEL),
         )
         reply = ModelReply(turn, self._calls, thoughts=own.session.settings.option(THOUGHTS))
+        put = own.session.updates.put  # a cancelled turn does not come here: nothing is left to check
         try:
             async with aclosing(own.conversation.reply(request)) as parts:
                 async for part in parts:
                     # Nearly all parts are text: a match and two coroutines would take half of the time of each.
                     if not isinstance(part, ReplyText):
                         await reply.take(part)
-                    elif turn.put(reply.say(part.text)):
+                    elif put(reply.say(part.text)):
                         await turn.flow()
         finally:
             if reply.has_begun:
