@@ -77,6 +77,11 @@ def test_the_scripted_peers_in_the_docs_run():
         assert run(["sh", "-c", command]) == "Hello.\n"
 
 
+def test_the_program_on_protocol_versions_runs():
+    [program] = blocks("docs/protocol-versions.md", "python")
+    run([sys.executable, "-c", program])
+
+
 TUTORIAL = blocks("docs/client.md", "python")
 
 

@@ -1,0 +1,223 @@
+"""Diffs: the whole text before and after in version 1, changes of files with a Git patch in version 2.
+
+A patch that we make has three lines of context, as Git's has; the two texts are carried beside it, because the lines
+outside of the hunks are in the texts alone. Reading a patch gives each hunk as a diff of its own: the lines of a hunk
+are all that is known of the file. A change without a hunk (a binary file, a directory, a move) becomes a sentence.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dragoman.protocol.translate.envelope import (
+    OF_V1,
+    OF_V2,
+    Object,
+    as_object,
+    carry,
+    objects_in,
+    restore,
+    take_carried,
+    without,
+)
+
+CONTEXT_LINES = 3
+MAX_COMPARED_LINES = 2_000
+"""More changed lines than these are one replacement: comparing takes time that grows with their square."""
+_NO_NEWLINE = "\\ No newline at end of file"
+_HUNK = re.compile(r"^@@ -\d+(?:,(?P<old>\d+))? \+\d+(?:,(?P<new>\d+))? @@")
+_VERBS = {"add": "added", "delete": "deleted", "modify": "modified", "move": "moved", "copy": "copied"}
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_UNUSUAL = re.compile(r'[\x00-\x1f"\\\x7f]')
+
+
+class _Hunk(NamedTuple):
+    path: str
+    old_text: str | None
+    new_text: str
+
+
+def diff_to_v2(diff: Object) -> Object:
+    """Return a diff of version 1 as one of version 2."""
+    bare, carried = take_carried(diff, OF_V2)
+    if "diff" in carried:
+        return as_object(carried["diff"])
+    path, old, new = str(bare.get("path", "")), bare.get("oldText"), str(bare.get("newText", ""))
+    change = {"operation": "modify" if isinstance(old, str) else "add", "path": path, "fileType": "text"}
+    rest = without(bare, "path", "oldText", "newText")
+    made = {**rest, "changes": [change]}
+    if text := make_patch(path, old if isinstance(old, str) else None, new):
+        made["patch"] = {"format": "git_patch", "text": text}
+    texts = {name: bare[name] for name in ("path", "oldText", "newText") if name in bare}
+    return carry(made, OF_V1, {"diff": texts})
+
+
+def diff_to_v1(diff: Object) -> list[Object]:
+    """Return a diff of version 2 as content of version 1: the first item carries it whole, the others are its parts."""
+    bare, carried = take_carried(diff, OF_V1)
+    if "diff" in carried:
+        return [{**without(bare, "changes", "patch"), **as_object(carried["diff"])}]
+    whole = restore(diff, OF_V1)
+    hunks = _hunks_of(whole)
+    items: list[Object] = []
+    for change in objects_in(whole.get("changes")):
+        found = [each for each in hunks if each.path == change.get("path")]
+        items += [_item_of(each) for each in found] or [_sentence(change)]
+    first, *rest = items or [_sentence({})]
+    return [carry(first, OF_V2, {"diff": whole}), *(carry(each, OF_V2, {"part": True}) for each in rest)]
+
+
+def is_part(item: Object) -> bool:
+    """Whether an item of content is a part of a diff that another item carries whole."""
+    return as_object(as_object(item.get("_meta")).get(OF_V2)).get("part") is True
+
+
+def make_patch(path: str, old: str | None, new: str) -> str:
+    """Return the Git patch from one text to another, None for a file that is new; empty where they are the same."""
+    if old == new:
+        return ""
+    name = _quote(path)
+    head = f"diff --git {name} {name}\n"
+    if old is None:
+        head += "new file mode 100644\n"
+    before, after = _lines(old or ""), _lines(new)
+    hunks = list(_make_hunks(before, after))
+    if hunks:
+        head += f"--- {'/dev/null' if old is None else name}\n+++ {name}\n"
+    return head + "".join(hunks)
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text with their ends; only a newline ends one, as for Git."""
+    return [line + "\n" for line in text.split("\n")[:-1]] + ([last] if (last := text.rpartition("\n")[2]) else [])
+
+
+def _make_hunks(before: list[str], after: list[str]) -> Iterator[str]:
+    for group in _groups(before, after):
+        first, last = group[0], group[-1]
+        old, new = _range(first[1], last[2]), _range(first[3], last[4])
+        yield f"@@ -{old} +{new} @@\n"
+        for tag, low, high, new_low, new_high in group:
+            if tag == "equal":
+                yield from (_line(" ", line) for line in before[low:high])
+                continue
+            yield from (_line("-", line) for line in before[low:high])
+            yield from (_line("+", line) for line in after[new_low:new_high])
+
+
+def _groups(before: list[str], after: list[str]) -> Iterator[list[tuple[str, int, int, int, int]]]:
+    """Yield the hunks as `difflib` groups them; equal lines at both ends are set aside before it compares."""
+    start = next(
+        (i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
+    )
+    most = min(len(before), len(after)) - start
+    end = next((i for i in range(most) if before[-1 - i] != after[-1 - i]), most)
+    old_end, new_end = len(before) - end, len(after) - end
+    middle = _compare(before[start:old_end], after[start:new_end])
+    codes = [(tag, low + start, high + start, new + start, to + start) for tag, low, high, new, to in middle]
+    lead, tail = min(start, CONTEXT_LINES), min(end, CONTEXT_LINES)
+    if lead:
+        codes.insert(0, ("equal", start - lead, start, start - lead, start))
+    if tail:
+        codes.append(("equal", old_end, old_end + tail, new_end, new_end + tail))
+    matcher = difflib.SequenceMatcher(None, "", "")
+    matcher.opcodes = codes  # pyright: ignore[reportAttributeAccessIssue] -- the cache that get_opcodes returns
+    yield from matcher.get_grouped_opcodes(CONTEXT_LINES)
+
+
+def _compare(before: list[str], after: list[str]) -> list[tuple[str, int, int, int, int]]:
+    if len(before) + len(after) > MAX_COMPARED_LINES:
+        return [("replace", 0, len(before), 0, len(after))]
+    return list(difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes())
+
+
+def _range(start: int, stop: int) -> str:
+    length = stop - start
+    if length == 1:
+        return str(start + 1)
+    return f"{start + 1 if length else start},{length}"
+
+
+def _line(mark: str, line: str) -> str:
+    return mark + line if line.endswith("\n") else f"{mark}{line}\n{_NO_NEWLINE}\n"
+
+
+def _hunks_of(diff: Object) -> list[_Hunk]:
+    patch = as_object(diff.get("patch"))
+    return list(read_patch(str(patch.get("text", "")))) if patch.get("format") == "git_patch" else []
+
+
+def read_patch(text: str) -> Iterator[_Hunk]:
+    """Yield the hunks of a Git patch; sections without hunks, and lines that belong to none, are passed over."""
+    old_path = new_path = ""
+    lines = text.split("\n")
+    at = 0
+    while at < len(lines):
+        line, at = lines[at], at + 1
+        if line.startswith("--- "):
+            old_path = _unquote(line[4:])
+        elif line.startswith("+++ "):
+            new_path = _unquote(line[4:])
+        elif found := _HUNK.match(line):
+            old_size, new_size = (1 if found[side] is None else int(found[side]) for side in ("old", "new"))
+            at, old, new = _read_hunk(lines, at, old_size, new_size)
+            path = old_path if new_path == "/dev/null" else new_path
+            yield _Hunk(path, None if old_path == "/dev/null" else old, new)
+
+
+def _read_hunk(lines: list[str], at: int, old_left: int, new_left: int) -> tuple[int, str, str]:
+    """Return the line after a hunk, and its text before and after; the sizes in its head say where it ends."""
+    texts: dict[str, list[str]] = {"-": [], "+": []}
+    sides = ""
+    while at < len(lines):
+        line = lines[at]
+        if line.startswith("\\"):
+            for side in sides:
+                texts[side][-1] = texts[side][-1].removesuffix("\n")
+        elif old_left <= 0 and new_left <= 0:
+            break
+        else:
+            sides = {"-": "-", "+": "+"}.get(line[:1], "-+")
+            for side in sides:
+                texts[side].append(line[1:] + "\n")
+            old_left -= "-" in sides
+            new_left -= "+" in sides
+        at += 1
+    return at, "".join(texts["-"]), "".join(texts["+"])
+
+
+def _quote(path: str) -> str:
+    if not _UNUSUAL.search(path):
+        return path
+    return '"' + _UNUSUAL.sub(lambda found: _ESCAPES.get(found[0], f"\\{ord(found[0]):03o}"), path) + '"'
+
+
+def _unquote(name: str) -> str:
+    name = name.split("\t", 1)[0]
+    if not (len(name) > 1 and name.startswith('"') and name.endswith('"')):
+        return name
+    back = {written[1:]: plain for plain, written in _ESCAPES.items()}
+    raw = re.sub(
+        r'\\([0-7]{3}|["\\tnr])',
+        lambda found: back.get(found[1]) or chr(int(found[1], 8)),
+        name[1:-1],
+    )
+    try:
+        return raw.encode("latin-1").decode()  # Git writes each byte beyond ASCII as three digits
+    except UnicodeError:
+        return raw
+
+
+def _item_of(hunk: _Hunk) -> Object:
+    old = {} if hunk.old_text is None else {"oldText": hunk.old_text}
+    return {"type": "diff", "path": hunk.path, **old, "newText": hunk.new_text}
+
+
+def _sentence(change: Object) -> Object:
+    operation = str(change.get("operation", "modify"))
+    path, old = change.get("path", "A file"), change.get("oldPath")
+    verb = _VERBS.get(operation, f"changed ({operation})")
+    kind = f" ({change['fileType']})" if change.get("fileType") else ""
+    words = f"{old} was {verb} to {path}{kind}" if old else f"{path} was {verb}{kind}"
+    return {"type": "content", "content": {"type": "text", "text": words}}

@@ -1,0 +1,98 @@
+"""Diffs of version 1 become Git patches of version 2, and patches become diffs of their hunks."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.protocol.translate.diff import MAX_COMPARED_LINES, diff_to_v1, diff_to_v2, make_patch, read_patch
+
+TEXTS = st.lists(st.sampled_from(["a", "b", "", "-x", "+y", "\\ z", "@@ -1 +1 @@", "c\r"]), max_size=12).map("\n".join)
+
+
+def diff(old, new, path="/w/a.py"):
+    return {"type": "diff", "path": path, "oldText": old, "newText": new}
+
+
+def apply_patch(old, patch):
+    """The text that a patch makes of another: each hunk, told by its lines alone, is replaced at its place."""
+    made, rest = "", old
+    for hunk in read_patch(patch):
+        before, found, rest = rest.partition(hunk.old_text or "") if hunk.old_text else ("", "", rest)
+        assert found == (hunk.old_text or "")
+        made += before + hunk.new_text
+    return made + rest
+
+
+@given(TEXTS, TEXTS)
+def test_a_patch_has_all_that_changed(old, new):
+    patch = make_patch("/a", old, new)
+    assert (patch == "") == (old == new)
+    hunks = list(read_patch(patch))
+    if len(hunks) == 1 and hunks[0].old_text and old.count(hunks[0].old_text) == 1:
+        assert apply_patch(old, patch) == new
+
+
+@given(TEXTS, TEXTS)
+def test_a_diff_of_version_1_comes_back(old, new):
+    assert diff_to_v1(diff_to_v2(diff(old, new))) == [diff(old, new)]
+
+
+def test_a_patch_has_three_lines_of_context_and_absolute_paths():
+    old = "".join(f"{number}\n" for number in range(20))
+    patch = diff_to_v2(diff(old, old.replace("10\n", "ten\n")))["patch"]
+    assert patch == {
+        "format": "git_patch",
+        "text": "diff --git /w/a.py /w/a.py\n--- /w/a.py\n+++ /w/a.py\n"
+        "@@ -8,7 +8,7 @@\n 7\n 8\n 9\n-10\n+ten\n 11\n 12\n 13\n",
+    }
+
+
+def test_a_new_file_is_added():
+    made = diff_to_v2({"type": "diff", "path": "/w/n", "newText": "a\nb"})
+    assert made["changes"] == [{"operation": "add", "path": "/w/n", "fileType": "text"}]
+    assert made["patch"]["text"] == (
+        "diff --git /w/n /w/n\nnew file mode 100644\n--- /dev/null\n+++ /w/n\n"
+        "@@ -0,0 +1,2 @@\n+a\n+b\n\\ No newline at end of file\n"
+    )
+
+
+def test_texts_that_are_too_long_to_compare_are_replaced_as_a_whole():
+    old = "".join(f"a{number}\n" for number in range(MAX_COMPARED_LINES))
+    new = old.replace("a", "b")
+    (hunk,) = read_patch(make_patch("/a", f"same\n{old}end\n", f"same\n{new}end\n"))
+    assert (hunk.old_text, hunk.new_text) == (f"same\n{old}end\n", f"same\n{new}end\n")
+
+
+def test_each_hunk_of_a_patch_is_a_diff_of_its_own_and_the_whole_comes_back():
+    old = "".join(f"{number}\n" for number in range(40))
+    whole = {
+        "type": "diff",
+        "changes": [{"operation": "modify", "path": "/a"}, {"operation": "move", "path": "/c", "oldPath": "/b"}],
+        "patch": {
+            "format": "git_patch",
+            "text": make_patch("/a", old, old.replace("\n5\n", "\nv\n").replace("\n35\n", "\nw\n")),
+        },
+    }
+    first, second, moved = diff_to_v1(whole)
+    assert (first["path"], first["oldText"], first["newText"]) == (
+        "/a",
+        "2\n3\n4\n5\n6\n7\n8\n",
+        "2\n3\n4\nv\n6\n7\n8\n",
+    )
+    assert second["newText"] == "32\n33\n34\nw\n36\n37\n38\n"
+    assert moved["content"]["text"] == "/b was moved to /c"
+    assert diff_to_v2(first) == whole
+
+
+def test_a_deleted_file_and_an_unusual_path_are_read():
+    path = '/w/a "b"\té'
+    patch = make_patch(path, "a\n", "b\n")
+    assert '"/w/a \\"b\\"\\té"' in patch
+    (hunk,) = read_patch(patch)
+    assert hunk.path == path
+    (gone,) = read_patch("diff --git /a /a\ndeleted file mode 100644\n--- /a\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n")
+    assert gone == ("/a", "x\n", "")
+
+
+def test_git_quotes_bytes_beyond_ascii():
+    (hunk,) = read_patch('--- "/\\303\\251"\n+++ "/\\303\\251"\n@@ -1 +1 @@\n-x\n+y\n')
+    assert hunk.path == "/é"
