@@ -6,12 +6,12 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 JOBS   ?= auto
 
-.PHONY: install run test check format bench matrix examples soak lock clean
+.PHONY: install run test check format bench matrix examples conformance soak lock clean
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## Show what can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 # A .venv of another Python than the one that was asked for is made anew; without PYTHON=… it stays as it is.
 VERSION = $(shell $(1) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>&1)
@@ -46,6 +46,12 @@ $(VENV)/.peers: tests/peers/package.json tests/peers/package-lock.json $(VENV)/.
 	else echo "Node is not here: the tests against the TypeScript SDK will be skipped, and will say so"; fi
 	@touch $@
 
+$(VENV)/.conformance: tests/conformance/package.json tests/conformance/package-lock.json $(VENV)/.dev
+	@if command -v npm >/dev/null; then echo "Installing the conformance suite of MCP"; \
+	  cd tests/conformance && npm ci --silent --no-audit --no-fund; \
+	else echo "Node is not here: the conformance suite of MCP will not be run"; fi
+	@touch $@
+
 $(VENV)/.page: scripts/page/package.json scripts/page/package-lock.json $(VENV)/.dev
 	@if command -v npm >/dev/null; then echo "Installing what the checks of the page need"; \
 	  cd scripts/page && npm ci --silent --no-audit --no-fund; \
@@ -61,7 +67,7 @@ install: $(VENV)/.run ## Set up .venv; the command is then .venv/bin/dragoman
 run: $(VENV)/.run ## Serve an agent in a web page, and print its link: no key, no network
 	@$(BIN)/dragoman serve $(ARGS)
 
-test: $(VENV)/.dev $(VENV)/.peers $(VENV)/.browser ## Run all tests
+test: $(VENV)/.dev $(VENV)/.peers $(VENV)/.conformance $(VENV)/.browser ## Run all tests
 	@$(BIN)/pytest -n $(JOBS) --dist worksteal
 
 check: $(VENV)/.dev $(VENV)/.page ## Format, lint, types, import direction, names, generated code, the page
@@ -110,6 +116,9 @@ matrix: $(VENV)/.peers $(BENCH_PEERS) .cache/peers/.matrix ## Check every agent 
 examples: $(VENV)/.dev ## Run the examples for Inspect and harbor with the real libraries
 	@PYTHON=$(PYTHON) examples/evals/check
 
+conformance: $(VENV)/.conformance ## Run the official conformance suite of MCP for clients
+	@$(BIN)/python -m tests.conformance
+
 soak: $(VENV)/.dev $(VENV)/.peers $(VENV)/.browser ## The long fuzz and kill loops
 	@DRAGOMAN_SOAK=1 $(BIN)/pytest -n 0 -m soak --timeout 3600
 	@$(BIN)/python -m tests.fuzz --seconds 300
@@ -118,4 +127,4 @@ lock: ## Pin the dependencies anew (needs uv)
 	@scripts/lock
 
 clean: ## Remove what was made
-	@rm -rf $(VENV) tests/peers/node_modules scripts/page/node_modules dist build .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) tests/peers/node_modules tests/conformance/node_modules scripts/page/node_modules dist build .pytest_cache .ruff_cache .hypothesis

@@ -41,8 +41,8 @@ The exceptions of a single package are in its modules; a parent other than Drago
     files     BadPath(PathError), FileProblem(PathError), NotAFile(PathError), NotText(PathError),
               OutsideBoundary(PathError), PathError, TooLarge(PathError)
     home      BadHome
-    mcp       BadAnnotation, HttpRefusal(ServerFailure), SessionForgotten(ConnectionClosed), UnsendableResult,
-              UnusableFunction
+    mcp       BadAnnotation, HttpRefusal(ServerFailure), NeedsAuthorisation(ServerFailure),
+              SessionForgotten(ConnectionClosed), UnsendableResult, UnusableFunction
     protocol  AddressFailed(ConnectionClosed), BadAddress, LinkBroken, NoWebSocket(AddressFailed), NotRecorded,
               TrajectoryUnreadable
 

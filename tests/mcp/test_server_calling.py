@@ -6,10 +6,10 @@ import json
 import pytest
 
 from dragoman.errors import ServerFailure
-from dragoman.mcp.definition import HttpServer, SseServer
+from dragoman.mcp.definition import HttpServer, SseServer, StdioServer
 from dragoman.protocol import v1
 from tests.mcp.connecting import Answers
-from tests.mcp.servers.commands import scripted_http
+from tests.mcp.servers.commands import scripted, scripted_http
 from tests.waiting import until
 
 
@@ -30,6 +30,14 @@ async def test_every_kind_of_content_arrives_as_its_acp_kind(bench):
         v1.EmbeddedResource,
         v1.ResourceLink,
     ]
+
+
+async def test_what_a_server_repeats_of_its_secrets_is_hidden_in_its_results(bench):
+    command, *args = scripted(echo_env=["TICKETS_TOKEN"])
+    server = await bench.ready(StdioServer("one", command, tuple(args), (("TICKETS_TOKEN", "hunter2-canary"),)))
+    [said] = (await server.call("echo", {})).content
+    assert "[hidden]" in said.text
+    assert "hunter2" not in said.text
 
 
 async def test_structured_content_and_errors_are_kept_apart(bench):

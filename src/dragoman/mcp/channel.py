@@ -15,7 +15,7 @@ import importlib
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
 from msgspec import Raw
@@ -36,6 +36,9 @@ from dragoman.protocol.mcp_connections import (
     McpConnectionRequest,
 )
 from dragoman.wire import IncomingRequest, Peer, Transport
+
+if TYPE_CHECKING:
+    from dragoman.mcp.authorisation import Authoriser
 
 CANCELLED = "notifications/cancelled"
 
@@ -273,6 +276,7 @@ class TransportResources(msgspec.Struct, frozen=True):
     stdio: Transport | None = None
     connection: Connection | None = None
     router: McpMessageRouter | None = None
+    authoriser: "Authoriser | None" = None
 
 
 @asynccontextmanager
@@ -299,7 +303,7 @@ async def _choose_channel(
             sse = await _load("dragoman.mcp.sse")
             return open_peer(sse.SseTransport(definition.url, definition.headers), inbound, frozenset((Era.LEGACY,)))
         case HttpServer():
-            return (await _load("dragoman.mcp.streamable_http")).open_http(definition, inbound)
+            return (await _load("dragoman.mcp.streamable_http")).open_http(definition, inbound, resources.authoriser)
 
 
 async def _load(module: str) -> Any:

@@ -28,6 +28,7 @@ from dragoman.mcp.info import (
     PromptText,
     ResourceInfo,
     ToolInfo,
+    hide_in,
     read_content,
     read_contents,
     read_objects,
@@ -179,7 +180,7 @@ class McpClient:
 
     async def read(self, uri: str) -> list[v1.EmbeddedResource]:
         """Read a resource, which may have several parts."""
-        result = await self._rounds.run("resources/read", {"uri": uri})
+        result = hide_in(await self._rounds.run("resources/read", {"uri": uri}), self._listener.clean)
         return [read_contents(part) for part in read_objects(result, "contents", "resources/read")]
 
     async def call(self, tool: str, arguments: dict[str, Any], progress: ProgressListener | None = None) -> CallResult:
@@ -196,6 +197,7 @@ class McpClient:
                 result = await self._call_tool(params)
         finally:
             self._progress.pop(token, None)
+        result = hide_in(result, self._listener.clean)
         content = [read_content(block) for block in read_objects(result, "content", "tools/call")]
         return CallResult(content, result.get("structuredContent"), failed=result.get("isError") is True)
 
@@ -230,7 +232,8 @@ class McpClient:
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> list[PromptText]:
         """Get a prompt, filled in with arguments."""
-        result = await self._rounds.run("prompts/get", {"name": name, "arguments": arguments})
+        filled = await self._rounds.run("prompts/get", {"name": name, "arguments": arguments})
+        result = hide_in(filled, self._listener.clean)
         messages = read_objects(result, "messages", "prompts/get")
         return [PromptText(read_role(message), read_content(message.get("content") or {})) for message in messages]
 

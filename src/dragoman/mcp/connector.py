@@ -6,7 +6,7 @@ import termios
 import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -19,6 +19,9 @@ from dragoman.proc import Child, Supervisor
 from dragoman.protocol.connection import Connection
 from dragoman.text import clean_text
 from dragoman.wire import StdioTransport
+
+if TYPE_CHECKING:
+    from dragoman.mcp.authorisation import Authoriser
 
 MAX_REASON = 600
 """Characters of a reason. Its end matters, because programs say there why they died."""
@@ -45,6 +48,8 @@ class ServerEnvironment(msgspec.Struct, frozen=True):
     supervise: Callable[[], Awaitable[Supervisor]]
     connection: Connection | None = None
     router: McpMessageRouter | None = None
+    authoriser: "Authoriser | None" = None
+    """Asks the person where a server at an address wants them to agree; without one such a server fails."""
 
 
 class ServerConnector:
@@ -87,7 +92,8 @@ class ServerConnector:
             if isinstance(definition, StdioServer):
                 process = await own.enter_async_context(self._running(definition))
             stdio = process.transport if process else None
-            resources = TransportResources(stdio, self._environment.connection, self._environment.router)
+            environment = self._environment
+            resources = TransportResources(stdio, environment.connection, environment.router, environment.authoriser)
             channel = await own.enter_async_context(open_channel(definition, resources, client))
             try:
                 agreement = await client.greet(channel, known)

@@ -1,6 +1,6 @@
 """The tools, prompts, results and status of a server, and the readers that make them of its JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Literal, Protocol, cast
 
@@ -9,6 +9,9 @@ import msgspec
 from dragoman.errors import ServerFailure
 from dragoman.protocol import v1
 from dragoman.protocol.unions import decode_hook
+
+_BINARY = frozenset(("data", "blob"))
+"""Fields whose text is base64."""
 
 ServerState = Literal["connecting", "ready", "failed", "stopped"]
 
@@ -87,6 +90,23 @@ class ServerStatus(msgspec.Struct, frozen=True):
     state: ServerState
     tools: int = 0
     reason: str | None = None
+
+
+def hide_in(result: dict[str, Any], clean: Callable[[str], str]) -> dict[str, Any]:
+    """Return a result with the server's secrets hidden in every text; images and the like stay as they are."""
+    return {key: value if key in _BINARY else _hide(value, clean) for key, value in result.items()}
+
+
+def _hide(value: Any, clean: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return clean(value)
+        case dict():
+            return hide_in(cast("dict[str, Any]", value), clean)
+        case list():
+            return [_hide(each, clean) for each in cast("list[Any]", value)]
+        case _:
+            return value
 
 
 def read_objects(result: dict[str, Any], key: str, method: str) -> Sequence[dict[str, Any]]:

@@ -23,6 +23,7 @@ import msgspec
 
 from dragoman.errors import ConnectionClosed, DragomanError, InvalidResult, RemoteError, RpcError, ServerFailure
 from dragoman.library_logs import unlogged
+from dragoman.mcp.authorisation import Authoriser, ServerAuthorisation
 from dragoman.mcp.channel import CANCELLED, HttpRefusal, InboundHandler, SessionForgotten
 from dragoman.mcp.definition import HttpServer
 from dragoman.mcp.era import BOTH_ERAS, MODERN_VERSIONS
@@ -366,12 +367,15 @@ class _BackgroundTasks:
 
 
 @asynccontextmanager
-async def open_http(definition: HttpServer, inbound: InboundHandler) -> AsyncGenerator[HttpChannel]:
+async def open_http(
+    definition: HttpServer, inbound: InboundHandler, authoriser: Authoriser | None = None
+) -> AsyncGenerator[HttpChannel]:
     """Open a channel to a server at an address; raises ServerFailure."""
     headers = check_headers(definition.headers)
     tasks = _BackgroundTasks()
+    auth = ServerAuthorisation(definition, authoriser)
     with unlogged():
-        async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT) as client:
+        async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT, auth=auth) as client:
             channel = HttpChannel(definition.url, client, inbound, tasks)
             try:
                 yield channel

@@ -143,7 +143,8 @@ def _mcp(name: str) -> CommandParser:
     parser = CommandParser(
         name,
         "Connect to the MCP servers that a session would get, and show them with their tools, or why they failed.",
-        "[OPTIONS]\nadd NAME [OPTIONS] (URL | -- CMD ...)\nremove NAME [OPTIONS]",
+        "[OPTIONS]\nadd NAME [OPTIONS] (URL | -- CMD ...)\nremove NAME [OPTIONS]\n"
+        "call [OPTIONS] SERVER TOOL [JSON]\nlogin|logout [OPTIONS] SERVER",
         "Exit codes: 0 all are ready, 1 some failed, 2 bad input.",
     )
     shared.add_cwd(parser)
@@ -153,6 +154,9 @@ def _mcp(name: str) -> CommandParser:
     shared.add_format(parser, shared.FOR_PEOPLE_OR_PROGRAMS, had_json=True)
     parser.add_action("add", "add a server to the agent file", _mcp_add(f"{name} add"))
     parser.add_action("remove", "remove a server from the agent file", _mcp_remove(f"{name} remove"))
+    parser.add_action("call", "call a tool of a server", _mcp_call(f"{name} call"))
+    parser.add_action("login", "log in to a server that wants it", _mcp_login(f"{name} login"))
+    parser.add_action("logout", "forget the tokens for a server", _mcp_logout(f"{name} logout"))
     return parser
 
 
@@ -190,6 +194,62 @@ def _mcp_remove(name: str) -> CommandParser:
     parser.add_argument("name", metavar="NAME", help="the server's name")
     shared.add_agent_file(parser)
     return parser
+
+
+def _mcp_call(name: str) -> CommandParser:
+    parser = CommandParser(
+        name,
+        "Call one tool of an MCP server and print its result. SERVER is one that a session here would get.",
+        "[OPTIONS] SERVER TOOL [JSON]\n[OPTIONS] --url URL TOOL [JSON]",
+        "Exit codes: 0 the tool succeeded, 1 it or its server failed, 2 bad input.",
+    )
+    parser.add_argument("words", metavar="SERVER TOOL [JSON]", nargs="+", help="the arguments are a JSON object")
+    _add_server_address(parser)
+    shared.add_cwd(parser)
+    shared.add_agent_file(parser)
+    shared.add_mcp(parser)
+    shared.add_timeout(parser, "the server and its tool", default_words="none")
+    shared.add_format(parser, shared.FOR_PEOPLE_OR_PROGRAMS)
+    return parser
+
+
+def _mcp_login(name: str) -> CommandParser:
+    parser = CommandParser(
+        name,
+        "Log in to an MCP server at an http address: shows a page, waits for you to agree there, and keeps the tokens.",
+        "[OPTIONS] (SERVER | --url URL)",
+        "DRAGOMAN_MCP_CLIENT_SECRET is the secret that goes with --client-id, if there is one.",
+    )
+    parser.add_argument("--client-id", metavar="ID", help="the id of a client that was registered by hand")
+    parser.add_argument("--client-metadata", metavar="URL", help="the address of a document that describes the client")
+    return _take_server(parser)
+
+
+def _mcp_logout(name: str) -> CommandParser:
+    words = "Forget the tokens for an MCP server."
+    return _take_server(CommandParser(name, words, "[OPTIONS] (SERVER | --url URL)"))
+
+
+def _take_server(parser: CommandParser) -> CommandParser:
+    parser.add_argument("name", metavar="SERVER", nargs="?", help="a server that a session here would get")
+    _add_server_address(parser)
+    shared.add_cwd(parser)
+    shared.add_agent_file(parser)
+    shared.add_mcp(parser)
+    return parser
+
+
+def _add_server_address(parser: CommandParser) -> None:
+    parser.add_argument("--url", metavar="URL", help="the address of a server that stands in no file")
+    parser.add_argument(
+        "--header",
+        metavar="NAME=VALUE",
+        action="append",
+        type=shared.pair,
+        default=[],
+        help="an HTTP header for every request to the URL (repeatable)",
+    )
+    parser.add_argument("--sse", action="store_true", help="the URL speaks the older of the two HTTP transports")
 
 
 def _run(name: str) -> CommandParser:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dragoman.cli.agent_choice import choose_directory
+from dragoman.cli.mcp.files import read_foreign
 from dragoman.cli.output import complain, print_json, start_log
 from dragoman.errors import DragomanError
 from dragoman.event_loop import Stopped, run
@@ -30,12 +31,16 @@ SOME_FAILED = 1
 BAD_INPUT = 2
 
 
-class BadInput(DragomanError):
-    """A directory or a file that was named cannot be used."""
-
-
 def main(options: argparse.Namespace) -> int:
-    """Show, add or remove; 1 when some server failed, 2 for bad input."""
+    """Show, add, remove, call, log in or out; 1 when some server failed, 2 for bad input."""
+    if options.action == "call":
+        from dragoman.cli.mcp.calling import call_tool
+
+        return call_tool(options)
+    if options.action in {"login", "logout"}:
+        from dragoman.cli.mcp.login import log_in_or_out
+
+        return log_in_or_out(options)
     if options.action:
         from dragoman.cli.mcp.editing import edit_servers
 
@@ -59,7 +64,7 @@ async def _look(options: argparse.Namespace) -> "McpReport":
 
     cwd = str(choose_directory(options.cwd))
     choice = AgentSetup(home(), agent_file=Path(options.agent) if options.agent else None).choose_profile(cwd)
-    brought = _read_foreign(options.mcp, cwd)
+    brought = read_foreign(options.mcp, cwd)
     resources = AgentResources(home())
     try:
         return await _connect(resources, cwd, choice, brought, timeout_s=options.timeout)
@@ -127,35 +132,6 @@ def _notices(choice: "ProfileChoice") -> list[str]:
     agree = f"A session in an editor asks you about it; `--agent {path}` uses it now, and starts what it names."
     changes = "\n".join(f"- {change}" for change in choice.changes)
     return [f"{choice.notice} {agree}\n{changes}"]
-
-
-def _read_foreign(files: Sequence[str], cwd: str) -> "ServersFile":
-    """Read the servers that a client would bring; raises BadInput."""
-    from dragoman.mcp.config_files import ServersFile
-
-    readings = [_read_file(name, cwd) for name in files]
-    return ServersFile(
-        tuple(server for reading in readings for server in reading.servers),
-        tuple(problem for reading in readings for problem in reading.problems),
-        tuple(note for reading in readings for note in reading.notes),
-    )
-
-
-def _read_file(given: str, cwd: str) -> "ServersFile":
-    from dragoman.assistant.profile.sources import read_bytes
-    from dragoman.mcp.config_files import read_servers
-
-    try:
-        text = read_bytes(Path(given)).decode("utf-8-sig")
-    except OSError as error:
-        raise BadInput(f"{given} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise BadInput(f"{given} is not UTF-8 text") from None
-    reading = read_servers(text, cwd, os.environ)
-    for problem in reading.problems:
-        if problem.server is None:
-            raise BadInput(f"{given}: {problem.words}")
-    return reading
 
 
 def _print(report: "McpReport", *, as_json: bool) -> None:

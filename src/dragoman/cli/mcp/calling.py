@@ -1,0 +1,138 @@
+"""`dragoman mcp call`: one tool of one MCP server, called from the command line."""
+
+import argparse
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from dragoman.cli.agent_choice import choose_directory
+from dragoman.cli.mcp.files import BadInput, read_foreign
+from dragoman.cli.options import UsageError
+from dragoman.cli.output import complain, print_json, start_log
+from dragoman.errors import DragomanError, ServerFailure
+from dragoman.event_loop import Stopped, run
+from dragoman.home import home
+from dragoman.mcp.definition import Definition, HttpServer, SseServer
+from dragoman.protocol import v1
+from dragoman.text import clean_text
+
+if TYPE_CHECKING:
+    from dragoman.mcp.info import CallResult
+
+FAILED = 1
+BAD_INPUT = 2
+
+UNNAMED = "server"
+"""The name of a server that is given by its address alone."""
+
+
+def call_tool(options: argparse.Namespace) -> int:
+    """Call the tool and print its result; 1 when it or the server failed, 2 for bad input."""
+    start_log("ERROR")
+    try:
+        definition, tool, arguments = _read(options)
+        result = run(_call(definition, tool, arguments, options))
+    except ServerFailure as failure:
+        complain("mcp call", failure)
+        return FAILED
+    except DragomanError as problem:
+        complain("mcp call", problem)
+        return BAD_INPUT
+    except Stopped as stopped:
+        return 128 + stopped.signal_number
+    if options.format == "json":
+        print_json(msgspec.json.encode(result))
+    else:
+        for line in _lines(result):
+            print(clean_text(line))
+    return FAILED if result.failed else 0
+
+
+def find_server(options: argparse.Namespace, name: str) -> Definition:
+    """Return the server of that name, of the client's files or the agent file; raises DragomanError."""
+    from dragoman.assistant.setup import AgentSetup
+
+    cwd = str(choose_directory(options.cwd))
+    brought = read_foreign(options.mcp, cwd)
+    choice = AgentSetup(home(), agent_file=Path(options.agent) if options.agent else None).choose_profile(cwd)
+    for server in brought.servers:
+        if server.name == name:
+            return server
+    for problem in brought.problems:
+        if problem.server == name:
+            raise BadInput(f"the server {name}: {problem.words}")
+    agents = choice.found.profile.servers
+    for server in agents:
+        if server.name == name:
+            return server.definition()
+    known = ", ".join([*(server.name for server in brought.servers), *(server.name for server in agents)]) or "none"
+    pending = f" {choice.notice}" if choice.pending is not None and choice.notice else ""
+    raise BadInput(f"there is no MCP server {name} here; known are: {known}.{pending}")
+
+
+def at_address(options: argparse.Namespace) -> Definition:
+    """Return the server at the address that was given."""
+    kind = SseServer if options.sse else HttpServer
+    return kind(UNNAMED, options.url, tuple(options.header))
+
+
+def _read(options: argparse.Namespace) -> tuple[Definition, str, dict[str, Any]]:
+    words: list[str] = list(options.words)
+    if options.url is None:
+        if options.header or options.sse:
+            raise UsageError("--header and --sse go with --url; a named server has its own")
+        if len(words) < 2:
+            raise UsageError("expected SERVER TOOL [JSON], or --url URL TOOL [JSON]")
+        name = words.pop(0)
+    else:
+        name = None
+    tool, *rest = words
+    if len(rest) > 1:
+        raise UsageError(f"{len(rest) - 1} arguments too many; put the JSON of the arguments in quotes")
+    arguments = _read_arguments(rest[0]) if rest else {}
+    return at_address(options) if name is None else find_server(options, name), tool, arguments
+
+
+def _read_arguments(text: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(os.fsencode(text), type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        raise UsageError('the arguments are no JSON object; expected one such as \'{"city": "Bern"}\'') from None
+
+
+async def _call(
+    definition: Definition, tool: str, arguments: dict[str, Any], options: argparse.Namespace
+) -> "CallResult":
+    from dragoman.agent.resources import AgentResources
+    from dragoman.agent.server_pool import IdleHost
+    from dragoman.mcp.connector import ServerEnvironment
+    from dragoman.mcp.server import ServerConnection
+
+    cwd = str(choose_directory(options.cwd))
+    resources = AgentResources(home())
+    server = ServerConnection(definition, ServerEnvironment(cwd, resources.supervise), IdleHost(cwd), lambda _: None)
+    server.start()
+    try:
+        return await server.call(tool, arguments, timeout_s=options.timeout)
+    finally:
+        await server.stop()
+        await resources.close()
+
+
+def _lines(result: "CallResult") -> Iterator[str]:
+    """Yield a result for people: its texts, a line for each other thing, the data where there is no text."""
+    for block in result.content:
+        match block:
+            case v1.TextContent():
+                yield block.text
+            case v1.ImageContent() | v1.AudioContent():
+                yield f"[{block.mime_type}, {len(block.data) * 3 // 4} bytes; --format json has them]"
+            case v1.ResourceLink():
+                yield f"[{block.name}: {block.uri}]"
+            case _:
+                yield msgspec.json.encode(block).decode()
+    if result.structured is not None and not any(isinstance(block, v1.TextContent) for block in result.content):
+        yield msgspec.json.encode(result.structured).decode()

@@ -1,0 +1,91 @@
+"""`dragoman mcp call`, `login` and `logout`."""
+
+import json
+import subprocess
+import sys
+
+import httpx2
+import pytest
+
+from dragoman.cli import main as run_command
+from tests.mcp.servers.authorising import authorising
+from tests.mcp.servers.commands import scripted, scripted_http
+
+
+def main(*arguments):
+    """Run the command in this process."""
+    return run_command(["mcp", *map(str, arguments)])
+
+
+@pytest.fixture
+def servers(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command, *args = scripted(content_tools=True)
+    file = tmp_path / ".mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"one": {"command": command, "args": args}}}))
+    return file
+
+
+def test_a_tool_is_called_and_its_text_printed(servers, capsys):
+    assert main("call", "--mcp", servers, "one", "echo", '{"text": "hello"}') == 0
+    assert "hello" in capsys.readouterr().out
+
+
+def test_a_program_gets_the_whole_result(servers, capsys):
+    assert main("call", "--mcp", servers, "--format", "json", "one", "structured") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["structured"] == {"degrees": 21}
+    assert result["failed"] is False
+
+
+def test_a_tool_that_fails_makes_exit_code_one(servers, capsys):
+    assert main("call", "--mcp", servers, "one", "error") == 1
+    assert main("call", "--mcp", servers, "one", "nowhere") == 1
+    assert "nowhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["two", "echo"], "there is no MCP server two here; known are: one"),
+        (["one"], "expected SERVER TOOL"),
+        (["one", "echo", "[]"], "no JSON object"),
+        (["one", "echo", "{}", "{}"], "too many"),
+        (["--header", "A=b", "one", "echo"], "go with --url"),
+    ],
+)
+def test_bad_input_is_said(servers, capsys, arguments, words):
+    try:
+        code = main("call", "--mcp", servers, *arguments)
+    except SystemExit as end:
+        code = end.code
+    assert code == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_server_without_a_file_is_named_by_its_address(servers, capsys):
+    with scripted_http(authorization="Bearer mine") as address:
+        options = ["call", "--url", f"{address}/mcp"]
+        assert main(*options, "--header", "Authorization=Bearer mine", "echo", '{"text": "hi"}') == 0
+        assert "hi" in capsys.readouterr().out
+        assert main(*options, "echo") == 1
+
+
+def test_a_person_logs_in_and_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path / "home"))
+    with authorising() as oauth:
+        command = [sys.executable, "-m", "dragoman", "mcp"]
+        url = ["--url", f"{oauth.address}/mcp"]
+        with subprocess.Popen([*command, "login", *url], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            page = next(line for line in map(bytes.strip, process.stderr) if line.startswith(b"http"))
+            answer = httpx2.get(page.decode(), follow_redirects=True)
+            assert "You can close this page" in answer.text
+            out, _ = process.communicate(timeout=30)
+            assert b"Logged in" in out
+        looked = subprocess.run([*command, "call", *url, "look"], capture_output=True, check=True)
+        assert looked.stdout.startswith(b"seen ")
+        subprocess.run([*command, "logout", *url], check=True, capture_output=True)
+        again = subprocess.run([*command, "call", *url, "look"], capture_output=True, check=False)
+        assert again.returncode == 1
+        assert b"dragoman mcp login" in again.stderr

@@ -1,0 +1,29 @@
+"""The official suite, in short: scenarios of each kind. `make conformance` runs all of them."""
+
+import pytest
+
+from tests.conformance.suite import (
+    SHORT,
+    VERSIONS,
+    Scenario,
+    expected_failures,
+    is_installed,
+    list_scenarios,
+    run_scenario,
+)
+
+pytestmark = pytest.mark.skipif(not is_installed(), reason="the conformance suite is not here: npm was missing")
+
+
+@pytest.mark.parametrize("name", SHORT)
+async def test_our_client_passes_a_scenario_of_the_suite(name):
+    versions = [each.version for each in await list_scenarios() if each.name == name]
+    passed, out = await run_scenario(Scenario(name, versions[-1]))
+    assert passed, out
+
+
+async def test_every_expected_failure_is_a_scenario_and_has_a_reason():
+    scenarios = {str(each) for each in await list_scenarios()}
+    assert set(expected_failures()) <= scenarios
+    assert all(expected_failures().values())
+    assert {name.rpartition(" ")[2] for name in scenarios} == set(VERSIONS)
