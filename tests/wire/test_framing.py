@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.wire import LineSplitter, Oversized
-from dragoman.wire.framing import EDGE_BYTES, GIVE_UP_FACTOR
+from dragoman.wire.framing import EDGE_BYTES, GIVE_UP_FACTOR, BlockSplitter
 
 
 def feed_all(splitter, pieces):
@@ -102,3 +102,29 @@ def test_where_the_stream_is_cut_does_not_matter(lines, data):
         elif line.strip():
             expected.append(line)
     assert feed_all(LineSplitter(max_bytes=limit), pieces) == expected
+
+
+def lines_of(blocks):
+    """Give the lines of blocks, and the reports of lines that are too long, in order."""
+    for block in blocks:
+        if isinstance(block, Oversized):
+            yield block
+        else:
+            assert block.endswith(b"\n")
+            yield from (line for line in block.split(b"\n") if line.strip())
+
+
+@given(st.lists(st.text("ab \n", max_size=30).map(str.encode), max_size=8), st.integers(4, 40))
+def test_blocks_have_the_lines_that_would_come_one_by_one(pieces, limit):
+    one_by_one, in_blocks = LineSplitter(limit), BlockSplitter(limit)
+    for piece in pieces:
+        assert list(lines_of(in_blocks.feed(piece))) == one_by_one.feed(piece)
+    assert list(lines_of(in_blocks.finish())) == one_by_one.finish()
+
+
+def test_whole_lines_of_one_read_come_in_one_block():
+    splitter = BlockSplitter()
+    assert splitter.feed(b"one\ntwo\nthr") == [b"one\ntwo\n"]
+    assert splitter.feed(b"ee\nfour\n") == [b"three\nfour\n"]
+    assert splitter.feed(b"five") == []
+    assert splitter.finish() == [b"five\n"]
