@@ -107,8 +107,10 @@ class TurnRunner:
         if self.turn.is_cancelled:
             return
         self.turn.is_cancelled = True
-        if self._phase is TurnPhase.RUNNING and self._task is not None:
-            self._phase = TurnPhase.CANCELLING
+        if self._phase is TurnPhase.ENDED:
+            return
+        self._phase = TurnPhase.CANCELLING
+        if self._task is not None:
             self._task.cancel()
             asyncio.get_running_loop().call_later(GRACE_S, self._abandoned.set)
 
@@ -175,7 +177,6 @@ class TurnRunner:
         if error is None:
             self.turn.finish("the turn ended before this was done")
             return task.result()
-        self._end_after(error)
         if isinstance(error, RpcError | LogFailed | ConnectionClosed):
             raise error
         if isinstance(error, DragomanError):
@@ -193,11 +194,6 @@ class TurnRunner:
             _log.warning("a function failed after its turn was cancelled", exc_info=error)
         self.turn.finish("cancelled")
         return "cancelled"
-
-    def _end_after(self, error: BaseException) -> None:
-        with suppress(LogFailed, ConnectionClosed):  # the error itself is what the client has to be told
-            self.turn.finish("the turn failed")
-        del error
 
     def _failed(self, reason: str) -> RpcError:
         name = self._program.info.title or self._program.info.name
