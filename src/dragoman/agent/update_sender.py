@@ -71,11 +71,14 @@ class UpdateSender:
         return self._staged_bytes >= STAGED_BYTES
 
     def send_unlogged(self, update: v1.SessionUpdate) -> None:
-        """Send an update that is not logged."""
+        """Send an update that is not logged, also when the log has failed: a notice may be about that very failure."""
+        lines = update_lines(self._session_id, [_encode(update)])
+        if self.log.failure is not None:
+            with suppress(ConnectionClosed):  # the next to send meets it
+                self.connection.write_lines(lines)
+            return
         self._log_staged()
-        if self._failure is not None:
-            raise self._failure.with_traceback(None)
-        self._lines.append(update_lines(self._session_id, [_encode(update)]))
+        self._lines.append(lines)
         self._schedule()
 
     async def flow(self) -> None:
@@ -88,6 +91,8 @@ class UpdateSender:
     async def call(self, method: Method[P, R], params: P) -> R:
         """Ask the client something, after all that was sent before. Raises as `Connection.call` does, and LogFailed."""
         self.flush()
+        if self._held:  # a question about a tool call must not overtake the call
+            await self._released.wait()
         return await self.connection.call(method, params)
 
     def record(self, kind: str, data: bytes) -> None:
