@@ -42,7 +42,8 @@ class AgentSessions:
         self._program = program
         self._hooks = HookCalls(program)
         self._live: dict[str, Session] = {}
-        self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """A lock for each session that is being opened, closed or deleted: the next of these waits."""
 
     def get(self, session_id: str) -> Session:
         """Return a live session; raises RpcError `-32002`."""
@@ -62,8 +63,8 @@ class AgentSessions:
         """
         session = self.get(session_id)
         if session.log.failure is not None:
-            async with self._opening_of(session_id):
-                await self._read_again(session)
+            async with self._change(session_id):
+                await self._read_again(self.get(session_id))  # it may have been closed meanwhile
         return self.get(session_id)
 
     async def new(self, cwd: str, directories: list[str]) -> Session:
@@ -76,7 +77,7 @@ class AgentSessions:
 
     async def bring_back(self, session_id: str, cwd: str, directories: list[str], *, with_replay: bool) -> Session:
         """Make a session live, or find it live, and replay it when asked to; raises RpcError and LogFailed."""
-        async with self._opening_of(session_id):
+        async with self._change(session_id):
             session = self._live.get(session_id)
             if session is None:
                 session = await self._open(session_id, cwd, with_replay=with_replay)
@@ -104,23 +105,24 @@ class AgentSessions:
 
     async def close(self, session_id: str) -> None:
         """Stop and free a session, keeping its history; raises RpcError `-32002` when there is none."""
-        session = self._live.get(session_id)
-        if session is None:
-            if await self._store.find(session_id) is None:
+        async with self._change(session_id):
+            session = self._live.get(session_id)
+            if session is not None:
+                await self._free(session)
+            elif await self._store.find(session_id) is None:
                 raise not_found(session_id)
-            return
-        await self._free(session)
 
     async def delete(self, session_id: str) -> None:
         """Stop and remove a session; raises RpcError when another process has it."""
-        session = self._live.get(session_id)
-        if session is not None:
-            with suppress(LogFailed):  # a log that cannot be written is deleted all the same
-                await self._free(session)
-        try:
-            await self._store.delete(session_id)
-        except SessionBusy as error:
-            raise busy(error) from None
+        async with self._change(session_id):
+            session = self._live.get(session_id)
+            if session is not None:
+                with suppress(LogFailed):  # a log that cannot be written is deleted all the same
+                    await self._free(session)
+            try:
+                await self._store.delete(session_id)
+            except SessionBusy as error:
+                raise busy(error) from None
 
     async def close_all(self, owned_store: Store | None) -> None:
         """Stop and free all of them, and close the store if it is ours, in bounded time."""
@@ -172,8 +174,8 @@ class AgentSessions:
         await self._hooks.open(session)
         return session
 
-    def _opening_of(self, session_id: str) -> asyncio.Lock:
-        return self._opening.setdefault(session_id, asyncio.Lock())
+    def _change(self, session_id: str) -> asyncio.Lock:
+        return self._changing.setdefault(session_id, asyncio.Lock())
 
     async def _open(self, session_id: str, cwd: str, *, with_replay: bool) -> Session:
         log = await self._open_log(session_id)
