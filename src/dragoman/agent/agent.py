@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from dragoman.agent.commands.command import SlashCommand
+from dragoman.agent.commands.command import COMMAND_NAME, SlashCommand
 from dragoman.agent.program import AgentProgram, Authenticator, PermissionDefaults
 from dragoman.protocol import v1
 
@@ -97,8 +97,10 @@ class Agent:
 
     def command(self, name: str, description: str, *, hint: str | None = None) -> Callable[[F], F]:
         """Let a function answer the slash command of this name, as `on_prompt` does; `hint` shows its arguments."""
-        if not name or name.startswith("/") or any(letter.isspace() for letter in name):
-            raise ValueError(f"{name!r} is no name of a command; write it without the slash and without spaces")
+        if not COMMAND_NAME.fullmatch(name):
+            raise ValueError(
+                f"{name!r} is no name of a command; write letters, digits, `_`, `-`, `.` and `:`, no slash"
+            )
 
         def add(function: F) -> F:
             checked = _checked(function, f"command {name!r}", generators=True)

@@ -1,5 +1,6 @@
 """A slash command of the program."""
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +8,9 @@ import msgspec
 
 if TYPE_CHECKING:
     from dragoman.agent.turn import Turn
+
+COMMAND_NAME = re.compile(r"[\w:.-]+")
+"""The names that a prompt can call: a command of another name would be offered and never run."""
 
 
 class SlashCommand(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dragoman.agent.commands.command import SlashCommand
+from dragoman.agent.commands.command import COMMAND_NAME, SlashCommand
 from dragoman.agent.commands.mcp_command import MCP_COMMAND
 from dragoman.agent.commands.mcp_prompts import prompt_commands
 from dragoman.agent.prompt_words import first_words, unwrap
@@ -12,7 +12,7 @@ from dragoman.agent.session import Session
 from dragoman.agent.turn import Turn
 from dragoman.protocol import v1
 
-_COMMAND = re.compile(r"/([\w:.-]+)(?:\s+(.*))?\s*\Z", re.DOTALL)
+_COMMAND = re.compile(rf"/({COMMAND_NAME.pattern})(?:\s+(.*))?\s*\Z", re.DOTALL)
 _NAME = re.compile(r"/[A-Za-z][\w:.-]*")
 _PROMPT = re.compile(r"/[\w.-]+:[\w.-]")
 
