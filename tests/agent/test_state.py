@@ -1,7 +1,9 @@
 """What a program keeps in a session is there again after load, resume and fork, and after a kill."""
 
+import datetime as dt
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -57,18 +59,26 @@ async def test_the_history_is_what_was_said_before_this_turn(tmp_path):
 
 @pytest.mark.parametrize(
     ("value", "problem"),
-    [({1, 2}, "None"), (object(), "object"), ("x" * agent_session.MAX_STATE_BYTES, "the limit is")],
+    [
+        ({"seen": [{1, 2}]}, r"session.state['bad']['seen'][0] is set; JSON has str, int"),
+        (dt.date(2026, 1, 1), "session.state['bad'] is date;"),
+        (b"x", "session.state['bad'] is bytes;"),
+        ({1: 2}, "session.state['bad'] has the key 1; keys of JSON are str"),
+        (float("nan"), "session.state['bad'] is nan, which JSON does not have"),
+        (object(), "session.state['bad'] is object;"),
+        ("x" * agent_session.MAX_STATE_BYTES, "the limit is"),
+    ],
 )
 async def test_a_state_that_cannot_be_saved_is_an_error_and_undone(tmp_path, value, problem):
     async def answer(turn):
         if turn.text == "break":
-            turn.session.state["bad"] = value if problem != "None" else lambda: value
+            turn.session.state["bad"] = value
         turn.session.state["good"] = turn.text
         await turn.say(json.dumps(sorted(turn.session.state)))
 
     async with session_with(make_agent(tmp_path, answer), tmp_path) as session:
         await session.run("fine")
-        with pytest.raises(RemoteError, match=r"session\.state cannot be saved"):
+        with pytest.raises(RemoteError, match=rf"session\.state cannot be saved.*{re.escape(problem)}"):
             (await session.run("break")).raise_for_error()
         assert (await session.run("fine")).text == '["good"]'
 

@@ -1,10 +1,11 @@
 """A live session: its directories, its settings, its servers, what it keeps, and the turn that is running."""
 
 import asyncio
+import math
 import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import msgspec
 
@@ -91,10 +92,14 @@ class SessionMemory:
         """Return the state if it has changed since it was saved; raises StateUnusable, and the change is undone."""
         try:
             encoded = msgspec.json.encode(self.state, order="deterministic")
+            # A set or a date has a JSON form, and would come back as another type.
+            is_same = encoded == self._saved_state or msgspec.json.decode(encoded) == self.state
         except (TypeError, ValueError, RecursionError) as error:
-            raise self._refuse_state(str(error)) from None
+            raise self._refuse_state(_find_foreign(self.state) or str(error)) from None
         if not encoded.startswith(b"{"):
             raise self._refuse_state(f"it is no dict, but {type(self.state).__name__}")
+        if not is_same and (foreign := _find_foreign(self.state)) is not None:
+            raise self._refuse_state(foreign)
         if len(encoded) > MAX_STATE_BYTES:
             raise self._refuse_state(f"it has {len(encoded):,} bytes, and the limit is {MAX_STATE_BYTES:,}")
         if encoded == self._saved_state:
@@ -105,6 +110,35 @@ class SessionMemory:
     def _refuse_state(self, problem: str) -> StateUnusable:
         self.restore_state(self._saved_state)
         return StateUnusable(f"session.state cannot be saved, so the changes of this turn are undone: {problem}")
+
+
+def _find_foreign(state: Any) -> str | None:
+    """Return the problem of a value in the state that JSON does not have; None when there is none."""
+    waiting: list[tuple[str, Any]] = [("session.state", state)]
+    seen: set[int] = set()  # containers are looked at once, because they may contain themselves
+    while waiting:
+        path, value = waiting.pop()
+        identity = id(value)
+        match value:
+            case None | str() | int():
+                continue
+            case float():
+                if not math.isfinite(value):
+                    return f"{path} is {value}, which JSON does not have"
+                continue
+            case list() | tuple():
+                parts = list(enumerate(cast("Sequence[Any]", value)))
+            case dict():
+                parts = list(cast("dict[Any, Any]", value).items())
+                for key, _ in parts:
+                    if not isinstance(key, str):
+                        return f"{path} has the key {key!r}; keys of JSON are str"
+            case _:
+                return f"{path} is {type(value).__name__}; JSON has str, int, float, bool, None, list and dict"
+        if identity not in seen:
+            seen.add(identity)
+            waiting += [(f"{path}[{key!r}]", part) for key, part in parts]
+    return None
 
 
 class RunningTurn(Protocol):
