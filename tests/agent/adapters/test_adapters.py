@@ -1,9 +1,13 @@
 """Agents of pydantic-ai, LangGraph and the OpenAI Agents SDK as ACP agents, with models that follow a script."""
 
 import asyncio
+from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
+from langgraph.graph import START, MessagesState, StateGraph
 
+from dragoman.agent.adapters import langgraph
 from dragoman.client import Asked, Text, Thought, ToolChanged, allow_all, ask, deny_all
 from dragoman.errors import RemoteError
 from tests.agent.adapters.scripted_frameworks import FRAMEWORKS, Reply, Script
@@ -182,3 +186,13 @@ async def test_two_sessions_at_once_do_not_mix(make, tmp_path):
         await events_of(two, "second")
         await events_of(one, "third")
     assert script.seen == [["user: first"], ["user: second"], ["user: first", "agent: a", "user: third"]]
+
+
+async def test_a_graph_gets_a_prompt_of_one_text_as_a_str(tmp_path):
+    def answer(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [AIMessage(state["messages"][-1].content.upper())]}
+
+    graph = StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer").compile()
+    async with langgraph.adapt(graph, "upper", home=tmp_path / "home").connect() as remote:
+        events = await events_of(await remote.new_session(tmp_path), "hello")
+    assert text_of(events) == ["HELLO"]

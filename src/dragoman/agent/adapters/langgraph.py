@@ -320,8 +320,13 @@ def _as_tool(turn: Turn, tool: McpTool) -> BaseTool:
 # ── messages ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _prompt(turn: Turn) -> list[str | dict[str, Any]]:
-    return [part if isinstance(part, str) else _media(part) for part in prompt_parts(turn)]
+def _prompt(turn: Turn) -> str | list[str | dict[str, Any]]:
+    """Return the prompt; one that is a single text as a str, which graphs written by hand take for granted."""
+    match prompt_parts(turn):
+        case [str(text)]:
+            return text
+        case parts:
+            return [part if isinstance(part, str) else _media(part) for part in parts]
 
 
 def _media(part: v1.ImageContent | v1.AudioContent) -> dict[str, Any]:
