@@ -61,6 +61,8 @@ async def test_the_example_answers_writes_and_counts(tmp_path, command):
     [
         ("notes_agent", "expected MODULE:NAME"),
         ("no_such_module:agent", "there is no module no_such_module"),
+        ("notes_agent.py:agent", "is a file, not a module; dragoman agent notes_agent:agent, or python notes_agent.py"),
+        ("/a/notes_agent.py:agent", "cd /a, then dragoman agent notes_agent:agent, or python /a/notes_agent.py"),
         ("notes_agent:agnet", "notes_agent has no agnet; it has agent"),
         ("notes_agent:Turn", "expected an Agent of dragoman.agent"),
     ],

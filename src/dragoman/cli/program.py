@@ -33,6 +33,13 @@ def find_agent(place: str) -> Agent:
     module_name, colon, name = place.partition(":")
     if not module_name or not colon or not name:
         raise BadProgram(f"{place!r} names no agent; expected MODULE:NAME, such as notes_agent:agent")
+    if "/" in module_name or module_name.endswith(".py"):
+        directory, _, file = module_name.rpartition("/")
+        goes = f"cd {directory}, then " if directory else ""
+        right = f"{file.removesuffix('.py')}:{name}"
+        raise BadProgram(
+            f"{module_name} is a file, not a module; {goes}dragoman agent {right}, or python {module_name}"
+        )
     sys.path.insert(0, os.getcwd())  # noqa: PTH109 -- pathlib takes 3 ms
     try:
         found: Any = import_module(module_name)
