@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.bridge.delivery.journal import Journal, make_header
 from dragoman.bridge.delivery.journal_store import JournalStore
-from dragoman.bridge.delivery.tail import TailBudget
+from dragoman.bridge.delivery.runs import TailBudget
 from tests.store.making import QuickDisk
 
 SESSION = "a session"

@@ -6,7 +6,7 @@ import threading
 
 from dragoman.bridge.delivery.delivery import JournalSync
 from dragoman.bridge.delivery.journal import Journal, make_header
-from dragoman.bridge.delivery.tail import TailBudget
+from dragoman.bridge.delivery.runs import TailBudget
 from dragoman.store.disk import Disk
 
 

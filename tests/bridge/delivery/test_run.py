@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.bridge.delivery.run import MessageRun, slice_runs
+from dragoman.bridge.delivery.runs import MessageRun, slice_runs
 
 
 def run_of(first, count):

@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from dragoman.bridge.delivery.tail import JournalTail, TailBudget
+from dragoman.bridge.delivery.runs import JournalTail, TailBudget
 
 KIB = 1024
 MIB = 1024 * KIB

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.bridge.delivery import Cursor, JournalStore, journal
-from dragoman.bridge.delivery.tail import TailBudget
+from dragoman.bridge.delivery.runs import TailBudget
 from dragoman.store.disk import Disk
 from dragoman.store.naming import aside_path, version1_path
 

@@ -4,7 +4,7 @@ from dragoman.bridge.delivery.delivery import Delivery
 from dragoman.bridge.delivery.journal import Cursor, Journal, read_cursor
 from dragoman.bridge.delivery.journal_store import JournalStore, ReplayedJournal, StoredJournal
 from dragoman.bridge.delivery.outbox import ViewerStream
-from dragoman.bridge.delivery.run import MessageRun, StreamItem
+from dragoman.bridge.delivery.runs import MessageRun, StreamItem
 from dragoman.bridge.delivery.subscription import JournalSource, Subscription
 from dragoman.bridge.delivery.viewer import Viewer, ViewerCapabilities, ViewerRequest, read_capabilities
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from dragoman.bridge.delivery.journal import Journal
 from dragoman.bridge.delivery.journal_store import JournalStore
-from dragoman.bridge.delivery.tail import TailBudget
+from dragoman.bridge.delivery.runs import TailBudget
 from dragoman.bridge.delivery.viewer import Viewer, ViewerHandler
 from dragoman.bridge.problem import TooManyViewers
 from dragoman.bridge.settings import ViewerLimits

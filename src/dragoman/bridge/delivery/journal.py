@@ -26,7 +26,7 @@ from zlib import crc32
 import msgspec
 
 from dragoman.bridge.delivery.journal_file import JournalFile, JournalPart
-from dragoman.bridge.delivery.tail import JournalTail, TailBudget
+from dragoman.bridge.delivery.runs import JournalTail, TailBudget
 from dragoman.errors import LogFailed
 from dragoman.store.block import Draft, Header, encode_header, now_ms
 from dragoman.store.block_log import LogPosition

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.bridge.delivery.run import MessageRun
+from dragoman.bridge.delivery.runs import MessageRun
 from dragoman.store.block import Block, Draft
 from dragoman.store.block_log import BlockReader, LogPosition, LogReader
 from dragoman.store.disk import APPEND, Disk

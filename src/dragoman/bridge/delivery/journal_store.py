@@ -14,7 +14,7 @@ import msgspec
 
 from dragoman.bridge.delivery.journal import EarlierRun, Journal, delete_files, make_header, renew_header
 from dragoman.bridge.delivery.journal_file import INDEX_BYTES, JournalFile, JournalPart
-from dragoman.bridge.delivery.tail import TailBudget
+from dragoman.bridge.delivery.runs import TailBudget
 from dragoman.bridge.envelope import rename_session
 from dragoman.errors import SessionUnreadable
 from dragoman.store import UNPROMPTED_KEPT_S, Damage, version1

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from dragoman.bridge.delivery.journal import Cursor, read_cursor
-from dragoman.bridge.delivery.run import MessageRun, StreamItem
+from dragoman.bridge.delivery.runs import MessageRun, StreamItem
 from dragoman.bridge.delivery.subscription import Backlog, DirectMessage, DirectQueue, Subscriber, Subscription
 
 Pull = Callable[[int], list[StreamItem]]

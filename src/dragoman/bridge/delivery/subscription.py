@@ -20,8 +20,7 @@ from typing import Any, Protocol
 
 from dragoman.bridge.delivery.journal import Cursor
 from dragoman.bridge.delivery.journal_file import JournalPart
-from dragoman.bridge.delivery.run import MessageRun, StreamItem, slice_runs
-from dragoman.bridge.delivery.tail import JournalTail
+from dragoman.bridge.delivery.runs import JournalTail, MessageRun, StreamItem, slice_runs
 from dragoman.bridge.envelope import rename_terminals
 
 _MAX_SKIPS = 1_000

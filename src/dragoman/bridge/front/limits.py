@@ -2,7 +2,7 @@
 
 import msgspec
 
-from dragoman.bridge.guard.rates import Rate
+from dragoman.bridge.guard.policy import Rate
 
 KIB = 1024
 

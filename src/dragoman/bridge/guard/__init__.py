@@ -1,9 +1,8 @@
 """The guard: which requests may come in, and the headers that restrict browsers.
 
 guard.py         checks each request, in a fixed order
-policy.py        the hosts, origins and rates of a bridge
+policy.py        the hosts, origins and rates of a bridge; token buckets, one for each address
 credentials.py   the token, cookies and one-time codes
-rates.py         token buckets, one for each address
 answers.py       grants and denials; security headers
 """
 

@@ -21,8 +21,7 @@ import msgspec
 
 from dragoman.bridge.guard.answers import AccessDenial, Grant, Role, deny_too_many, deny_unauthorized
 from dragoman.bridge.guard.credentials import Cookies, LinkCodes
-from dragoman.bridge.guard.policy import GuardPolicy, normalize_host, normalize_origin
-from dragoman.bridge.guard.rates import RateLimiter, peer_of
+from dragoman.bridge.guard.policy import GuardPolicy, RateLimiter, normalize_host, normalize_origin, peer_of
 
 Scope = Mapping[str, Any]
 """The scope of an ASGI request, http or websocket."""
