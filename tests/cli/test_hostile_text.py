@@ -112,7 +112,8 @@ INITIALIZE = {
     "agentCapabilities": {"loadSession": True, "sessionCapabilities": {"list": {}, "fork": {}, "delete": {}}},
     "authMethods": [{"id": "key", "name": f"Key {EVIL}", "description": EVIL}],
 }
-SESSIONS = [{"sessionId": "s", "cwd": f"/work/{EVIL}", "title": LINES, "updatedAt": EVIL}]
+WHERE = f"/work/{EVIL}".replace("\0", "")  # the client refuses a path with a NUL
+SESSIONS = [{"sessionId": "s", "cwd": WHERE, "title": LINES, "updatedAt": EVIL}]
 FAILURE = {"code": -32603, "message": f"Broken {EVIL}", "data": {"details": LINES, "more": EVIL}}
 MODES = {"currentModeId": EVIL, "availableModes": [{"id": EVIL, "name": EVIL, "description": EVIL}]}
 

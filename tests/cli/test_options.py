@@ -128,7 +128,7 @@ PAGES = {
     "chat": ["chat"],
     "check": ["check"],
     "completion": ["sessions"],
-    "init": ["editors", "agent-file"],
+    "init": ["editors", "agent-file", "kit"],
     "login": ["models"],
     "logout": ["models"],
     "mcp": ["mcp"],

@@ -44,9 +44,9 @@ def test_policy_reads_allows_no_more_than_to_read():
 
 
 def test_our_own_agent_does_what_is_allowed_and_leaves_what_is_not(tmp_path):
-    assert dragoman_run("write hello into a.txt", cwd=tmp_path).returncode == 6
+    assert dragoman_run("write `hello` into a.txt", cwd=tmp_path).returncode == 6
     assert not (tmp_path / "a.txt").exists()
-    assert dragoman_run("write hello into a.txt", "--policy", "all", cwd=tmp_path).returncode == 0
+    assert dragoman_run("write `hello` into a.txt", "--policy", "all", cwd=tmp_path).returncode == 0
     assert (tmp_path / "a.txt").read_text().strip() == "hello"
 
 
@@ -77,9 +77,9 @@ def test_a_file_of_tsagent_is_named_by_its_own_name(tmp_path):
 
 def test_rules_decide_and_the_first_that_matches_wins(tmp_path):
     rules = ["--policy", "allow:write:*.md", "--policy", "deny:any"]
-    assert dragoman_run("write hello into a.md", *rules, cwd=tmp_path).returncode == 0
+    assert dragoman_run("write `hello` into a.md", *rules, cwd=tmp_path).returncode == 0
     assert (tmp_path / "a.md").exists()
-    done = dragoman_run("write hello into a.txt", *rules, cwd=tmp_path)
+    done = dragoman_run("write `hello` into a.txt", *rules, cwd=tmp_path)
     assert done.returncode == 6
     assert "the rule deny:any speaks of writing" in done.stderr
     assert not (tmp_path / "a.txt").exists()
@@ -87,7 +87,7 @@ def test_rules_decide_and_the_first_that_matches_wins(tmp_path):
 
 def test_rules_can_stand_on_lines_of_one_argument(tmp_path):
     rules = "allow:write:*.md\ndeny:any\n"
-    assert dragoman_run("write hello into a.md", "--policy", rules, cwd=tmp_path).returncode == 0
+    assert dragoman_run("write `hello` into a.md", "--policy", rules, cwd=tmp_path).returncode == 0
 
 
 @pytest.mark.parametrize(

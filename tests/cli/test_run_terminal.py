@@ -166,7 +166,7 @@ def test_the_whole_diff_is_shown(tmp_path):
 
 
 def test_what_no_rule_speaks_of_is_asked(tmp_path):
-    terminal = Terminal("write hello into a.txt", "--policy", "allow:write:*.md", cwd=tmp_path)
+    terminal = Terminal("write `hello` into a.txt", "--policy", "allow:write:*.md", cwd=tmp_path)
     terminal.wait_for("Reject")
     terminal.type("y")
     assert terminal.finish() == 0

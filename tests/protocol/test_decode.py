@@ -14,7 +14,7 @@ from dragoman.protocol.decode import decode_params, decode_result, encode
 from tests.protocol.schema_instances import DEFS, dotted, instances, is_valid, minimal, mutations
 
 METHODS = [*methods.REQUESTS.values(), *methods.NOTIFICATIONS.values()]
-MENDED = {"_meta", "clientCapabilities", "clientInfo"}
+MENDED = {"_meta", "capabilities", "clientCapabilities", "clientInfo"}
 MAY_STAND_FOR_ANOTHER = {"type", "blob", "requestId"}
 """Fields by which variants are told apart: without one, another variant's field may be the one that is missing."""
 
