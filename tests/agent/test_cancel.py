@@ -23,7 +23,7 @@ async def everything(turn):
         await call.show(await turn.read_text("a.txt", default="nothing"))
         await call.raw_output({"length": 7})
     async with turn.tool("Write b.txt", kind="edit", locations=["b.txt"]) as call:
-        await call.show_diff("b.txt", old=None, new="new")
+        await call.show_diff("b.txt", old=await turn.read_text("b.txt", default=None), new="new")
         if await call.allowed():
             await turn.write_text("b.txt", "new")
     async with turn.tool("Run", kind="execute", raw_input={"command": "echo hello"}) as call:

@@ -1,7 +1,7 @@
 """One tool call of a turn: announced, perhaps asked about, shown while it runs, and ended in every case.
 
     async with turn.tool("Write notes.txt", kind="edit", locations=["notes.txt"]) as call:
-        await call.show_diff("notes.txt", old=None, new=text)
+        await call.show_diff("notes.txt", old=await turn.read_text("notes.txt", default=None), new=text)
         if await call.allowed():
             await turn.write_text("notes.txt", text)
 
@@ -66,6 +66,16 @@ class OpenToolCalls:
         """Return an open call by its id."""
         return self._calls.get(call_id)
 
+    def find_shown(self, path: str, default: Any) -> Any:
+        """Return the old text of a file, as the newest of the open calls with a diff of it shows it."""
+        return next((call.shown[path] for call in reversed(self._calls.values()) if path in call.shown), default)
+
+    def forget_shown(self, path: str) -> None:
+        """Forget that text, because the file was written."""
+        call = next((call for call in reversed(self._calls.values()) if path in call.shown), None)
+        if call is not None:
+            del call.shown[path]
+
     def end(self, reason: str) -> None:
         """End all of them as failed, below the content that they have shown. Raises LogFailed."""
         for call in list(self._calls.values()):
@@ -86,6 +96,8 @@ class ToolCallHandle:
         """The action that `allowed` asks about, when it is not that of the kind and the locations."""
         self.denial: str | None = None
         """The reason why the call was not allowed, once that is decided."""
+        self.shown: dict[str, str | None] = {}
+        """The old texts of the files whose diffs were shown, which are not written yet."""
         self._announced = False
         self.has_ended = False
         """Whether it has a final status."""
@@ -130,8 +142,13 @@ class ToolCallHandle:
             await self._session.updates.flow()
 
     async def show_diff(self, path: str, *, old: str | None, new: str) -> None:
-        """Add a change of a file, which a person can judge before they allow it; `old` is None for a new file."""
-        await self.show(v1.Diff(path=self._session.absolute(path), old_text=old, new_text=new))
+        """Add a change of a file, which a person can judge before they allow it; `old` is None for a new file.
+
+        `old` is the whole text: until the call ends, `Turn.write_text` writes the file only if it is still this.
+        """
+        place = self._session.absolute(path)
+        self.shown[place] = old
+        await self.show(v1.Diff(path=place, old_text=old, new_text=new))
 
     async def show_terminal(self, terminal_id: str) -> None:
         """Add a terminal of the client, which it shows with its output."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 
 import msgspec
 
-from dragoman.agent.prepared_call import ToolFailure, ToolOutcome
+from dragoman.agent.prepared_call import TargetChanged, ToolFailure, ToolOutcome
 from dragoman.agent.usage import TokenUsage
 from dragoman.errors import ConnectionClosed, DragomanError, InvalidResult, RemoteError
 from dragoman.protocol import v1
@@ -36,6 +36,9 @@ _PLAN_STATUSES = get_args(v1.PlanEntryStatus)
 
 _RAISE: Any = object()
 """The default of `read_text`: there is none."""
+
+_AS_SHOWN: Any = object()
+"""The expectation of `write_text` unless told: the text that an open call has shown, if one has."""
 
 
 class TurnOver(DragomanError):
@@ -263,16 +266,28 @@ class Turn:
         text = await workspace.read_text_if_there(target)
         return default if text is None else text
 
-    async def write_text(self, path: str, text: str) -> None:
+    async def write_text(self, path: str, text: str, *, expected: str | None = _AS_SHOWN) -> None:
         """Write a file inside the session's directories, through the client where it offers that. Raises ToolFailure.
 
-        It asks nobody: `ToolCallHandle.allowed` does.
+        It asks nobody: `ToolCallHandle.allowed` does. `expected` is the whole text that the file has to have still,
+        None for a file that is not there or empty; otherwise nothing is written. By default it is the `old` of
+        `ToolCallHandle.show_diff` for this path in a call that has not ended, and without one any text will do.
         """
         self._check()
         workspace = self.session.workspace
         target = await workspace.find(path)
-        old = await workspace.read_text_if_there(target) if target.inside else None
-        await workspace.write_text(target, text, expected=old)
+        place = self.session.absolute(path)
+        if expected is _AS_SHOWN:
+            expected = self.calls.find_shown(place, _AS_SHOWN)
+        try:
+            if not target.inside or expected is _AS_SHOWN:
+                expected = await workspace.read_text_if_there(target) if target.inside else None
+            else:
+                await workspace.check_text(target, expected=expected)
+            await workspace.write_text(target, text, expected=expected)
+        except TargetChanged as change:
+            raise ToolFailure(f"{change}; nothing was written; read it again and show the change anew") from None
+        self.calls.forget_shown(place)
 
     async def run(
         self,
