@@ -3,6 +3,7 @@
 import pytest
 
 from dragoman.agent import AgentMcpServer, BooleanOption, Mode, PermissionDefaults, SelectOption, StdioServer
+from dragoman.agent.directories import agent_home
 from dragoman.client import accept
 from dragoman.client.errors import Refused
 from dragoman.errors import RemoteError
@@ -47,11 +48,29 @@ async def test_a_mode_of_the_log_that_is_no_longer_declared_gives_the_default(tm
         ({"modes": [Mode("a", "A"), Mode("a", "B")]}, "'a' is declared twice"),
         ({"options": [BooleanOption("mode", "Mode")]}, "'mode' is declared twice"),
         ({"options": [SelectOption("x", "X", [])]}, "'x' has no values"),
+        ({"takes": "image"}, r"takes=\['image'\]"),
+        ({"takes": ["images"]}, "no content 'images'; expected image or audio"),
     ],
 )
 def test_declarations_that_cannot_work_are_refused_at_once(tmp_path, declared, words):
     with pytest.raises(ValueError, match=words):
         make_agent(tmp_path, **declared)
+
+
+@pytest.mark.parametrize("takes", ["image", ["images"]])
+def test_a_function_for_the_content_is_held_to_the_same_when_it_is_called(tmp_path, takes):
+    agent = make_agent(tmp_path, takes=lambda: takes)
+    with pytest.raises(ValueError, match="expected"):
+        agent.program.find_takes()
+
+
+def test_each_name_of_an_agent_has_a_home_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path))
+    names = ["a b", "a_b", "a%20b", "a/b", ".a", "a", "..", ".", "", "agent", "a\u0300", "\u00e0"]
+    homes = [agent_home(name) for name in names]
+    assert len(set(homes)) == len(names)
+    assert {home.parent for home in homes} == {tmp_path / "agents"}
+    assert agent_home("my-agent_2.0").name == "my-agent_2.0"
 
 
 async def write(turn):

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_TAKEN = ("image", "audio")
+"""The content of prompts that an agent need not take; text, links and embedded resources it always does."""
+
 
 class Agent:
     """An ACP agent made of functions: sessions, replay, permission, MCP servers and cancellation are done for it."""
@@ -61,7 +64,7 @@ class Agent:
         agent below `$DRAGOMAN_HOME` (`~/.dragoman`). `protected_file` gives a file that is asked about in every mode
         but `all` before it is written, such as the program's own settings.
 
-        Raises ValueError for modes and options that cannot be told apart.
+        Raises ValueError for modes and options that cannot be told apart, and for other content in `takes`.
         """
         self.program = AgentProgram(v1.Implementation(name=name, title=title, version=version))
         self._store = store
@@ -74,7 +77,7 @@ class Agent:
             check_declarations(modes, options)
         self.program.permission = permission or PermissionDefaults()
         self.program.find_auth = auth if callable(auth) else lambda: auth
-        self.program.find_takes = takes if callable(takes) else lambda: takes
+        self.program.find_takes = _find_takes(takes)
         self.program.servers = _own_servers(mcp_servers)
 
     @property
@@ -242,6 +245,24 @@ def _checked(function: F, what: str, *, generators: bool = False) -> F:
     name = getattr(function, "__name__", repr(function))
     wanted = "a coroutine function, or an async generator function" if generators else "a coroutine function"
     raise TypeError(f"{what}: {name} is not async; expected {wanted}: write `async def {name}(…)`")
+
+
+def _find_takes(takes: Collection[str] | Callable[[], Collection[str]]) -> Callable[[], frozenset[str]]:
+    if callable(takes):
+        return lambda: _check_takes(takes())
+    checked = _check_takes(takes)
+    return lambda: checked
+
+
+def _check_takes(takes: Collection[str]) -> frozenset[str]:
+    """Return the kinds of content; raises ValueError for a text, which is a collection of letters, and other kinds."""
+    if isinstance(takes, str):
+        problem = f"takes={takes!r} is one text; expected a list of kinds of content: takes=[{takes!r}]"
+        raise ValueError(problem)  # noqa: TRY004 -- a str is a Collection[str]: its type is right
+    unknown = sorted(set(takes) - set(_TAKEN))
+    if unknown:
+        raise ValueError(f"takes: there is no content {unknown[0]!r}; expected {' or '.join(_TAKEN)}")
+    return frozenset(takes)
 
 
 def _own_servers(servers: "Sequence[OwnServer | Definition]") -> "Sequence[OwnServer]":

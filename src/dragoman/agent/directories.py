@@ -40,8 +40,15 @@ def check_directories(directories: Sequence[str]) -> list[str]:
 
 
 def agent_home(name: str) -> Path:
-    """Return the directory for the sessions and approvals of an agent of this name; raises BadHome."""
+    """Return the directory for the sessions and approvals of an agent of this name; raises BadHome.
+
+    Each name has its own: other characters than letters, digits, `_`, `-` and `.` are written as `%20` in addresses,
+    and so is a dot at the beginning, because `.` and `..` are other directories.
+    """
     from dragoman.home import home
 
-    safe = re.sub(r"[^\w.-]", "_", name).strip(".") or "agent"
-    return home() / "agents" / safe
+    return home() / "agents" / (re.sub(r"[^\w.-]|^\.", _percent, name) or "%")
+
+
+def _percent(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode(errors="surrogatepass"))

@@ -93,7 +93,7 @@ class _Assistant:
         return self._configured.auth
 
     def find_takes(self) -> frozenset[str]:
-        return self._configured.takes
+        return self._configured.takes & {"image", "audio"}  # documents come as resources, which every agent takes
 
     def find_home(self) -> "Path":
         return self.setup.home
