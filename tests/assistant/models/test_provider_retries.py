@@ -6,7 +6,7 @@ import pytest
 from dragoman.assistant.models.message import ToolUse
 from dragoman.assistant.models.model import ModelRequest, ReplyRetry, ReplyText
 from dragoman.assistant.models.provider import RetryBudget
-from dragoman.assistant.models.provider_errors import RetryAdvice
+from dragoman.assistant.models.provider_connection import RetryAdvice
 from dragoman.assistant.models.providers import RetryPolicy
 from dragoman.errors import ContextOverflow, MissingKey, ModelFailure
 from tests.assistant.models.asking import AT_ONCE, asked, only, parts_of, prompt, text_of

@@ -34,8 +34,7 @@ from dragoman.loading import load_in_background
 
 if TYPE_CHECKING:
     from dragoman.assistant.keys import KeyStore
-    from dragoman.assistant.models.provider_errors import RetryAdvice
-    from dragoman.assistant.models.provider_link import ProviderConnection
+    from dragoman.assistant.models.provider_connection import ProviderConnection, RetryAdvice
 
 
 def provider_model(name: str, options: ProviderOptions | None = None) -> "ProviderModel":
@@ -210,7 +209,7 @@ def _missing_key(name: ModelName) -> MissingKey:
 def _link(name: ModelName, options: ProviderOptions, key: str | None) -> "ProviderConnection":
     from pydantic_ai.exceptions import UserError
 
-    from dragoman.assistant.models.provider_link import ProviderConnection
+    from dragoman.assistant.models.provider_connection import ProviderConnection
 
     try:
         return ProviderConnection(name, options, key)
