@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from dragoman.assistant.profile import EditRefused, ProfileError
 from dragoman.assistant.profile.editing import _means, add_server, remove_server
 from dragoman.assistant.profile.file import parse_profile
-from dragoman.assistant.yaml.edits import COMMENT, MappingEntry, add, remove, render_flow
+from dragoman.assistant.yaml_edits import COMMENT, MappingEntry, add, remove, render_flow
 from dragoman.text import is_visible
 
 TIME = {"command": "uvx", "args": ["mcp-server-time", "--local-timezone", "Europe/Berlin"], "env": {"TZ": "env://TZ"}}

@@ -27,7 +27,7 @@ import msgspec
 from dragoman.assistant.models import SCRIPT_TAKES
 from dragoman.assistant.models.message import ToolUse
 from dragoman.assistant.models.model import ModelRequest, Part, ReplyStop, ReplyText, ReplyThought, TokenUsage
-from dragoman.assistant.yaml.nodes import YamlError, parse_yaml, plain_value
+from dragoman.assistant.yaml import YamlError, parse_yaml, plain_value
 from dragoman.errors import ModelFailure, ScriptError
 
 CONTEXT_SIZE = 200_000

@@ -9,7 +9,7 @@ from dragoman.assistant.profile.file import load_profile
 from dragoman.assistant.profile.problem import ProfileError
 from dragoman.assistant.profile.profile import Profile, UnderstoodKey, describe_unused_keys
 from dragoman.assistant.profile.trust import TrustStore, describe_changes
-from dragoman.assistant.yaml.nodes import YamlProblem
+from dragoman.assistant.yaml import YamlProblem
 
 FILE_NAME = "dragoman.yaml"
 TSAGENT_FILE_NAMES = ("tsagent.yaml", "tsagent.yml", "tsagent.json")

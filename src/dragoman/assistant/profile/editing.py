@@ -17,7 +17,7 @@ from dragoman.assistant.profile.profile import Profile
 from dragoman.assistant.profile.servers import AgentServer
 from dragoman.assistant.profile.sources import read_bytes
 from dragoman.assistant.profile.tsagent import is_tsagent
-from dragoman.assistant.yaml.nodes import YamlError, listed, parse_yaml, printable
+from dragoman.assistant.yaml import YamlError, listed, parse_yaml, printable
 from dragoman.files.replacement import replace_file
 
 KEY = "mcpServers"
@@ -32,7 +32,7 @@ def add_server(path: Path, name: str, entry: Mapping[str, Any]) -> None:
 
     Raises EditRefused, and ProfileError when the file is wrong already.
     """
-    from dragoman.assistant.yaml.edits import MappingEntry, add
+    from dragoman.assistant.yaml_edits import MappingEntry, add
 
     file = _File(path)
     before = file.parse()
@@ -47,7 +47,7 @@ def add_server(path: Path, name: str, entry: Mapping[str, Any]) -> None:
 
 def remove_server(path: Path, name: str) -> None:
     """Remove a server; raises EditRefused, and ProfileError when the file is wrong already."""
-    from dragoman.assistant.yaml.edits import MappingEntry, remove
+    from dragoman.assistant.yaml_edits import MappingEntry, remove
 
     file = _File(path)
     before = file.parse()
@@ -107,7 +107,7 @@ def _by_name(profile: Profile) -> dict[str, AgentServer]:
 
 
 def _read_entry(path: Path, name: str, entry: Mapping[str, Any]) -> AgentServer:
-    from dragoman.assistant.yaml.edits import render_flow
+    from dragoman.assistant.yaml_edits import render_flow
 
     try:
         return parse_profile(render_flow({KEY: {name: entry}}), path).servers[0]

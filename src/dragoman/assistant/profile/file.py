@@ -11,7 +11,7 @@ from dragoman.assistant.profile.profile import AgentFileShape, Profile, Understo
 from dragoman.assistant.profile.servers import gather_servers
 from dragoman.assistant.profile.settings import ModelSettings, TextFile
 from dragoman.assistant.profile.sources import MAX_BYTES, Sources, read_bytes
-from dragoman.assistant.yaml.nodes import YamlError, YamlProblem, parse_yaml
+from dragoman.assistant.yaml import YamlError, YamlProblem, parse_yaml, read_node
 
 MAX_OWN_BYTES = 8 * MAX_BYTES
 """Of a file that the person wrote or chose: TsAgent keeps the vectors of its search in there."""
@@ -66,8 +66,6 @@ def _load(text: str, sources: Sources) -> LoadedProfile:
 
 
 def _read(root: Any, sources: Sources) -> Profile:
-    from dragoman.assistant.yaml.values import read_node
-
     reading = read_node(root, AgentFileShape)
     shape, sources.lines = reading.value, reading.lines
     return Profile(

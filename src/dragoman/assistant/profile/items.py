@@ -22,7 +22,7 @@ from msgspec import Meta
 from dragoman.agent.servers.client_requests import Include
 from dragoman.assistant.profile.problem import ProfileError
 from dragoman.assistant.profile.sources import Sources, split_head
-from dragoman.assistant.yaml.nodes import KeyConflict, YamlError, printable
+from dragoman.assistant.yaml import KeyConflict, YamlError, printable, read_yaml
 
 FOLDER = "dir"
 """In a mapping, this name is no item's but that of a folder's path, when a text stands behind it."""
@@ -168,8 +168,6 @@ def _folder(at: str, folder: str, default: TextItem, sources: Sources) -> Iterat
 
 
 def _from_markdown(file: str, content: str, default: TextItem, sources: Sources) -> TextItem:
-    from dragoman.assistant.yaml.values import read_yaml
-
     markdown = split_head(content)
     try:
         head = ItemHead() if markdown.head is None else read_yaml(markdown.head, ItemHead).value

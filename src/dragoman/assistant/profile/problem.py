@@ -9,7 +9,7 @@ EditRefused         the file cannot be changed as it was asked to be
 
 from collections.abc import Sequence
 
-from dragoman.assistant.yaml.nodes import YamlProblem
+from dragoman.assistant.yaml import YamlProblem
 from dragoman.errors import DragomanError
 
 

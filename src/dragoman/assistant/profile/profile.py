@@ -9,7 +9,7 @@ from msgspec import Meta
 from dragoman.assistant.profile.items import Items, ListedItem, TextItem
 from dragoman.assistant.profile.servers import AgentServer, ServerSettings
 from dragoman.assistant.profile.settings import ModelSettings, Name, Permissions, SearchSettings, TextFile, TurnLimits
-from dragoman.assistant.yaml.nodes import listed, printable
+from dragoman.assistant.yaml import listed, printable
 
 
 class UnderstoodKey(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from dragoman.assistant.profile.secret import Secret
-from dragoman.assistant.yaml.nodes import KeyConflict
+from dragoman.assistant.yaml import KeyConflict
 
 
 class TextFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

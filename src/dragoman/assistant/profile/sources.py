@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from dragoman.assistant.profile.problem import ProfileError
-from dragoman.assistant.yaml.nodes import YamlProblem, printable
+from dragoman.assistant.yaml import YamlProblem, printable
 
 _HEAD = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 

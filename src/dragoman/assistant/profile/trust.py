@@ -23,7 +23,7 @@ from dragoman.assistant.profile.profile import Profile
 from dragoman.assistant.profile.secret import find_secrets
 from dragoman.assistant.profile.servers import AgentServer, Permission
 from dragoman.assistant.profile.settings import ModelSettings, Permissions, SearchSettings, TurnLimits
-from dragoman.assistant.yaml.nodes import listed, printable
+from dragoman.assistant.yaml import listed, printable
 from dragoman.files.private_file import PrivateFile
 from dragoman.text import visible
 

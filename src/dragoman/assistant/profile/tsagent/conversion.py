@@ -20,7 +20,7 @@ from dragoman.assistant.profile.tsagent.shape import (
     TsAgentTool,
     UnderstoodTable,
 )
-from dragoman.assistant.yaml.nodes import KeyConflict, YamlError
+from dragoman.assistant.yaml import KeyConflict, YamlError, read_node, read_yaml
 
 
 class _Provider(msgspec.Struct, frozen=True):
@@ -204,8 +204,6 @@ def convert_texts(
 
 
 def _read_folder(folder: str, sources: Sources, table: UnderstoodTable) -> Iterator[tuple[str, TsAgentText]]:
-    from dragoman.assistant.yaml.values import read_yaml
-
     for file in sources.list_folder(folder, folder, SUFFIX):
         markdown = split_head(sources.read_text(file, file))
         if markdown.head is None:
@@ -251,8 +249,6 @@ _VECTORS = {"embeddings", "hash", "toolEmbeddings"}
 
 def load_tsagent(root: Any, sources: Sources) -> tuple[Profile, tuple[UnderstoodKey, ...]]:
     """Return the profile of a TsAgent file and the meaning of each key; raises YamlError and ProfileError."""
-    from dragoman.assistant.yaml.values import read_node
-
     reading = read_node(root, TsAgentFile)
     file, sources.lines = reading.value, reading.lines
     table = UnderstoodTable()

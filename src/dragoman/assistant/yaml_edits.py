@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dragoman.assistant.yaml.nodes import is_scalar, parse_yaml, plain_value
+from dragoman.assistant.yaml import is_scalar, parse_yaml, plain_value
 
 _WORD = re.compile(r"-{0,2}[A-Za-z_./][A-Za-z0-9_./@+-]*")
 _ADDRESS = re.compile(r"(?:env|https?)://[A-Za-z0-9_./-]+")

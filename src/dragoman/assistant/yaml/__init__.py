@@ -1,1 +1,0 @@
-"""Reading YAML that a person wrote: every problem with its line, no code run, no depth that hurts."""
