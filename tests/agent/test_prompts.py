@@ -227,9 +227,9 @@ async def test_a_call_with_content_that_has_no_json_form_is_ended_if_it_was_anno
             await call.show("good")
             match fault:
                 case "shown":
-                    await call.show("half \ud83d")
+                    await call.show(v1.TextContent(text=object()))
                 case "progress":
-                    await call.progress("half \ud83d")
+                    await call.progress(v1.TextContent(text=object()))
                 case _:
                     await call.raw_output(object())
 
@@ -238,6 +238,30 @@ async def test_a_call_with_content_that_has_no_json_form_is_ended_if_it_was_anno
     assert result.error is not None
     shown = [(call.status, call.content[0].content.text) for call in result.tool_calls]
     assert shown == ([] if fault == "title" else [("failed", "good")])
+
+
+async def test_half_a_surrogate_pair_is_replaced_wherever_it_is_said_shown_or_asked(tmp_path):
+    asked = []
+
+    async def policy(question):
+        asked.append(question)
+        return True
+
+    async def answer(turn):
+        await turn.think("half \ud83d")
+        await turn.say("half \ud83d whole \ud83d\ude00")
+        async with turn.tool("Do", kind="other", raw_input={"half \ude00": ["\ud83d"]}) as call:
+            await call.show("half \ud83d")
+            await call.progress("half \ud83d")
+            await call.allowed()
+
+    async with session_with(make_agent(tmp_path, answer), tmp_path, policy=policy) as session:
+        result = await session.run("x")
+    [call] = result.tool_calls
+    assert (result.error, result.text) == (None, "half \ufffd whole \U0001f600")
+    assert (call.status, call.content[0].content.text) == ("completed", "half \ufffd")
+    assert call.raw_input == {"half \ufffd": ["\ufffd"]}
+    assert len(asked) == 1
 
 
 async def test_two_sessions_answer_at_once(tmp_path):

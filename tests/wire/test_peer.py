@@ -2,6 +2,7 @@ import asyncio
 import json
 
 import pytest
+from msgspec import Raw
 from msgspec.json import decode
 
 from dragoman.errors import MESSAGES, ErrorCode, InvalidResult, RemoteError, RpcError, WouldDeadlock
@@ -153,7 +154,7 @@ async def test_requests_with_a_null_id_are_all_answered_and_none_outlives_the_co
     assert handler.cancelled == [b"null"] * 3
 
 
-@pytest.mark.parametrize("data", [object(), "\ud800", {"deep": [object()]}], ids=["object", "surrogate", "deep"])
+@pytest.mark.parametrize("data", [object(), {"deep": [object()]}, ["\ud800", object()]], ids=["object", "deep", "half"])
 async def test_an_error_whose_details_cannot_be_encoded_is_sent_without_them(data):
     class Refuses(Recorder):
         async def request(self, request):
@@ -163,6 +164,16 @@ async def test_an_error_whose_details_cannot_be_encoded_is_sent_without_them(dat
         for request_id in (1, 2):
             answer = await end.ask({"id": request_id, "method": "m"})
             assert (answer["id"], answer["error"]["code"]) == (request_id, ErrorCode.RESOURCE_NOT_FOUND)
+
+
+async def test_half_a_surrogate_pair_is_replaced_on_its_way_out():
+    class Answers(Recorder):
+        async def request(self, request):
+            return {"text": "\ud800", "raw": Raw(b'{"a":[1]}'), "none": None}
+
+    async with peer_and_raw_end(Answers()) as (_, end, _):
+        answer = await end.ask({"id": 1, "method": "m"})
+    assert answer["result"] == {"text": "\ufffd", "raw": {"a": [1]}, "none": None}
 
 
 @pytest.mark.parametrize("method", ["slow", "quick"])

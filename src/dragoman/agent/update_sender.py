@@ -16,6 +16,7 @@ from dragoman.protocol.decode import ENCODER
 from dragoman.protocol.methods import Method
 from dragoman.protocol.update_lines import update_lines
 from dragoman.store import Log
+from dragoman.wire.message import encode_with_surrogates
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -23,7 +24,12 @@ R = TypeVar("R")
 STAGED_BYTES = 64 * 1024
 """Staged updates that are sent without waiting for the end of the tick: a pipe full."""
 
-_encode = ENCODER.encode
+
+def _encode(update: v1.SessionUpdate) -> bytes:
+    try:
+        return ENCODER.encode(update)
+    except UnicodeEncodeError:  # a program may cut a text in the middle of an emoji
+        return encode_with_surrogates(update, ENCODER)
 
 
 class UpdateSender:

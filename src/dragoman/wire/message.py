@@ -8,7 +8,7 @@ an id of any form comes back to the letter.
 
 import re
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -154,6 +154,32 @@ def replace_lone_surrogates(line: bytes) -> bytes | None:
 
     mended = _SURROGATES.sub(replace, line)
     return mended if found else None
+
+
+def encode_with_surrogates(value: object, encoder: msgspec.json.Encoder) -> bytes:
+    """Encode a value that msgspec refuses for its lone surrogates, with a replacement character for each of them."""
+
+    def encode_other(other: object) -> object:
+        if isinstance(other, msgspec.Raw):
+            return msgspec.json.decode(other)
+        if encoder.enc_hook is None:
+            raise NotImplementedError(f"{type(other).__name__} has no JSON form")
+        return encoder.enc_hook(other)
+
+    return encoder.encode(_without_surrogates(msgspec.to_builtins(value, str_keys=True, enc_hook=encode_other)))
+
+
+def _without_surrogates(value: Any) -> Any:
+    match value:
+        case str():  # two halves beside each other become the one letter that they are
+            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        case list():
+            return [_without_surrogates(each) for each in cast("list[Any]", value)]
+        case dict():
+            pairs = cast("dict[str, Any]", value).items()
+            return {_without_surrogates(key): _without_surrogates(each) for key, each in pairs}
+        case _:
+            return value
 
 
 def _check(message: Message, line: bytes) -> Message | Malformed:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError, RpcError
-from dragoman.wire.message import Message, error_object, parse_error
+from dragoman.wire.message import Message, encode_with_surrogates, error_object, parse_error
 from dragoman.wire.transport import HIGH_WATER_BYTES, Transport
 
 FLUSH_BYTES = 64 * 1024
@@ -43,6 +43,7 @@ class SendBuffer:
         self.is_congested = False
         """Whether senders have to wait, because the other side does not keep up."""
         self._transport = transport
+        self._encoder = encoder
         self._encode_into = encoder.encode_into
         self._is_flush_scheduled = False
 
@@ -67,6 +68,9 @@ class SendBuffer:
         lines += head
         try:
             self._encode_into(body, lines, -1)
+        except UnicodeEncodeError:
+            del lines[mark:]
+            lines += head + encode_with_surrogates(body, self._encoder)
         except BaseException:
             del lines[mark:]
             raise
