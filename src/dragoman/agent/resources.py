@@ -40,6 +40,8 @@ class AgentResources:
 
     async def close(self) -> None:
         """Stop the shared servers, then all children."""
-        await self.pool.close()
-        if self._supervisor is not None:
-            await self._supervisor.__aexit__(None, None, None)
+        try:
+            await self.pool.close()
+        finally:  # also when the servers took too long: their processes are children, too
+            if self._supervisor is not None:
+                await self._supervisor.__aexit__(None, None, None)

@@ -1,7 +1,9 @@
 """The sessions of one connection, and how they come, go and come back."""
 
 import asyncio
+import logging
 import uuid
+from collections.abc import Awaitable
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -14,14 +16,19 @@ from dragoman.agent.resources import AgentResources
 from dragoman.agent.session import Session, SessionClient, SessionMemory
 from dragoman.agent.settings import SessionSettings
 from dragoman.agent.update_sender import UpdateSender
-from dragoman.errors import ErrorCode, InvalidParams, LogFailed, RpcError, SessionBusy, SessionUnknown
+from dragoman.errors import ConnectionClosed, ErrorCode, InvalidParams, LogFailed, RpcError, SessionBusy, SessionUnknown
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.update_lines import rename_session
 from dragoman.store import Header, Log, Store, is_same_directory
 
+FREE_TIMEOUT_S = 6.0
+"""How long the end of a connection waits for the turns and the MCP servers of its sessions to stop, which takes the
+most stubborn of them 4.5 s, and for logs to reach the disk."""
+
 CLOSE_TIMEOUT_S = 6.0
-"""How long the end of a connection waits for turns and MCP servers to stop, which takes the most stubborn of them
-4.5 s, and for logs to reach the disk."""
+"""How long it then waits for the shared MCP servers and the children, and after them for the store: for each anew."""
+
+_log = logging.getLogger("dragoman.agent")
 
 
 class AgentSessions:
@@ -129,14 +136,13 @@ class AgentSessions:
         sessions = list(self._live.values())
         for session in sessions:
             session.cancel()
-        try:
-            async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                await asyncio.gather(*(self._free(session) for session in sessions), return_exceptions=True)
-                await asyncio.gather(self._hooks.shut_down(), self._resources.close())
-                if owned_store is not None:
-                    await owned_store.close()
-        except TimeoutError:
-            pass  # every acknowledged update is in its log already; only the last fsync was missed
+        # Each step has its own time: one that hangs or fails keeps nothing of the next ones open.
+        freeing = (_bounded(self._free(each), FREE_TIMEOUT_S, f"closing the session {each.id}") for each in sessions)
+        await asyncio.gather(*freeing)
+        closing = _bounded(self._resources.close(), CLOSE_TIMEOUT_S, "stopping the MCP servers and the children")
+        await asyncio.gather(self._hooks.shut_down(), closing)
+        if owned_store is not None:
+            await _bounded(owned_store.close(), CLOSE_TIMEOUT_S, "closing the store")
 
     async def _free(self, session: Session) -> None:
         session.cancel()
@@ -148,7 +154,8 @@ class AgentSessions:
         finally:
             try:
                 if session.log.failure is None:  # else that was told when it happened
-                    session.updates.flush()
+                    with suppress(ConnectionClosed):  # the log has it, and the client is gone
+                        session.updates.flush()
             finally:
                 await session.log.close()
 
@@ -222,6 +229,16 @@ class AgentSessions:
             await replay(session.log, session.updates.replay)
         finally:
             session.updates.release()
+
+
+async def _bounded(work: Awaitable[None], timeout_s: float, what: str) -> None:
+    try:
+        async with asyncio.timeout(timeout_s):
+            await work
+    except TimeoutError:
+        _log.warning("%s was given up after %g s", what, timeout_s)
+    except Exception:  # noqa: BLE001 -- boundary: a step of the end of a connection, which has to come to the next one
+        _log.warning("%s failed", what, exc_info=True)
 
 
 def _header(cwd: str, directories: list[str], *, forked_from: str | None = None) -> Header:
