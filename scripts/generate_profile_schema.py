@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from dragoman.assistant.profile.profile import AgentFileShape
-from dragoman.assistant.profile.secret import Secret
+from dragoman.assistant.profile.settings import Secret
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "agent-file.schema.json"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.assistant.profile import TrustStore
-from dragoman.assistant.profile.file import parse_profile
+from dragoman.assistant.profile.profile import parse_profile
 from dragoman.cli import main as run_command
 from dragoman.mcp.config_files import read_servers
 from tests.assistant.profile.finding import first_profile

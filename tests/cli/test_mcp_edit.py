@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.assistant.profile.file import parse_profile
+from dragoman.assistant.profile.profile import parse_profile
 from dragoman.cli import main as run_command
 from tests.assistant.profile.finding import first_profile
 from tests.mcp.servers.commands import scripted

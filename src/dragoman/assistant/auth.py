@@ -152,7 +152,7 @@ def configured_model(home: str, *, model: str | None, agent_file: str | None, de
         return Configured(default_model)
     from pathlib import Path
 
-    from dragoman.assistant.profile.file import load_profile
+    from dragoman.assistant.profile.profile import load_profile
 
     try:
         settings = load_profile(Path(path)).profile.model

@@ -4,9 +4,8 @@ import pytest
 
 from dragoman.assistant.profile import Profile
 from dragoman.assistant.profile.items import TextItem
-from dragoman.assistant.profile.secret import Secret
 from dragoman.assistant.profile.servers import AgentServer
-from dragoman.assistant.profile.settings import SearchSettings
+from dragoman.assistant.profile.settings import SearchSettings, Secret
 from tests.assistant.context.offering import PLAY, SEARCHED, SONG, Choosing, offer
 from tests.assistant.embedding import no_embedder
 

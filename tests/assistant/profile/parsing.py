@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from dragoman.assistant.profile import describe_changes
-from dragoman.assistant.profile.file import parse_profile
+from dragoman.assistant.profile.profile import parse_profile
 
 
 def parse(text):

@@ -11,9 +11,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from dragoman.assistant.profile import EditRefused, ProfileError
-from dragoman.assistant.profile.editing import _means, add_server, remove_server
-from dragoman.assistant.profile.file import parse_profile
+from dragoman.assistant.profile import ProfileError
+from dragoman.assistant.profile.editing import EditRefused, _means, add_server, remove_server
+from dragoman.assistant.profile.profile import parse_profile
 from dragoman.assistant.yaml_edits import COMMENT, MappingEntry, add, remove, render_flow
 from dragoman.text import is_visible
 

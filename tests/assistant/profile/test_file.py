@@ -7,9 +7,15 @@ from pathlib import Path
 import pytest
 
 from dragoman.assistant.profile import MissingVariable, Profile, ProfileError
-from dragoman.assistant.profile.file import MAX_OWN_BYTES, load_profile, parse_profile
-from dragoman.assistant.profile.secret import Secret
-from dragoman.assistant.profile.settings import ModelOptions, ModelSettings, Permissions, SearchSettings, TurnLimits
+from dragoman.assistant.profile.profile import MAX_OWN_BYTES, load_profile, parse_profile
+from dragoman.assistant.profile.settings import (
+    ModelOptions,
+    ModelSettings,
+    Permissions,
+    SearchSettings,
+    Secret,
+    TurnLimits,
+)
 from dragoman.assistant.profile.sources import MAX_BYTES
 from tests.assistant.profile.parsing import parse
 

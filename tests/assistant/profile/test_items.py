@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman.assistant.profile import ProfileError, TextItem, describe_changes
-from dragoman.assistant.profile.file import load_profile
+from dragoman.assistant.profile.profile import load_profile
 from dragoman.assistant.profile.sources import MAX_FILES
 from tests.assistant.profile.parsing import parse
 

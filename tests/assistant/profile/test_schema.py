@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
-from dragoman.assistant.profile.file import parse_profile
+from dragoman.assistant.profile.profile import parse_profile
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((ROOT / "docs/agent-file.schema.json").read_text())

@@ -3,8 +3,8 @@
 import pytest
 
 from dragoman.assistant.profile import AgentServer, MissingVariable, ProfileError, ToolSettings
-from dragoman.assistant.profile.secret import Secret
 from dragoman.assistant.profile.servers import Argument
+from dragoman.assistant.profile.settings import Secret
 from dragoman.mcp.definition import HttpServer, SseServer, StdioServer
 from tests.assistant.profile.parsing import changes, parse
 

@@ -5,10 +5,9 @@ import json
 import pytest
 
 from dragoman.assistant.profile import ProfileError, TextItem, TrustStore, choose_profile, describe_unused_keys
-from dragoman.assistant.profile.file import load_profile
-from dragoman.assistant.profile.secret import Secret
+from dragoman.assistant.profile.profile import load_profile
 from dragoman.assistant.profile.servers import AgentServer, Argument, ToolSettings
-from dragoman.assistant.profile.settings import ModelOptions, ModelSettings, SearchSettings, TurnLimits
+from dragoman.assistant.profile.settings import ModelOptions, ModelSettings, SearchSettings, Secret, TurnLimits
 
 NEW = """
 metadata: {name: An agent, created: 2025-04-07T17:32:29.081Z, lastAccessed: 2025-04-07T17:32:29.081Z}

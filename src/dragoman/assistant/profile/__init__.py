@@ -20,27 +20,25 @@ and agreed. The agreement is bound to its path and to a hash of its bytes, which
 the bytes that are hashed are shown, parsed and used.
 
 `settings`, `servers` and `items` have the keys as a person writes them; `profile` has the whole file in that form and
-in the form that the agent uses; `file` reads it, and `sources` the files that it names; `choice` finds the file that
+in the form that the agent uses, and reads it; `sources` reads the files that it names; `choice` finds the file that
 counts; `trust` says what a project's file would change, and keeps the person's decisions; `editing` adds and removes
-servers; `tsagent` reads the files of TsAgent. A new key is a struct in `settings`, a field in both forms in
-`profile`, and a line in `file` and `trust`.
+servers; `tsagent` reads the files of TsAgent. A new key is a struct in `settings`, a field in both forms and a
+line of the reading in `profile`, and a line in `trust`.
 """
 
 from dragoman.agent.servers.client_requests import Include
 from dragoman.assistant.profile.choice import FILE_NAME, FoundProfile, Origin, ProfileChoice, choose_profile
 from dragoman.assistant.profile.items import TextItem
-from dragoman.assistant.profile.problem import EditRefused, ImpossibleEdit, MissingVariable, ProfileError, TrustFailed
 from dragoman.assistant.profile.profile import Profile, UnderstoodKey, describe_unused_keys
 from dragoman.assistant.profile.servers import AgentServer, ToolSettings
-from dragoman.assistant.profile.settings import SearchSettings
-from dragoman.assistant.profile.trust import TrustStore, describe_changes
+from dragoman.assistant.profile.settings import MissingVariable, SearchSettings
+from dragoman.assistant.profile.sources import ProfileError
+from dragoman.assistant.profile.trust import TrustFailed, TrustStore, describe_changes
 
 __all__ = [
     "FILE_NAME",
     "AgentServer",
-    "EditRefused",
     "FoundProfile",
-    "ImpossibleEdit",
     "Include",
     "MissingVariable",
     "Origin",

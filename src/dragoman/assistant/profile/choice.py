@@ -5,9 +5,8 @@ from typing import Literal
 
 import msgspec
 
-from dragoman.assistant.profile.file import load_profile
-from dragoman.assistant.profile.problem import ProfileError
-from dragoman.assistant.profile.profile import Profile, UnderstoodKey, describe_unused_keys
+from dragoman.assistant.profile.profile import Profile, UnderstoodKey, describe_unused_keys, load_profile
+from dragoman.assistant.profile.sources import ProfileError
 from dragoman.assistant.profile.trust import TrustStore, describe_changes
 from dragoman.assistant.yaml import YamlProblem
 

@@ -11,13 +11,12 @@ from typing import Any
 
 import msgspec
 
-from dragoman.assistant.profile.file import MAX_OWN_BYTES, parse_profile
-from dragoman.assistant.profile.problem import EditRefused, ImpossibleEdit, ProfileError
-from dragoman.assistant.profile.profile import Profile
+from dragoman.assistant.profile.profile import MAX_OWN_BYTES, Profile, parse_profile
 from dragoman.assistant.profile.servers import AgentServer
-from dragoman.assistant.profile.sources import read_bytes
+from dragoman.assistant.profile.sources import ProfileError, read_bytes
 from dragoman.assistant.profile.tsagent import is_tsagent
 from dragoman.assistant.yaml import YamlError, listed, parse_yaml, printable
+from dragoman.errors import DragomanError
 from dragoman.files.replacement import replace_file
 
 KEY = "mcpServers"
@@ -25,6 +24,19 @@ NEW_MODE = 0o600
 """For the owner, as it may hold a secret."""
 
 _MARK = "\ufeff"
+
+
+class EditRefused(DragomanError):
+    """An agent file cannot be changed as it was asked to be, and is as it was."""
+
+    def __init__(self, file: str, reason: str) -> None:
+        self.file = file
+        self.reason = reason
+        super().__init__(f"{file} is left as it is: {reason}")
+
+
+class ImpossibleEdit(EditRefused):
+    """The request is wrong: the name is taken, or is not there, or the entry is wrong."""
 
 
 def add_server(path: Path, name: str, entry: Mapping[str, Any]) -> None:

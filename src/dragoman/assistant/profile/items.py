@@ -20,8 +20,7 @@ import msgspec
 from msgspec import Meta
 
 from dragoman.agent.servers.client_requests import Include
-from dragoman.assistant.profile.problem import ProfileError
-from dragoman.assistant.profile.sources import Sources, split_head
+from dragoman.assistant.profile.sources import ProfileError, Sources, split_head
 from dragoman.assistant.yaml import KeyConflict, YamlError, printable, read_yaml
 
 FOLDER = "dir"

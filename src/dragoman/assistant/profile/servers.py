@@ -13,8 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from dragoman.agent.servers.client_requests import Include
-from dragoman.assistant.profile.secret import Secret
-from dragoman.assistant.profile.settings import ADDRESS
+from dragoman.assistant.profile.settings import ADDRESS, Secret
 from dragoman.assistant.profile.sources import Sources
 from dragoman.assistant.yaml import KeyConflict
 from dragoman.text import is_visible

@@ -7,13 +7,13 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from dragoman.assistant.profile.problem import ProfileError
 from dragoman.assistant.yaml import YamlProblem, printable
+from dragoman.errors import DragomanError
 
 _HEAD = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
@@ -40,6 +40,15 @@ MAX_FILES = 500
 """Most files of one directory: more than a person writes as rules, and read in a moment."""
 
 _OUTSIDE = "is outside the project, and a project's agent file may only name files inside"
+
+
+class ProfileError(DragomanError):
+    """An agent file is wrong: all its problems, each with its line; line 0 is the file itself."""
+
+    def __init__(self, file: str, problems: Sequence[YamlProblem]) -> None:
+        self.file = file
+        self.problems = tuple(problems)
+        super().__init__("\n".join(_place(file, problem) for problem in problems))
 
 
 class Sources:
@@ -122,3 +131,7 @@ def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     if len(data) > max_bytes:
         raise OSError(0, f"it has more than {max_bytes:,} bytes")
     return data
+
+
+def _place(file: str, problem: YamlProblem) -> str:
+    return f"{file}:{problem.line}: {problem.text}" if problem.line else f"{file}: {problem.text}"

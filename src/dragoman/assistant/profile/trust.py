@@ -18,12 +18,11 @@ import msgspec
 
 from dragoman.agent.servers.client_requests import Include
 from dragoman.assistant.profile.items import TextItem
-from dragoman.assistant.profile.problem import TrustFailed
 from dragoman.assistant.profile.profile import Profile
-from dragoman.assistant.profile.secret import find_secrets
 from dragoman.assistant.profile.servers import AgentServer, Permission
-from dragoman.assistant.profile.settings import ModelSettings, Permissions, SearchSettings, TurnLimits
+from dragoman.assistant.profile.settings import ModelSettings, Permissions, SearchSettings, TurnLimits, find_secrets
 from dragoman.assistant.yaml import listed, printable
+from dragoman.errors import DragomanError
 from dragoman.files.private_file import PrivateFile
 from dragoman.text import visible
 
@@ -204,6 +203,15 @@ MAX_DECISIONS = 50
 
 _log = logging.getLogger(__name__)
 _decode = msgspec.json.Decoder(dict[str, dict[str, bool]]).decode
+
+
+class TrustFailed(DragomanError):
+    """A decision of the person about a project's agent file cannot be kept."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"cannot keep the decision in {path}: {reason}; it holds for this session only")
 
 
 class TrustStore:

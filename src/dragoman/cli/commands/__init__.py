@@ -161,8 +161,8 @@ def _mcp(name: str) -> CommandParser:
 
 
 def _mcp_add(name: str) -> CommandParser:
-    from dragoman.assistant.profile.secret import PREFIX
     from dragoman.assistant.profile.servers import Include
+    from dragoman.assistant.profile.settings import PREFIX
 
     parser = CommandParser(
         name,

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dragoman.assistant.profile import FILE_NAME, EditRefused, ImpossibleEdit, ProfileError
+from dragoman.assistant.profile import FILE_NAME, ProfileError
 from dragoman.assistant.profile.choice import TSAGENT_FILE_NAMES
-from dragoman.assistant.profile.editing import add_server, remove_server
-from dragoman.assistant.profile.secret import PREFIX
+from dragoman.assistant.profile.editing import EditRefused, ImpossibleEdit, add_server, remove_server
+from dragoman.assistant.profile.settings import PREFIX
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain
 from dragoman.home import home

@@ -8,9 +8,8 @@ import msgspec
 
 from dragoman.assistant.profile.items import DEFAULT_PRIORITY, TextItem, in_order, name_of_file
 from dragoman.assistant.profile.profile import Profile, UnderstoodKey
-from dragoman.assistant.profile.secret import Secret
 from dragoman.assistant.profile.servers import AgentServer, Permission, ServerSettings, ToolSettings, gather_servers
-from dragoman.assistant.profile.settings import ADDRESS, ModelOptions, ModelSettings, SearchSettings, TurnLimits
+from dragoman.assistant.profile.settings import ADDRESS, ModelOptions, ModelSettings, SearchSettings, Secret, TurnLimits
 from dragoman.assistant.profile.sources import Sources, split_head
 from dragoman.assistant.profile.tsagent.shape import (
     TsAgentFile,

@@ -7,8 +7,8 @@ import msgspec
 
 from dragoman.agent.servers.client_requests import Include
 from dragoman.assistant.profile.profile import UnderstoodKey
-from dragoman.assistant.profile.secret import Secret
 from dragoman.assistant.profile.servers import Argument
+from dragoman.assistant.profile.settings import Secret
 
 Whole = int | float | str
 """The older form has its numbers as texts."""
