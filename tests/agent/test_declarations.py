@@ -306,3 +306,21 @@ async def test_usage_title_and_plan_reach_the_client(tmp_path):
     async with make_agent(tmp_path, answer).connect() as remote:
         [info] = [each async for each in remote.list_sessions()]
     assert info.title == "A title"
+
+
+async def test_a_server_that_the_program_declares_is_called_the_agents_own(tmp_path):
+    command, *args = scripted()
+    own = AgentMcpServer(StdioServer("own", command, tuple(args)), permission="deny")
+
+    async def answer(turn):
+        [tool] = await turn.mcp_tools()
+        await turn.say((await turn.call_tool(tool, {"text": "hello"})).text)
+
+    async with session_with(make_agent(tmp_path, answer, mcp_servers=[own]), tmp_path) as session:
+        said = [(await session.run(words)).text for words in ("x", "/mcp", "/mcp remove own")]
+    assert said[0] == "not allowed: the agent's settings do not allow it; do not try it again"
+    assert "| own | agent | ready |" in said[1]
+    assert said[2].endswith(
+        "own is the agent's own; its program declares it, so only a change of the program removes it"
+    )
+    assert not any("agent file" in each or "dragoman mcp" in each for each in said)

@@ -1,6 +1,6 @@
 """Whether a prepared call may run: by the mode, by an earlier decision, or by asking the person.
 
-A question without an answer, because the time of the agent file is over or the client is gone, and an answer without
+A question without an answer, because the time of the agent for it is over or the client is gone, and an answer without
 meaning are denials. A denial is told to the model, and the turn goes on.
 
 There is one option of each kind, because clients take two of a kind for the same one. The name of "always allow" says
@@ -224,7 +224,7 @@ def _is_foreign(call: ProposedCall) -> bool:
 
 def _refusal(call: ProposedCall, action: Action, mode: Mode, decided: str | None) -> str:
     if call.verdict == "deny":
-        return "the agent file does not allow it; do not try it again"
+        return "the agent's settings do not allow it; do not try it again"
     if decided == "reject":
         return "the person has rejected exactly this for good; do not try it again"
     if mode.permission == "reads" and action.kind != "read" and not call.reads_only:

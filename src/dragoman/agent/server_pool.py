@@ -1,4 +1,4 @@
-"""The servers of agent files, each shared by the sessions that use it and work in the same directory."""
+"""The agents' own servers, each shared by the sessions that use it and work in the same directory."""
 
 import asyncio
 from collections.abc import Callable

@@ -36,9 +36,10 @@ def _table(session: Session) -> str:
     members = {member.name: member for member in session.mcp.servers.members()}
     statuses = session.mcp.servers.statuses()
     if not statuses:
-        return "There are no MCP servers in this session. The client or the agent file names them, or `/mcp add` does."
+        return "There are no MCP servers in this session. The client or the agent names them, or `/mcp add` does."
     rows = ["| Server | From | State | Tools | What |", "| --- | --- | --- | --- | --- |"]
-    rows += [_row(status, members.get(status.name)) for status in statuses]
+    origin_of = session.mcp.servers.origin_of
+    rows += [_row(status, origin_of(status.name), members.get(status.name)) for status in statuses]
     reasons = [f"**{status.name}**: \n{fenced(status.reason)}" for status in statuses if status.reason]
     shadowed = [
         f"The agent's server {name} is not used: the client has given one of that name."
@@ -47,10 +48,9 @@ def _table(session: Session) -> str:
     return "\n\n".join(["\n".join(rows), *reasons, *shadowed])
 
 
-def _row(status: ServerStatus, member: SessionServer | None) -> str:
-    origin = "client" if member is not None and not member.is_agents else "agent file"
+def _row(status: ServerStatus, origin: str, member: SessionServer | None) -> str:
     what = _cell(describe(member.server.definition)) if member else ""
-    cells = (_cell(status.name), origin, _STATES[status.state], str(status.tools), what)
+    cells = (_cell(status.name), _cell(origin), _STATES[status.state], str(status.tools), what)
     return f"| {' | '.join(cells)} |"
 
 

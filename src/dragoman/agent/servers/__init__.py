@@ -1,1 +1,1 @@
-"""The MCP servers of a session: those that the client gave, and those of the agent file, shared among sessions."""
+"""The MCP servers of a session: those that the client gave, and the agent's own, shared among sessions."""

@@ -34,6 +34,16 @@ class OwnServer(Protocol):
         """Whether its word is believed that a tool only reads."""
         ...
 
+    @property
+    def origin(self) -> str:
+        """Where it is declared, in a word or two, such as `agent`."""
+        ...
+
+    @property
+    def removal(self) -> str:
+        """How it can be removed, in words, since a session cannot do it."""
+        ...
+
     def definition(self) -> Definition:
         """Return its definition with all secrets in it; raises DragomanError when one is missing."""
         ...
@@ -64,6 +74,16 @@ class AgentMcpServer(msgspec.Struct, frozen=True):
         """The name of its transport."""
         return self.server.transport
 
+    @property
+    def origin(self) -> str:
+        """The agent."""
+        return "agent"
+
+    @property
+    def removal(self) -> str:
+        """Nobody but the program."""
+        return "its program declares it, so only a change of the program removes it"
+
     def definition(self) -> Definition:
         """Return the definition."""
         return self.server
@@ -87,7 +107,7 @@ class ClientServer(msgspec.Struct, frozen=True):
 
 
 class SessionServer(msgspec.Struct):
-    """A server that the session can use, with the settings of its tools: from the client or from the agent file."""
+    """A server that the session can use, with the settings of its tools: from the client or the agent's own."""
 
     server: ServerConnection
     origin: ClientServer | OwnServer
@@ -144,6 +164,11 @@ class SessionServers:
         """Return the names of the agent's servers that a server of the client stands in for."""
         return sorted(self._shadowed)
 
+    def origin_of(self, name: str) -> str:
+        """Return where a server comes from, in a word or two; also one of the agent that cannot be used."""
+        own = next((settings.origin for settings in self._settings if settings.name == name), "agent")
+        return "client" if name in self._clients else own
+
     def find(self, name: str) -> SessionServer:
         """Return one by its name; raises ServerFailure in words."""
         for member in self.members():
@@ -172,7 +197,7 @@ class SessionServers:
         self._settle_agents()
 
     def use_agents(self, settings: Sequence[OwnServer]) -> None:
-        """Have exactly these of the agent file."""
+        """Have exactly these of the agent's own."""
         self._settings = [] if self._is_closing else settings
         self._settle_agents()
 
@@ -185,8 +210,8 @@ class SessionServers:
     async def remove(self, name: str) -> None:
         """Lose a server of the client; raises ServerFailure."""
         member = self.find(name)
-        if member.is_agents:
-            raise ServerFailure(f"{name} is the agent file's own; `dragoman mcp remove {name}` takes it out of there")
+        if not isinstance(member.origin, ClientServer):
+            raise ServerFailure(f"{name} is the agent's own; {member.origin.removal}")
         del self._clients[name]
         self._settle_agents()
         await member.server.stop()

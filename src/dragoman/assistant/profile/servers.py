@@ -155,6 +155,16 @@ class AgentServer(msgspec.Struct, frozen=True):
     trust: bool = False
     tools: Mapping[str, ToolSettings] = {}
 
+    @property
+    def origin(self) -> str:
+        """The agent file."""
+        return "agent file"
+
+    @property
+    def removal(self) -> str:
+        """The command that takes it out of the agent file."""
+        return f"`dragoman mcp remove {self.name}` takes it out of the agent file"
+
     def include_of(self, tool: str) -> Include:
         """Return the mode of a tool: its own, else the server's."""
         settings = self.tools.get(tool)
