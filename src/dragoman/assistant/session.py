@@ -7,7 +7,7 @@ import msgspec
 
 from dragoman.agent.session import Session
 from dragoman.assistant.context import ModelContext, ToolOffer
-from dragoman.assistant.context.offers import ServerOffers
+from dragoman.assistant.context.candidates import ServerOffers
 from dragoman.assistant.models.message import AssistantMessage, Message, SummaryMessage, UserMessage
 from dragoman.assistant.models.model import Model, ModelConversation
 from dragoman.assistant.options import GUIDE, MODEL, THOUGHT_LEVEL, modes_of, options_of

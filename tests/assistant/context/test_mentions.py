@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.assistant.context.names import find_mentions, leave_out_mentions
+from dragoman.assistant.context.candidates import find_mentions, leave_out_mentions
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
 """The context: which tools, rules and references go to the model, and why. For people: `docs/context.md`.
 
-`offer` is a tool that may be chosen and `guidance` a rule or a reference; `mentions` reads them out of a prompt,
-`finder` looks for them, `names` knows them as people call them; `selection` is what was chosen for a turn, `context`
-chooses, and `report` shows it.
+`candidates` has the tools, rules and references that may be chosen, with the names and mentions by which people call
+them, and the selection of a turn; `context` chooses and searches, and `report` shows it.
 """
 
 from dragoman.assistant.context.candidates import ToolOffer

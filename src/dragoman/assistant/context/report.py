@@ -10,8 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from dragoman.assistant.context.candidates import Guidance, Selection, ToolOffer
-from dragoman.assistant.context.names import SERVER, listed, quote
+from dragoman.assistant.context.candidates import SERVER, Guidance, Selection, ToolOffer, listed, quote
 
 MAX_NEAR_MISSES = 5
 """Things that were not found are shown with their scores up to this number: enough to choose a `min_score` by."""
