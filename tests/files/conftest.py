@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.files import Boundary
-from dragoman.files.opener import KernelOpener, WalkingOpener, has_openat2
+from dragoman.files.boundary import KernelOpener, WalkingOpener, has_openat2
 
 SECRET = b"SECRET of the outside\n"
 

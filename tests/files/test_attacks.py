@@ -334,7 +334,7 @@ def test_a_hard_link_inside_is_inside_and_writing_it_leaves_the_other_name_alone
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare, to mount without touching this system")
 def test_a_mount_inside_is_inside(ground, opener):
     script = (
-        "import subprocess, sys; from dragoman.files import Boundary; from dragoman.files.opener import *\n"
+        "import subprocess, sys; from dragoman.files import Boundary; from dragoman.files.boundary import *\n"
         "subprocess.run(['mount', '--bind', sys.argv[2], sys.argv[1] + '/src'], check=True)\n"
         f"boundary = Boundary([sys.argv[1]], opener={type(opener).__name__}())\n"
         "print(boundary.read_text('src/secret.txt', 100))\n"

@@ -22,7 +22,7 @@ def refuse_openat2(code):
     assert prctl(22, 2, ctypes.addressof(head), 0, 0) == 0, ctypes.get_errno()
 refuse_openat2(int(sys.argv[1]))
 from dragoman.files import Boundary, OutsideBoundary
-from dragoman.files.opener import best_opener
+from dragoman.files.boundary import best_opener
 boundary = Boundary([sys.argv[2]])
 print(type(best_opener()).__name__, boundary.read_text("inside.txt", 100).strip())
 try:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.files import Boundary, PathError
-from dragoman.files.opener import KernelOpener, WalkingOpener, has_openat2
+from dragoman.files.boundary import KernelOpener, WalkingOpener, has_openat2
 
 pytestmark = pytest.mark.soak
 

@@ -11,8 +11,8 @@ from dragoman.agent.hook_calls import HookCalls
 from dragoman.agent.program import AgentProgram
 from dragoman.agent.resources import AgentResources
 from dragoman.agent.servers.client_requests import MCP_ADD, MCP_REMOVE, decode_removal, decode_server, includes_of
+from dragoman.agent.servers.session_mcp import SERVERS_KEY
 from dragoman.agent.servers.session_servers import ClientServer
-from dragoman.agent.servers.status import SERVERS_KEY
 from dragoman.agent.session import Session, SessionClient
 from dragoman.agent.sessions import AgentSessions
 from dragoman.agent.settings import MODE

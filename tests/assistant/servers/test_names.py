@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.agent.servers.tool_names import MAX_LENGTH, name_tools
+from dragoman.agent.servers.mcp_tool import MAX_LENGTH, name_tools
 
 PROVIDERS = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
 

@@ -1,6 +1,12 @@
-"""The tools of a session's MCP servers, as programs and models use them."""
+"""The tools of a session's MCP servers, as programs and models use them.
+
+The name for a model is `server__tool`, in the alphabet and length of every provider. It is made from the server's and
+the tool's name alone, so that it is the same in every turn and after every load. A name that would not be unique, or
+too long, ends in some letters of a hash.
+"""
 
 import asyncio
+import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +17,6 @@ from dragoman.agent.prepared_call import Action, PreparedCall, ShowProgress, Too
 from dragoman.agent.servers.client_requests import Include
 from dragoman.agent.servers.host import SessionHost, answering
 from dragoman.agent.servers.session_servers import ClientServer, SessionServer, Verdict
-from dragoman.agent.servers.tool_names import name_tools
 from dragoman.errors import ServerFailure
 from dragoman.mcp.definition import identity
 from dragoman.mcp.info import CallResult, ToolInfo
@@ -236,3 +241,38 @@ def _parameters(info: ToolInfo) -> dict[str, Any]:
 def _progress(done: float, total: float | None, message: str | None) -> str:
     amount = f"{done:g} of {total:g}" if total else f"{done:g}"
     return f"{amount}: {one_line(message, MAX_PROGRESS)}" if message else amount
+
+
+MAX_LENGTH = 64
+"""The limit of the strictest provider."""
+
+_FOREIGN = re.compile(r"[^a-zA-Z0-9_-]+")
+_HASH_LETTERS = 6
+
+
+def name_tools(tools: Iterable[tuple[str, str]], taken: Iterable[str] = ()) -> dict[tuple[str, str], str]:
+    """Return a name of its own for each (server, tool), none of which is taken."""
+    pairs = list(dict.fromkeys(tools))
+    plain = {pair: _plain(*pair) for pair in pairs}
+    counted: dict[str, int] = dict.fromkeys(taken, 1)
+    for name in plain.values():
+        counted[name] = counted.get(name, 0) + 1
+    return {
+        pair: _marked(name, pair) if counted[name] > 1 or len(name) > MAX_LENGTH else name
+        for pair, name in plain.items()
+    }
+
+
+def _plain(server: str, tool: str) -> str:
+    # A name has to begin with a letter for some of them.
+    name = f"{_clean(server)}__{_clean(tool)}"
+    return name if name[0].isalpha() else f"x{name}"
+
+
+def _marked(name: str, pair: tuple[str, str]) -> str:
+    mark = hashlib.sha256("\0".join(pair).encode()).hexdigest()[:_HASH_LETTERS]
+    return f"{name[: MAX_LENGTH - _HASH_LETTERS - 1]}_{mark}"
+
+
+def _clean(text: str) -> str:
+    return _FOREIGN.sub("_", text).strip("_") or "x"

@@ -5,8 +5,8 @@ from typing import Literal
 
 import msgspec
 
+from dragoman.agent.servers.mcp_tool import name_tools
 from dragoman.agent.servers.session_servers import SessionServer, SessionServers
-from dragoman.agent.servers.tool_names import name_tools
 from dragoman.assistant.profile import AgentServer, Include, UnderstoodKey
 from dragoman.assistant.profile.servers import Permission
 from dragoman.mcp.definition import describe
