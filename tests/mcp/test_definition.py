@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.mcp.definition import HttpServer, SseServer, StdioServer, describe, hider_of, identity
+from dragoman.mcp.definition import HttpServer, SseServer, StdioServer, describe, hider_of, identity, result_hider_of
 
 KEY = "canary-key"
 
@@ -74,3 +74,15 @@ def test_lists_and_dicts_are_taken_as_programs_write_them():
 def test_words_of_another_type_are_refused_at_once(make, words):
     with pytest.raises(TypeError, match=words):
         make()
+
+
+def test_a_result_keeps_ordinary_values_and_hides_those_of_secrets():
+    env = (
+        ("MODE", "production"),
+        ("ROOT", "/srv/projects/app"),
+        ("GITHUB_TOKEN", "short"),
+        ("WHO", "a1b2c3d4e5f6a7b8"),
+    )
+    clean = result_hider_of(StdioServer("s", "x", env=env)).clean
+    assert clean("production in /srv/projects/app") == "production in /srv/projects/app"
+    assert clean("short and a1b2c3d4e5f6a7b8") == "[hidden] and [hidden]"

@@ -13,7 +13,7 @@ import msgspec
 from dragoman.errors import ConnectionClosed, DragomanError
 from dragoman.mcp.channel import HttpRefusal, McpMessageRouter, TransportResources, open_channel
 from dragoman.mcp.client import ClientCallbacks, McpClient
-from dragoman.mcp.definition import Definition, HttpServer, SseServer, StdioServer, hider_of, identity
+from dragoman.mcp.definition import Definition, HttpServer, SseServer, StdioServer, hider_of, identity, result_hider_of
 from dragoman.mcp.era import Era, EraMemory
 from dragoman.proc import Child, Supervisor
 from dragoman.protocol.connection import Connection
@@ -61,6 +61,8 @@ class ServerConnector:
         self._eras = eras
         self._environment = environment
         self._redactor = hider_of(definition)
+        self.hide_in_result = result_hider_of(definition).clean
+        """Hides the server's secrets in a text of a result."""
         self._child: Child | None = None
 
     @asynccontextmanager

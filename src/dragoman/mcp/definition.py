@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -13,6 +13,8 @@ from dragoman.protocol import v1
 from dragoman.text.secret import SecretHider, bare_address
 
 _SECRET_NAME = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
+_RANDOM = re.compile(r"[A-Za-z0-9+_=.-]{16,}")
+"""Values that a person would not write: no path, no sentence, no short word."""
 
 
 class StdioServer(msgspec.Struct, frozen=True, tag="stdio"):
@@ -134,13 +136,32 @@ def hider_of(*definitions: Definition) -> SecretHider:
     return SecretHider(secret for definition in definitions for secret in _secrets(definition))
 
 
-def _secrets(definition: Definition) -> Iterator[str]:
+def result_hider_of(definition: Definition) -> SecretHider:
+    """Return what hides the secrets of a server in its results.
+
+    A model works with results, so an ordinary value of the environment, such as a directory or a mode, stays readable
+    there: only variables whose name or value is that of a secret are hidden.
+    """
+    return SecretHider(_secrets(definition, _is_secret_variable))
+
+
+def _is_secret_variable(name: str, value: str) -> bool:
+    return _SECRET_NAME.search(name) is not None or (_RANDOM.fullmatch(value) is not None and not value.isalpha())
+
+
+def _any_variable(name: str, value: str) -> bool:
+    del name, value
+    return True
+
+
+def _secrets(definition: Definition, hides: Callable[[str, str], bool] = _any_variable) -> Iterator[str]:
     match definition:
         case StdioServer():
             yield from definition.secret_args
             yield from _flagged(definition.args)
-            for _, value in definition.env:
-                yield value
+            for name, value in definition.env:
+                if hides(name, value):
+                    yield value
         case HttpServer() | SseServer():
             yield from _address_secrets(definition.url, with_path=definition.secret_path)
             for _, value in definition.headers:

@@ -217,7 +217,7 @@ class ServerConnection:
 
     async def _connect(self) -> str:
         """Connect, and stay connected; return the reason of the end."""
-        callbacks = ClientCallbacks(self.name, self._hosts.current, self._outdated.set, self._connector.redact)
+        callbacks = ClientCallbacks(self.name, self._hosts.current, self._outdated.set, self._connector.hide_in_result)
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S) as timeout, self._connector.open(callbacks) as client:
                 await self._list(client)

@@ -10,16 +10,16 @@ async def test_servers_of_one_name_and_other_secrets_stay_apart(place, tmp_path)
     only = {"tools": [{"name": "echo", "does": {"echo_env": True}}, {"name": "secret_tool"}], "tool_count": 0}
     replies = [call("shared__echo"), text(), call("shared__secret_tool", text="x"), text()]
     async with connected(place, *replies) as (client, model):
-        first = await begin(client, place[0], stdio("shared", env={"TOKEN": "canary-of-the-first"}, **only))
-        second = await begin(client, tmp_path / "other", stdio("shared", env={"TOKEN": "of-2nd"}, echo_env=True))
+        first = await begin(client, place[0], stdio("shared", env={"WHO": "the first one"}, **only))
+        second = await begin(client, tmp_path / "other", stdio("shared", env={"WHO": "the 2nd one"}, echo_env=True))
         seen = [surroundings((await talk.ask()).call) for talk in (first, second)]
-        assert [each["env"]["TOKEN"] for each in seen] == ["canary-of-the-first", "of-2nd"]
+        assert [each["env"]["WHO"] for each in seen] == ["the first one", "the 2nd one"]
         assert seen[0]["pid"] != seen[1]["pid"]
         assert model.tools()[::2] == [["shared__echo", "shared__secret_tool"], ["shared__echo"]]
         refused = (await second.ask()).call
         assert refused["status"] == "failed"
         assert "there is no tool named shared__secret_tool here" in said(refused)
-        for talk, other in ((first, "of-2nd"), (second, "canary-of-the-first")):
+        for talk, other in ((first, "the 2nd one"), (second, "the first one")):
             shown = (await talk.ask("/mcp")).text + (await talk.ask("/context")).text
             assert other not in shown + str(client.conversation(talk.id))
 
