@@ -26,6 +26,8 @@ def greet(message, **capabilities):
         info = {"name": "hostile", "version": "1"}
         result = {"protocolVersion": message["params"]["protocolVersion"], "serverInfo": info}
         send(id=id, result={**result, "capabilities": capabilities or {"tools": {}}})
+    elif method == "ping":
+        send(id=id, result={})
     elif method == "tools/list":
         send(id=id, result={"tools": TOOLS})
     elif method == "prompts/list":
