@@ -11,6 +11,7 @@ from msgspec import UNSET
 from dragoman.errors import MESSAGES, ConnectionClosed, ErrorCode, InvalidResult, RemoteError
 from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection, Routes
+from dragoman.text.safe import is_visible
 from dragoman.wire import LineSplitter, Malformed, Oversized, memory_pair, parse
 from dragoman.wire.message import MAX_MESSAGE, replace_lone_surrogates
 from tests.fuzz.made_json import METHODS, make_text
@@ -144,7 +145,7 @@ def _check_answer(answer):
         assert phrase == MESSAGES[ErrorCode(answer["error"]["code"])]
         assert bool(sentence.strip()) == bool(colon)
         assert len(sentence) < MAX_MESSAGE
-        assert sentence.isprintable()
+        assert not sentence or is_visible(sentence)  # private letters have a form in some fonts, and stay as they are
         assert answer["error"]["code"] != ErrorCode.INTERNAL_ERROR, answer
 
 
