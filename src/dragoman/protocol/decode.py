@@ -44,7 +44,7 @@ def decode_params(method: Method[P, Any], raw: RawJson, *, lenient: bool = False
 def decode_result(method: Method[Any, R], raw: RawJson) -> R:
     """Decode the result of a request, leniently where the schema allows it; raises `InvalidResult`."""
     try:
-        return _result_decoder(method).decode(raw)
+        return result_decoder(method).decode(raw)
     except _REFUSALS:
         pass
     try:
@@ -60,7 +60,8 @@ def params_decoder(method: Method[Any, Any]) -> msgspec.json.Decoder[Any]:
 
 
 @cache
-def _result_decoder(method: Method[Any, Any]) -> msgspec.json.Decoder[Any]:
+def result_decoder(method: Method[Any, Any]) -> msgspec.json.Decoder[Any]:
+    """Return the fast decoder for the result of a method."""
     return msgspec.json.Decoder(method.result, dec_hook=decode_hook)
 
 

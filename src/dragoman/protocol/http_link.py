@@ -79,7 +79,7 @@ class HttpLink:
 
     async def __aenter__(self) -> Self:
         if not self.address.is_secure:
-            self._http2 = await _speaks_http2(self.address)
+            self._http2 = await speaks_http2(self.address)
             self._http1 = not self._http2
         self._posts = self._make_client()
         return self
@@ -213,7 +213,7 @@ def _reason(error: BaseException) -> str:
     return explain_os_error(found)
 
 
-async def _speaks_http2(address: Address) -> bool:
+async def speaks_http2(address: Address) -> bool:
     """Find out whether a server without TLS speaks HTTP/2; raises AddressFailed when it cannot be reached."""
     proxy = getproxies().get("http")
     if proxy and not proxy_bypass(address.host):

@@ -14,6 +14,16 @@ from dragoman.protocol import v1
 
 VOID = "dragoman/void"
 
+ECHO = "dragoman/echo"
+"""The key of a client's `_meta` by which it wants its own prompts told back, with the ids of their messages."""
+
+CALLS = "dragoman/tool_call"
+"""The key of `_meta` for the end of one tool call: an agent names its extension method there, `{"cancel": METHOD}`, and
+a client says that it offers the person to end one, `{"cancel": true}`."""
+
+CONNECT_MODEL = "_dragoman/models/connect"
+"""The extension method of our agent that takes the key of a model."""
+
 
 def takes_notices(client: v1.ClientCapabilities) -> bool:
     """Whether a client shows notices."""

@@ -1,13 +1,24 @@
-"""Secret fields of messages, hidden before a message is written down: environments, headers, MCP servers."""
+"""Secret fields of messages, hidden before a message is shown or written down.
 
+They are environments, headers, the arguments of MCP servers, the code of a login, and the key of a model.
+"""
+
+import re
 from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
 
-from dragoman.text.secret import HIDDEN, bare_address
+from dragoman.protocol.notice import CONNECT_MODEL
+from dragoman.text.secret import HIDDEN, bare_address, hide_command_secrets
 
-SUSPECTS = (b'"env"', b'"headers"', b'"mcpServers"')
+_CALLBACK = "_dragoman/oauth/callback"
+"""The request with which a client gives an agent the code of a login."""
+
+_ADDING = re.compile(rb"/mcp(?:\s|\\[nrt])+add")
+"""The command that adds a server, in a text."""
+
+SUSPECTS = (b'"env"', b'"headers"', b'"mcpServers"', b'"_dragoman', b"/mcp")
 """Fields that may hold secrets: a message without any of them is taken as it is."""
 
 _UNCLEAR = b'{"hidden":"a message that may have secrets in it, and that could not be taken apart"}'
@@ -16,7 +27,7 @@ _UNCLEAR = b'{"hidden":"a message that may have secrets in it, and that could no
 def hide_secrets(line: bytes) -> bytes:
     """Return a message, in one line, without the values of environments and headers, and MCP servers' arguments."""
     line = line.strip()
-    if not any(suspect in line for suspect in SUSPECTS):
+    if not any(suspect in line for suspect in SUSPECTS[:-1]) and not _ADDING.search(line):
         return line
     try:
         return msgspec.json.encode(_clean(msgspec.json.decode(line)))
@@ -28,9 +39,13 @@ def _clean(value: Any) -> Any:
     match value:
         case dict():
             members = cast("dict[str, Any]", value)
+            if members.get("method") in (_CALLBACK, CONNECT_MODEL):
+                return {**members, "params": _hide_values(members.get("params"))}
             return {key: _KEYS[key](member) if key in _KEYS else _clean(member) for key, member in members.items()}
         case list():
             return [_clean(item) for item in cast("list[Any]", value)]
+        case str():
+            return hide_command_secrets(value)
         case _:
             return value
 

@@ -161,6 +161,8 @@ class StreamableHttpTransport:
             self._connection = self._open(None)
         if is_answer:
             self._deliver(reply.body)
+            if isinstance(answer, Message) and answer.error is not UNSET:
+                return  # the client may ask again, for another version
         elif reply.status != 200:
             raise self._link.address.refuse(reply.status, reply.body)
         if self._connection_id is None:

@@ -3,8 +3,8 @@
 import logging
 import ssl
 
-from websockets.asyncio.client import connect
-from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from dragoman.protocol.address import Address, AddressFailed, explain_os_error
 from dragoman.wire.websocket import MAX_FRAME_BYTES, WebSocketTransport
@@ -23,8 +23,20 @@ class NoWebSocket(AddressFailed):
     """A server answered, but opened no WebSocket; HTTP may work there."""
 
 
-async def open_websocket(address: Address, tls: ssl.SSLContext | None = None) -> WebSocketTransport:
-    """Open a WebSocket; raises NoWebSocket when something else answers there, and AddressFailed when nothing does."""
+async def open_websocket(
+    address: Address, tls: ssl.SSLContext | None = None, *, max_bytes: int = MAX_FRAME_BYTES
+) -> WebSocketTransport:
+    """Open a WebSocket; raises NoWebSocket when something else answers there, and AddressFailed when nothing does.
+
+    A message of more than `max_bytes` ends it.
+    """
+    return WebSocketTransport(await connect_websocket(address, tls, max_bytes=max_bytes))
+
+
+async def connect_websocket(
+    address: Address, tls: ssl.SSLContext | None = None, *, max_bytes: int = MAX_FRAME_BYTES
+) -> ClientConnection:
+    """Open a WebSocket frame by frame. Raises like `open_websocket`."""
     context = (tls or ssl.create_default_context()) if address.is_secure else None
     if context is not None:
         context.set_alpn_protocols(["http/1.1"])  # WebSockets over HTTP/2 are another thing
@@ -35,17 +47,19 @@ async def open_websocket(address: Address, tls: ssl.SSLContext | None = None) ->
         open_timeout=OPEN_TIMEOUT_S,
         ping_interval=PING_INTERVAL_S,
         ping_timeout=PING_INTERVAL_S,
-        max_size=MAX_FRAME_BYTES,
+        max_size=max_bytes,
         logger=_silent,
         ssl=context,
     )
     try:
-        return WebSocketTransport(await opening)
+        return await opening
     except InvalidStatus as refused:
         failure = address.refuse(refused.response.status_code, bytes(refused.response.body or b""))
         raise NoWebSocket(failure.url, failure.problem, status=failure.status) from None
     except (InvalidHandshake, EOFError):
         raise NoWebSocket(address.shown, "answered, but opened no WebSocket; see that it speaks ACP") from None
+    except ConnectionClosed:
+        raise address.fail("broke the connection off before it answered") from None
     except TimeoutError:
         raise address.fail(f"did not answer within {OPEN_TIMEOUT_S:g} s") from None
     except (OSError, InvalidURI, UnicodeError) as error:

@@ -8,7 +8,7 @@ from dragoman.wire.message import MAX_NESTING, ErrorObject, Malformed, Message, 
 from dragoman.wire.peer import Peer
 from dragoman.wire.stdio import StdioTransport, take_stdio
 from dragoman.wire.stream import ByteReader, ByteWriter, StreamTransport
-from dragoman.wire.transport import Receiver, Transport
+from dragoman.wire.transport import LayeredTransport, Receiver, Transport
 
 __all__ = [
     "HEADS",
@@ -20,6 +20,7 @@ __all__ = [
     "ErrorObject",
     "Handler",
     "IncomingRequest",
+    "LayeredTransport",
     "LineSplitter",
     "Malformed",
     "MemoryTransport",

@@ -76,6 +76,8 @@ class Malformed(msgspec.Struct, frozen=True):
     problem: str
     id: bytes = NULL_ID
     answerable: bool = True
+    answered_ids: tuple[bytes, ...] = ()
+    """The ids of the responses in a batch."""
 
 
 class ErrorObject(msgspec.Struct):
@@ -93,6 +95,7 @@ class ErrorObject(msgspec.Struct):
 
 _decode = msgspec.json.Decoder(Message).decode
 _decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+_decode_batch = msgspec.json.Decoder(list[dict[str, Raw]]).decode
 _decode_error = msgspec.json.Decoder(ErrorObject).decode
 _decode_id = msgspec.json.Decoder(str | int | float | None).decode
 
@@ -200,7 +203,10 @@ def _explain_unsound(line: bytes) -> Malformed:
     try:
         str(line, "utf-8")
     except UnicodeDecodeError as error:
-        return Malformed(ErrorCode.PARSE_ERROR, f"byte {error.start} is not UTF-8")
+        problem = f"byte {error.start} is not UTF-8"
+        seen = _describe(line.decode("utf-8", "replace").encode(), problem)
+        # A request gets the answer to a text that is no JSON; a response fails the call that it was meant for.
+        return Malformed(ErrorCode.PARSE_ERROR, problem) if seen.answerable else seen
     return _describe(line, f"the message is nested deeper than {MAX_NESTING} levels, the limit")
 
 
@@ -211,17 +217,24 @@ def _explain(line: bytes, error: Exception) -> Malformed:
     try:
         fields = _decode_fields(line)
     except msgspec.ValidationError:
-        problem = (
-            "batches are not part of ACP; send one message a line"
-            if line.lstrip().startswith(b"[")
-            else "expected a JSON object"
-        )
-        return Malformed(ErrorCode.INVALID_REQUEST, problem)
+        if not line.lstrip().startswith(b"["):
+            return Malformed(ErrorCode.INVALID_REQUEST, "expected a JSON object")
+        problem = "batches are not part of the protocol; send one message a line"
+        return Malformed(ErrorCode.INVALID_REQUEST, problem, answered_ids=_answered_in(line))
     except BAD_JSON as malformed:
         return Malformed(ErrorCode.PARSE_ERROR, _first_words(malformed))
     if bytes(fields.get("jsonrpc", b"")) != b'"2.0"':
         return _describe(line, 'jsonrpc: expected "2.0"')
     return _describe(line, "method: expected a string")
+
+
+def _answered_in(batch: bytes) -> tuple[bytes, ...]:
+    """Return the ids of the responses in a batch."""
+    try:
+        messages = _decode_batch(batch)
+    except BAD_JSON:
+        return ()
+    return tuple(bytes(message["id"]) for message in messages if "method" not in message and "id" in message)
 
 
 def _describe(line: bytes, problem: str) -> Malformed:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError, RpcError
+from dragoman.text import one_line
 from dragoman.wire.message import Message, encode_with_surrogates, error_object, parse_error
 from dragoman.wire.transport import HIGH_WATER_BYTES, Transport
 
@@ -141,7 +142,10 @@ class OpenCalls:
     def answer(self, request_id: bytes, message: Message) -> None:
         """Settle the call that a response answers."""
         method, future = self._calls.get(request_id, (None, None))
-        if method is None or future is None or future.done():
+        if method is None and request_id.startswith(b'"'):
+            problem = f"it has the id {one_line(request_id.decode(), 40)}, a string, where the request has a number"
+            self.refuse(request_id.strip(b'"'), problem, or_the_only=False)
+        elif method is None or future is None or future.done():
             _log.debug("an answer to no call of ours was ignored")
         elif message.error is not UNSET:
             error = parse_error(message.error)

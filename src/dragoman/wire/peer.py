@@ -296,6 +296,8 @@ class Peer:
         else:
             # Only the answer to a call would be so long.
             self._calls.refuse(malformed.id, malformed.problem, or_the_only=is_oversized and not is_strict)
+        for request_id in malformed.answered_ids:
+            self._calls.refuse(request_id, malformed.problem, or_the_only=False)
         self._malformed.log(malformed.problem)
 
     def _take_cancel(self, params: Raw) -> None:

@@ -75,6 +75,51 @@ class Transport(Protocol):
         ...
 
 
+class LayeredTransport:
+    """A transport on another one: passes everything on, and is the place to look at lines or to change them."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @property
+    def unsent_bytes(self) -> int:
+        return self._transport.unsent_bytes
+
+    @property
+    def can_write(self) -> bool:
+        return self._transport.can_write
+
+    def start(self, receiver: Receiver, tasks: asyncio.TaskGroup) -> None:
+        self._receiver = receiver
+        self._transport.start(self, tasks)
+
+    def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
+        """Take the next lines, from the transport below."""
+        self._receiver.lines_received(lines)
+
+    def input_ended(self, *, was_file: bool) -> None:
+        """Take note that the transport below has no more lines."""
+        self._receiver.input_ended(was_file=was_file)
+
+    def write(self, lines: bytes | bytearray | memoryview) -> None:
+        self._transport.write(lines)
+
+    async def drained(self) -> None:
+        await self._transport.drained()
+
+    def pause_reading(self) -> None:
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._transport.resume_reading()
+
+    async def explain_end(self) -> ConnectionClosed:
+        return await self._transport.explain_end()
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+
 class Outbox:
     """Counts the unsent bytes of a transport, and holds senders back while they are too many."""
 

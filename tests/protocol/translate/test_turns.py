@@ -52,11 +52,24 @@ class TestV2Client:
         conversation.client_sends(call(0, "initialize", protocolVersion=2, info=info))
         capabilities = {"sessionCapabilities": {"close": {}, "resume": {}}, "loadSession": True}
         conversation.agent_sends(answer(0, {"protocolVersion": 1, "agentCapabilities": capabilities}))
+        conversation.client_sends(call(100, "session/new", cwd="/w"))
+        conversation.agent_sends(answer(100, {"sessionId": "s"}))
         conversation.client.take(), conversation.agent.take()
         return conversation
 
     def told(self, talk):
         return sketch(talk.client.take())
+
+    def test_of_a_session_that_was_never_opened_no_state_is_told(self, talk):
+        talk.client_sends(call(1, "session/prompt", sessionId="none", prompt=[text("go")]))
+        talk.agent_sends(fail(1, -32002))
+        [refusal] = talk.client.take()
+        assert refusal["error"]["data"] == {"sessionId": "none"}
+
+    def test_a_prompt_with_content_that_version_1_does_not_have_is_refused(self, talk):
+        talk.client_sends(call(1, "session/prompt", sessionId="s", prompt=[{"type": "_smell"}]))
+        assert self.told(talk) == ["1: -32602"]
+        assert talk.agent.take() == []
 
     def test_a_prompt_is_answered_when_the_agent_works_and_ends_in_idle(self, talk):
         talk.client_sends(prompt())
@@ -85,6 +98,18 @@ class TestV2Client:
         _, response, echo = talk.client.take()
         assert echo["params"]["update"]["sessionUpdate"] == "user_message_chunk"
         assert echo["params"]["update"]["messageId"] == response["result"]["messageId"]
+
+    def test_updates_that_come_at_any_time_are_no_sign_of_work(self, talk):
+        talk.client_sends(prompt())
+        talk.agent_sends(updated(sessionUpdate="available_commands_update", availableCommands=[]))
+        assert self.told(talk) == ["running", "available_commands_update"]
+        talk.agent_sends(updated(sessionUpdate="user_message_chunk", messageId="u", content=text("go")))
+        assert self.told(talk) == ["1: ['messageId']", "user_message_chunk"]
+
+    def test_a_message_of_someone_else_is_no_echo(self, talk):
+        talk.client_sends(prompt())
+        talk.agent_sends(updated(sessionUpdate="user_message_chunk", messageId="u", content=text("other")))
+        assert self.told(talk) == ["running", "1: ['messageId']", "user_message", "user_message_chunk"]
 
     def test_permission_is_required_action_until_the_last_is_answered(self, talk):
         talk.client_sends(prompt()).agent_sends(CHUNK)
@@ -131,6 +156,14 @@ class TestV2Client:
         assert self.told(talk) == ["2: -32800", "idle cancelled", "3: []"]
         talk.agent_sends(answer(1, {"stopReason": "cancelled"}))
         assert self.told(talk) == []
+
+    def test_a_question_that_is_answered_after_a_close_does_not_open_the_session_again(self, talk):
+        talk.client_sends(prompt(), call(3, "session/close", sessionId="s"))
+        talk.agent_sends(permission(), answer(3, {}))
+        talk.client_sends(answer(7, {"outcome": {"outcome": "cancelled"}}))
+        self.told(talk)
+        talk.client_sends(prompt(4)).agent_sends(fail(4, -32002))
+        assert self.told(talk) == ["4: -32002"]
 
     def test_closing_a_session_that_is_unknown_succeeds(self, talk):
         talk.client_sends(call(3, "session/close", sessionId="s")).agent_sends(fail(3, -32002))

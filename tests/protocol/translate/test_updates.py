@@ -82,9 +82,12 @@ class V1Folding:
         if kind in ("tool_call", "tool_call_update"):
             kind = "tool_call_update" if update["toolCallId"] in self._calls else "tool_call"
             self._calls.add(update["toolCallId"])
-            update = {"title": update["toolCallId"], **without_nulls(update), "sessionUpdate": kind}
+            given = without_nulls(update)
+            # Version 1 demands a title of a call that is new: its name stands in for one, or else its id.
+            stand_in = {"title": given.get("name", given["toolCallId"])} if kind == "tool_call" else {}
+            update = {**stand_in, **given, "sessionUpdate": kind}
             if kind == "tool_call_update":
-                update = {**update, "title": None} if update["title"] == update["toolCallId"] else update
+                update = {**update, "title": None} if update.get("title") == update["toolCallId"] else update
         return without_nulls(update)
 
 

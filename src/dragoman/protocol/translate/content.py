@@ -6,7 +6,8 @@ import msgspec
 
 from dragoman.protocol.translate.envelope import OF_V1, OF_V2, Json, Object, as_list, as_object, carry, move, restore
 
-_BLOCKS = frozenset({"text", "image", "audio", "resource_link", "resource"})
+BLOCKS = frozenset({"text", "image", "audio", "resource_link", "resource"})
+"""The types of content that both versions have."""
 _ROLES = ("assistant", "user")
 
 
@@ -26,7 +27,7 @@ def block_to_v2(block: Object) -> Object:
 def block_to_v1(block: Object) -> Object:
     """Return a content block of version 2 as one of version 1; a kind that is not known there becomes text."""
     block = restore(block, OF_V1)
-    if block.get("type") not in _BLOCKS:
+    if block.get("type") not in BLOCKS:
         return carry({"type": "text", "text": msgspec.json.encode(block).decode()}, OF_V2, {"block": block})
     annotations = block.get("annotations")
     if isinstance(annotations, dict):

@@ -100,6 +100,14 @@ class TranslatorForV1Client:
             return to_client(*session.take_update(as_object(params.get("update"))))
         return to_client(message)
 
+    def take_offers(self, session_id: str, response: Object) -> None:
+        """Take the options of a session where the client was told them by someone else."""
+        self._session(session_id).offers.take(response)
+
+    def forget(self, session_id: str) -> None:
+        """Forget a session that the client has left."""
+        self._sessions.pop(session_id, None)
+
     def _session(self, session_id: Json) -> SessionForV1Client:
         name = str(session_id)
         if name not in self._sessions:
@@ -131,7 +139,7 @@ class TranslatorForV1Client:
 
     def _load(self, message: Object, params: Object) -> Translated:
         made = {**_with_system_prompt(setup_to_v2(params)), "replayFrom": {"type": "start"}}
-        self._session(params.get("sessionId")).is_replaying = True
+        self._session(params.get("sessionId")).begin_replay()
         return self._pass(message, "session/resume", made)
 
     def _set_option(self, message: Object, params: Object) -> Translated:

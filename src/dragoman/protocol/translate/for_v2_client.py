@@ -4,7 +4,8 @@ import uuid
 from collections.abc import Callable
 from typing import NamedTuple
 
-from dragoman.protocol.translate.content import blocks_to_v1
+from dragoman.protocol.notice import CALLS
+from dragoman.protocol.translate.content import BLOCKS, blocks_to_v1
 from dragoman.protocol.translate.envelope import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -61,6 +62,8 @@ class TranslatorForV2Client:
         self._sessions: dict[str, SessionForV2Client] = {}
         self._of_client: dict[bytes, _Call] = {}
         self._of_agent: dict[bytes, _Call] = {}
+        self._abandoned: set[bytes] = set()
+        """The prompts whose session is closed: their answers are told to nobody."""
         self._capabilities: Object = {}
         self._handlers: dict[str, Callable[[Object, Object], Translated]] = {
             "initialize": self._initialize,
@@ -98,6 +101,14 @@ class TranslatorForV2Client:
             return self._request_of_agent(message, params)
         return self._notification_of_agent(message, params)
 
+    def take_offers(self, session_id: str, response: Object) -> None:
+        """Take the modes and options of a session where the client was told them by someone else."""
+        self._session(session_id).offers.take(response)
+
+    def forget(self, session_id: str) -> None:
+        """Forget a session that the client has left."""
+        self._sessions.pop(session_id, None)
+
     def _session(self, session_id: Json) -> SessionForV2Client:
         name = str(session_id)
         if name not in self._sessions:
@@ -120,6 +131,15 @@ class TranslatorForV2Client:
         return self._pass(message, "initialize", initialize_to_v1(params))
 
     def _prompt(self, message: Object, params: Object) -> Translated:
+        kinds = [each.get("type") for each in objects_in(params.get("prompt"))]
+        unknown = [index for index, kind in enumerate(kinds) if kind not in BLOCKS]
+        if unknown:
+            path = f"params.prompt[{unknown[0]}].type"
+            problem = f"there is no content of the type {kinds[unknown[0]]!r}"
+            words = f"Invalid params: {path}: {problem}"
+            return to_client(error(message["id"], INVALID_PARAMS, words, {"path": path, "problem": problem}))
+        if params.get("sessionId") not in self._sessions:  # nothing is told of a session that may not exist
+            return self._pass(message, "session/prompt", {**params, "prompt": blocks_to_v1(params.get("prompt"))})
         session = self._session(params.get("sessionId"))
         if session.turn.state is V1TurnState.IDLE:
             session.begin_turn()
@@ -140,7 +160,9 @@ class TranslatorForV2Client:
         return to_client(error(message["id"], METHOD_NOT_FOUND, words))
 
     def _cancel_part(self, message: Object, params: Object) -> Translated:
-        del params
+        own = as_object(as_object(self._capabilities.get("_meta")).get(CALLS)).get("cancel")
+        if isinstance(own, str) and message["method"] == "tool_call/cancel":
+            return self._pass(message, own, params)
         words = "Invalid params: the agent speaks ACP 1, where only session/cancel ends a tool call"
         return to_client(error(message["id"], INVALID_PARAMS, words))
 
@@ -179,10 +201,18 @@ class TranslatorForV2Client:
     def _close(self, message: Object, params: Object) -> Translated:
         if self._has("close"):
             return self._pass(message, "session/close", params)
-        session = self._sessions.pop(str(params.get("sessionId")), None)
-        told = session.turn.close() if session is not None else []
+        told = self._forget(str(params.get("sessionId")))
         cancelling = [notification("session/cancel", params)] if told else []
         return Translated([*told, result(message["id"], {})], cancelling)
+
+    def _forget(self, session_id: str) -> list[Object]:
+        """Forget a session that is closed, and return what its client is told of the turn."""
+        session = self._sessions.pop(session_id, None)
+        if session is None:
+            return []
+        if session.turn.state is not V1TurnState.IDLE:
+            self._abandoned.add(key_of(session.turn.prompt_id))
+        return session.turn.close()
 
     def _notification_of_client(self, message: Object, params: Object) -> Translated:
         if message["method"] != "$/cancel_request":
@@ -196,10 +226,15 @@ class TranslatorForV2Client:
         call = self._of_agent.pop(key_of(message.get("id")), None)
         if call is None:
             return to_agent(message)
-        told = self._session(call.session_id).turn.answered(message["id"]) if call.session_id else []
+        told = self._answered(call.session_id, message["id"])
         if call.method == "session/request_permission" and "result" in message:
             message = {**message, "result": outcome_to_v1(as_object(message["result"]))}
         return Translated(told, [message])
+
+    def _answered(self, session_id: str, request_id: Json) -> list[Object]:
+        """See a question answered or withdrawn; its session may be closed by then, and stays so."""
+        session = self._sessions.get(session_id)
+        return [] if session is None else session.turn.answered(request_id)
 
     def _request_of_agent(self, message: Object, params: Object) -> Translated:
         method = message["method"]
@@ -226,11 +261,7 @@ class TranslatorForV2Client:
             return to_client(*session.take_update(as_object(params.get("update"))))
         if message["method"] == "$/cancel_request":
             call = self._of_agent.get(key_of(params.get("requestId")))
-            told = (
-                self._session(call.session_id).turn.answered(params.get("requestId"))
-                if call and call.session_id
-                else []
-            )
+            told = self._answered(call.session_id, params.get("requestId")) if call else []
             return to_client(message, *told)
         return to_client(message)
 
@@ -239,9 +270,13 @@ class TranslatorForV2Client:
             if session.turn.is_prompt(message.get("id")):
                 session.begin_turn()
                 return Translated(*session.turn.done(message))
-        call = self._of_client.pop(key_of(message.get("id")), None)
-        if call is None:
-            return Translated([], [])  # the answer to a prompt whose session is closed
+        key = key_of(message.get("id"))
+        if key in self._abandoned:
+            self._abandoned.discard(key)
+            return Translated([], [])
+        call = self._of_client.pop(key, None)
+        if call is None:  # the answer to a message that was never translated, such as one that is no request
+            return to_client(message)
         if "error" in message:
             return self._failure_of_agent(message, call)
         return to_client(*self._result_of_agent(message, call))
@@ -273,10 +308,10 @@ class TranslatorForV2Client:
             case "session/set_config_option":
                 return [{**message, "result": self._option_set(call, given)}]
             case "session/close":
-                session = self._sessions.pop(call.session_id, None)
-                return [*(session.turn.close() if session else []), message]
+                return [*self._forget(call.session_id), message]
             case _:
-                return [{**message, "result": {}} if message.get("result") is None else message]
+                made = {"messageId": self._make_id()} if call.method == "session/prompt" else {}
+                return [{**message, "result": made} if message.get("result") is None or made else message]
 
     def _resumed(self, message: Object, call: _Call, given: Object) -> list[Object]:
         session = self._session(call.session_id)

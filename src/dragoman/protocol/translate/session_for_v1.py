@@ -6,7 +6,7 @@ message is declared void (`dragoman.protocol.notice`) and told anew under an id 
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -77,7 +77,8 @@ class SessionForV1Client:
         self._session_id = session_id
         self._takes = takes
         self._plans = PlansForV1(takes_plans=takes.plans)
-        self._messages: dict[str, _ToldMessage] = {}
+        self._messages: dict[tuple[str, str], _ToldMessage] = {}
+        """By the kind of their chunks, and their id."""
         self._handlers: dict[str, Callable[[Object], list[Object]]] = {
             **dict.fromkeys(CHUNKS, self._chunk_to_v1),
             **dict.fromkeys(CHUNKS.values(), self._message_to_v1),
@@ -91,11 +92,33 @@ class SessionForV1Client:
             "config_option_update": self._options_to_v1,
         }
 
+    def begin_replay(self) -> None:
+        """Forget what the client was told: it is told everything again."""
+        self.is_replaying = True
+        self.calls = ToolCallsForV1()
+        self._plans = PlansForV1(takes_plans=self._takes.plans)
+        self._messages.clear()
+
     def take_update(self, given: Object) -> list[Object]:
         """Return the messages for the client in place of an update."""
         if given.get("sessionUpdate") == "state_update":
             return self._take_state(given)
         return [update(self._session_id, each) for each in self._to_v1(given)]
+
+    def note_plain(self, chunks: Iterable[tuple[str, str, str]]) -> bool:
+        """Note chunks of plain text, each its kind, message and text, that the client is told as they are.
+
+        False, and nothing is noted, where one of them has to be told otherwise.
+        """
+        texts: dict[tuple[str, str], list[str]] = {}
+        for kind, message_id, text in chunks:
+            texts.setdefault((kind, message_id), []).append(text)
+        noted = [(self._told(*key), key[1], each) for key, each in texts.items()]
+        if any(told.told_id != message_id for told, message_id, _ in noted):
+            return False
+        for told, _, each in noted:
+            _note(told, "".join(each).encode(errors="surrogatepass"))
+        return True
 
     def _to_v1(self, given: Object) -> list[Object]:
         return self._handlers.get(str(given.get("sessionUpdate")), self._other_to_v1)(given)
@@ -163,7 +186,7 @@ class SessionForV1Client:
         Work that the agent began by itself, and work in the background, are such states.
         """
         is_repeated = self.turn.state is V2TurnState.IDLE and state.get("state") == "idle"
-        is_said = self.turn.has_prompts or is_repeated
+        is_said = self.turn.has_prompts or self.turn.is_of_prompt or is_repeated
         answers = self.turn.take_state(state)
         is_owed = self.turn.owes_last_end and state.get("state") == "idle"
         if answers or is_owed or (is_said and state.keys() <= {"sessionUpdate", "state"}):
@@ -174,7 +197,7 @@ class SessionForV1Client:
         message_id = str(given.get("messageId"))
         if self._is_echo(given, [given.get("content")]):
             return []
-        told = self._messages.setdefault(message_id, _ToldMessage(message_id))
+        told = self._told(given["sessionUpdate"], message_id)
         block = as_object(given.get("content"))
         _note(told, _canonical([block]))
         made = {**given, "messageId": told.told_id, "content": block_to_v1(block)}
@@ -189,11 +212,11 @@ class SessionForV1Client:
         if "content" not in given:
             if not meta:
                 return [_carrier(given)]
-            told_id = self._messages.setdefault(message_id, _ToldMessage(message_id)).told_id
+            told_id = self._told(kind, message_id).told_id
             silent = {"sessionUpdate": kind, "messageId": told_id, "content": {"type": "text", "text": ""}, **meta}
             return [carry(silent, OF_V2, {"update": given})]
         blocks = objects_in(given["content"])
-        told = self._messages.setdefault(message_id, _ToldMessage(message_id))
+        told = self._told(kind, message_id)
         if not blocks and not told.length:
             return [_carrier(given)]
         rest = _rest_of(told, blocks)
@@ -207,6 +230,9 @@ class SessionForV1Client:
         ]
         renamed = {} if told.told_id == message_id else {"messageId": message_id}
         return [*voids, *(carry(each, OF_V2, renamed) for each in chunks)]
+
+    def _told(self, kind: str, message_id: str) -> _ToldMessage:
+        return self._messages.setdefault((kind, message_id), _ToldMessage(message_id))
 
     def _void(self, kind: str, message_id: str, told: _ToldMessage) -> Object:
         """Declare the message void as it was told, and begin to tell it under another id."""
@@ -235,11 +261,12 @@ def _carrier(given: Object) -> Object:
 
 def _thought(given: Object) -> Object:
     """Return the words of an update that the client does not take: a thought, which no client takes for the answer."""
-    made = {"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": f"{_words_of(given)}\n\n"}}
+    made = {"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": f"{words_of(given)}\n\n"}}
     return carry(made, OF_V2, {"update": given})
 
 
-def _words_of(given: Object) -> str:
+def words_of(given: Object) -> str:
+    """Return the words in place of an update, of either version, that a client does not take."""
     kind = str(given.get("sessionUpdate"))
     match kind:
         case "notice":

@@ -29,6 +29,10 @@ CHUNKS = {
 """The chunks of messages, with the upsert of the whole message in version 2."""
 _BREAKS_MESSAGE = frozenset({"tool_call", "plan", "compaction_update", "session_message"})
 """Updates after which a chunk without an id begins a message; others, such as usage, come in the middle of one."""
+_NO_WORK = frozenset(
+    {"available_commands_update", "config_option_update", "session_info_update", "notice", "state_update"}
+)
+"""Updates of version 2 that come at any time and say nothing of the work on a prompt."""
 
 
 class SessionForV2Client:
@@ -59,12 +63,22 @@ class SessionForV2Client:
         made = self._to_v2(given)
         if self.is_muted or made is None:
             return []
+        if made.get("sessionUpdate") in _NO_WORK:
+            return [update(self._session_id, made)]
         is_echo = made.get("sessionUpdate") == "user_message_chunk"
         return [*self.turn.work(echo=made if is_echo else None), update(self._session_id, made)]
 
     def title_of(self, tool_call_id: Json) -> str | None:
         """Return the title that a tool call was announced with."""
         return self._titles.get(str(tool_call_id))
+
+    def message_of(self, kind: str, given_id: Json) -> str:
+        """Return the id of the message that a chunk belongs to: its own, or that of the message before it."""
+        if given_id:
+            self._message = (kind, str(given_id))
+        elif self._message[0] != kind:
+            self._message = (kind, self._make_id())
+        return self._message[1]
 
     def begin_turn(self) -> None:
         """Let the next chunk without an id begin a message."""
@@ -118,14 +132,10 @@ class SessionForV2Client:
         bare, carried = take_carried(given, OF_V2)
         if "update" in carried:
             return as_object(carried["update"])
-        given_id = carried.get("messageId") or bare.get("messageId")
-        if given_id:
-            self._message = (kind, str(given_id))
-        elif self._message[0] != kind:
-            self._message = (kind, self._make_id())
+        message_id = self.message_of(kind, carried.get("messageId") or bare.get("messageId"))
         meta = as_object(bare.get("_meta"))
         if meta.get(VOID) is True:
             rest = {name: each for name, each in meta.items() if name != VOID}
-            cleared = {"sessionUpdate": CHUNKS[kind], "messageId": self._message[1], "content": None}
+            cleared = {"sessionUpdate": CHUNKS[kind], "messageId": message_id, "content": None}
             return cleared | ({"_meta": rest} if rest else {})
-        return {**bare, "messageId": self._message[1], "content": block_to_v2(as_object(bare.get("content")))}
+        return {**bare, "messageId": message_id, "content": block_to_v2(as_object(bare.get("content")))}

@@ -50,6 +50,8 @@ def initialize_to_v1(params: Object) -> Object:
         if isinstance(given.get("elicitation"), dict):
             taken["elicitation"] = given["elicitation"]
         capabilities = carry(taken, OF_V2, {"capabilities": given})
+    else:
+        capabilities = without(as_object(capabilities), "fs", "terminal")  # version 2 has no methods for them
     made = without(params, "info", "capabilities")
     info = {"clientInfo": params["info"]} if params.get("info") not in (None, UNNAMED) else {}
     return {**made, "protocolVersion": 1, "clientCapabilities": capabilities, **info}
@@ -120,6 +122,8 @@ def initialized_to_v1(result: Object) -> Object:
         other = [each for each in methods if each not in known]
         kept: Object = {"capabilities": given} | ({"authMethods": other} if other else {})
         capabilities = carry(_capabilities_to_v1(given, has_login=bool(methods)), OF_V2, kept)
+    elif isinstance(as_object(capabilities).get("mcpCapabilities"), dict):  # version 2 has no servers over SSE
+        capabilities = {**capabilities, "mcpCapabilities": without(capabilities["mcpCapabilities"], "sse")}
     made = without(result, "info", "capabilities", "authMethods")
     info = {"agentInfo": result["info"]} if result.get("info") not in (None, UNNAMED) else {}
     told = {"authMethods": [method_to_v1(each) for each in known]} if methods else {}

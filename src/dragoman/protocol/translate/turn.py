@@ -41,6 +41,7 @@ from dragoman.protocol.translate.envelope import (
     REQUEST_CANCELLED,
     Json,
     Object,
+    as_list,
     as_object,
     carry,
     error,
@@ -89,9 +90,14 @@ class TurnForV2Client:
         self._held: deque[Object] = deque()
         self._questions: set[bytes] = set()
 
+    @property
+    def prompt_id(self) -> Json:
+        """The id of the prompt that was sent to the agent last."""
+        return self._prompt.get("id")
+
     def is_prompt(self, request_id: Json) -> bool:
         """Whether a request is the prompt of the turn, sent to the agent."""
-        return self.state is not V1TurnState.IDLE and key_of(self._prompt["id"]) == key_of(request_id)
+        return self.state is not V1TurnState.IDLE and key_of(self.prompt_id) == key_of(request_id)
 
     def prompt(self, message: Object) -> tuple[list[Object], list[Object]]:
         """Take a prompt; return the messages for the client and those for the agent."""
@@ -106,11 +112,11 @@ class TurnForV2Client:
         return [], []
 
     def work(self, echo: Object | None = None) -> list[Object]:
-        """See the agent at work on the prompt; `echo` is the update by which it shows the prompt itself."""
+        """See the agent at work on the prompt; `echo` is an update by which it may show the prompt itself."""
         if self.state is not V1TurnState.SENT:
             return []
         self._step("work")
-        return self._insert(echo)
+        return self._insert(echo if echo is not None and self._is_of_prompt(echo) else None)
 
     def question(self, request_id: Json) -> list[Object]:
         """See the agent ask the person something."""
@@ -175,6 +181,15 @@ class TurnForV2Client:
         if self.state is V1TurnState.SENT:
             told.append(_cancelled(self._prompt))
         return [*told, *self._end({"stopReason": "cancelled"})]
+
+    def _is_of_prompt(self, echo: Object) -> bool:
+        """Whether a user's chunk begins the prompt: another may be of someone else."""
+        said = as_object(echo.get("content"))
+        first, *_ = as_list(as_object(self._prompt.get("params")).get("prompt")) or [{}]
+        wanted = as_object(first)
+        if said.get("type") == "text" == wanted.get("type"):
+            return str(wanted.get("text")).startswith(str(said.get("text")))
+        return said.get("type") == wanted.get("type")
 
     def _insert(self, echo: Object | None) -> list[Object]:
         message_id = (echo or {}).get("messageId") or self._make_id()
@@ -245,6 +260,8 @@ class TurnForV1Client:
 
     def __init__(self) -> None:
         self.state = V2TurnState.IDLE
+        self.is_of_prompt = False
+        """Whether the work began while a prompt waited; the prompt may have been refused since."""
         self._prompts: dict[bytes, _PendingPrompt] = {}
         self._last: tuple[set[str], Object] = (set(), {})
         """The messages echoed in the last work that ended, and its end: an answer may come after both."""
@@ -290,16 +307,23 @@ class TurnForV1Client:
         return self._finish(prompt, end) if prompt.message_id in ended else []
 
     def is_echo(self, message_id: str, blocks: Json | None) -> bool:
-        """Whether a user message echoes a prompt that waits: by its id or, before that is known, by its content."""
+        """Whether a user message echoes a prompt that waits."""
+        return self.find_echo(message_id, blocks) is not None
+
+    def find_echo(self, message_id: str, blocks: Json | None) -> Json:
+        """Return the id of the prompt that a user message echoes: by its id or, before that is known, by its content.
+
+        None where it echoes none that waits.
+        """
         for prompt in self._prompts.values():
             if prompt.message_id == message_id:
                 self._echoed.add(message_id)
-                return True
+                return prompt.id
             if prompt.message_id is None and blocks is not None and blocks == prompt.blocks:
                 prompt.message_id = message_id
                 self._echoed.add(message_id)
-                return True
-        return False
+                return prompt.id
+        return None
 
     def take_state(self, state: Object) -> list[Object]:
         """Take a state and return the answers that are due."""
@@ -308,7 +332,11 @@ class TurnForV1Client:
             return []
         was_active = self.state is V2TurnState.ACTIVE
         self.state = _V2_TURNS[self.state, event]
-        if not was_active or self.state is V2TurnState.ACTIVE:
+        if self.state is V2TurnState.ACTIVE:
+            self.is_of_prompt = self.is_of_prompt or (not was_active and self.has_prompts)
+            return []
+        self.is_of_prompt = False
+        if not was_active:
             return []
         self._last, self._echoed = (self._echoed, state), set()
         inserted = [each for each in self._prompts.values() if each.is_inserted]
