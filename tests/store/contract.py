@@ -34,6 +34,13 @@ async def give_up(call):
     await asyncio.wait([task])
 
 
+async def flushed(log):
+    """Write what was appended, and wait where writing takes a while."""
+    writing = log.flush()
+    if writing is not None:
+        await writing
+
+
 async def until_free(call):
     """Call again and again while somebody else still lets go."""
     async with asyncio.timeout(30):
@@ -186,7 +193,7 @@ class StoreContract:
 
     async def test_an_unknown_kind_is_refused(self, store):
         log = await store.create(new_header())
-        with pytest.raises(ValueError, match="only one of config, model, permission"):
+        with pytest.raises(ValueError, match="only one of client, config, model, permission"):
             log.record("mcp", b"{}")
         await log.close()
 
@@ -209,6 +216,38 @@ class StoreContract:
         await log.close()
         _, log = await reread(store, header.id)
         assert (log.title, log.message_count) == ("Second", 4)
+
+    @pytest.mark.parametrize("with_turn", [False, True])
+    async def test_archiving_comes_from_the_last_client_record_or_the_end_of_a_turn_after_it(self, store, with_turn):
+        header = await write_session(store)
+        for archived in (True, False):
+            log = await store.open(header.id)
+            await read_all(log)
+            log.record("client", json.dumps({"archived": archived}).encode())
+            if with_turn:
+                log.record("turn", b'{"event":"start"}')
+                log.record("turn", json.dumps({"event": "end", "archived": archived}).encode())
+            await log.close()
+            _, log = await reread(store, header.id)
+            assert log.is_archived == archived
+
+    async def test_lists_leave_out_archived_sessions_unless_they_are_asked_for(self, store, another_store):
+        kept, put_away = await write_session(store), await write_session(store)
+        log = await store.open(put_away.id)
+        await read_all(log)
+        log.record("client", b'{"archived":true}')
+        log.is_archived = True
+        await log.close()
+        for each in (store, another_store()):
+            listed = {
+                archived: [
+                    (session.id, session.is_archived) for session in (await each.page(archived=archived)).sessions
+                ]
+                for archived in ("exclude", "include", "only")
+            }
+            assert listed["exclude"] == [(kept.id, False)]
+            assert listed["only"] == [(put_away.id, True)]
+            assert listed["include"] == [(put_away.id, True), (kept.id, False)]
 
     async def test_an_unknown_session_is_unknown_to_every_call(self, store):
         for unknown in (str(uuid.uuid4()), "", "../../etc/passwd", "*", str(uuid.uuid4()).upper()):
@@ -270,7 +309,7 @@ class StoreContract:
         assert await list_ids(lister) == []
         log.record("turn", b'{"event":"start"}')
         log.record("title", b'{"title":"Begun"}')
-        log.flush()  # as far as a process gets that dies in its first turn
+        await flushed(log)  # as far as a process gets that dies in its first turn
         for other in (lister, another_store(), store):
             assert [session.title for session in (await other.page()).sessions] == ["Begun"]
         await log.close()
@@ -293,7 +332,7 @@ class StoreContract:
         header = new_header()
         log = await store.create(header)
         log.record("turn", turn_end())
-        log.flush()
+        await flushed(log)
         other = another_store()
         assert await other.find(header.id) == header
         assert await list_ids(other) == [header.id]

@@ -20,6 +20,9 @@ def test_a_cursor_is_good_for_its_own_list_only():
     for cwd in (None, "", "/work/other"):
         with pytest.raises(BadCursor, match="another list"):
             decode_cursor(CURSOR, cwd)
+    for archived in ("include", "only"):
+        with pytest.raises(BadCursor, match="another list"):
+            decode_cursor(CURSOR, "/work", archived)
 
 
 def test_a_cursor_of_another_version_says_so():

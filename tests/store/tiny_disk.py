@@ -39,10 +39,10 @@ class TinyDisk:
 
 
 @contextmanager
-def mounted(place):
+def mounted(place, options=OPTIONS):
     """Mount a tiny disk; a user who may not mount is told how to."""
     place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", OPTIONS, "tmpfs", str(place)]
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
     if shutil.which("mount") is None or subprocess.run(command, check=False, capture_output=True).returncode:
         pytest.skip("this user may mount nothing; as root, or with `unshare -rm` before pytest, this test runs")
     try:

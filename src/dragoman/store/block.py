@@ -52,8 +52,9 @@ VERSION = 2
 Rename = Callable[[bytes], bytes]
 """Gives whole lines of one session to another."""
 
-KINDS = frozenset({"config", "model", "permission", "title", "turn"})
-"""What a record can be; a new kind needs a new version, for an older reader would take it as damage in a torn write."""
+KINDS = frozenset({"client", "config", "model", "permission", "title", "turn"})
+"""What a record can be. An older reader ignores a kind that it does not know inside a sealed block, and takes it as
+damage in a torn write: so a record of a new kind is sealed by the write that brings it."""
 
 LINE_HEAD = b'{"jsonrpc":'
 """The beginning of each line of the wire."""
@@ -78,6 +79,8 @@ class Header(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     created: str
     """ISO 8601 in UTC, with a Z."""
     forked_from: str | None = None
+    origin: str | None = None
+    """The program that began it, if it named itself: `run` for `dragoman run`."""
 
 
 class Record(msgspec.Struct, gc=False):
@@ -364,6 +367,14 @@ def find_blocks(buffer: bytes, first: int, checksum: int) -> tuple[Found, bool]:
         first, checksum, end = last + 1, found_sum, stop
         at = buffer.find(b"\t", stop)
     return Found(blocks, end, checksum), False
+
+
+def read_seal(block: bytes) -> tuple[int, int]:
+    """Return the number of the last line of a sealed block and its sum, unchecked; raises ValueError."""
+    match = _SEAL.match(block, block.rfind(b"\t") - 1)
+    if match is None:
+        raise ValueError("this is no sealed block")
+    return int(match[2]), int(match[5], 16)
 
 
 def _read_places(text: bytes, size: int) -> list[tuple[int, int]] | None:

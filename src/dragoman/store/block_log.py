@@ -3,7 +3,9 @@
 `block` describes the format, `version1` the one before it. Readers of both give the same blocks.
 """
 
+import asyncio
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Protocol
 
@@ -243,6 +245,26 @@ def write_fork(disk: Disk, reader: LogReader, rename: Rename, header: Header, ta
         disk.sync(fd)
     except BaseException:
         target.unlink()
+        raise
+    finally:
+        os.close(fd)
+
+
+async def write_blocks(disk: Disk, header: Header, source: AsyncIterator[list[Block]], target: Path) -> None:
+    """Make a log of blocks that come from elsewhere, sealed anew; a failure leaves nothing behind."""
+    fd = disk.open(target, CREATE)
+    try:
+        block, checksum = encode_header(header, now_ms())
+        await asyncio.to_thread(write_all, disk, fd, block)
+        async for blocks in source:
+            pieces: list[bytearray] = []
+            for found in blocks:
+                sealed, checksum = reseal(found, found.lines, checksum)
+                pieces.append(sealed)
+            await asyncio.to_thread(write_all, disk, fd, b"".join(pieces))
+        await asyncio.to_thread(disk.sync, fd)
+    except BaseException:
+        target.unlink()  # noqa: ASYNC240 -- at once, whatever happens
         raise
     finally:
         os.close(fd)

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dragoman.errors import LogFailed
+from dragoman.errors import LogFileFailed
 
 READ = os.O_RDONLY | os.O_NOFOLLOW
 WRITE = os.O_RDWR | os.O_NOFOLLOW
@@ -60,7 +60,7 @@ def failing(path: Path, action: str) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise LogFailed(str(path), error.errno or errno.EIO, action) from error
+        raise LogFileFailed(str(path), error.errno or errno.EIO, action) from error
 
 
 def write_all(disk: Disk, fd: int, data: bytes | bytearray) -> None:

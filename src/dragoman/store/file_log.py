@@ -28,11 +28,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from dragoman.cancellation import finish_in_thread
-from dragoman.errors import LogFailed
+from dragoman.errors import LogFailed, LogFileFailed
 from dragoman.store.block import VERSION, Block, Draft, Header, now_ms
 from dragoman.store.block_log import BlockReader, LogHead, LogPosition, LogReader, mend_torn
 from dragoman.store.disk import Disk, failing
 from dragoman.store.lock import Lock
+from dragoman.store.log_end import is_kept
 from dragoman.store.naming import has_aside
 from dragoman.store.sealed_log import Damage, SealedWriter, set_aside
 from dragoman.store.version1 import Version1Reader, convert
@@ -59,14 +60,15 @@ class _ListedFacts:
     def __init__(self) -> None:
         self.title: str | None = None
         self.message_count = 0
+        self.is_archived = False
         self.updated_ms = now_ms()
         self.is_prompted = False
-        self.listed: tuple[str | None, int, int] | None = None
+        self.listed: tuple[str | None, int, bool, int] | None = None
 
     @property
-    def now(self) -> tuple[str | None, int, int]:
+    def now(self) -> tuple[str | None, int, bool, int]:
         """The facts as they are to be listed."""
-        return self.title, self.message_count, self.updated_ms
+        return self.title, self.message_count, self.is_archived, self.updated_ms
 
 
 class FileLog:
@@ -125,6 +127,14 @@ class FileLog:
         self._facts.message_count = count
 
     @property
+    def is_archived(self) -> bool:
+        return self._facts.is_archived
+
+    @is_archived.setter
+    def is_archived(self, is_archived: bool) -> None:
+        self._facts.is_archived = is_archived
+
+    @property
     def updated_ms(self) -> int:
         """The time of the last write."""
         return self._facts.updated_ms
@@ -152,7 +162,8 @@ class FileLog:
         if self._state is not _State.WRITABLE:
             self._refuse()
         self._draft.add_record(kind, data)
-        self._facts.is_prompted = self._facts.is_prompted or kind == "turn"
+        if kind == "turn" or (kind == "client" and is_kept(data)):
+            self._facts.is_prompted = True
 
     def flush(self) -> None:
         if self._failure is not None and self._lock is not None:
@@ -247,7 +258,7 @@ class FileLog:
             os.close(fd)
 
     def _fail(self, error: OSError, action: str) -> LogFailed:
-        failure = LogFailed(str(self.path), error.errno or errno.EIO, action)
+        failure = LogFileFailed(str(self.path), error.errno or errno.EIO, action)
         self._failure = failure
         if self._state is not _State.CLOSED:
             self._state = _State.FAILED
@@ -279,7 +290,7 @@ class FileLog:
         """Take over the result of a first reading, mend the damage that it found, and convert a log of version 1."""
         tail = reader.read_end()
         facts = self._facts
-        facts.title, facts.message_count = tail.title, tail.message_count
+        facts.title, facts.message_count, facts.is_archived = tail.title, tail.message_count, tail.is_archived
         facts.is_prompted = tail.prompted or has_aside(self.path)
         facts.updated_ms = tail.time or facts.updated_ms
         self._end = reader.position

@@ -5,17 +5,17 @@ import errno
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
 from dragoman.cancellation import finish_in_thread
-from dragoman.errors import DragomanError, LogFailed, SessionBusy, SessionUnknown, SessionUnreadable
-from dragoman.store.block import VERSION, Draft, Header, Rename, encode_header, now_ms
-from dragoman.store.block_log import LogHead, LogPosition, read_head, write_fork
+from dragoman.errors import DragomanError, LogFailed, LogFileFailed, SessionBusy, SessionUnknown, SessionUnreadable
+from dragoman.store.block import VERSION, Block, Draft, Header, Rename, encode_header, now_ms
+from dragoman.store.block_log import LogHead, LogPosition, read_head, write_blocks, write_fork
 from dragoman.store.disk import CREATE, READ, Disk, failing, make_directories, sync_named, write_all
 from dragoman.store.file_log import FileLog, open_reader
 from dragoman.store.index import Index
@@ -36,10 +36,12 @@ from dragoman.store.naming import (
 from dragoman.store.store import (
     PAGE_SESSIONS,
     UNPROMPTED_KEPT_S,
+    ArchiveFilter,
     Page,
     Summary,
     decode_cursor,
     encode_cursor,
+    summarise,
 )
 
 _Result = TypeVar("_Result")
@@ -88,14 +90,16 @@ class FileStore:
         found = await asyncio.to_thread(self._find, session_id)
         return found and found[1].header
 
-    async def page(self, cwd: str | None = None, cursor: str | None = None) -> Page:
+    async def page(
+        self, cwd: str | None = None, cursor: str | None = None, *, archived: ArchiveFilter = "exclude"
+    ) -> Page:
         place = None if cwd is None else normalise(cwd)
-        after = None if cursor is None else decode_cursor(cursor, place)
+        after = None if cursor is None else decode_cursor(cursor, place, archived)
         with failing(projects_path(self._home), "list"):
-            found = await self._in_index(lambda: self._index.page(place, after, PAGE_SESSIONS + 1))
+            found = await self._in_index(lambda: self._index.page(place, after, PAGE_SESSIONS + 1, archived))
         shown, more = found[:PAGE_SESSIONS], found[PAGE_SESSIONS:]
         last = shown[-1] if more else None
-        next_cursor = last and encode_cursor(last.updated_ms, last.header.id, place)
+        next_cursor = last and encode_cursor(last.updated_ms, last.header.id, place, archived)
         return Page([_summarise(entry) for entry in shown], next_cursor)
 
     async def fork(self, session_id: str, header: Header, rename: Rename) -> None:
@@ -107,10 +111,36 @@ class FileStore:
             end = live.end_offset
         await finish_in_thread(lambda: self._fork(session_id, header, target, end, rename))
 
+    async def put(self, header: Header, blocks: AsyncIterator[list[Block]], listed: Summary | None) -> bool:
+        """Take a session of another store over, all or nothing; tells whether its id was free."""
+        target = log_path(self._home, header.cwd, header.id)
+        if await asyncio.to_thread(self._find_log, header.id) is not None:
+            return False
+        fresh = target.with_suffix(".jsonl.new")
+        with failing(target, "create"):
+            await asyncio.to_thread(make_directories, self._disk, target.parent)
+            await write_blocks(self._disk, header, blocks, fresh)
+            fresh.rename(target)
+            self._disk.sync_directory(target.parent)
+        if listed is not None:
+            updated_ms = int(datetime.fromisoformat(listed.updated_at).timestamp() * 1000)
+            entry = LogSummary(
+                target.parent.name, header, listed.title, updated_ms, listed.message_count, listed.is_archived
+            )
+            await self._in_index(lambda: self._index.put(entry))
+        return True
+
     async def delete(self, session_id: str) -> bool:
         existed = await finish_in_thread(lambda: self._delete(session_id))
         await self._in_index(lambda: self._index.remove(session_id))
         return existed
+
+    async def measure(self, session_id: str) -> int:
+        """Return the size of a session's log in bytes; 0 if it is gone."""
+        path = await asyncio.to_thread(self._find_log, session_id)
+        with suppress(FileNotFoundError):
+            return path.stat().st_size if path else 0
+        return 0
 
     async def close(self) -> None:
         closed = await asyncio.gather(*(log.close() for log in list(self._live.values())), return_exceptions=True)
@@ -166,7 +196,7 @@ class FileStore:
             except OSError as error:
                 if error.errno not in _READ_ONLY:
                     raise
-                failure = LogFailed(str(path), error.errno, "write to")
+                failure = LogFileFailed(str(path), error.errno, "write to")
                 return self._log(path, head, None, failure=failure)
         try:
             # Looked at again: until it was locked, another process could change or delete it.
@@ -330,7 +360,9 @@ class FileStore:
         path.unlink(missing_ok=True)
 
     async def _note(self, log: FileLog) -> None:
-        entry = LogSummary(log.path.parent.name, log.header, log.title, log.updated_ms, log.message_count)
+        entry = LogSummary(
+            log.path.parent.name, log.header, log.title, log.updated_ms, log.message_count, log.is_archived
+        )
         await self._in_index(lambda: self._index.put(entry))
 
     async def _in_index(self, work: Callable[[], _Result]) -> _Result:
@@ -369,13 +401,4 @@ def _uncreate(log: FileLog) -> None:
 
 
 def _summarise(entry: LogSummary) -> Summary:
-    header = entry.header
-    updated_at = datetime.fromtimestamp(entry.updated_ms / 1000, UTC).isoformat(timespec="milliseconds")
-    return Summary(
-        id=header.id,
-        cwd=header.cwd,
-        additional_directories=header.additional_directories,
-        title=entry.title,
-        updated_at=updated_at.replace("+00:00", "Z"),
-        message_count=entry.message_count,
-    )
+    return summarise(entry.header, entry.title, entry.message_count, entry.updated_ms, is_archived=entry.is_archived)

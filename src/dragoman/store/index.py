@@ -35,12 +35,13 @@ from dragoman.store.naming import (
     normalise,
     projects_path,
 )
+from dragoman.store.store import ArchiveFilter
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
-VERSION = 2
+VERSION = 3
 _SETTLED_NS = 2_000_000_000
 """A directory that changed less than this ago may change again without a newer time: the coarsest clocks tick so."""
 
@@ -54,22 +55,23 @@ _SCHEMA = f"""
 CREATE TABLE project (name TEXT PRIMARY KEY, seen_ns INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE session (
     id TEXT PRIMARY KEY, project TEXT NOT NULL, cwd TEXT NOT NULL, header BLOB NOT NULL,
-    title TEXT, updated INTEGER NOT NULL, messages INTEGER NOT NULL, unprompted_bytes INTEGER);
+    title TEXT, updated INTEGER NOT NULL, messages INTEGER NOT NULL,
+    archived INTEGER NOT NULL, unprompted_bytes INTEGER);
 CREATE INDEX by_time ON session (updated DESC, id DESC) WHERE unprompted_bytes IS NULL;
 CREATE INDEX by_cwd ON session (cwd, updated DESC, id DESC) WHERE unprompted_bytes IS NULL;
 CREATE INDEX by_project ON session (project, id);
 CREATE INDEX unprompted ON session (updated) WHERE unprompted_bytes IS NOT NULL;
 PRAGMA user_version = {VERSION};
 """
-_PUT = "INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_ADD = "INSERT OR IGNORE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_PUT = "INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ADD = "INSERT OR IGNORE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _UNPROMPTED = "SELECT id, project, unprompted_bytes FROM session WHERE unprompted_bytes IS NOT NULL"
-_COLUMNS = "SELECT project, header, title, updated, messages FROM session"
+_COLUMNS = "SELECT project, header, title, updated, messages, archived FROM session"
 _ORDER = "ORDER BY updated DESC, id DESC LIMIT ?"
 
 _decode_header = msgspec.json.Decoder(Header).decode
 _Result = TypeVar("_Result")
-_Row = tuple[str, str, str, bytes, str | None, int, int, int | None]
+_Row = tuple[str, str, str, bytes, str | None, int, int, bool, int | None]
 
 
 class _Changes(msgspec.Struct, frozen=True):
@@ -103,10 +105,15 @@ class Index:
         """Forget a session."""
         self._do(lambda database: database.execute("DELETE FROM session WHERE id = ?", (session_id,)))
 
-    def page(self, cwd: str | None, after: tuple[int, str] | None, limit: int) -> list[LogSummary]:
+    def page(
+        self, cwd: str | None, after: tuple[int, str] | None, limit: int, archived: ArchiveFilter = "exclude"
+    ) -> list[LogSummary]:
         """Return sessions that were prompted, newest first, behind a session in that order."""
         conditions = ["unprompted_bytes IS NULL"]
         values: list[str | int] = []
+        if archived != "include":
+            conditions.append("archived = ?")
+            values.append(archived == "only")
         if cwd is not None:
             conditions.append("cwd = ?")
             values.append(normalise(cwd))
@@ -120,7 +127,7 @@ class Index:
             changes = self._find_changes(database)
             self.is_behind = is_first and self._lacks_many(database, changes)
             if self.is_behind:
-                return self._read_newest(limit)
+                return self._read_newest(limit, archived)
             self._refresh(database, changes)
             return [_entry(row) for row in database.execute(query, (*values, limit))]
 
@@ -230,7 +237,7 @@ class Index:
                 return True
         return False
 
-    def _read_newest(self, limit: int) -> list[LogSummary]:
+    def _read_newest(self, limit: int, archived: ArchiveFilter) -> list[LogSummary]:
         """Read the sessions that were written to last, newest first, until no other log can be among them."""
         logs = list_logs(self._home)
         logs.sort(reverse=True)
@@ -242,7 +249,7 @@ class Index:
                     break
             for _, project, session_id in logs[begin : begin + limit]:
                 entry = read_summary(self._disk, self._home, project, session_id)
-                if entry is not None and entry.unprompted_bytes is None:
+                if entry is not None and entry.unprompted_bytes is None and _is_wanted(entry, archived):
                     found.append(entry)
         found.sort(key=lambda entry: (entry.updated_ms, entry.header.id), reverse=True)
         return found[:limit]
@@ -327,10 +334,14 @@ def _row(entry: LogSummary) -> _Row:
     header = entry.header
     encoded = msgspec.json.encode(header)
     cwd = normalise(header.cwd)
-    what_lists_say = entry.title, entry.updated_ms, entry.message_count
+    what_lists_say = entry.title, entry.updated_ms, entry.message_count, entry.is_archived
     return header.id, entry.project, cwd, encoded, *what_lists_say, entry.unprompted_bytes
 
 
-def _entry(row: tuple[str, bytes, str | None, int, int]) -> LogSummary:
-    project, header, title, updated_ms, message_count = row
-    return LogSummary(project, _decode_header(header), title, updated_ms, message_count)
+def _entry(row: tuple[str, bytes, str | None, int, int, int]) -> LogSummary:
+    project, header, title, updated_ms, message_count, is_archived = row
+    return LogSummary(project, _decode_header(header), title, updated_ms, message_count, bool(is_archived))
+
+
+def _is_wanted(entry: LogSummary, archived: ArchiveFilter) -> bool:
+    return archived == "include" or entry.is_archived == (archived == "only")

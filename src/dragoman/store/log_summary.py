@@ -22,6 +22,7 @@ class LogSummary(msgspec.Struct, frozen=True):
     title: str | None
     updated_ms: int
     message_count: int
+    is_archived: bool = False
     unprompted_bytes: int | None = None
     """The size of a log in which no turn was begun yet; None once one was."""
 
@@ -50,4 +51,12 @@ def _read_summary(fd: int, path: Path, session_id: str) -> LogSummary | None:
     tail = read_end(fd, head.start.offset, status.st_size)
     updated_ms = tail.time if tail.time is not None else status.st_mtime_ns // 1_000_000
     unprompted_bytes = None if tail.prompted or has_aside(path) else status.st_size
-    return LogSummary(path.parent.name, head.header, tail.title, updated_ms, tail.message_count, unprompted_bytes)
+    return LogSummary(
+        path.parent.name,
+        head.header,
+        tail.title,
+        updated_ms,
+        tail.message_count,
+        tail.is_archived,
+        unprompted_bytes,
+    )

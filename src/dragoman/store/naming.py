@@ -30,6 +30,12 @@ def is_session_id(text: str) -> bool:
     return _SESSION_ID.fullmatch(text) is not None
 
 
+def check_session_id(text: str) -> None:
+    """Raise ValueError for a text that cannot name a session."""
+    if not is_session_id(text):
+        raise ValueError(f"a session id must be a UUID in small letters, not {text!r}")
+
+
 def normalise(cwd: str) -> str:
     """Make directories that are the same equal; symbolic links are not followed."""
     if _is_windows(cwd):
@@ -63,8 +69,7 @@ def projects_path(home: Path) -> Path:
 
 def log_path(home: Path, cwd: str, session_id: str) -> Path:
     """Say where a new session's log belongs; raises ValueError for a bad session id or a path that is not absolute."""
-    if not is_session_id(session_id):
-        raise ValueError(f"a session id must be a UUID in small letters, not {session_id!r}")
+    check_session_id(session_id)
     return projects_path(home) / encode_cwd(normalise(cwd)) / log_name(session_id)
 
 

@@ -5,10 +5,12 @@ sessions which come, go or move meanwhile shift nothing. Its checksum covers the
 the list that it came from.
 """
 
+import asyncio
 import base64
 import binascii
 from collections.abc import AsyncIterator
-from typing import Protocol
+from datetime import UTC, datetime
+from typing import Literal, Protocol, runtime_checkable
 from zlib import crc32
 
 import msgspec
@@ -24,6 +26,9 @@ PAGE_SESSIONS = 100
 UNPROMPTED_KEPT_S = 7 * 24 * 3600.0
 """A session that was never prompted is kept for this long: its id works in another process, and no list shows it."""
 
+ArchiveFilter = Literal["exclude", "include", "only"]
+"""The sessions of a list by whether they are archived: those that are not, all, or those that are."""
+
 _CURSOR_VERSION = "1"
 
 
@@ -37,6 +42,24 @@ class Summary(msgspec.Struct, frozen=True):
     updated_at: str
     """ISO 8601 in UTC, with a Z."""
     message_count: int
+    is_archived: bool = False
+    origin: str | None = None
+    """The program that began it, if it named itself."""
+
+
+def summarise(header: Header, title: str | None, message_count: int, updated_ms: int, *, is_archived: bool) -> Summary:
+    """Make the entry of a session in a list."""
+    updated_at = datetime.fromtimestamp(updated_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    return Summary(
+        id=header.id,
+        cwd=header.cwd,
+        additional_directories=header.additional_directories,
+        title=title,
+        updated_at=updated_at.replace("+00:00", "Z"),
+        message_count=message_count,
+        is_archived=is_archived,
+        origin=header.origin,
+    )
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -70,6 +93,14 @@ class Log(Protocol):
     def message_count(self, count: int) -> None: ...
 
     @property
+    def is_archived(self) -> bool:
+        """Known, set and shown as the title is."""
+        ...
+
+    @is_archived.setter
+    def is_archived(self, is_archived: bool) -> None: ...
+
+    @property
     def header(self) -> Header:
         """The header: the session that the log belongs to."""
         ...
@@ -99,9 +130,10 @@ class Log(Protocol):
         """
         ...
 
-    def flush(self) -> None:
-        """Write the appended lines: they then survive the death of this process.
+    def flush(self) -> "asyncio.Future[None] | None":
+        """Write the appended lines: they then survive the death of this process, and may be shown.
 
+        Where that takes a while, as in a database, it is so when the returned future is done; a failure is its error.
         Raises LogFailed, but not for a log that was opened where nothing can be written: `append` does that.
         """
         ...
@@ -126,9 +158,9 @@ class Log(Protocol):
 class Store(Protocol):
     """A place for session logs.
 
-    A session is prompted once its log has a `turn` record. Lists have the sessions that were prompted. The others can
-    be found and opened by their id, and are deleted by the store itself when they were not written to for
-    `UNPROMPTED_KEPT_S`, except those that a process holds.
+    A session is prompted once its log has a `turn` record, or a `client` record with a title or an archiving. Lists
+    have the sessions that were prompted. The others can be found and opened by their id, and are deleted by the store
+    itself when they were not written to for `UNPROMPTED_KEPT_S`, except those that a process holds.
     """
 
     async def create(self, header: Header, settings: bytes | None = None) -> Log:
@@ -149,7 +181,9 @@ class Store(Protocol):
         """Look at a session without holding it; raises SessionUnreadable, LogFailed."""
         ...
 
-    async def page(self, cwd: str | None = None, cursor: str | None = None) -> Page:
+    async def page(
+        self, cwd: str | None = None, cursor: str | None = None, *, archived: ArchiveFilter = "exclude"
+    ) -> Page:
         """List sessions that were prompted, of one working directory or all, newest first; raises BadCursor."""
         ...
 
@@ -170,13 +204,26 @@ class Store(Protocol):
         ...
 
 
-def encode_cursor(updated_ms: int, session_id: str, cwd: str | None) -> str:
+@runtime_checkable
+class SharesApprovals(Protocol):
+    """A store that also keeps decisions of people which hold for good, for all who share it."""
+
+    async def find_approval(self, cwd: str, action: bytes) -> str | None:
+        """Return the decision about exactly these bytes in a project; raises LogFailed."""
+        ...
+
+    async def keep_approval(self, cwd: str, action: bytes, decision: str) -> None:
+        """Remember a decision in a project; raises LogFailed."""
+        ...
+
+
+def encode_cursor(updated_ms: int, session_id: str, cwd: str | None, archived: ArchiveFilter = "exclude") -> str:
     """Name the last session that was shown."""
     body = f"{_CURSOR_VERSION}.{updated_ms}.{session_id}"
-    return base64.urlsafe_b64encode(f"{body}.{_checksum(body, cwd)}".encode()).decode().rstrip("=")
+    return base64.urlsafe_b64encode(f"{body}.{_checksum(body, cwd, archived)}".encode()).decode().rstrip("=")
 
 
-def decode_cursor(cursor: str, cwd: str | None) -> tuple[int, str]:
+def decode_cursor(cursor: str, cwd: str | None, archived: ArchiveFilter = "exclude") -> tuple[int, str]:
     """Return the time and id of the last session that was shown; raises BadCursor."""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
@@ -187,7 +234,7 @@ def decode_cursor(cursor: str, cwd: str | None) -> tuple[int, str]:
     version, _, last = body.partition(".")
     if version != _CURSOR_VERSION:
         raise BadCursor("that is no cursor of this list, or one of another version of dragoman")
-    if checksum != _checksum(body, cwd):
+    if checksum != _checksum(body, cwd, archived):
         raise BadCursor("that cursor belongs to another list, or was changed on its way")
     updated_ms, _, session_id = last.partition(".")
     if not updated_ms.isdecimal() or not is_session_id(session_id):
@@ -195,6 +242,7 @@ def decode_cursor(cursor: str, cwd: str | None) -> tuple[int, str]:
     return int(updated_ms), session_id
 
 
-def _checksum(body: str, cwd: str | None) -> str:
-    covered = body if cwd is None else f"{body} {cwd}"
+def _checksum(body: str, cwd: str | None, archived: ArchiveFilter) -> str:
+    covered = body if archived == "exclude" else f"{body} {archived}"
+    covered = covered if cwd is None else f"{covered} {cwd}"
     return f"{crc32(covered.encode()):08x}"

@@ -1,0 +1,431 @@
+"""The sessions in a database: who owns each, its blocks, and the facts that lists show.
+
+Whoever writes owns the session: taking it is one conditional UPDATE that raises its fence, and every write names the
+fence and the end that it goes on from. A write whose fence is old, because another node took the session meanwhile,
+changes nothing. A write that was committed although its answer was lost is known by the end that it left.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from typing import LiteralString
+
+import msgspec
+
+from dragoman.errors import SessionBusy, SessionUnknown, SessionUnreadable
+from dragoman.store.block import Block, Header, find_blocks, read_seal
+from dragoman.store.naming import normalise
+from dragoman.store.postgresql.database import Database
+from dragoman.store.postgresql.errors import DatabaseRefused, Fenced
+from dragoman.store.store import ArchiveFilter
+
+READ_BYTES = 1 << 21
+"""Bytes that are read at a time."""
+
+_READ_ROWS = 2000
+
+_FRESH = 0.6
+"""Part of a lease that is left to a node whose heartbeat is not overdue: it beats five times within one."""
+
+_OWNER_LIVES: LiteralString = """EXISTS (
+    SELECT FROM dragoman_node n WHERE n.id = e.owner AND n.beat + n.lease > clock_timestamp())"""
+_NOW_MS: LiteralString = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+
+_CREATE: LiteralString = """
+WITH made AS (
+    INSERT INTO dragoman_session (scope, id, header, cwd) VALUES (%s, %s, %s, %s)
+    ON CONFLICT DO NOTHING RETURNING key)
+INSERT INTO dragoman_end (session, owner, fence, checksum) SELECT key, %s, 1, 0 FROM made RETURNING session
+"""
+_TAKE: LiteralString = f"""
+UPDATE dragoman_end e SET owner = %s, fence = fence + 1 FROM dragoman_session s
+WHERE s.scope = %s AND s.id = %s AND e.session = s.key AND (owner IS NULL OR owner = %s OR NOT {_OWNER_LIVES})
+RETURNING s.key, e.fence, e.last, e.checksum, s.header, s.title, s.messages, s.prompted, s.archived, s.shown
+"""
+_GIVE_BACK: LiteralString = "UPDATE dragoman_end SET owner = NULL WHERE session = %s AND fence = %s"
+_APPEND: LiteralString = """
+WITH owned AS (
+    UPDATE dragoman_end SET last = %(last)s, checksum = %(sum)s, bytes = bytes + %(bytes)s
+    WHERE session = %(key)s AND fence = %(fence)s AND last = %(before)s AND checksum = %(sum_before)s
+    RETURNING session)
+INSERT INTO dragoman_block (session, first, last, data)
+SELECT owned.session, new.* FROM owned, unnest(%(firsts)s::bigint[], %(lasts)s::bigint[], %(blocks)s::bytea[]) AS new
+RETURNING first
+"""
+_APPEND_WITH_FACTS: LiteralString = f"""
+WITH owned AS (
+    UPDATE dragoman_end SET last = %(last)s, checksum = %(sum)s, bytes = bytes + %(bytes)s
+    WHERE session = %(key)s AND fence = %(fence)s AND last = %(before)s AND checksum = %(sum_before)s
+    RETURNING session),
+told AS (
+    UPDATE dragoman_session s SET title = %(title)s, messages = %(messages)s, prompted = %(prompted)s,
+        archived = %(archived)s, shown = %(shown)s, updated = greatest(updated + 1, {_NOW_MS})
+    FROM owned WHERE s.key = owned.session)
+INSERT INTO dragoman_block (session, first, last, data)
+SELECT owned.session, new.* FROM owned, unnest(%(firsts)s::bigint[], %(lasts)s::bigint[], %(blocks)s::bytea[]) AS new
+RETURNING first
+"""
+_SET_FACTS: LiteralString = f"""
+UPDATE dragoman_session s SET title = %s, messages = %s, prompted = %s, archived = %s, shown = %s,
+    updated = greatest(updated + 1, {_NOW_MS})
+FROM dragoman_end e WHERE s.key = %s AND e.session = s.key AND e.fence = %s RETURNING s.key
+"""
+_SET_COPIED_FACTS: LiteralString = f"""
+UPDATE dragoman_session SET title = %s, messages = %s, prompted = %s, archived = %s, shown = %s,
+    updated = coalesce(%s, {_NOW_MS}) WHERE key = %s
+"""
+_INSERT: LiteralString = """
+INSERT INTO dragoman_block (session, first, last, data)
+SELECT %s, new.* FROM unnest(%s::bigint[], %s::bigint[], %s::bytea[]) AS new
+"""
+_SET_END: LiteralString = "UPDATE dragoman_end SET last = %s, checksum = %s, bytes = %s WHERE session = %s"
+_END: LiteralString = "SELECT fence, last, checksum FROM dragoman_end WHERE session = %s"
+_READ: LiteralString = """
+SELECT data FROM (
+    SELECT first, data, sum(length(data)) OVER (ORDER BY first) - length(data) AS before FROM (
+        SELECT first, data FROM dragoman_block WHERE session = %s AND first > %s AND last <= %s
+        ORDER BY first LIMIT %s) AS next_ones) AS sized
+WHERE before < %s ORDER BY first
+"""
+_READ_FROM: LiteralString = """
+SELECT data FROM (
+    SELECT first, data, sum(length(data)) OVER (ORDER BY first) - length(data) AS before FROM (
+        SELECT first, data FROM dragoman_block WHERE session = %(key)s AND last <= %(until)s AND first >= coalesce((
+            SELECT first FROM dragoman_block WHERE session = %(key)s AND first <= %(after)s AND last <= %(after)s
+            ORDER BY first DESC LIMIT 1), 0)
+        ORDER BY first LIMIT %(rows)s) AS next_ones) AS sized
+WHERE before < %(bytes)s ORDER BY first
+"""
+_FIND: LiteralString = "SELECT key, header FROM dragoman_session WHERE scope = %s AND id = %s"
+_FIND_END: LiteralString = """
+SELECT s.key, e.last, e.checksum, s.title, s.messages, s.prompted, s.archived, s.shown
+FROM dragoman_session s JOIN dragoman_end e ON e.session = s.key WHERE s.scope = %s AND s.id = %s
+"""
+_OWNER: LiteralString = f"""
+SELECT n.name, n.pid, extract(epoch FROM n.beat + n.lease - clock_timestamp())::float,
+    extract(epoch FROM n.lease)::float
+FROM dragoman_session s JOIN dragoman_end e ON e.session = s.key JOIN dragoman_node n ON n.id = e.owner
+WHERE s.scope = %s AND s.id = %s AND {_OWNER_LIVES}
+"""
+_DELETE: LiteralString = f"""
+DELETE FROM dragoman_session s USING dragoman_end e
+WHERE s.scope = %s AND s.id = %s AND e.session = s.key AND (owner IS NULL OR owner = %s OR NOT {_OWNER_LIVES})
+RETURNING s.key
+"""
+_LOCATE: LiteralString = f"""
+SELECT s.key, s.header, e.last, CASE WHEN {_OWNER_LIVES} THEN e.owner END
+FROM dragoman_session s JOIN dragoman_end e ON e.session = s.key WHERE s.scope = %s AND s.id = %s
+"""
+_SCAN: LiteralString = f"""
+SELECT s.header, s.title, s.updated, s.prompted, CASE WHEN {_OWNER_LIVES} THEN s.shown END
+FROM dragoman_session s JOIN dragoman_end e ON e.session = s.key WHERE s.scope = %s
+"""
+_IS_LOST: LiteralString = """
+SELECT owned.key FROM unnest(%s::bigint[], %s::bigint[]) AS owned (key, fence)
+LEFT JOIN dragoman_end e ON e.session = owned.key WHERE e.fence IS DISTINCT FROM owned.fence
+"""
+_REMOVE_REPLACED: LiteralString = f"""
+DELETE FROM dragoman_session s USING dragoman_end e WHERE s.scope = %s AND s.id = %s AND s.key <> %s
+    AND e.session = s.key AND (owner IS NULL OR owner = %s OR NOT {_OWNER_LIVES})
+"""
+_RENAME_SCOPE: LiteralString = "UPDATE dragoman_session SET scope = %s WHERE key = %s"
+_SWEEP: LiteralString = f"""
+DELETE FROM dragoman_session WHERE key IN (
+    SELECT s.key FROM dragoman_session s JOIN dragoman_end e ON e.session = s.key
+    WHERE s.scope = %s AND NOT s.prompted AND s.updated <= {_NOW_MS} - %s AND NOT {_OWNER_LIVES} LIMIT 200)
+"""
+_PAGE: LiteralString = """
+SELECT header, title, messages, updated, archived FROM dragoman_session
+WHERE scope = %(scope)s AND prompted AND (%(archived)s::boolean IS NULL OR archived = %(archived)s)
+    AND (%(after)s::bigint IS NULL OR (updated, id) < (%(after)s, %(after_id)s))
+ORDER BY updated DESC, id DESC LIMIT %(limit)s
+"""
+_PAGE_OF_CWD: LiteralString = """
+SELECT header, title, messages, updated, archived FROM dragoman_session
+WHERE scope = %(scope)s AND prompted AND cwd = %(cwd)s
+    AND (%(archived)s::boolean IS NULL OR archived = %(archived)s)
+    AND (%(after)s::bigint IS NULL OR (updated, id) < (%(after)s, %(after_id)s))
+ORDER BY updated DESC, id DESC LIMIT %(limit)s
+"""
+
+_ARCHIVED: dict[ArchiveFilter, bool | None] = {"exclude": False, "only": True, "include": None}
+
+_decode_header = msgspec.json.Decoder(Header).decode
+
+
+class ListedFacts(msgspec.Struct):
+    """The facts about a session that lists show."""
+
+    title: str | None = None
+    message_count: int = 0
+    is_prompted: bool = False
+    is_archived: bool = False
+    shown: bytes | None = None
+    """More facts, which a bridge tells its viewers: JSON."""
+
+
+class SessionEnd(msgspec.Struct, frozen=True):
+    """The end of a session's blocks, and all that is needed to go on from there."""
+
+    last: int
+    checksum: int
+
+
+class OwnedSession(msgspec.Struct, frozen=True):
+    """A session that a node owns."""
+
+    key: int
+    fence: int
+    header: Header
+    end: SessionEnd
+    facts: ListedFacts
+    scope: str = ""
+
+
+class SealedBlocks(msgspec.Struct):
+    """Blocks that follow each other, ready to be written."""
+
+    firsts: list[int]
+    lasts: list[int]
+    blocks: list[bytes]
+    end: SessionEnd
+
+    def add(self, first: int, last: int, block: bytes, checksum: int) -> None:
+        """Add the next block, given its seal's sum."""
+        self.firsts.append(first)
+        self.lasts.append(last)
+        self.blocks.append(block)
+        self.end = SessionEnd(last, checksum)
+
+
+class LocatedSession(msgspec.Struct, frozen=True):
+    """A session, with the node that owns it if that one lives."""
+
+    key: int
+    header: Header
+    last: int
+    owner: uuid.UUID | None
+
+
+class ScannedSession(msgspec.Struct, frozen=True):
+    """A session as a bridge remembers it."""
+
+    header: Header
+    title: str | None
+    updated_ms: int
+    is_prompted: bool
+    shown: bytes | None
+    """The facts that its owner told; None if it has none that lives."""
+
+
+class ListedSession(msgspec.Struct, frozen=True):
+    """A session as a list shows it."""
+
+    header: Header
+    title: str | None
+    message_count: int
+    updated_ms: int
+    is_archived: bool
+
+
+async def find_lost(database: Database, sessions: Sequence[OwnedSession]) -> set[int]:
+    """Return the keys of sessions that another node took."""
+    keys, fences = [session.key for session in sessions], [session.fence for session in sessions]
+    return {key for (key,) in await database.fetch(_IS_LOST, (keys, fences))}
+
+
+class SessionTable:
+    """The sessions of one scope."""
+
+    def __init__(self, database: Database, scope: str) -> None:
+        self.database = database
+        self.scope = scope
+
+    async def create(self, header: Header, node: uuid.UUID) -> OwnedSession | None:
+        """Begin a session and own it; None if there is one of that id."""
+        row = (self.scope, header.id, msgspec.json.encode(header), normalise(header.cwd), node)
+        made = await self.database.fetch(_CREATE, row)
+        return OwnedSession(made[0][0], 1, header, SessionEnd(0, 0), ListedFacts(), self.scope) if made else None
+
+    async def take(self, session_id: str, node: uuid.UUID) -> OwnedSession:
+        """Own a session that nobody owns who lives; raises SessionUnknown, SessionBusy.
+
+        An owner whose heartbeat is overdue is waited for: it comes back, or its lease ends.
+        """
+        while True:
+            taken = await self.database.fetch(_TAKE, (node, self.scope, session_id, node))
+            if taken:
+                key, fence, last, checksum, header, *facts = taken[0]
+                end = SessionEnd(last, checksum)
+                return OwnedSession(key, fence, _decode_header(header), end, ListedFacts(*facts), self.scope)
+            if not await self.database.fetch(_FIND, (self.scope, session_id)):
+                raise SessionUnknown(session_id)
+            left_s = await self.refuse_if_busy(session_id)
+            await asyncio.sleep(left_s)
+
+    async def give_back(self, session: OwnedSession) -> None:
+        """Let others own it."""
+        await self.database.fetch(_GIVE_BACK, (session.key, session.fence))
+
+    async def append(
+        self, session: OwnedSession, before: SessionEnd, new: SealedBlocks, facts: ListedFacts | None
+    ) -> None:
+        """Add blocks behind an end, in one commit, with the facts if they changed; raises Fenced.
+
+        Asked again after an answer that was lost, it finds that its blocks are there.
+        """
+        params = {
+            "key": session.key,
+            "fence": session.fence,
+            "before": before.last,
+            "sum_before": before.checksum,
+            "last": new.end.last,
+            "sum": new.end.checksum,
+            "bytes": sum(map(len, new.blocks)),
+            "firsts": new.firsts,
+            "lasts": new.lasts,
+            "blocks": new.blocks,
+        }
+        if facts is None:
+            written = await self.database.fetch_once(_APPEND, params)
+        else:
+            params |= {
+                "title": facts.title,
+                "messages": facts.message_count,
+                "prompted": facts.is_prompted,
+                "archived": facts.is_archived,
+                "shown": facts.shown,
+            }
+            written = await self.database.fetch_once(_APPEND_WITH_FACTS, params)
+        if not written:
+            found = await self.database.fetch_once(_END, (session.key,))
+            if found != [(session.fence, new.end.last, new.end.checksum)]:
+                raise Fenced(session.header.id)
+
+    async def set_facts(self, session: OwnedSession, facts: ListedFacts) -> None:
+        """Set what lists show; raises Fenced."""
+        row = (*msgspec.structs.astuple(facts), session.key, session.fence)
+        if not await self.database.fetch_once(_SET_FACTS, row):
+            raise Fenced(session.header.id)
+
+    async def find(self, session_id: str) -> Header | None:
+        """Return the header of a session."""
+        found = await self.database.fetch(_FIND, (self.scope, session_id))
+        return _decode_header(found[0][1]) if found else None
+
+    async def find_end(self, session_id: str) -> tuple[int, SessionEnd, ListedFacts]:
+        """Return the key of a session, its end and its facts, without owning it; raises SessionUnknown."""
+        found = await self.database.fetch(_FIND_END, (self.scope, session_id))
+        if not found:
+            raise SessionUnknown(session_id)
+        key, last, checksum, *facts = found[0]
+        return key, SessionEnd(last, checksum), ListedFacts(*facts)
+
+    async def read(self, key: int, after: SessionEnd, until: int) -> tuple[list[Block], SessionEnd]:
+        """Read some blocks behind an end, up to a number; none is the end. Raises SessionUnreadable."""
+        rows = await self.database.fetch(_READ, (key, after.last, until, _READ_ROWS, READ_BYTES))
+        buffer = b"".join([data for (data,) in rows])
+        found, damaged = find_blocks(buffer, after.last + 1, after.checksum)
+        if damaged or found.end != len(buffer):
+            problem = f"the block behind line {after.last} is not as it was written"
+            raise SessionUnreadable(f"the database {self.database.name}", problem)
+        return found.blocks, SessionEnd(found.blocks[-1].last, found.checksum) if found.blocks else after
+
+    async def read_from(self, key: int, after: int, until: int) -> list[Block]:
+        """Read some blocks that follow a line, up to a number; none is the end. Raises SessionUnreadable.
+
+        The block before them is read for its sum, with which the next one begins.
+        """
+        params = {"key": key, "after": after, "until": until, "rows": _READ_ROWS, "bytes": READ_BYTES}
+        blocks = [data for (data,) in await self.database.fetch(_READ_FROM, params)]
+        last, checksum = 0, 0
+        if blocks and after > 0 and (seal := read_seal(blocks[0]))[0] <= after:
+            last, checksum = seal
+            del blocks[0]
+        buffer = b"".join(blocks)
+        found, damaged = find_blocks(buffer, last + 1, checksum)
+        if damaged or found.end != len(buffer):
+            problem = f"the block behind line {after} is not as it was written"
+            raise SessionUnreadable(f"the database {self.database.name}", problem)
+        return found.blocks
+
+    async def locate(self, session_id: str) -> LocatedSession | None:
+        """Find a session, and the node that owns it."""
+        found = await self.database.fetch(_LOCATE, (self.scope, session_id))
+        if not found:
+            return None
+        key, header, last, owner = found[0]
+        return LocatedSession(key, _decode_header(header), last, owner)
+
+    async def scan(self) -> list[ScannedSession]:
+        """Return all sessions."""
+        rows = await self.database.fetch(_SCAN, (self.scope,))
+        return [ScannedSession(_decode_header(header), *rest) for header, *rest in rows]
+
+    async def replace(self, session: OwnedSession, scope: str, node: uuid.UUID) -> None:
+        """Let a session of this scope take the place of the one that has its id in another; raises SessionBusy."""
+        try:
+            async with self.database.transaction() as transaction:
+                await transaction.execute(_REMOVE_REPLACED, (scope, session.header.id, session.key, node))
+                await transaction.execute(_RENAME_SCOPE, (scope, session.key))
+        except DatabaseRefused:  # the session that has the id is of a node that lives
+            await SessionTable(self.database, scope).refuse_if_busy(session.header.id)
+            raise
+
+    async def delete(self, session_id: str, node: uuid.UUID) -> bool:
+        """Remove a session, and return whether there was one; raises SessionBusy."""
+        if await self.database.fetch(_DELETE, (self.scope, session_id, node)):
+            return True
+        while (left_s := await self.refuse_if_busy(session_id)) > 0:
+            await asyncio.sleep(left_s)
+            if await self.database.fetch(_DELETE, (self.scope, session_id, node)):
+                return True
+        return False
+
+    async def refuse_if_busy(self, session_id: str) -> float:
+        """Raise SessionBusy for a session whose owner lives; return the seconds to wait for one that is overdue."""
+        owner = await self.database.fetch(_OWNER, (self.scope, session_id))
+        if not owner:
+            return 0.0
+        name, pid, left_s, lease_s = owner[0]
+        if left_s > lease_s * _FRESH:
+            raise SessionBusy(session_id, pid, name, left_s)
+        return min(max(left_s, 0.0) + 0.05, lease_s / 5)
+
+    async def sweep(self, kept_s: float) -> None:
+        """Remove sessions that were never prompted and that nobody owns, if they are older than this."""
+        await self.database.fetch(_SWEEP, (self.scope, int(1000 * kept_s)))
+
+    async def page(
+        self, cwd: str | None, after: tuple[int, str] | None, limit: int, archived: ArchiveFilter
+    ) -> Sequence[ListedSession]:
+        """List prompted sessions, newest first, behind one that was shown."""
+        after_ms, after_id = after or (None, None)
+        params = {
+            "scope": self.scope,
+            "cwd": cwd,
+            "archived": _ARCHIVED[archived],
+            "after": after_ms,
+            "after_id": after_id,
+            "limit": limit,
+        }
+        rows = await self.database.fetch(_PAGE if cwd is None else _PAGE_OF_CWD, params)
+        return [ListedSession(_decode_header(header), *rest) for header, *rest in rows]
+
+    async def copy(
+        self, header: Header, blocks: AsyncIterator[SealedBlocks], facts: ListedFacts, updated_ms: int | None = None
+    ) -> bool:
+        """Make a session of blocks, all or nothing, owned by nobody; tells whether its id was free."""
+        async with self.database.transaction() as transaction:
+            row = (self.scope, header.id, msgspec.json.encode(header), normalise(header.cwd), None)
+            made = await (await transaction.execute(_CREATE, row)).fetchone()
+            if made is None:
+                return False
+            end, size = SessionEnd(0, 0), 0
+            async for new in blocks:
+                await transaction.execute(_INSERT, (made[0], new.firsts, new.lasts, new.blocks))
+                end, size = new.end, size + sum(map(len, new.blocks))
+            await transaction.execute(_SET_END, (end.last, end.checksum, size, made[0]))
+            row = (*msgspec.structs.astuple(facts), updated_ms, made[0])
+            await transaction.execute(_SET_COPIED_FACTS, row)
+        return True

@@ -1,0 +1,77 @@
+"""Fixtures with a PostgreSQL of the tests' own."""
+
+import pytest
+
+from dragoman.store.postgresql import Database, PostgresStore
+from dragoman.store.postgresql.schema import migrate
+from tests.store.pgbouncer import PgBouncer
+from tests.store.postgres_server import PostgresServer, find_program, find_programs
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A server for all tests of a worker."""
+    yield from _serve()
+
+
+@pytest.fixture
+def own_postgres():
+    """A server for a test that stops it."""
+    yield from _serve()
+
+
+@pytest.fixture
+def two_postgres(own_postgres):
+    """Two servers for a test of a failover."""
+    for another in _serve():
+        yield own_postgres, another
+
+
+def _serve():
+    programs = find_programs()
+    if programs is None:
+        pytest.skip("PostgreSQL is not on this machine, or cannot be run here: see scripts/postgresql")
+    server = PostgresServer(programs)
+    server.start()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="session")
+def bouncer(postgres):
+    """A pooler before the server of a worker."""
+    program = find_program("pgbouncer")
+    if program is None:
+        pytest.skip("PgBouncer is not on this machine, or cannot be run here: see scripts/postgresql")
+    started = PgBouncer(program, postgres)
+    yield started
+    started.remove()
+
+
+@pytest.fixture
+async def address(postgres):
+    """An empty database with the tables."""
+    return await make_database(postgres)
+
+
+async def make_database(server, options=""):
+    """Make a database with the tables."""
+    address = server.new_database(options)
+    database = Database(address)
+    await migrate(database)
+    await database.close()
+    return address
+
+
+@pytest.fixture
+async def another_postgres_store(address):
+    """Make stores on one database; two of them stand for two processes."""
+    made = []
+
+    def make(**options):
+        made.append(PostgresStore(address, "agent", **options))
+        return made[-1]
+
+    yield make
+    for store in made:
+        await store.close()
