@@ -60,12 +60,11 @@ async def list_scenarios():
     ]
 
 
-async def run_scenario(scenario):
+async def run_scenario(scenario, driver="driver", timeout_s=30):
     """Run one; return whether it passed, and what the suite printed."""
-    command = f"{sys.executable} -m tests.conformance.driver"
-    out, code = await _run(
-        "client", "--command", command, "--scenario", scenario.name, "--spec-version", scenario.version
-    )
+    command = f"{sys.executable} -m tests.conformance.{driver}"
+    options = ["--command", command, "--timeout", str(1000 * timeout_s)]
+    out, code = await _run("client", *options, "--scenario", scenario.name, "--spec-version", scenario.version)
     return code == 0 and "OVERALL: PASSED" in out, out
 
 

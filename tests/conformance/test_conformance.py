@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.chromium import find_browser
 from tests.conformance.suite import (
     SHORT,
     VERSIONS,
@@ -19,6 +20,12 @@ pytestmark = pytest.mark.skipif(not is_installed(), reason="the conformance suit
 async def test_our_client_passes_a_scenario_of_the_suite(name):
     versions = [each.version for each in await list_scenarios() if each.name == name]
     passed, out = await run_scenario(Scenario(name, versions[-1]))
+    assert passed, out
+
+
+@pytest.mark.skipif(find_browser() is None, reason="no Chromium is here; `scripts/browser` installs it")
+async def test_a_person_in_a_browser_before_our_agent_behind_the_bridge_passes_a_login_of_the_suite():
+    passed, out = await run_scenario(Scenario("auth/iss-supported", "2026-07-28"), "browser_driver", timeout_s=90)
     assert passed, out
 
 

@@ -39,6 +39,7 @@ def test_identity_is_what_would_run_whatever_it_is_called():
         SseServer("one", "x"),
     ]
     assert len({identity(one), *map(identity, others)}) == 1 + len(others)
+    assert identity(one) == identity(StdioServer("one", "x", ("a",), (("K", "1"),), roots=False))
 
 
 def test_nothing_of_a_server_but_its_name_is_in_its_repr():

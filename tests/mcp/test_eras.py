@@ -7,10 +7,13 @@ from contextlib import contextmanager
 import pytest
 
 from dragoman.errors import ServerFailure
+from dragoman.mcp import negotiation
 from dragoman.mcp.definition import HttpServer, SseServer, StdioServer
+from dragoman.mcp.era import LEGACY_VERSIONS
 from dragoman.mcp.request_headers import BadAnnotation, encode_value, find_annotations, parameter_headers
 from tests.mcp.connecting import Answers
 from tests.mcp.servers.commands import EVERYTHING, SDK_SERVER, modern, needs_node, scripted_http, sdk_http
+from tests.mcp.servers.hostile import hostile
 from tests.waiting import until
 
 SAMPLED = {"role": "assistant", "content": {"type": "text", "text": "Hm."}, "model": "m", "stopReason": "endTurn"}
@@ -43,6 +46,12 @@ async def test_a_server_of_both_eras_is_used_in_the_modern_one(bench, transport)
         [note] = await server.resources()
         [part] = await server.read(note.uri)
         assert part.resource.text == "a note"
+        [template] = await server.templates()
+        assert template.uri_template == "year://{year}"
+        assert await server.complete({"type": "ref/resource", "uri": "year://{year}"}, "year", "2025") == ["2025"]
+        server.watch(note.uri)
+        while not server.changes(note.uri):  # the server is asked to tell of it meanwhile
+            await server.call("change", {})
         steps = []
 
         async def tell(progress, total, message):
@@ -84,7 +93,7 @@ async def test_a_server_that_dies_of_the_question_is_started_again_for_the_older
     server = await bench.ready(modern_server(dies=True, record=str(record)))
     assert server.version == "2025-11-25"
     assert methods_in(record).count("server/discover") == 1
-    assert server.attempts == 1
+    assert server.revision[0] == 1
 
 
 @pytest.mark.parametrize("refuse", [False, True])
@@ -169,6 +178,12 @@ async def test_a_server_that_was_down_comes_back_by_itself(bench):
 # ── headers ─────────────────────────────────────────────────────────────────────────────────────
 
 
+async def test_lists_are_read_anew_when_they_are_older_than_the_server_says(bench, monkeypatch):
+    monkeypatch.setattr("dragoman.mcp.server_lists.MIN_TTL_S", 0.01)
+    server = await bench.ready(modern_server(ttl_ms=10))
+    await bench.until(lambda: "later_2" in [tool.name for tool in server.tools])
+
+
 def test_values_that_no_header_can_carry_are_encoded():
     assert encode_value("us-west1") == "us-west1"
     assert encode_value("Hello, 世界") == "=?base64?SGVsbG8sIOS4lueVjA==?="
@@ -201,3 +216,50 @@ def test_annotated_parameters_are_sent_as_headers():
 def test_a_wrong_annotation_is_refused(parameters):
     with pytest.raises(BadAnnotation):
         find_annotations({"type": "object", "properties": parameters})
+
+
+async def test_a_server_that_reads_and_answers_nothing_but_initialize_is_not_waited_for_as_one_that_starts(
+    bench, monkeypatch
+):
+    monkeypatch.setattr(negotiation, "SILENCE_S", 1_000_000.0)
+    monkeypatch.setattr(negotiation, "QUIET_S", 0.2)
+    server = await bench.ready(
+        hostile("""
+        for m in heard():
+            if m.get("method") not in ("server/discover", "ping") and not greet(m): say(m["id"])
+        """)
+    )
+    assert server.version == LEGACY_VERSIONS[-1]
+    assert (await server.call("echo", {})).content[0].text == "done"
+
+
+MODERN_ONLY = """
+for m in heard():
+    method, id = m.get("method"), m.get("id")
+    done = {"resultType": "complete"}
+    if method == "initialize":
+        open(sys.argv[1], "w").close()
+        send(id=id, error={"code": -32601, "message": "no handshake"})
+    elif method == "server/discover":
+        known = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+        hold(lambda id=id: send(id=id, result={**done, **known}))
+    elif method == "tools/list":
+        send(id=id, result={**done, "tools": TOOLS})
+"""
+
+
+async def test_a_server_that_has_not_read_yet_is_waited_for(bench, monkeypatch, tmp_path):
+    monkeypatch.setattr(negotiation, "QUIET_S", 0.0)
+    begins_late = "import time; time.sleep(0.5)\ndef hold(answer): answer()\n"
+    server = await bench.ready(hostile(begins_late + MODERN_ONLY, str(tmp_path / "greeted")))
+    assert server.version == "2026-07-28"
+    assert not (tmp_path / "greeted").exists()
+
+
+async def test_a_modern_server_that_answers_late_is_taken_when_it_refuses_the_handshake(bench, monkeypatch, tmp_path):
+    monkeypatch.setattr(negotiation, "QUIET_S", 0.0)
+    answers_late = "held = []\ndef hold(answer): held.append(answer)\n"
+    refuse_after = MODERN_ONLY.replace('"w").close()', '"w").close(); held[0]()')
+    server = await bench.ready(hostile(answers_late + refuse_after, str(tmp_path / "greeted")))
+    assert server.version == "2026-07-28"
+    assert (tmp_path / "greeted").exists()

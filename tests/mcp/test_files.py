@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from dragoman.client.servers import to_protocol
 from dragoman.mcp.config_files import ServerProblem, ServersFile, read_servers
-from dragoman.mcp.definition import HttpServer, SseServer, StdioServer, describe
+from dragoman.mcp.definition import HttpServer, SseServer, StdioServer, describe, from_protocol
 
 FOLDER = "/srv/here"
 
@@ -63,6 +64,14 @@ def test_the_settings_of_vs_code_are_read():
 def test_an_address_is_read_with_its_kind(entry, kind):
     headers = {"Authorization": "Bearer x"}
     assert one({**entry, "headers": headers}) == kind("it", "https://a/mcp", (("Authorization", "Bearer x"),))
+
+
+@pytest.mark.parametrize("entry", [{"command": "x"}, {"url": "https://a/mcp"}, {"type": "sse", "url": "https://a/"}])
+def test_a_server_may_be_told_no_roots(entry):
+    server = one({**entry, "roots": False})
+    assert not server.roots
+    assert from_protocol(to_protocol(server)) == server
+    assert "roots: expected true or false, got text" in refusal({**entry, "roots": "no"})
 
 
 def test_comments_and_last_commas_are_no_mistake():

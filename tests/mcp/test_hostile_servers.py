@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from dragoman.errors import ServerFailure
 from dragoman.mcp import streamable_http as http_module
 from dragoman.mcp.definition import HttpServer, SseServer
 from tests.mcp.servers.hostile import hostile
@@ -105,11 +106,45 @@ async def test_answers_to_nothing_and_second_answers_are_ignored(bench):
         for m in heard():
             if not greet(m):
                 i = m["id"]
-                say(i + 100); say(str(i)); say(None); send(id=i, method="ping"); say(i, "first"); say(i, "second")
+                say(i + 100); say(str(i + 100)); say(None); send(id=i, method="ping"); say(i, "first"); say(i, "second")
         """)
     )
     for _ in range(2):
         assert (await server.call("echo", {})).content[0].text == "first"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (r"""put(b'{"jsonrpc":"2.0","id":%d,"result":{"content":"\xff"}}\n' % i)""", "not UTF-8"),
+        ("say(str(i))", "a string, where the request has a number"),
+        (r"""put(b'[{"jsonrpc":"2.0","id":%d,"result":{}}]\n' % i)""", "batches are not part of the protocol"),
+    ],
+    ids=["bad UTF-8", "string id", "batch"],
+)
+async def test_an_answer_of_the_wrong_form_fails_its_call_alone_and_at_once(bench, answer, words):
+    server = await bench.ready(
+        hostile(
+            """
+            waiting = None
+            for m in heard():
+                i = m.get("id")
+                if greet(m):
+                    continue
+                if waiting is None:
+                    waiting = i
+                    continue
+                eval(sys.argv[1])
+                say(waiting)
+            """,
+            answer,
+        )
+    )
+    other = asyncio.create_task(server.call("echo", {}))
+    await asyncio.sleep(0)
+    with pytest.raises(ServerFailure, match=words):
+        await server.call("echo", {})
+    assert (await other).content[0].text == "done"
 
 
 async def test_a_server_that_always_says_that_it_has_changed_is_not_listed_all_the_time(bench):

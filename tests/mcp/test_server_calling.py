@@ -10,6 +10,7 @@ from dragoman.mcp.definition import HttpServer, SseServer, StdioServer
 from dragoman.protocol import v1
 from tests.mcp.connecting import Answers
 from tests.mcp.servers.commands import scripted, scripted_http
+from tests.mcp.servers.hostile import hostile
 from tests.waiting import until
 
 
@@ -198,3 +199,70 @@ async def test_events_of_many_megabytes_come_over_an_event_stream(bench):
 
 def _sampled(text):
     return {"role": "assistant", "content": {"type": "text", "text": text}, "model": "test", "stopReason": "endTurn"}
+
+
+class Pending(Answers):
+    """Asks somebody who never answers, and tells whether the question was taken back."""
+
+    def __init__(self):
+        super().__init__()
+        self.begun, self.withdrawn = asyncio.Event(), asyncio.Event()
+
+    async def elicit(self, server, params):
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.withdrawn.set()
+
+
+async def test_a_question_beside_two_calls_is_taken_back_when_both_have_ended(bench):
+    of_server, of_calls = Pending(), [Pending(), Pending()]
+    asks = """
+    calls = []
+    for m in heard():
+        if m.get("method") == "tools/call":
+            calls.append(m["id"])
+            if len(calls) == 2:
+                schema = {"type": "object", "properties": {}}
+                send(id="q", method="elicitation/create", params={"message": "?", "requestedSchema": schema})
+        else:
+            greet(m)
+    """
+    server = await bench.ready(hostile(asks), host=of_server)
+    first, second = [asyncio.create_task(server.call("echo", {}, host=host)) for host in of_calls]
+    await of_server.begun.wait()
+    first.cancel()
+    await asyncio.wait([first])
+    assert not of_server.withdrawn.is_set()
+    second.cancel()
+    await of_server.withdrawn.wait()
+    assert not any(host.begun.is_set() for host in of_calls)
+
+
+async def test_a_question_that_is_the_result_of_a_call_is_asked_by_the_host_of_that_call(bench):
+    of_server, of_calls = Answers(), [Answers(), Answers()]
+    asks = """
+    waiting = []
+    for m in heard():
+        method, id, params = m.get("method"), m.get("id"), m.get("params", {})
+        done = {"resultType": "complete"}
+        if method == "server/discover":
+            send(id=id, result={**done, "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
+        elif method == "tools/list":
+            send(id=id, result={**done, "tools": TOOLS})
+        elif method == "tools/call" and "inputResponses" in params:
+            say(id, params["inputResponses"]["q"]["action"], **done)
+        elif method == "tools/call":
+            waiting.append(id)
+            for call in waiting if len(waiting) == 2 else []:
+                question = {"message": "?", "requestedSchema": {"type": "object", "properties": {}}}
+                wanted = {"q": {"method": "elicitation/create", "params": question}}
+                send(id=call, result={"resultType": "input_required", "inputRequests": wanted})
+        elif id is not None:
+            send(id=id, error={"code": -32601, "message": "no"})
+    """
+    server = await bench.ready(hostile(asks), host=of_server)
+    results = await asyncio.gather(*(server.call("echo", {}, host=host) for host in of_calls))
+    assert [result.content[0].text for result in results] == ["decline", "decline"]
+    assert [len(host.asked) for host in (of_server, *of_calls)] == [0, 1, 1]

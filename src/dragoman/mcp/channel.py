@@ -13,28 +13,29 @@ The two that use the network are imported on first need, in a thread, because th
 import asyncio
 import importlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+import uuid
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
 from msgspec import Raw
 
-from dragoman.errors import ConnectionClosed, DragomanError, ErrorCode, InvalidResult, RpcError, ServerFailure
+from dragoman.errors import (
+    ConnectionClosed,
+    DragomanError,
+    ErrorCode,
+    InvalidResult,
+    RemoteError,
+    RpcError,
+    ServerFailure,
+)
 from dragoman.loading import load_in_background
 from dragoman.mcp.definition import AcpServer, Definition, HttpServer, SseServer, StdioServer
 from dragoman.mcp.era import BOTH_ERAS, Era
+from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection, Routes
-from dragoman.protocol.mcp_connections import (
-    MCP_CONNECT,
-    MCP_CONNECTION_NOTIFICATION,
-    MCP_CONNECTION_REQUEST,
-    MCP_DISCONNECT,
-    ConnectMcpRequest,
-    DisconnectMcpRequest,
-    McpConnectionNotification,
-    McpConnectionRequest,
-)
+from dragoman.protocol.methods import MCP_MESSAGE, MCP_NOTIFICATION
 from dragoman.wire import IncomingRequest, Peer, Transport
 
 if TYPE_CHECKING:
@@ -42,8 +43,12 @@ if TYPE_CHECKING:
 
 CANCELLED = "notifications/cancelled"
 
-DISCONNECT_TIMEOUT_S = 1.0
-"""A client that does not answer `mcp/disconnect` this soon is gone, or never will."""
+_BINDING_FAILURES: Mapping[int, str] = {
+    ErrorCode.METHOD_NOT_FOUND: "the client cannot be asked for a server of its own",
+    ErrorCode.REQUEST_CANCELLED: "the client cancelled the request",
+    ErrorCode.MCP_LIMIT_EXCEEDED: "the client takes no more requests for this server now",
+    ErrorCode.MCP_BACKEND_FAILED: "the server inside the client failed",
+}
 
 _log = logging.getLogger("dragoman.mcp")
 
@@ -54,6 +59,20 @@ class HttpRefusal(ServerFailure):
     def __init__(self, status: int, words: str) -> None:
         self.status = status
         super().__init__(words)
+
+
+class AuthorisationFailed(ServerFailure):
+    """The server was not asked at all: there is no token for it, and why."""
+
+
+class NeedsAuthorisation(AuthorisationFailed):
+    """The server wants a person to log in, and this is no moment to ask one."""
+
+    ASKED = ("it wants you to log in", "it waits for you to log in")
+    """Reasons of a server whose person is asked meanwhile, and needs no other word."""
+
+    def __init__(self, server: str, words: str | None = None) -> None:
+        super().__init__(words or f"it wants you to log in: run `dragoman mcp login {server}`")
 
 
 class SessionForgotten(ConnectionClosed):
@@ -181,50 +200,52 @@ async def open_peer(
 
 
 class McpMessageRouter:
-    """Routes each `mcp/message` of the client to the MCP connection that it names."""
+    """Routes each `mcp/message` of the client to the request that it belongs to; others are dropped."""
 
     def __init__(self) -> None:
-        self._inbounds: dict[str, InboundHandler] = {}
+        self._inbounds: dict[tuple[str, str], InboundHandler] = {}
 
     def register(self, routes: Routes) -> None:
-        """Handle the methods for messages of MCP."""
-        routes.on_request(MCP_CONNECTION_REQUEST, self._answer)
-        routes.on_notification(MCP_CONNECTION_NOTIFICATION, self._take)
+        """Handle the notifications of servers inside the client."""
+        routes.on_notification(MCP_NOTIFICATION, self._take)
 
-    def connect(self, connection_id: str, inbound: InboundHandler) -> None:
-        """Route the messages of a connection to this handler from now on."""
-        self._inbounds[connection_id] = inbound
+    @contextmanager
+    def requesting(self, server_id: str, inbound: InboundHandler) -> Generator[str]:
+        """Yield the id of a new request, and route its notifications to this handler until it is answered."""
+        # No counter: a bridge may pass on requests of an earlier agent that its viewer is still busy with.
+        request_id = str(uuid.uuid4())
+        self._inbounds[server_id, request_id] = inbound
+        try:
+            yield request_id
+        finally:
+            del self._inbounds[server_id, request_id]
 
-    def disconnect(self, connection_id: str) -> None:
-        """Route no more messages of a connection."""
-        self._inbounds.pop(connection_id, None)
-
-    async def _answer(self, params: McpConnectionRequest, request: IncomingRequest) -> Any:
-        del request
-        inbound = self._inbounds.get(params.connection_id)
-        if inbound is None:
-            problem = f"there is no MCP connection {params.connection_id!r}; mcp/connect makes one"
-            raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"connectionId": params.connection_id, "problem": problem})
-        return await inbound.answer(params.method, params.params or {})
-
-    async def _take(self, params: McpConnectionNotification) -> None:
-        inbound = self._inbounds.get(params.connection_id)
+    async def _take(self, params: v1.MessageMcpNotification) -> None:
+        inbound = self._inbounds.get((params.server_id, params.request_id))
         if inbound is not None:
             await inbound.take(params.method, params.params or {})
 
 
 class AcpChannel:
-    """A channel over the ACP connection: MCP inside `mcp/message`, until it is closed or the client is gone."""
+    """A channel over the ACP connection: each request inside one `mcp/message`.
 
-    eras = frozenset((Era.LEGACY,))
+    The binding has no connection and no handshake, and its server neither asks nor takes notifications: an ACP error
+    says that the binding failed, an error of the server is inside a result.
+    """
+
+    eras = frozenset((Era.MODERN,))
     sends_headers = False
     can_ping = False
     version: str | None = None
 
-    def __init__(self, connection: Connection, connection_id: str) -> None:
+    def __init__(
+        self, connection: Connection, router: McpMessageRouter, server_id: str, inbound: InboundHandler
+    ) -> None:
         self.closed = asyncio.Event()
         self._connection = connection
-        self._connection_id = connection_id
+        self._router = router
+        self._server_id = server_id
+        self._inbound = inbound
 
     async def ask(
         self,
@@ -236,38 +257,49 @@ class AcpChannel:
     ) -> dict[str, Any]:
         del headers
         del cancellable  # cancelling cancels the outer request, and the client cancels the inner one by itself
-        request = McpConnectionRequest(connection_id=self._connection_id, method=method, params=params)
-        result = await self._connection.call(MCP_CONNECTION_REQUEST, request)
-        if not isinstance(result, dict):
+        with self._router.requesting(self._server_id, self._inbound) as request_id:
+            request = v1.MessageMcpRequest(
+                server_id=self._server_id, request_id=request_id, method=method, params=params
+            )
+            try:
+                outcome = await self._connection.call(MCP_MESSAGE, request)
+            except RemoteError as failure:
+                raise self._explain(failure) from None
+        if isinstance(outcome, v1.MessageMcpError):
+            error = outcome.error
+            raise RemoteError(method, error.code, error.message, error.data)
+        if not isinstance(outcome.result, dict):
             raise InvalidResult(method, "expected an object")
-        return cast("dict[str, Any]", result)
+        return cast("dict[str, Any]", outcome.result)
 
     async def tell(self, method: str, params: dict[str, Any]) -> None:
-        notice = McpConnectionNotification(connection_id=self._connection_id, method=method, params=params)
-        await self._connection.notify(MCP_CONNECTION_NOTIFICATION, notice)
+        """Do nothing: a server inside the client takes no notifications."""
+
+    def _explain(self, failure: RemoteError) -> DragomanError:
+        """Return the meaning of an error of the binding; a server that the client does not have is gone."""
+        if failure.code == ErrorCode.MCP_SERVER_UNAVAILABLE:
+            self.closed.set()
+            return ConnectionClosed(f"the client does not have this server, or no longer ({failure.message})")
+        meaning = _BINDING_FAILURES.get(failure.code, "the client refused the request for this server")
+        return ServerFailure(f"{meaning}: {_detail(failure)}")
+
+
+def _detail(failure: RemoteError) -> str:
+    """Return the words of an error, with the details that the TypeScript SDK has in its data."""
+    details: Any = cast("dict[str, Any]", failure.data).get("details") if isinstance(failure.data, dict) else None
+    return f"{failure.message}: {details}" if isinstance(details, str) else failure.message
 
 
 @asynccontextmanager
 async def open_acp(
     connection: Connection, router: McpMessageRouter, server_id: str, inbound: InboundHandler
 ) -> AsyncGenerator[AcpChannel]:
-    """Connect to a server inside the client; raises RemoteError, InvalidResult and ConnectionClosed."""
-    opened = await connection.call(MCP_CONNECT, ConnectMcpRequest(server_id=server_id))
-    channel = AcpChannel(connection, opened.connection_id)
-    router.connect(opened.connection_id, inbound)
+    """Open a channel to a server inside the client; nothing is sent for it."""
+    channel = AcpChannel(connection, router, server_id, inbound)
     try:
         yield channel
     finally:
         channel.closed.set()
-        router.disconnect(opened.connection_id)
-        # A task of its own: a cancellation of the caller does not reach it, and it has a timeout.
-        await asyncio.wait([asyncio.create_task(_disconnect(connection, opened.connection_id))])
-
-
-async def _disconnect(connection: Connection, connection_id: str) -> None:
-    with suppress(DragomanError, TimeoutError):
-        async with asyncio.timeout(DISCONNECT_TIMEOUT_S):
-            await connection.call(MCP_DISCONNECT, DisconnectMcpRequest(connection_id=connection_id))
 
 
 class TransportResources(msgspec.Struct, frozen=True):
@@ -277,6 +309,8 @@ class TransportResources(msgspec.Struct, frozen=True):
     connection: Connection | None = None
     router: McpMessageRouter | None = None
     authoriser: "Authoriser | None" = None
+    note_token: Callable[[str], None] | None = None
+    """Is told each token that requests are sent with."""
 
 
 @asynccontextmanager
@@ -303,7 +337,9 @@ async def _choose_channel(
             sse = await _load("dragoman.mcp.sse")
             return open_peer(sse.SseTransport(definition.url, definition.headers), inbound, frozenset((Era.LEGACY,)))
         case HttpServer():
-            return (await _load("dragoman.mcp.streamable_http")).open_http(definition, inbound, resources.authoriser)
+            return (await _load("dragoman.mcp.streamable_http")).open_http(
+                definition, inbound, resources.authoriser, resources.note_token
+            )
 
 
 async def _load(module: str) -> Any:

@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -27,20 +27,24 @@ from dragoman.mcp.info import (
     PromptInfo,
     PromptText,
     ResourceInfo,
+    ResourceTemplate,
     ToolInfo,
     hide_in,
+    read_completion,
     read_content,
     read_contents,
     read_objects,
     read_prompt,
     read_resource,
     read_role,
+    read_template,
     read_tool,
 )
 from dragoman.mcp.negotiation import McpAgreement, negotiate
 from dragoman.mcp.request_headers import BadAnnotation, ParameterPath, find_annotations, parameter_headers
 from dragoman.mcp.rounds import RequestRounds, cancel_task
 from dragoman.protocol import v1
+from dragoman.telemetry.operation import trace_mcp_request
 from dragoman.text import one_line
 
 DECLINED: dict[str, Any] = {"action": "decline"}
@@ -55,11 +59,21 @@ MAX_TTL_S = 24 * 3600.0
 MAX_LOGGED = 2_000
 """Characters of a line that a server logs."""
 
+_LISTS = {
+    "tools": "tools/list",
+    "prompts": "prompts/list",
+    "resources": "resources/list",
+    "resourceTemplates": "resources/templates/list",
+}
 _TROUBLE = frozenset(("warning", "error", "critical", "alert", "emergency"))
 
 _log = logging.getLogger("dragoman.mcp")
 
 T = TypeVar("T")
+
+
+class UnknownMethod(ServerFailure):
+    """The server does not know a method."""
 
 
 class Host(Protocol):
@@ -78,6 +92,10 @@ class Host(Protocol):
         ...
 
 
+def _ignore(uri: str) -> None:
+    del uri
+
+
 class ClientCallbacks(msgspec.Struct, frozen=True):
     """The name of a server, and the functions that its client calls."""
 
@@ -88,6 +106,10 @@ class ClientCallbacks(msgspec.Struct, frozen=True):
     """Is called when the server's tools or prompts have changed."""
     clean: Callable[[str], str]
     """Hides the server's secrets in a text."""
+    roots: bool = True
+    """Whether the server is told the session's directories."""
+    on_resource: Callable[[str], None] = _ignore
+    """Is called with the address of a resource that has changed."""
 
 
 class _FormQuestion(msgspec.Struct, rename="camel"):
@@ -141,11 +163,13 @@ class McpClient:
 
     # ── our requests to the server ─────────────────────────────────────────────────────────────
 
-    async def greet(self, channel: Channel, known: Era | None = None) -> McpAgreement:
+    async def greet(
+        self, channel: Channel, known: Era | None = None, has_read_all: Callable[[], bool] | None = None
+    ) -> McpAgreement:
         """Agree on a version. This and all the others raise ServerFailure, and ConnectionClosed for a server gone."""
         self._channel = channel
         try:
-            self._agreement = await negotiate(channel, known)
+            self._agreement = await negotiate(channel, known, roots=self._listener.roots, has_read_all=has_read_all)
         except RemoteError as error:
             raise ServerFailure(error.message) from None
         except InvalidResult as error:
@@ -154,7 +178,7 @@ class McpClient:
 
     async def tools(self) -> list[ToolInfo]:
         """List all tools, page by page; over HTTP, without those whose headers are wrong."""
-        listed = await self._list("tools", read_tool)
+        listed = await self._list("tools", "tools", read_tool)
         self._task_tools = frozenset(tool.name for tool in listed if tool.needs_task)
         self._headers = {}
         return [tool for tool in listed if self._take_headers(tool)]
@@ -172,11 +196,47 @@ class McpClient:
 
     async def prompts(self) -> list[PromptInfo]:
         """List all prompts, page by page."""
-        return await self._list("prompts", read_prompt)
+        return await self._list("prompts", "prompts", read_prompt)
 
     async def resources(self) -> list[ResourceInfo]:
         """List all resources, page by page."""
-        return await self._list("resources", read_resource)
+        return await self._list("resources", "resources", read_resource)
+
+    async def templates(self) -> list[ResourceTemplate]:
+        """List all templates of resources, page by page; servers without any may not know the method."""
+        try:
+            return await self._list("resources", "resourceTemplates", read_template)
+        except UnknownMethod:
+            return []
+
+    @property
+    def has_resources(self) -> bool:
+        """Whether the server has resources."""
+        return "resources" in self.agreement.capabilities
+
+    @property
+    def tells_of_resources(self) -> bool:
+        """Whether the server tells when a resource changes."""
+        return self._capability("resources").get("subscribe") is True
+
+    async def subscribe(self, uri: str, *, wanted: bool) -> None:
+        """Have a legacy server tell of the changes of a resource, or no longer."""
+        await self._ask("resources/subscribe" if wanted else "resources/unsubscribe", {"uri": uri})
+
+    async def listen_to(self, uris: Sequence[str]) -> None:
+        """Have a modern server tell of the changes of these resources; returns when the server ends it."""
+        await self._ask("subscriptions/listen", {"notifications": {"resourceSubscriptions": list(uris)}})
+
+    async def complete(
+        self, reference: Mapping[str, str], argument: str, value: str, known: Mapping[str, str]
+    ) -> list[str]:
+        """Return how a server would complete the value of an argument; none where it does not complete."""
+        if "completions" not in self.agreement.capabilities:
+            return []
+        params: dict[str, Any] = {"ref": dict(reference), "argument": {"name": argument, "value": value}}
+        if known:
+            params["context"] = {"arguments": dict(known)}
+        return read_completion(hide_in(await self._ask("completion/complete", params), self._listener.clean))
 
     async def read(self, uri: str) -> list[v1.EmbeddedResource]:
         """Read a resource, which may have several parts."""
@@ -238,7 +298,9 @@ class McpClient:
         return [PromptText(read_role(message), read_content(message.get("content") or {})) for message in messages]
 
     async def tell_roots(self) -> None:
-        """Tell the server that its roots have changed."""
+        """Tell the server that its roots have changed, if it is told of any."""
+        if not self._listener.roots:
+            return
         with suppress(ConnectionClosed):
             await self._open.tell("notifications/roots/list_changed", {})
 
@@ -246,18 +308,17 @@ class McpClient:
         can: Any = self.agreement.capabilities.get(what)
         return cast("dict[str, Any]", can) if isinstance(can, dict) else {}
 
-    async def _list(
-        self, what: Literal["tools", "prompts", "resources"], read: Callable[[dict[str, Any]], T | None]
-    ) -> list[T]:
+    async def _list(self, capability: str, what: str, read: Callable[[dict[str, Any]], T | None]) -> list[T]:
         """Read all pages of what a server offers; a cursor that comes a second time ends the list."""
         found: list[T] = []
-        if what not in self.agreement.capabilities:
+        if capability not in self.agreement.capabilities:
             return found
+        method = _LISTS[what]
         cursor: Any = None
         seen: set[str] = set()
         while len(found) < MAX_LISTED:
-            result = await self._ask(f"{what}/list", {} if cursor is None else {"cursor": cursor})
-            for each in read_objects(result, what, f"{what}/list"):
+            result = await self._ask(method, {} if cursor is None else {"cursor": cursor})
+            for each in read_objects(result, what, method):
                 item = read(each)
                 if item is None:
                     _log.warning("MCP server %s lists one of its %s in a wrong shape", self._listener.name, what)
@@ -279,18 +340,27 @@ class McpClient:
     async def _ask(
         self, method: str, params: dict[str, Any], *, headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        if self.agreement.is_modern:
-            given: dict[str, Any] = params.get("_meta", {})
-            params = {**params, "_meta": {**given, **self.agreement.envelope()}}
-        try:
-            return await self._open.ask(method, params, headers=headers)
-        except RemoteError as error:
-            raise ServerFailure(error.message) from None
-        except InvalidResult as error:
-            raise ServerFailure(f"its answer breaks the protocol: {error.problem}") from None
-        except ConnectionClosed as end:
-            self.end = end.reason
-            raise
+        agreement = self.agreement
+        with trace_mcp_request(method, params, self._listener.name, agreement.version) as operation:
+            meta = operation.carry(params.get("_meta"))
+            if agreement.is_modern:
+                meta = {**(meta or {}), **agreement.envelope()}
+            if meta is not None:
+                params = {**params, "_meta": meta}
+            try:
+                result = await self._open.ask(method, params, headers=headers)
+            except RemoteError as error:
+                operation.fail(str(error.code), error.message)
+                failure = UnknownMethod if error.code == ErrorCode.METHOD_NOT_FOUND else ServerFailure
+                raise failure(error.message) from None
+            except InvalidResult as error:
+                raise ServerFailure(f"its answer breaks the protocol: {error.problem}") from None
+            except ConnectionClosed as end:
+                self.end = end.reason
+                raise
+            if result.get("isError") is True:
+                operation.fail("tool_error")
+            return result
 
     # ── requests and notifications of the server ─────────────────────────────────────────────────
 
@@ -300,14 +370,14 @@ class McpClient:
         match method:
             case "ping":
                 return {}
-            case "roots/list":
+            case "roots/list" if self._listener.roots:
                 return {"roots": [{"uri": Path(root).as_uri()} for root in host.roots()]}
             case "elicitation/create":
                 _check(params, _UrlQuestion if params.get("mode") == "url" else _FormQuestion)
-                return _fill_defaults(params, await host.elicit(name, params))
+                return _fill_defaults(params, await host.elicit(name, self._clean_question(params)))
             case "sampling/createMessage":
                 _check(params, _SamplingQuestion)
-                return await host.sample(name, params)
+                return await host.sample(name, hide_in(params, self._listener.clean))
             case _:
                 raise MethodNotFound(one_line(method, 100))
 
@@ -322,6 +392,9 @@ class McpClient:
                 | "notifications/resources/list_changed"
             ):
                 self._listener.on_change()
+            case "notifications/resources/updated":
+                if isinstance(uri := params.get("uri"), str):
+                    self._listener.on_resource(uri)
             case "notifications/message":
                 level = logging.WARNING if params.get("level") in _TROUBLE else logging.INFO
                 words = one_line(self._listener.clean(str(params.get("data"))), MAX_LOGGED)
@@ -337,8 +410,13 @@ class McpClient:
             await progress(
                 float(done),
                 float(total) if isinstance(total, int | float) else None,
-                message if isinstance(message, str) else None,
+                self._listener.clean(message) if isinstance(message, str) else None,
             )
+
+    def _clean_question(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Hide the server's secrets in a question; the address that a person is to open stays as it is."""
+        address = {"url": params["url"]} if params.get("mode") == "url" else {}
+        return {**hide_in(params, self._listener.clean), **address}
 
 
 def _fill_defaults(question: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:

@@ -169,6 +169,7 @@ class _Reader:
             tuple(self._pairs("env", entry, _check_variable)),
             self._directory(entry.get("cwd")),
             tuple(text for text, is_secret in given if is_secret),
+            roots=_roots(entry),
         )
 
     def _at_address(
@@ -179,7 +180,7 @@ class _Reader:
             raise _Unusable("url: expected an http or https address")
         headers = tuple(self._pairs("headers", entry, _check_header))
         at_address = SseServer if kind == "sse" else HttpServer
-        return at_address(name, url, headers, secret_path=is_secret)
+        return at_address(name, url, headers, secret_path=is_secret, roots=_roots(entry))
 
     def _pairs(self, key: str, entry: dict[str, Any], check: Callable[[str, str], None]) -> Iterator[tuple[str, str]]:
         given: Any = entry.get(key) or {}
@@ -267,6 +268,13 @@ def _nothing_to_start(entry: dict[str, Any]) -> str:
     if "settings" in entry or entry.get("source") == "extension":
         return "an extension of Zed starts it, which is not here; expected a command or a url"
     return "expected a command or a url"
+
+
+def _roots(entry: dict[str, Any]) -> bool:
+    given = entry.get("roots", True)
+    if not isinstance(given, bool):
+        raise _Unusable(f"roots: expected true or false, got {_kind(given)}")
+    return given
 
 
 def _list(entry: dict[str, Any], key: str) -> list[Any]:

@@ -29,7 +29,8 @@ MAX_REASON = 600
 _NO_STREAMABLE_HTTP = frozenset((400, 404, 405))
 """Refusals with which a server of the older transport answers a post to its stream."""
 
-_ERAS = EraMemory()
+ERAS = EraMemory()
+"""The eras of the servers that this process has met."""
 
 _log = logging.getLogger("dragoman.mcp")
 
@@ -55,14 +56,13 @@ class ServerEnvironment(msgspec.Struct, frozen=True):
 class ServerConnector:
     """Opens connections to one server, one after the other."""
 
-    def __init__(self, definition: Definition, environment: ServerEnvironment, eras: EraMemory = _ERAS) -> None:
+    def __init__(self, definition: Definition, environment: ServerEnvironment, eras: EraMemory = ERAS) -> None:
         self._definition = definition
         self._identity = identity(definition)
         self._eras = eras
         self._environment = environment
         self._redactor = hider_of(definition)
-        self.hide_in_result = result_hider_of(definition).clean
-        """Hides the server's secrets in a text of a result."""
+        self._result_hider = result_hider_of(definition)
         self._child: Child | None = None
 
     @asynccontextmanager
@@ -95,12 +95,14 @@ class ServerConnector:
                 process = await own.enter_async_context(self._running(definition))
             stdio = process.transport if process else None
             environment = self._environment
-            resources = TransportResources(stdio, environment.connection, environment.router, environment.authoriser)
+            resources = TransportResources(
+                stdio, environment.connection, environment.router, environment.authoriser, self._note_token
+            )
             channel = await own.enter_async_context(open_channel(definition, resources, client))
             try:
-                agreement = await client.greet(channel, known)
+                agreement = await client.greet(channel, known, process.has_read_all if process else None)
             except ConnectionClosed:
-                if known is None and process is not None and process.has_read_all:
+                if known is None and process is not None and process.has_read_all():
                     raise _DiedOfProbe from None
                 raise
             self._eras.remember(self._identity, agreement.era)
@@ -117,7 +119,7 @@ class ServerConnector:
 
     async def explain(self, error: BaseException, *, timeout_s: float) -> str:
         """Return the reason why a connection failed, did not get ready in time, or ended; it is fit to be shown."""
-        error = _first_cause(error)
+        error = first_cause(error)
         if isinstance(error, TimeoutError):
             said = self._child.stderr_tail.strip() if self._child else ""
             tail = f"; its stderr ends:\n{said}" if said else ""
@@ -131,6 +133,15 @@ class ServerConnector:
     def redact(self, text: str) -> str:
         """Hide the server's secrets in a text."""
         return self._redactor.clean(text)
+
+    def hide_in_result(self, text: str) -> str:
+        """Hide the server's secrets in a text of a result."""
+        return self._result_hider.clean(text)
+
+    def _note_token(self, token: str) -> None:
+        """Hide a token that was got for the server wherever the server repeats it."""
+        self._redactor.add(token)
+        self._result_hider.add(token)
 
     def show(self, text: str) -> str:
         """Make a text of unknown origin fit to be shown."""
@@ -154,9 +165,8 @@ class _Process:
         self._write_fd = write_fd
         self.transport = StdioTransport(read_fd, write_fd, explain_end=child.death)
 
-    @property
     def has_read_all(self) -> bool:
-        """Whether the process, which is gone, had read what it was sent: only then it can have died of that."""
+        """Tell whether the process has read all that it was sent; one that is gone can only have died of that."""
         if not self.transport.can_write or self.transport.unsent_bytes:
             return False
         try:
@@ -174,8 +184,8 @@ async def _older_transport(definition: Definition, refusal: HttpRefusal) -> SseS
 
     if not await serves_sse(definition.url, definition.headers):
         return None
-    _log.info("MCP server %s speaks the older transport, sse, which is used", definition.name)
-    return SseServer(definition.name, definition.url, definition.headers, definition.secret_path)
+    _log.warning("MCP server %s speaks the older transport, which is used; give it as sse", definition.name)
+    return SseServer(definition.name, definition.url, definition.headers, definition.secret_path, definition.roots)
 
 
 def _explain_foreign(error: BaseException, redact: Callable[[str], str]) -> str:
@@ -189,7 +199,7 @@ def _explain_foreign(error: BaseException, redact: Callable[[str], str]) -> str:
     return f"it failed in a way that is not known here ({type(error).__name__}); the log on stderr has the details"
 
 
-def _first_cause(error: BaseException) -> BaseException:
+def first_cause(error: BaseException) -> BaseException:
     """Return the error inside the groups that the SDK's tasks wrap their errors in."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseException", error.exceptions[0])

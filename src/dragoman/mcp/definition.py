@@ -27,6 +27,8 @@ class StdioServer(msgspec.Struct, frozen=True, tag="stdio"):
     cwd: str | None = None
     secret_args: tuple[str, ...] = ()
     """The arguments among `args` that are never shown."""
+    roots: bool = True
+    """Whether it is told the session's directories. Some servers then forget the ones that their arguments name."""
 
     transport = "stdio"
 
@@ -44,6 +46,8 @@ class _AtAddress(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
     secret_path: bool = False
     """Whether the path of the address is never shown."""
+    roots: bool = True
+    """Whether it is told the session's directories."""
 
     def __post_init__(self) -> None:
         _keep_pairs(self, "headers")
@@ -97,16 +101,21 @@ def _keep_pairs(definition: msgspec.Struct, field: str) -> None:
         msgspec.structs.force_setattr(definition, field, pairs)
 
 
+ROOTS_KEY = "dragoman/roots"
+"""Under this key of a server's `_meta` a client says `false` when the server is not to be told the directories."""
+
+
 def from_protocol(server: v1.McpServer) -> Definition:
     """Return the definition that a client gave."""
+    roots = (server.meta or {}).get(ROOTS_KEY) is not False
     match server:
         case v1.McpServerStdio():
             env = tuple((variable.name, variable.value) for variable in server.env)
-            return StdioServer(server.name, server.command, tuple(server.args), env)
+            return StdioServer(server.name, server.command, tuple(server.args), env, roots=roots)
         case v1.McpServerHttp():
-            return HttpServer(server.name, server.url, _pairs(server.headers))
+            return HttpServer(server.name, server.url, _pairs(server.headers), roots=roots)
         case v1.McpServerSse():
-            return SseServer(server.name, server.url, _pairs(server.headers))
+            return SseServer(server.name, server.url, _pairs(server.headers), roots=roots)
         case v1.McpServerAcp():
             return AcpServer(server.name, server.server_id)
 
@@ -114,10 +123,11 @@ def from_protocol(server: v1.McpServer) -> Definition:
 def identity(definition: Definition) -> str:
     """Return the hash that approvals bind to: it covers all that decides which program would run or be reached.
 
-    The name is left out, because a peer may give any server any name.
+    The name is left out, because a peer may give any server any name; so are the roots, which are no part of that.
     """
-    nameless = msgspec.structs.replace(definition, name="")
-    return hashlib.sha256(msgspec.json.encode(nameless)).hexdigest()
+    fields = msgspec.to_builtins(msgspec.structs.replace(definition, name=""))
+    fields.pop("roots", None)
+    return hashlib.sha256(msgspec.json.encode(fields)).hexdigest()
 
 
 def describe(definition: Definition) -> str:

@@ -12,6 +12,15 @@ MODERN_VERSIONS = ("2026-07-28",)
 VERSIONS = LEGACY_VERSIONS + MODERN_VERSIONS
 """Versions of MCP, oldest first; the last of each era is asked for."""
 
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+CLIENT_INFO_KEY = "io.modelcontextprotocol/clientInfo"
+SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
+"""Keys in the `_meta` of a modern request, the last of a result."""
+
+UNSUPPORTED_VERSION = -32022
+"""The error of a modern server for a version that it does not speak; `data.supported` lists those it does."""
+
 MAX_REMEMBERED = 512
 """Servers whose era is remembered; the one that was noted longest ago is forgotten first."""
 

@@ -42,6 +42,16 @@ class ResourceInfo(msgspec.Struct, frozen=True):
     mime_type: str = ""
 
 
+class ResourceTemplate(msgspec.Struct, frozen=True):
+    """A family of resources: an address with variables in braces, as RFC 6570 has them."""
+
+    uri_template: str
+    name: str
+    title: str = ""
+    description: str = ""
+    mime_type: str = ""
+
+
 class PromptArgument(msgspec.Struct, frozen=True):
     """A parameter of a prompt."""
 
@@ -157,6 +167,23 @@ def read_resource(raw: dict[str, Any]) -> ResourceInfo | None:
     if not uri:
         return None
     return ResourceInfo(uri, name or uri, _text(raw, "title"), _text(raw, "description"), _text(raw, "mimeType"))
+
+
+def read_template(raw: dict[str, Any]) -> ResourceTemplate | None:
+    """Read a template of `resources/templates/list`; None when it has a wrong shape."""
+    uri, name = _text(raw, "uriTemplate"), _text(raw, "name")
+    if not uri:
+        return None
+    return ResourceTemplate(uri, name or uri, _text(raw, "title"), _text(raw, "description"), _text(raw, "mimeType"))
+
+
+def read_completion(result: dict[str, Any]) -> list[str]:
+    """Read the values of `completion/complete`; raises ServerFailure."""
+    completion: Any = result.get("completion")
+    values: Any = cast("dict[str, Any]", completion).get("values") if isinstance(completion, dict) else None
+    if not isinstance(values, list):
+        raise ServerFailure("its answer breaks the protocol: a completion has no list of values")
+    return [each for each in cast("list[Any]", values) if isinstance(each, str)]
 
 
 def read_contents(part: dict[str, Any]) -> v1.EmbeddedResource:

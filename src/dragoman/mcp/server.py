@@ -5,31 +5,35 @@ stopped ──start──▶ connecting ──version and lists──▶ ready
    │                 fails └─────── ends, if it has ───┤ │
    │                   ▼            earned a restart   │ │
    └───── stop ───── failed ◀─────── ends, else ───────┘ │
-                       └── at an address: it is there ───┘
+                       └── not a process: it is there ───┘
                            again, tried with back-off
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
-from dragoman.errors import ConnectionClosed, DragomanError, ServerFailure
-from dragoman.mcp.channel import SessionForgotten
+from dragoman.errors import ConnectionClosed, DragomanError, ErrorCode, RpcError, ServerFailure
+from dragoman.mcp.channel import NeedsAuthorisation, SessionForgotten
 from dragoman.mcp.client import ClientCallbacks, Host, McpClient
-from dragoman.mcp.connector import ServerConnector, ServerEnvironment
-from dragoman.mcp.definition import Definition, HttpServer, SseServer
+from dragoman.mcp.connector import ServerConnector, ServerEnvironment, first_cause
+from dragoman.mcp.definition import AcpServer, Definition, HttpServer, SseServer
 from dragoman.mcp.info import (
     CallResult,
     ProgressListener,
     PromptInfo,
     PromptText,
     ResourceInfo,
+    ResourceTemplate,
     ServerState,
     ServerStatus,
     ToolInfo,
 )
+from dragoman.mcp.server_lists import ServerLists
+from dragoman.mcp.server_resources import ServerResources
 from dragoman.protocol import v1
 
 CONNECT_TIMEOUT_S = 60.0
@@ -38,14 +42,8 @@ CONNECT_TIMEOUT_S = 60.0
 STEADY_S = 60.0
 """A server that ran this long, or answered a call, has earned another restart."""
 
-LIST_PAUSE_S = 0.5
-"""Pause between two lists, because a server may say with each list that it has changed."""
-
 RETRY_S, MAX_RETRY_S = 1.0, 60.0
 """The pause before a server at an address is tried again; it doubles up to the second."""
-
-MIN_TTL_S = 10.0
-"""Lists are read anew at most this often, whatever a server says of how long they stay true."""
 
 REASON_TIMEOUT_S = 2.0
 """Longer than it takes to learn how a process ended."""
@@ -68,6 +66,9 @@ class _State:
         """Set when it is not ready."""
         self.attempts = 0
         self.may_restart = True
+        self.wants_login = False
+        self.retry = asyncio.Event()
+        """Set to try a server again before its pause is over."""
 
     def change(self, name: ServerState, reason: str | None) -> None:
         self.name, self.reason = name, reason
@@ -83,12 +84,17 @@ class _State:
             self.settled.set()
 
 
+_caller: ContextVar[Host | None] = ContextVar("caller", default=None)
+"""The host of the call that a task works for; questions that come as results of a call are asked in its task."""
+
+
 class _Hosts:
     """Chooses the host that answers a server."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._callers: list[Host] = []
+        self._is_idle = asyncio.Event()
 
     @contextmanager
     def calling(self, host: Host | None) -> Generator[None]:
@@ -97,14 +103,59 @@ class _Hosts:
             yield
             return
         self._callers.append(host)
+        self._is_idle.clear()
+        before = _caller.set(host)
         try:
             yield
         finally:
+            _caller.reset(before)
             self._callers.remove(host)
+            if not self._callers:
+                self._is_idle.set()
 
     def current(self) -> Host:
-        """Return the host of the one caller; with several, nobody knows which of them the server means."""
-        return self._callers[0] if len(self._callers) == 1 else self._host
+        """Return the host of the call that the server asks for, or of the one call."""
+        caller = _caller.get()
+        if caller is not None and caller in self._callers:
+            return caller
+        match self._callers:
+            case []:
+                return self._host
+            case [one]:
+                return one
+            case _:
+                return _JointHost(self._host, self._is_idle)
+
+
+class _JointHost:
+    """Answers while several calls run: nobody knows which of them a question belongs to, so it ends with the last."""
+
+    def __init__(self, host: Host, is_idle: asyncio.Event) -> None:
+        self._host = host
+        self._is_idle = is_idle
+
+    def roots(self) -> list[str]:
+        return self._host.roots()
+
+    async def elicit(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
+        return await self._until_idle(self._host.elicit(server, params)) or {"action": "cancel"}
+
+    async def sample(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
+        answer = await self._until_idle(self._host.sample(server, params))
+        if answer is None:
+            raise RpcError(ErrorCode.REQUEST_CANCELLED, "the calls in which this was asked have ended")
+        return answer
+
+    async def _until_idle(self, work: Coroutine[Any, Any, R]) -> R | None:
+        """Return the result of the work, or None when the last call has ended first."""
+        asking, ending = asyncio.create_task(work), asyncio.create_task(self._is_idle.wait())
+        try:
+            await asyncio.wait([asking, ending], return_when=asyncio.FIRST_COMPLETED)
+            return asking.result() if asking.done() else None
+        finally:
+            for task in (asking, ending):
+                task.cancel()
+            await asyncio.gather(asking, ending, return_exceptions=True)
 
 
 class ServerConnection:
@@ -118,14 +169,13 @@ class ServerConnection:
         on_change: "Callable[[ServerConnection], None]",
     ) -> None:
         self.definition = definition
-        self.tools: Sequence[ToolInfo] = ()
-        self.prompts: Sequence[PromptInfo] = ()
         self._connector = ServerConnector(definition, environment)
+        self._lists = ServerLists(definition.name, lambda: on_change(self), self._connector.show)
+        self._resources = ServerResources(lambda: on_change(self))
         self._hosts = _Hosts(host)
         self._on_change = on_change
         self._state = _State()
         self._client: McpClient | None = None
-        self._outdated = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._stops = 0
@@ -133,6 +183,15 @@ class ServerConnection:
     @property
     def name(self) -> str:
         return self.definition.name
+
+    @property
+    def tools(self) -> Sequence[ToolInfo]:
+        """Its tools; a list is replaced and never changed."""
+        return self._lists.tools
+
+    @property
+    def prompts(self) -> Sequence[PromptInfo]:
+        return self._lists.prompts
 
     @property
     def state(self) -> ServerState:
@@ -144,9 +203,18 @@ class ServerConnection:
         return self._state.reason
 
     @property
-    def attempts(self) -> int:
-        """How often it has begun to connect."""
-        return self._state.attempts
+    def revision(self) -> tuple[int, int]:
+        """How often it has begun to connect, and how often it has announced a change."""
+        return self._state.attempts, self._lists.announced
+
+    @property
+    def wants_login(self) -> bool:
+        """Whether it failed because a person has to log in."""
+        return self.state == "failed" and self._state.wants_login
+
+    def retry(self) -> None:
+        """Try a server at an address again at once, where it would be tried again later."""
+        self._state.retry.set()
 
     def __repr__(self) -> str:
         return f"ServerConnection({self.name!r}, {self.state})"
@@ -166,6 +234,11 @@ class ServerConnection:
     async def settled(self) -> None:
         """Wait until it is no longer connecting."""
         await self._state.settled.wait()
+
+    async def up_to_date(self) -> None:
+        """Wait until it is no longer connecting, and its lists have every change that it has announced."""
+        await self._state.settled.wait()
+        await self._lists.fresh()
 
     async def restart(self) -> None:
         """Stop and start it, unless another caller stops or starts it meanwhile."""
@@ -209,18 +282,29 @@ class ServerConnection:
             if self.state != "failed" or self.reason != reason:
                 _log.warning("MCP server %s failed: %s", self.name, reason)
                 self._set("failed", reason)
-            if not isinstance(self.definition, HttpServer | SseServer):
+            if not isinstance(self.definition, HttpServer | SseServer | AcpServer):
                 return
-            # Nobody else starts a server at an address again, and a look at it costs little.
-            await asyncio.sleep(pause_s)
+            # Nobody else starts a server at an address or inside a client again, and a look at it costs little.
+            self._state.retry.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause_s):
+                    await self._state.retry.wait()
             pause_s = min(2 * pause_s, MAX_RETRY_S)
 
     async def _connect(self) -> str:
         """Connect, and stay connected; return the reason of the end."""
-        callbacks = ClientCallbacks(self.name, self._hosts.current, self._outdated.set, self._connector.hide_in_result)
+        self._state.wants_login = False
+        callbacks = ClientCallbacks(
+            self.name,
+            self._hosts.current,
+            self._lists.announce,
+            self._connector.hide_in_result,
+            roots=getattr(self.definition, "roots", True),
+            on_resource=self._resources.note_change,
+        )
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S) as timeout, self._connector.open(callbacks) as client:
-                await self._list(client)
+                await self._lists.read(client)
                 self._client = client
                 timeout.reschedule(None)
                 self._set("ready")
@@ -229,64 +313,24 @@ class ServerConnection:
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 -- a task top, and the edge to a foreign library
+            self._state.wants_login = isinstance(first_cause(error), NeedsAuthorisation)
             return await self._connector.explain(error, timeout_s=CONNECT_TIMEOUT_S)
         return await self._connector.explain(end, timeout_s=CONNECT_TIMEOUT_S)
 
     async def _keep(self, client: McpClient) -> None:
-        """List the tools and prompts anew whenever they have changed, until the server is gone."""
-        listening = asyncio.create_task(self._listen(client))
+        """Hear of changes until the server is gone."""
+        watching = asyncio.create_task(self._resources.keep(client))
         try:
-            while True:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(client.ttl_s and max(client.ttl_s, MIN_TTL_S)):
-                        await _either(client.closed, self._outdated)
-                if client.closed.is_set():
-                    return
-                self._outdated.clear()
-                await self._list_anew(client)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(LIST_PAUSE_S):
-                        await client.closed.wait()
+            await self._lists.keep(client)
         finally:
-            listening.cancel()
-            await asyncio.gather(listening, return_exceptions=True)
-
-    async def _listen(self, client: McpClient) -> None:
-        """Have a modern server tell of changes; whatever happened while it did not is in the next list."""
-        pause_s = RETRY_S
-        while not client.closed.is_set():
-            began = asyncio.get_running_loop().time()
-            try:
-                await client.listen()
-            except (ServerFailure, ConnectionClosed) as end:
-                _log.debug("MCP server %s tells of no more changes: %s", self.name, type(end).__name__)
-            pause_s = RETRY_S if asyncio.get_running_loop().time() - began > STEADY_S else pause_s
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, MAX_RETRY_S)
-            self._outdated.set()
-
-    async def _list_anew(self, client: McpClient) -> None:
-        before = self.tools, self.prompts
-        try:
-            async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                await self._list(client)
-        except ConnectionClosed:
-            return  # the wait for changes ends on it
-        except (ServerFailure, TimeoutError) as failure:
-            problem = self._connector.show(str(failure))
-            _log.warning("MCP server %s did not list its tools anew: %s", self.name, problem)
-        else:
-            if (self.tools, self.prompts) != before:
-                self._on_change(self)
-
-    async def _list(self, client: McpClient) -> None:
-        self.tools, self.prompts = await client.tools(), await client.prompts()
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
 
     def _set(self, state: ServerState, reason: str | None = None) -> None:
         self._state.change(state, reason)
         if state != "ready":
             self._client = None
-            self.tools, self.prompts = (), ()
+            self._lists.clear()
         self._on_change(self)
 
     # ── using it ────────────────────────────────────────────────────────────────────────────────
@@ -307,6 +351,7 @@ class ServerConnection:
         with self._hosts.calling(host):
             result = await self._ask(lambda client: client.call(tool, arguments, progress), timeout_s)
         self._state.may_restart = True
+        self._resources.offer(content=result.content)
         return result
 
     async def prompt(self, name: str, arguments: dict[str, str], *, timeout_s: float | None = None) -> list[PromptText]:
@@ -315,8 +360,8 @@ class ServerConnection:
 
     @property
     def instructions(self) -> str:
-        """What the server says about its use, as it says it; empty while it is not ready."""
-        return self._client.agreement.instructions if self._client else ""
+        """What the server says about its use, without its secrets; empty while it is not ready."""
+        return self._connector.hide_in_result(self._client.agreement.instructions) if self._client else ""
 
     @property
     def version(self) -> str | None:
@@ -325,7 +370,45 @@ class ServerConnection:
 
     async def resources(self, *, timeout_s: float | None = None) -> list[ResourceInfo]:
         """List its resources; raises ServerFailure."""
-        return await self._ask(lambda client: client.resources(), timeout_s)
+        listed = await self._ask(lambda client: client.resources(), timeout_s)
+        self._resources.offer(listed)
+        return listed
+
+    async def templates(self, *, timeout_s: float | None = None) -> list[ResourceTemplate]:
+        """List the templates of its resources; raises ServerFailure."""
+        return await self._ask(lambda client: client.templates(), timeout_s)
+
+    async def complete(
+        self,
+        reference: Mapping[str, str],
+        argument: str,
+        value: str,
+        *,
+        known: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+    ) -> list[str]:
+        """Return completions for an argument of a prompt or a template, which `reference` names; raises ServerFailure.
+
+        `known` are the arguments that have their values already.
+        """
+        return await self._ask(lambda client: client.complete(reference, argument, value, known or {}), timeout_s)
+
+    @property
+    def has_resources(self) -> bool:
+        """Whether it has resources; False while it is not ready."""
+        return self._client is not None and self._client.has_resources
+
+    def is_offered(self, uri: str) -> bool:
+        """Tell whether it has listed or linked to a resource of this address itself."""
+        return self._resources.is_offered(uri)
+
+    def watch(self, uri: str) -> None:
+        """Count the changes of a resource from now on, as far as the server tells of them."""
+        self._resources.watch(uri)
+
+    def changes(self, uri: str) -> int:
+        """Return how often a watched resource has changed, or may have."""
+        return self._resources.changes(uri)
 
     async def read(self, uri: str, *, timeout_s: float | None = None) -> list[v1.EmbeddedResource]:
         """Read one of its resources; raises ServerFailure."""
@@ -349,7 +432,8 @@ class ServerConnection:
         except ConnectionClosed:
             raise ServerFailure(f"{self.name} broke down: {await self._why_broken()}") from None
         except DragomanError as failure:
-            raise ServerFailure(self._connector.show(str(failure))) from None
+            words = self._connector.show(str(failure))
+            raise ServerFailure(words if self.name in words else f"{self.name}: {words}") from None
 
     async def _ready_client(self) -> McpClient:
         await self.settled()
@@ -363,12 +447,3 @@ class ServerConnection:
             async with asyncio.timeout(REASON_TIMEOUT_S):
                 await self._state.broken.wait()
         return self._state.last_reason
-
-
-async def _either(*events: asyncio.Event) -> None:
-    waiting = [asyncio.create_task(event.wait()) for event in events]
-    try:
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for each in waiting:
-            each.cancel()

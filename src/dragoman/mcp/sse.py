@@ -12,7 +12,7 @@ import httpx2
 
 from dragoman.errors import ConnectionClosed
 from dragoman.library_logs import unlogged
-from dragoman.mcp.http_errors import check_headers, explain_http, explain_status, same_origin
+from dragoman.mcp.http_errors import check_headers, explain_http, explain_status, explain_type, same_origin
 from dragoman.wire import MAX_LINE_BYTES, Receiver
 from dragoman.wire.transport import LineQueue
 
@@ -81,6 +81,7 @@ class SseTransport:
             with unlogged():
                 async with self._client.stream("GET", self._url, headers=accept) as response:
                     _check(response)
+                    _check_events(response)
                     async for event in httpx2.EventSource(response, max_event_size=MAX_LINE_BYTES):
                         if event.event == "endpoint":
                             self._take_endpoint(event.data)
@@ -152,6 +153,12 @@ async def _skip(response: httpx2.Response) -> None:
         count += len(piece)
         if count > MAX_SKIPPED_BYTES:
             return
+
+
+def _check_events(response: httpx2.Response) -> None:
+    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "text/event-stream":
+        raise ConnectionClosed(explain_type(response.status_code, media_type))
 
 
 def _check(response: Any) -> None:

@@ -12,7 +12,7 @@ the first server for 0.7 s.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import count
 from typing import Any, cast
@@ -368,12 +368,15 @@ class _BackgroundTasks:
 
 @asynccontextmanager
 async def open_http(
-    definition: HttpServer, inbound: InboundHandler, authoriser: Authoriser | None = None
+    definition: HttpServer,
+    inbound: InboundHandler,
+    authoriser: Authoriser | None = None,
+    note_token: Callable[[str], None] | None = None,
 ) -> AsyncGenerator[HttpChannel]:
     """Open a channel to a server at an address; raises ServerFailure."""
     headers = check_headers(definition.headers)
     tasks = _BackgroundTasks()
-    auth = ServerAuthorisation(definition, authoriser)
+    auth = ServerAuthorisation(definition, authoriser, note_token)
     with unlogged():
         async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT, auth=auth) as client:
             channel = HttpChannel(definition.url, client, inbound, tasks)

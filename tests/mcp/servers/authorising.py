@@ -1,7 +1,8 @@
 """An MCP server that wants authorisation, with its own server for authorisations, in a thread of the test.
 
-`tokens` are the tokens given so far; `denies` has the person refuse. Access tokens live for an hour, and `expire`
-makes the newest one useless, so that only a refresh helps.
+`denies` has the person refuse, and `shows_page` has them asked on a page with two links. Another `token` makes the
+newest one useless, so that only a refresh helps; each refresh token is good for one refresh, and `refuses_refresh` is
+the status with which all are refused. `wanted_scope` is wanted for calls of tools.
 """
 
 import base64
@@ -9,6 +10,7 @@ import hashlib
 import json
 import threading
 from contextlib import contextmanager
+from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -27,8 +29,12 @@ class Handler(BaseHTTPRequestHandler):
             case "/authorize":
                 asked = {name: values[0] for name, values in parse_qs(path.query).items()}
                 server.asked.append(asked)
+                assert asked["redirect_uri"] in server.clients[asked["client_id"]]
                 back = {"error": "access_denied"} if server.denies else {"code": "a-code"}
-                self._reply(302, {}, f"{asked['redirect_uri']}?{urlencode({**back, 'state': asked['state']})}")
+                if server.shows_page:
+                    self._show_page(asked)
+                else:
+                    self._reply(302, {}, way_back(asked, back))
             case _:
                 self._reply(404, {})
 
@@ -36,25 +42,48 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         match self.path:
             case "/register":
-                self._reply(201, {**json.loads(body), "client_id": "registered"})
+                client, client_id = json.loads(body), f"client-{len(self.server.clients)}"
+                self.server.clients[client_id] = client["redirect_uris"]
+                self._reply(201, {**client, "client_id": client_id})
             case "/token":
                 self._give_token({name: values[0] for name, values in parse_qs(body.decode()).items()})
             case _:
                 self._answer(json.loads(body))
 
+    def _show_page(self, asked):
+        choices = {"Agree": {"code": "a-code"}, "Refuse": {"error": "access_denied"}}
+        links = [f'<p><a href="{escape(way_back(asked, back))}">{name}</a></p>' for name, back in choices.items()]
+        page = f"<!doctype html><title>Consent</title><h1>May Dragoman use it?</h1>{''.join(links)}".encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page)
+
     def _give_token(self, form):
         server = self.server
-        if form["grant_type"] == "authorization_code":
-            digest = hashlib.sha256(form["code_verifier"].encode()).digest()
-            challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
-            assert challenge == server.asked[-1]["code_challenge"]
-        server.grants.append(form["grant_type"])
-        server.token = f"secret-token-{len(server.grants)}"
-        self._reply(200, {"access_token": server.token, "token_type": "Bearer", "refresh_token": "again"})
+        with server.lock:
+            server.grants.append(form["grant_type"])
+            if form["grant_type"] == "authorization_code":
+                digest = hashlib.sha256(form["code_verifier"].encode()).digest()
+                challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+                assert challenge == server.asked[-1]["code_challenge"]
+                server.scope = server.asked[-1].get("scope", "")
+            elif server.refuses_refresh or form["refresh_token"] != server.refresh_token:
+                self._reply(server.refuses_refresh or 400, {"error": "invalid_grant"})
+                return
+            count = len(server.grants)
+            server.token, server.refresh_token = f"secret-token-{count}", f"again-{count}"
+            given = {"access_token": server.token, "token_type": "Bearer", "refresh_token": server.refresh_token}
+            self._reply(200, {**given, "expires_in": 3600})
 
     def _answer(self, message):
         if self.server.token is None or self.headers.get("Authorization") != f"Bearer {self.server.token}":
-            self._reply(401, {}, challenge=True)
+            self._reply(401, {}, challenge="Bearer")
+            return
+        wanted = self.server.wanted_scope
+        if message["method"] == "tools/call" and wanted and wanted not in self.server.scope:
+            self._reply(403, {}, challenge=f'Bearer error="insufficient_scope", scope="{wanted}"')
             return
         results = {
             "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}},
@@ -64,7 +93,7 @@ class Handler(BaseHTTPRequestHandler):
         result = {"resultType": "complete", **results[message["method"]]}
         self._reply(200, {"jsonrpc": "2.0", "id": message["id"], "result": result})
 
-    def _reply(self, status, body, location=None, challenge=False):
+    def _reply(self, status, body, location=None, challenge=None):
         content = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -72,12 +101,17 @@ class Handler(BaseHTTPRequestHandler):
         if location:
             self.send_header("Location", location)
         if challenge:
-            self.send_header("WWW-Authenticate", "Bearer")
+            self.send_header("WWW-Authenticate", challenge)
         self.end_headers()
         self.wfile.write(content)
 
     def log_message(self, *arguments):
         """Say nothing."""
+
+
+def way_back(asked, back):
+    """Return the address to which a browser is sent back."""
+    return f"{asked['redirect_uri']}?{urlencode({**back, 'state': asked['state']})}"
 
 
 class AuthorisingServer(ThreadingHTTPServer):
@@ -88,7 +122,10 @@ class AuthorisingServer(ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self.server_port}"
-        self.token, self.asked, self.grants, self.denies = None, [], [], False
+        self.token, self.refresh_token, self.scope = None, None, ""
+        self.asked, self.grants, self.clients = [], [], {}
+        self.denies, self.shows_page, self.refuses_refresh, self.wanted_scope = False, False, None, None
+        self.lock = threading.Lock()
 
     def metadata(self):
         """Return the metadata of the server for authorisations."""

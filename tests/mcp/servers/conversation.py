@@ -4,7 +4,16 @@ import json
 import threading
 
 from tests.mcp.servers import faults
-from tests.mcp.servers.offers import NoSuchThing, Tools, get_prompt, list_prompts, result_of
+from tests.mcp.servers.offers import (
+    NoSuchThing,
+    Tools,
+    complete,
+    get_prompt,
+    list_prompts,
+    list_resources,
+    read_resource,
+    result_of,
+)
 from tests.mcp.servers.options import LIFETIME_S
 
 METHOD_NOT_FOUND = -32601
@@ -33,6 +42,7 @@ class Conversation:
         self._running = set()
         self._answers = {}
         self._asked = 0
+        self._subscribed = set()
 
     def receive(self, message):
         """Take one message of the client."""
@@ -73,10 +83,18 @@ class Conversation:
         if faults.is_due(options, "answer"):
             self._send_half(response, response["id"])
             faults.crash(options)
+        if options.list_changed_in_call:
+            self._add_tool()
+        if options.resource_changes in self._subscribed:
+            changed = {"uri": options.resource_changes}
+            self._send({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": changed}, None)
         self._send(response, response["id"])
         if options.list_changed_after_call:
-            self._tools.add()
-            self._send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}, None)
+            self._add_tool()
+
+    def _add_tool(self):
+        self._tools.add()
+        self._send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}, None)
 
     def _options_of(self, method, params):
         return self._tools.options_of(params["name"]) if method == "tools/call" else self._options
@@ -104,16 +122,36 @@ class Conversation:
                 return {"result": list_prompts(options)}
             case "prompts/get" if options.prompts:
                 return {"result": get_prompt(options, params["name"], params.get("arguments") or {})}
+            case _ if options.resources and method.startswith(("resources/", "completion/")):
+                return {"result": self._respond_about_resources(method, params, options)}
             case _ if options.ignore_unknown_methods:
                 return None
             case _:
                 return {"error": {"code": METHOD_NOT_FOUND, "message": f"no such method: {method}"}}
+
+    def _respond_about_resources(self, method, params, options):
+        match method:
+            case "resources/list":
+                return list_resources(options)
+            case "resources/templates/list":
+                return {"resourceTemplates": options.templates}
+            case "resources/read":
+                return read_resource(options, params["uri"])
+            case "completion/complete":
+                return complete(options, params["argument"])
+            case _:
+                self._subscribed ^= {params["uri"]}
+                return {}
 
     def _introduce(self, params):
         options = self._options
         capabilities = {"tools": {"listChanged": True}, "logging": {}}
         if options.prompts:
             capabilities["prompts"] = {}
+        if options.resources:
+            capabilities["resources"] = {"subscribe": True}
+        if options.completions:
+            capabilities["completions"] = {}
         introduction = {
             "protocolVersion": options.protocol_version or params["protocolVersion"],
             "capabilities": capabilities,

@@ -3,6 +3,7 @@
     versions      what `server/discover` lists; 2026-07-28 without it
     refuse        refuse every version with the error of the protocol, which lists `versions`
     dies          end at `server/discover`, as servers do that take nothing but `initialize` for a first message
+    ttl_ms        how long a list stays true; each list has one tool more than the one before, `later_1`, `later_2`, …
     record        a file: a line of JSON for every message that came
 
 Tools: `ask` wants a name, a sampled text and the roots before it answers; `wait` wants nothing but to be asked three
@@ -79,7 +80,11 @@ def respond(method, params, options):
         case "tools/list":
             tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("ask", "wait", "work", "fail")]
             tools.append({"name": "endless", "inputSchema": {"type": "object"}})
-            return {"result": {"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private"}}
+            if options.get("ttl_ms"):
+                TASKS["lists"] = TASKS.get("lists", -1) + 1
+                tools += [{"name": f"later_{n + 1}", "inputSchema": {"type": "object"}} for n in range(TASKS["lists"])]
+            ttl_ms = options.get("ttl_ms", 0)
+            return {"result": {"resultType": "complete", "tools": tools, "ttlMs": ttl_ms, "cacheScope": "private"}}
         case "tools/call":
             return {"result": call(params["name"], params)}
         case "tasks/get":

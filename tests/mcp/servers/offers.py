@@ -141,3 +141,23 @@ def _filled(prompt, arguments):
             raise NoSuchThing(f"no such argument given: {name}")
         text = text.replace("{" + name + "}", arguments.get(name, ""))
     return text
+
+
+def list_resources(options):
+    """Return the result of `resources/list`."""
+    return {"resources": [{key: each[key] for key in each if key != "text"} for each in options.resources]}
+
+
+def read_resource(options, uri):
+    """Return the result of `resources/read`: of an address of a template it is the address."""
+    texts = {each["uri"]: each.get("text", "") for each in options.resources}
+    begins = tuple(each["uriTemplate"].partition("{")[0] for each in options.templates)
+    if uri not in texts and not uri.startswith(begins):
+        raise NoSuchThing(f"no such resource: {uri}")
+    return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": texts.get(uri, uri)}]}
+
+
+def complete(options, argument):
+    """Return the result of `completion/complete`."""
+    values = options.completions.get(argument["name"], [])
+    return {"completion": {"values": [each for each in values if each.startswith(argument["value"])]}}

@@ -8,6 +8,9 @@ Who it is and what it offers:
     tool_count                    so many tools more: `tool_00000`, `tool_00001`, …
     content_tools                 a tool more for each kind of content: see `returns`
     prompts                       prompt definitions as in `prompts/list`, each with `text`, which may hold `{argument}`
+    resources                     resource definitions as in `resources/list`, each with `text`
+    templates                     template definitions as in `resources/templates/list`
+    completions                   values by argument; those that begin with what was given are answered
     page_size                     tools on one page of `tools/list`
     endless_cursor                every page names a next one, each time by another cursor, and they repeat
 
@@ -21,6 +24,8 @@ In a call, in this order:
     result_bytes                  answer with a text of that size
     returns                       answer with kinds of content: text, image, audio, resource, blob, resource_link,
                                   structured, error
+    resource_changes              address of a resource that changes in each call, told to a client that subscribed
+    list_changed_in_call          before each answer there is a tool more, `added_1`, `added_2`, …, and a notification
     list_changed_after_call       after each answer there is a tool more, `added_1`, `added_2`, …, and a notification
 
 What is asked of the client comes back in the answer as one JSON text each, `{"roots": {"result": …}}` or `"error"`.
@@ -56,6 +61,10 @@ DEFAULTS = {
     "tool_count": 0,
     "content_tools": False,
     "prompts": [],
+    "resources": [],
+    "templates": [],
+    "completions": {},
+    "resource_changes": None,
     "page_size": None,
     "endless_cursor": False,
     "log": [],
@@ -67,6 +76,7 @@ DEFAULTS = {
     "result_bytes": None,
     "returns": None,
     "text": None,
+    "list_changed_in_call": False,
     "list_changed_after_call": False,
     "delay_s": 0,
     "hang_at": None,

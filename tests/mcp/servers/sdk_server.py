@@ -4,6 +4,7 @@ import sys
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
+from mcp_types import Completion
 
 server = MCPServer("sdk", instructions="Say please.")
 
@@ -24,10 +25,29 @@ async def count(context: Context) -> str:
     return "counted"
 
 
+@server.tool()
+async def change(context: Context) -> str:
+    """Tell that the note has changed."""
+    await context.notify_resource_updated("note://one")
+    return "changed"
+
+
 @server.resource("note://one")
 def note() -> str:
     """A note."""
     return "a note"
+
+
+@server.resource("year://{year}")
+def year(year: str) -> str:
+    """Notes of a year."""
+    return f"notes of {year}"
+
+
+@server.completion()
+async def complete(ref, argument, context) -> Completion:
+    """Complete a year."""
+    return Completion(values=[each for each in ("2025", "2026") if each.startswith(argument.value)])
 
 
 if sys.argv[1] == "stdio":

@@ -2,18 +2,31 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Raw
 
 from dragoman import __version__
 from dragoman.errors import ErrorCode, InvalidParams, MethodNotFound, RpcError
-from dragoman.mcp.era import LEGACY_VERSIONS
+from dragoman.mcp.era import (
+    BOTH_ERAS,
+    CAPABILITIES_KEY,
+    LEGACY_VERSIONS,
+    MODERN_VERSIONS,
+    SERVER_INFO_KEY,
+    UNSUPPORTED_VERSION,
+    VERSION_KEY,
+    Era,
+)
 from dragoman.mcp.serving.function_call import FunctionThreads, McpResult, Progress, Tell
 from dragoman.mcp.serving.function_tool import FunctionTool, UnusableFunction, as_tool
+from dragoman.telemetry.operation import trace_served_tool
 
 CANCELLED = "notifications/cancelled"
+
+TTL_MS = 24 * 3600 * 1000
+"""How long a modern client may keep the list of tools, which never changes."""
 
 ToolFunction = FunctionTool | Callable[..., Any]
 """A tool: a function, or a FunctionTool with a name and a description of its own."""
@@ -47,23 +60,40 @@ class FunctionServer:
 
 
 class FunctionSession:
-    """One client's MCP session with the functions."""
+    """One client's MCP session with the functions; each request tells its era, where both may be spoken."""
 
-    def __init__(self, server: FunctionServer) -> None:
+    def __init__(self, server: FunctionServer, eras: frozenset[Era] = BOTH_ERAS) -> None:
         self._server = server
+        self._eras = eras
         self._calls: dict[bytes, asyncio.Task[McpResult]] = {}
 
     async def answer(self, method: str, params: dict[str, Any], request_id: bytes, tell: Tell) -> McpResult:
         """Answer a request, whose id is the JSON that came; `tell` sends its notifications. Raises RpcError."""
+        if Era.MODERN in self._eras and (Era.LEGACY not in self._eras or VERSION_KEY in _meta_of(params)):
+            return await self._answer_modern(method, params, request_id, tell)
         match method:
             case "initialize":
                 return self._initialize(_fit(params, _Initialize))
             case "ping":
                 return {}
             case "tools/list":
-                return {"tools": [tool.definition for tool in self._server.tools.values()]}
+                return self._list()
             case "tools/call":
-                return await self._call(_fit(params, _Call), request_id, tell)
+                return await self._call(params, request_id, tell)
+            case _:
+                raise MethodNotFound(method)
+
+    async def _answer_modern(self, method: str, params: dict[str, Any], request_id: bytes, tell: Tell) -> McpResult:
+        _check_meta(_meta_of(params))
+        cached = {"resultType": "complete", "ttlMs": TTL_MS, "cacheScope": "private"}
+        match method:
+            case "server/discover":
+                return {**self._describe(), "supportedVersions": list(MODERN_VERSIONS), **cached}
+            case "tools/list":
+                return {**self._list(), **cached}
+            case "tools/call":
+                result = await self._call(params, request_id, tell)
+                return {**result, "resultType": "complete"}
             case _:
                 raise MethodNotFound(method)
 
@@ -82,13 +112,22 @@ class FunctionSession:
     def _initialize(self, params: _Initialize) -> McpResult:
         asked = params.protocol_version
         return {
-            # Newer clients fall back to `initialize`, because `server/discover` is unknown here.
             "protocolVersion": asked if asked in LEGACY_VERSIONS else LEGACY_VERSIONS[-1],
             "capabilities": {"tools": {}},
-            "serverInfo": {"name": self._server.name, "version": __version__},
+            "serverInfo": self._info(),
         }
 
-    async def _call(self, params: _Call, request_id: bytes, tell: Tell) -> McpResult:
+    def _describe(self) -> McpResult:
+        return {"capabilities": {"tools": {}}, "_meta": {SERVER_INFO_KEY: self._info()}}
+
+    def _info(self) -> dict[str, str]:
+        return {"name": self._server.name, "version": __version__}
+
+    def _list(self) -> McpResult:
+        return {"tools": [tool.definition for tool in self._server.tools.values()]}
+
+    async def _call(self, given: dict[str, Any], request_id: bytes, tell: Tell) -> McpResult:
+        params, meta = _fit(given, _Call), _meta_of(given)
         tool = self._server.tools.get(params.name)
         if tool is None:
             expected = ", ".join(self._server.tools)
@@ -96,6 +135,15 @@ class FunctionSession:
                 "name", f"there is no tool {params.name!r}; expected one of {expected}", expected=expected
             )
         progress = Progress(params.meta.progress_token if params.meta else None)
+        with trace_served_tool(params.name, meta) as operation:
+            result = await self._run(tool, params, request_id, tell, progress)
+            if result.get("isError") is True:
+                operation.fail("tool_error")
+            return result
+
+    async def _run(
+        self, tool: FunctionTool, params: _Call, request_id: bytes, tell: Tell, progress: Progress
+    ) -> McpResult:
         call = asyncio.create_task(tool.call(params.arguments or {}, progress, self._server.threads))
         self._calls[request_id] = call
         try:
@@ -125,3 +173,20 @@ def _fit(params: dict[str, Any], shape: type[Any]) -> Any:
         return msgspec.convert(params, shape)
     except msgspec.ValidationError as error:
         raise InvalidParams("params", str(error)) from None
+
+
+def _meta_of(params: dict[str, Any]) -> dict[str, Any]:
+    meta = params.get("_meta")
+    return cast("dict[str, Any]", meta) if isinstance(meta, dict) else {}
+
+
+def _check_meta(meta: dict[str, Any]) -> None:
+    """Refuse a modern request that does not say what each has to; raises RpcError."""
+    version = meta.get(VERSION_KEY)
+    if not isinstance(version, str):
+        raise InvalidParams(f"_meta.{VERSION_KEY}", "it is missing; send the version of MCP with each request")
+    if version not in MODERN_VERSIONS:
+        data = {"supported": list(MODERN_VERSIONS), "requested": version}
+        raise RpcError(UNSUPPORTED_VERSION, data, phrase="Unsupported protocol version")
+    if not isinstance(meta.get(CAPABILITIES_KEY), dict):
+        raise InvalidParams(f"_meta.{CAPABILITIES_KEY}", "it is missing; send an object of capabilities, {} for none")

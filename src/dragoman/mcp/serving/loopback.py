@@ -21,7 +21,7 @@ from msgspec import UNSET
 
 from dragoman.errors import ErrorCode, InvalidParams, RpcError
 from dragoman.mcp.definition import HttpServer
-from dragoman.mcp.era import LEGACY_VERSIONS
+from dragoman.mcp.era import LEGACY_VERSIONS, Era
 from dragoman.mcp.serving.function_server import FunctionServer, FunctionSession, decode_params
 from dragoman.mcp.serving.socket_server import listening
 from dragoman.wire import MAX_LINE_BYTES, Malformed, Message, error_object, parse
@@ -243,7 +243,7 @@ class _Loopback:
         while len(self._sessions) >= MAX_SESSIONS:
             self._sessions.pop(next(iter(self._sessions))).close()
         session_id = str(uuid.uuid4())
-        self._sessions[session_id] = FunctionSession(self._server)
+        self._sessions[session_id] = FunctionSession(self._server, frozenset((Era.LEGACY,)))
         return session_id, self._sessions[session_id]
 
     def _find(self, request: HttpRequest) -> tuple[str, FunctionSession]:

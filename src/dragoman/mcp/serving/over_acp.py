@@ -1,4 +1,9 @@
-"""The client's end of MCP over ACP: servers inside a client, which its agent reaches over the ACP connection."""
+"""The client's end of MCP over ACP: servers inside a client, which its agent asks over the ACP connection.
+
+Each `mcp/message` of the agent is one request of MCP 2026-07-28. An error of the server is inside the answer; an ACP
+error says that the server could not be asked. Notifications of the server carry the id of the request that they
+belong to, and end with it.
+"""
 
 import uuid
 from collections.abc import Generator
@@ -7,43 +12,34 @@ from typing import Any
 
 import msgspec
 
-from dragoman.errors import ErrorCode, RpcError
+from dragoman.errors import ErrorCode, InvalidParams, RpcError
+from dragoman.mcp.era import Era
 from dragoman.mcp.serving.function_server import FunctionServer, FunctionSession
+from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection, Routes
-from dragoman.protocol.mcp_connections import (
-    MCP_CONNECT,
-    MCP_CONNECTION_NOTIFICATION,
-    MCP_CONNECTION_REQUEST,
-    MCP_DISCONNECT,
-    ConnectMcpRequest,
-    ConnectMcpResponse,
-    DisconnectMcpRequest,
-    DisconnectMcpResponse,
-    McpConnectionNotification,
-    McpConnectionRequest,
-)
-from dragoman.wire import IncomingRequest
+from dragoman.protocol.methods import MCP_MESSAGE, MCP_NOTIFICATION
+from dragoman.wire import IncomingRequest, error_object
+
+MAX_ACTIVE = 64
+"""Requests to one server at a time, those that wait for changes included."""
 
 
-class _Open(msgspec.Struct, frozen=True):
-    server_id: str
+class _OfferedServer(msgspec.Struct, frozen=True):
     session: FunctionSession
+    active: set[str]
+    """The ids of the requests that are not answered."""
 
 
 class AcpFunctionServers:
-    """Routes the agent's messages to the servers inside this client; a server may have several connections."""
+    """Routes the agent's requests to the servers inside this client."""
 
     def __init__(self) -> None:
         self._connection: Connection | None = None
-        self._servers: dict[str, FunctionServer] = {}
-        self._open: dict[str, _Open] = {}
+        self._servers: dict[str, _OfferedServer] = {}
 
     def register(self, routes: Routes) -> None:
-        """Handle the methods of MCP over ACP."""
-        routes.on_request(MCP_CONNECT, self._connect)
-        routes.on_request(MCP_CONNECTION_REQUEST, self._answer)
-        routes.on_notification(MCP_CONNECTION_NOTIFICATION, self._take)
-        routes.on_request(MCP_DISCONNECT, self._disconnect)
+        """Handle the method of MCP over ACP."""
+        routes.on_request(MCP_MESSAGE, self._answer)
 
     def attach(self, connection: Connection) -> None:
         """Send notifications of the servers over this connection; before, they are dropped."""
@@ -51,51 +47,51 @@ class AcpFunctionServers:
 
     @contextmanager
     def offering(self, server: FunctionServer) -> Generator[str]:
-        """Let the agent connect to a server by the yielded id; leaving ends its sessions."""
+        """Let the agent use a server by the yielded id; leaving cancels its calls."""
         server_id = str(uuid.uuid4())
-        self._servers[server_id] = server
+        offered = self._servers[server_id] = _OfferedServer(FunctionSession(server, frozenset((Era.MODERN,))), set())
         try:
             yield server_id
         finally:
             del self._servers[server_id]
-            for connection_id in [key for key, opened in self._open.items() if opened.server_id == server_id]:
-                self._open.pop(connection_id).session.close()
+            offered.session.close()
 
-    async def _connect(self, params: ConnectMcpRequest, request: IncomingRequest) -> ConnectMcpResponse:
+    async def _answer(self, params: v1.MessageMcpRequest, request: IncomingRequest) -> v1.MessageMcpResponse:
         del request
-        server = self._servers.get(params.server_id)
-        if server is None:
-            problem = f"there is no MCP server {params.server_id!r} in this client, or no longer"
-            raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"serverId": params.server_id, "problem": problem})
-        connection_id = str(uuid.uuid4())
-        self._open[connection_id] = _Open(params.server_id, FunctionSession(server))
-        return ConnectMcpResponse(connection_id=connection_id)
+        offered = self._find(params.server_id)
+        if params.request_id in offered.active:
+            raise InvalidParams("params.requestId", f"the request {params.request_id!r} is not answered yet")
+        if len(offered.active) >= MAX_ACTIVE:
+            problem = f"{MAX_ACTIVE} requests to this server are under way; wait for answers before sending more"
+            raise RpcError(ErrorCode.MCP_LIMIT_EXCEEDED, {"serverId": params.server_id, "problem": problem})
+        offered.active.add(params.request_id)
+        try:
+            return await self._ask(offered.session, params)
+        finally:
+            offered.active.discard(params.request_id)
 
-    async def _answer(self, params: McpConnectionRequest, request: IncomingRequest) -> Any:
-        connection_id = params.connection_id
-
+    async def _ask(self, session: FunctionSession, params: v1.MessageMcpRequest) -> v1.MessageMcpResponse:
         async def tell(method: str, told: dict[str, Any]) -> None:
             if self._connection is not None:
-                notice = McpConnectionNotification(connection_id=connection_id, method=method, params=told)
-                await self._connection.notify(MCP_CONNECTION_NOTIFICATION, notice)
+                notice = v1.MessageMcpNotification(
+                    server_id=params.server_id, request_id=params.request_id, method=method, params=told
+                )
+                await self._connection.notify(MCP_NOTIFICATION, notice)
 
-        session = self._find(connection_id).session
-        return await session.answer(params.method, params.params or {}, request.id, tell)
+        request_id = msgspec.json.encode(params.request_id)
+        try:
+            result = await session.answer(params.method, params.params or {}, request_id, tell)
+        except RpcError as error:
+            if error.code == ErrorCode.REQUEST_CANCELLED:  # the offer has ended, which is no answer of a server
+                raise
+            shown = error_object(error)
+            data = None if shown.data is msgspec.UNSET else shown.data
+            return v1.MessageMcpError(error=v1.McpError(code=shown.code, message=shown.message, data=data))
+        return v1.MessageMcpResult(result=result)
 
-    def _take(self, params: McpConnectionNotification) -> None:
-        opened = self._open.get(params.connection_id)
-        if opened is not None:
-            opened.session.take(params.method, params.params or {})
-
-    async def _disconnect(self, params: DisconnectMcpRequest, request: IncomingRequest) -> DisconnectMcpResponse:
-        del request
-        self._find(params.connection_id).session.close()
-        del self._open[params.connection_id]
-        return DisconnectMcpResponse()
-
-    def _find(self, connection_id: str) -> _Open:
-        opened = self._open.get(connection_id)
-        if opened is None:
-            problem = f"there is no MCP connection {connection_id!r}; mcp/connect makes one"
-            raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"connectionId": connection_id, "problem": problem})
-        return opened
+    def _find(self, server_id: str) -> _OfferedServer:
+        offered = self._servers.get(server_id)
+        if offered is None:
+            problem = f"there is no MCP server {server_id!r} in this client, or no longer"
+            raise RpcError(ErrorCode.MCP_SERVER_UNAVAILABLE, {"serverId": server_id, "problem": problem})
+        return offered

@@ -1,12 +1,13 @@
-"""The person's way back from the page of an authorisation, for a terminal: a port on this machine, for one answer."""
+"""The way back of a person from the page of an authorisation: a port on this machine, for one answer."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Protocol
 from urllib.parse import parse_qs, urlsplit
 
 from dragoman.errors import ServerFailure
-from dragoman.mcp.authorisation import ClientIdentity, ConsentResult
+from dragoman.mcp.authorisation import ConsentResult
 from dragoman.text import one_line
 
 CONSENT_TIMEOUT_S = 300.0
@@ -20,34 +21,36 @@ PATH = "/callback"
 
 _ANSWER = (
     "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\n"
-    "Cache-Control: no-store\r\nConnection: close\r\n\r\n"
+    "Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n"
 )
 
 
-class LoopbackAuthoriser:
-    """Shows an address, and waits on a port of this machine for the person to come back; see `open_loopback`."""
+class Callback(Protocol):
+    """An address to which a browser is sent back."""
 
-    def __init__(self, show: Callable[[str, str], None], identity: ClientIdentity) -> None:
-        self.identity = identity
+    @property
+    def redirect_uri(self) -> str:
+        """The address."""
+        ...
+
+    def expect(self, state: str) -> "asyncio.Future[dict[str, str]]":
+        """Return the parameters with which the browser comes back; only those with this state count."""
+        ...
+
+
+class LoopbackCallback:
+    """Listens on a port of this machine; see `open_loopback`."""
+
+    def __init__(self) -> None:
         self.redirect_uri = ""
-        self._show = show
         self._expected: str | None = None
         self._came: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
 
-    async def ask(self, server: str, url: str) -> ConsentResult:
-        """Show the person an address, and wait for the way back; raises ServerFailure."""
-        self._expected = _first(urlsplit(url).query).get("state")
+    def expect(self, state: str) -> "asyncio.Future[dict[str, str]]":
+        """Return the parameters with which the browser comes back; only those with this state count."""
+        self._expected = state
         self._came = asyncio.get_running_loop().create_future()
-        self._show(server, url)
-        try:
-            async with asyncio.timeout(CONSENT_TIMEOUT_S):
-                back = await self._came
-        except TimeoutError:
-            words = f"nobody agreed to the use of it within {CONSENT_TIMEOUT_S:.0f} s"
-            raise ServerFailure(f"{words}; run `dragoman mcp login {server}` again") from None
-        if "error" in back:
-            raise ServerFailure(_why_refused(back))
-        return ConsentResult(back.get("code", ""), back.get("state"), back.get("iss"))
+        return self._came
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request of a browser."""
@@ -69,7 +72,7 @@ class LoopbackAuthoriser:
         target = urlsplit(rest.partition(" ")[0])
         if method != "GET" or target.path != PATH:
             return "404 Not Found", "There is nothing here."
-        back = _first(target.query)
+        back = first_values(target.query)
         if self._expected is None or back.get("state") != self._expected:
             return "400 Bad Request", "This answer does not belong to the login that is waiting; start again there."
         if not self._came.done():
@@ -79,25 +82,35 @@ class LoopbackAuthoriser:
 
 
 @asynccontextmanager
-async def open_loopback(
-    show: Callable[[str, str], None], identity: ClientIdentity | None = None
-) -> AsyncGenerator[LoopbackAuthoriser]:
-    """Listen on a port of this machine, as long as the context lasts; `show` gets the server and the address."""
-    authoriser = LoopbackAuthoriser(show, identity or ClientIdentity())
-    listener = await asyncio.start_server(authoriser.serve, "127.0.0.1", 0, limit=MAX_HEAD_BYTES)
-    authoriser.redirect_uri = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}{PATH}"
+async def open_loopback() -> AsyncGenerator[LoopbackCallback]:
+    """Listen on a port of this machine, as long as the context lasts; raises ServerFailure."""
+    callback = LoopbackCallback()
     try:
-        yield authoriser
+        listener = await asyncio.start_server(callback.serve, "127.0.0.1", 0, limit=MAX_HEAD_BYTES)
+    except OSError as error:
+        raise ServerFailure(f"no port of this machine is free for the way back of a login: {error.strerror}") from None
+    callback.redirect_uri = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}{PATH}"
+    try:
+        yield callback
     finally:
         listener.close()
 
 
-def _first(query: str) -> dict[str, str]:
+def state_of(url: str) -> str:
+    """Return the state in the address of an authorisation."""
+    return first_values(urlsplit(url).query).get("state", "")
+
+
+def first_values(query: str) -> dict[str, str]:
+    """Return the first value of each parameter of a query."""
     return {name: values[0] for name, values in parse_qs(query).items()}
 
 
-def _why_refused(back: dict[str, str]) -> str:
+def read_consent(back: dict[str, str]) -> ConsentResult:
+    """Return what came back with a person; raises ServerFailure in words when they or the server refused."""
+    if "error" not in back:
+        return ConsentResult(back.get("code", ""), back.get("state"), back.get("iss"))
     if back["error"] == "access_denied":
-        return "you did not agree to the use of it"
+        raise ServerFailure("you did not agree to the use of it")
     words = one_line(back.get("error_description") or back["error"], 200)
-    return f"its authorisation was refused: {words}"
+    raise ServerFailure(f"its authorisation was refused: {words}")
