@@ -324,3 +324,22 @@ async def test_a_server_that_the_program_declares_is_called_the_agents_own(tmp_p
         "own is the agent's own; its program declares it, so only a change of the program removes it"
     )
     assert not any("agent file" in each or "dragoman mcp" in each for each in said)
+
+
+async def test_an_extension_request_is_answered_and_told_of_among_the_capabilities(tmp_path):
+    agent = make_agent(tmp_path, show_settings)
+    agent.declare_meta("example/count", {"method": "_example/count"})
+
+    @agent.on_extension("_example/count")
+    async def count(params):
+        return {"count": len(params["words"])}
+
+    async with agent.connect() as remote:
+        assert remote.capabilities.meta["example/count"] == {"method": "_example/count"}
+        assert await remote.call_extension("_example/count", {"words": ["a", "b"]}) == {"count": 2}
+        with pytest.raises(RemoteError, match="Method not found"):
+            await remote.call_extension("_example/other", {})
+        with pytest.raises(Refused, match="begin with"):
+            await remote.call_extension("example/count", {})
+    with pytest.raises(ValueError, match="begins with `_`"):
+        agent.on_extension("example/count")

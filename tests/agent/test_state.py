@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from dragoman.agent import session as agent_session
+from dragoman.agent.session_memory import MAX_STATE_BYTES
 from dragoman.errors import RemoteError
 from dragoman.store import FileStore
 from tests.agent.connecting import make_agent, session_with
@@ -66,7 +66,7 @@ async def test_the_history_is_what_was_said_before_this_turn(tmp_path):
         ({1: 2}, "session.state['bad'] has the key 1; keys of JSON are str"),
         (float("nan"), "session.state['bad'] is nan, which JSON does not have"),
         (object(), "session.state['bad'] is object;"),
-        ("x" * agent_session.MAX_STATE_BYTES, "the limit is"),
+        ("x" * MAX_STATE_BYTES, "the limit is"),
     ],
 )
 async def test_a_state_that_cannot_be_saved_is_an_error_and_undone(tmp_path, value, problem):

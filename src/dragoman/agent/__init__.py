@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dragoman.agent.agent import Agent
+    from dragoman.agent.call_run import CallCancelled
+    from dragoman.agent.compaction import Compaction
     from dragoman.agent.conversation import HistoryMessage, ToolCallMemory
+    from dragoman.agent.model_operation import ModelOperation
     from dragoman.agent.permission import PermissionDecision
     from dragoman.agent.prepared_call import (
         Action,
@@ -18,11 +21,13 @@ if TYPE_CHECKING:
         ToolFailure,
         ToolOutcome,
     )
-    from dragoman.agent.program import Authenticator, PermissionDefaults
+    from dragoman.agent.program import Authenticator, AuthReporter, NoLogin, PermissionDefaults
     from dragoman.agent.servers.mcp_tool import McpTool
     from dragoman.agent.servers.session_servers import AgentMcpServer
-    from dragoman.agent.session import Session, SessionClient, StateUnusable
+    from dragoman.agent.session import Session, SessionClient
+    from dragoman.agent.session_memory import StateUnusable
     from dragoman.agent.settings import BooleanOption, Mode, OptionValue, SelectOption
+    from dragoman.agent.subagent import Subagent
     from dragoman.agent.tool_call import ToolCallHandle
     from dragoman.agent.turn import Turn, TurnOver
     from dragoman.agent.usage import TokenUsage
@@ -31,7 +36,10 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "dragoman.agent.agent": ("Agent",),
+    "dragoman.agent.call_run": ("CallCancelled",),
+    "dragoman.agent.compaction": ("Compaction",),
     "dragoman.agent.conversation": ("HistoryMessage", "ToolCallMemory"),
+    "dragoman.agent.model_operation": ("ModelOperation",),
     "dragoman.agent.permission": ("PermissionDecision",),
     "dragoman.agent.prepared_call": (
         "Action",
@@ -41,10 +49,12 @@ _MODULES = {
         "ToolFailure",
         "ToolOutcome",
     ),
-    "dragoman.agent.program": ("Authenticator", "PermissionDefaults"),
+    "dragoman.agent.program": ("Authenticator", "AuthReporter", "NoLogin", "PermissionDefaults"),
     "dragoman.agent.servers.mcp_tool": ("McpTool",),
     "dragoman.agent.servers.session_servers": ("AgentMcpServer",),
-    "dragoman.agent.session": ("Session", "SessionClient", "StateUnusable"),
+    "dragoman.agent.session": ("Session", "SessionClient"),
+    "dragoman.agent.session_memory": ("StateUnusable",),
+    "dragoman.agent.subagent": ("Subagent",),
     "dragoman.agent.settings": ("BooleanOption", "Mode", "OptionValue", "SelectOption"),
     "dragoman.agent.tool_call": ("ToolCallHandle",),
     "dragoman.agent.turn": ("Turn", "TurnOver"),
@@ -58,13 +68,18 @@ __all__ = [
     "Action",
     "Agent",
     "AgentMcpServer",
+    "AuthReporter",
     "Authenticator",
     "BooleanOption",
+    "CallCancelled",
     "CommandEnd",
+    "Compaction",
     "HistoryMessage",
     "HttpServer",
     "McpTool",
     "Mode",
+    "ModelOperation",
+    "NoLogin",
     "OptionValue",
     "PermissionDecision",
     "PermissionDefaults",
@@ -76,6 +91,7 @@ __all__ = [
     "SseServer",
     "StateUnusable",
     "StdioServer",
+    "Subagent",
     "TargetChanged",
     "TokenUsage",
     "ToolCallHandle",

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from dragoman.agent.commands.command import COMMAND_NAME, SlashCommand
-from dragoman.agent.program import AgentProgram, Authenticator, PermissionDefaults
+from dragoman.agent.program import CONTENT_KINDS, AgentProgram, Authenticator, PermissionDefaults, SystemPromptMode
 from dragoman.protocol import v1
 
 if TYPE_CHECKING:
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_TAKEN = ("image", "audio")
-"""The content of prompts that an agent need not take; text, links and embedded resources it always does."""
-
 
 class Agent:
     """An ACP agent made of functions: sessions, replay, permission, MCP servers and cancellation are done for it."""
@@ -50,19 +47,22 @@ class Agent:
         options: "Sequence[SessionOption]" = (),
         auth: Authenticator | Callable[[], Authenticator | None] | None = None,
         takes: Collection[str] | Callable[[], Collection[str]] = (),
+        system_prompt: SystemPromptMode | None = None,
         mcp_servers: "Sequence[OwnServer | Definition]" = (),
         permission: PermissionDefaults | None = None,
-        store: "Store | Callable[[], Store] | None" = None,
+        store: "Store | Callable[[], Store] | str | None" = None,
         home: "Path | str | Callable[[], Path] | None" = None,
         protected_file: Callable[[], str | None] | None = None,
     ) -> None:
         """Declare an agent; the first mode is the default.
 
         `auth` is the login that it needs, `takes` the content beyond text that it can be given (`image`, `audio`);
-        both may be functions, which are called when a client connects. `mcp_servers` are the agent's own, shared by its
-        sessions. `store` keeps the sessions: by default files in `home`, which is a directory for each name of an
-        agent below `$DRAGOMAN_HOME` (`~/.dragoman`). `protected_file` gives a file that is asked about in every mode
-        but `all` before it is written, such as the program's own settings.
+        both may be functions, which are called when a client connects. `system_prompt` says that the program uses
+        `Session.instructions`: clients may then `append` instructions, or even `override` its own. `mcp_servers` are
+        the agent's own, shared by its sessions. `store` keeps the sessions: the address of a database, by default that
+        in `$DRAGOMAN_STORE`, else files in `home`, which is a directory for each name of an agent below
+        `$DRAGOMAN_HOME` (`~/.dragoman`). `protected_file` gives a file that is asked about in every mode but `all`
+        before it is written, such as the program's own settings.
 
         Raises ValueError for modes and options that cannot be told apart, and for other content in `takes`.
         """
@@ -76,6 +76,7 @@ class Agent:
 
             check_declarations(modes, options)
         self.program.permission = permission or PermissionDefaults()
+        self.program.system_prompt = system_prompt
         self.program.find_auth = auth if callable(auth) else lambda: auth
         self.program.find_takes = _find_takes(takes)
         self.program.servers = _own_servers(mcp_servers)
@@ -111,6 +112,24 @@ class Agent:
             return function
 
         return add
+
+    def on_extension(self, name: str) -> Callable[[F], F]:
+        """Let `async function(params)` answer the extension request of this name, which begins with `_`.
+
+        `params` is an object of JSON, and so is the result. `declare_meta` tells clients of it.
+        """
+        if not name.startswith("_"):
+            raise ValueError(f"{name!r} is no extension of the protocol; expected a name that begins with `_`")
+
+        def add(function: F) -> F:
+            self.program.extensions.functions[name] = _checked(function, f"extension {name!r}")
+            return function
+
+        return add
+
+    def declare_meta(self, key: str, value: Any) -> None:
+        """Put a value into `_meta` of the capabilities, for clients that know more than the protocol."""
+        self.program.extensions.meta[key] = value
 
     def on_session(self, function: F) -> F:
         """Call `async function(session, origin)` when a session has become live: `new`, `load`, `resume` or `fork`.
@@ -190,13 +209,15 @@ class Agent:
     async def connect(self, **options: Any) -> "AsyncGenerator[RemoteAgent]":
         """Serve a client in this process, and give it: the `RemoteAgent` of `dragoman.client`, for tests.
 
-        `options` are those of `dragoman.client.connect` for policy, files, terminals and elicitation.
+        `options` are those of `dragoman.client.connect` for policy, files, terminals and elicitation. They talk in
+        version 1 of ACP, unless `protocol_version=2` is among them.
         """
         import asyncio
 
         from dragoman.client.connect import connect_transport
         from dragoman.wire import memory_pair
 
+        options.setdefault("protocol_version", 1)
         near, far = memory_pair()
         # No task group: it would put a failed assertion of a test into an exception group.
         serving = asyncio.create_task(self.serve(far))
@@ -206,21 +227,33 @@ class Agent:
         finally:
             await serving
 
+    def keep_sessions_in(self, address: str) -> None:
+        """Keep sessions in the database at an address from now on; raises BadStoreAddress, StoreNotInstalled."""
+        from dragoman.store import find_address
+
+        self._store = find_address(address)
+
     def _make_handlers(
         self, connection: "Connection", request: v1.InitializeRequest, takes: frozenset[str]
     ) -> "SessionHandlers":
         from dragoman.agent.requests import SessionHandlers
         from dragoman.agent.resources import AgentResources
         from dragoman.agent.session import SessionClient
-        from dragoman.store import FileStore, raise_fd_limit
+        from dragoman.store import SharesApprovals, find_address, log_scope, open_store
+        from dragoman.telemetry.setup import begin_start
 
-        raise_fd_limit()
-        resources = AgentResources(self._find_home(), self._protected_file and self._protected_file())
+        begin_start(self.name)
+        home = self._find_home()
         store, owned = self._store, None
-        if store is None:
-            store = owned = FileStore(resources.home)
+        if store is None or isinstance(store, str):
+            store = owned = open_store(find_address(store), home, log_scope(self.name))
         elif callable(store):
             store = owned = store()
+        resources = AgentResources(
+            home,
+            self._protected_file and self._protected_file(),
+            shared_approvals=store if isinstance(store, SharesApprovals) else None,
+        )
         client = SessionClient(request.client_capabilities, request.client_info)
         return SessionHandlers(connection, store, resources, client, self.program, takes=takes, owned_store=owned)
 
@@ -259,9 +292,9 @@ def _check_takes(takes: Collection[str]) -> frozenset[str]:
     if isinstance(takes, str):
         problem = f"takes={takes!r} is one text; expected a list of kinds of content: takes=[{takes!r}]"
         raise ValueError(problem)  # noqa: TRY004 -- a str is a Collection[str]: its type is right
-    unknown = sorted(set(takes) - set(_TAKEN))
+    unknown = sorted(set(takes) - set(CONTENT_KINDS.values()))
     if unknown:
-        raise ValueError(f"takes: there is no content {unknown[0]!r}; expected {' or '.join(_TAKEN)}")
+        raise ValueError(f"takes: there is no content {unknown[0]!r}; expected {' or '.join(CONTENT_KINDS.values())}")
     return frozenset(takes)
 
 

@@ -1,15 +1,17 @@
 """The replay of a session's updates from its log, and the restoration of its state."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from dragoman.agent.hook_calls import HookCalls
-from dragoman.agent.session import Session, turn_end
+from dragoman.agent.session import Session
+from dragoman.agent.session_memory import ClientChoices, turn_end
 from dragoman.agent.usage import TokenUsage
 from dragoman.errors import LogFailed
 from dragoman.protocol import v1
+from dragoman.protocol.unions import decode_hook
 from dragoman.protocol.update_lines import update_lines
 from dragoman.store import Log, Record
 
@@ -17,6 +19,10 @@ Replay = Callable[[Sequence[memoryview]], Awaitable[None]]
 
 _decode_settings = msgspec.json.Decoder(dict[str, Any]).decode
 _decode_title = msgspec.json.Decoder(str).decode
+_decode_choices = msgspec.json.Decoder(ClientChoices, dec_hook=decode_hook).decode
+
+
+_SUBAGENT = b'"update":{"sessionUpdate":"subagent_update"'
 
 
 class _Params(msgspec.Struct):
@@ -70,6 +76,28 @@ async def restore(session: Session, log: Log, hooks: HookCalls, send: Replay | N
         await _close_turn(session, log, unfinished_since, send)
 
 
+async def amend(log: Log, *, title: str | None = None, archived: bool | None = None) -> None:
+    """Change the title that the client gave, or whether the session is archived, in the log of a session not live.
+
+    The log is one that was just opened; the change is on the disk when this returns. Raises LogFailed.
+    """
+    choices = ClientChoices()
+    async for blocks in log.blocks():
+        for record in [record for block in blocks if block.places for record in block.records()]:
+            if record.kind == "client":
+                choices = _decode_choices(record.data)
+    if title is not None:
+        choices = msgspec.structs.replace(choices, titled=True)
+        log.title = title
+        log.record("title", msgspec.json.encode(title))
+        log.append(update_lines(log.header.id, [msgspec.json.encode(v1.SessionInfoUpdate(title=title))]))
+    if archived is not None:
+        choices = msgspec.structs.replace(choices, archived=archived)
+        log.is_archived = archived
+    log.record("client", msgspec.json.encode(choices))
+    await log.sync()
+
+
 def _take_turn(session: Session, event: _TurnEvent) -> None:
     memory = session.memory
     memory.usage = event.usage or memory.usage
@@ -87,6 +115,8 @@ def _take(session: Session, record: Record, hooks: HookCalls) -> None:
             session.settings.restore(_decode_settings(record.data))
         case "title":
             session.memory.title = _decode_title(record.data)
+        case "client":
+            session.memory.choices = _decode_choices(record.data)
         case _:
             pass
 
@@ -100,16 +130,18 @@ async def _close_turn(session: Session, log: Log, since: int, send: Replay | Non
         content=[v1.Content(content=v1.TextContent(text=reason))],
         raw_output={"error": reason},
     )
-    ends = [
-        msgspec.json.encode(msgspec.structs.replace(end, tool_call_id=call_id))
-        for call_id in await _unfinished_calls(log, since)
-    ]
+    calls, subagents = await _unfinished(log, since)
+    ends = [msgspec.json.encode(msgspec.structs.replace(end, tool_call_id=call_id)) for call_id in calls]
+    stopped = v1.StateUpdate(state="idle", stop_reason="cancelled")
+    ends += [msgspec.json.encode(v1.SubagentUpdate(session_id=each, state=stopped)) for each in subagents]
     lines = update_lines(session.id, ends) if ends else b""
     try:
         if lines:
             log.append(lines)
         log.record("turn", turn_end(session.memory, "cancelled"))
-        log.flush()
+        written = log.flush()
+        if written is not None:
+            await written
     except LogFailed as failure:
         if failure is not told:
             session.notice_later(f"dragoman: {failure}")
@@ -117,18 +149,36 @@ async def _close_turn(session: Session, log: Log, since: int, send: Replay | Non
         await send([memoryview(lines)])
 
 
-async def _unfinished_calls(log: Log, since: int) -> list[str]:
-    open_calls: dict[str, None] = {}
+async def _unfinished(log: Log, since: int) -> tuple[list[str], list[str]]:
+    """Return the ids of the tool calls and of the subagents that were begun after a line and never ended."""
+    calls: dict[str, None] = {}
+    subagents: dict[str, None] = {}
     async for blocks in log.blocks():
         for seq, line in [line for block in blocks if block.last > since for line in block.numbered_lines()]:
-            if seq <= since or b'"tool_call' not in line or not line.startswith(b'{"jsonrpc":'):
+            if seq <= since or not line.startswith(b'{"jsonrpc":'):
                 continue
-            update = _decode_update(line).params.update
-            call_id = update.get("toolCallId")
-            if not isinstance(call_id, str):
-                continue
-            if update.get("status") in ("completed", "failed"):
-                open_calls.pop(call_id, None)
-            elif update.get("sessionUpdate") == "tool_call":
-                open_calls[call_id] = None
-    return list(open_calls)
+            if _SUBAGENT in line:
+                _note_subagent(_decode_update(line).params.update, subagents)
+            elif b'"tool_call' in line:
+                _note_call(_decode_update(line).params.update, calls)
+    return list(calls), list(subagents)
+
+
+def _note_call(update: dict[str, Any], open_calls: dict[str, None]) -> None:
+    call_id = update.get("toolCallId")
+    if not isinstance(call_id, str):
+        return
+    if update.get("status") in ("completed", "failed"):
+        open_calls.pop(call_id, None)
+    elif update.get("sessionUpdate") == "tool_call":
+        open_calls[call_id] = None
+
+
+def _note_subagent(update: dict[str, Any], running: dict[str, None]) -> None:
+    if update.get("sessionUpdate") != "subagent_update":
+        return
+    state: Any = update.get("state")
+    if isinstance(state, dict) and cast("dict[str, Any]", state).get("state") == "running":
+        running[update["sessionId"]] = None
+    else:
+        running.pop(update["sessionId"], None)

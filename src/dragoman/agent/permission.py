@@ -6,82 +6,20 @@ meaning are denials. A denial is told to the model, and the turn goes on.
 There is one option of each kind, because clients take two of a kind for the same one. The name of "always allow" says
 how long it holds; `protocol/permission_options.py` says how a client may choose another scope. "Always reject" holds
 in the project. "Always allow" is missing where it cannot be bound to exactly the call that was shown.
-
-`<home>/permissions/<encoded cwd>.json` keeps the decisions for the project: a list of actions, each with `allow` or
-`reject`. An action is matched exactly: an approval of `make test` does not cover `make`, nor another directory.
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from dragoman.agent.approvals import Approvals
 from dragoman.agent.prepared_call import Action, ProposedCall
 from dragoman.agent.settings import Mode
 from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError
-from dragoman.files.private_file import PrivateFile
 from dragoman.protocol import v1
 from dragoman.protocol.permission_options import REMEMBER_KEY, RememberScope, write_scopes
-from dragoman.store import encode_cwd
-
-ApprovalVerdict = Literal["allow", "reject"]
-
-
-class Approval(msgspec.Struct, frozen=True):
-    """One action and the decision about it."""
-
-    action: Action = msgspec.field(name="deed")  # its name in the files that exist
-    decision: ApprovalVerdict
-
-
-_log = logging.getLogger("dragoman.agent")
-_decode = msgspec.json.Decoder(list[Approval]).decode
-
-
-class Approvals:
-    """The decisions that hold in one session; those for good are shared by all sessions of its project."""
-
-    def __init__(self, home: Path, cwd: str) -> None:
-        self._file = PrivateFile(home / "permissions" / f"{encode_cwd(cwd)}.json")
-        self._session: dict[Action, ApprovalVerdict] = {}
-
-    def find(self, action: Action) -> ApprovalVerdict | None:
-        """Return the decision about exactly this action, if there is one; reads a file, so not for the event loop."""
-        decided = self._session.get(action)
-        return decided if decided is not None else self._read().get(action)
-
-    def keep_for_session(self, action: Action, decision: ApprovalVerdict) -> None:
-        """Remember a decision as long as the session lives."""
-        self._session[action] = decision
-
-    def keep_for_good(self, action: Action, decision: ApprovalVerdict) -> None:
-        """Remember a decision in this project; one that cannot be written down holds in this session."""
-        try:
-            with self._file.writing():
-                kept: dict[Action, ApprovalVerdict] = {**self._load(), action: decision}
-                approvals = [Approval(*each) for each in kept.items()]
-                self._file.replace(msgspec.json.format(msgspec.json.encode(approvals), indent=2))
-        except (OSError, msgspec.DecodeError) as error:
-            # The file may hold refusals, so it is not overwritten.
-            _log.warning("a decision could not be kept in %s, and holds in this session: %s", self._file.path, error)
-            self._session[action] = decision
-
-    def _read(self) -> dict[Action, ApprovalVerdict]:
-        """Read anew each time: another session, or a person with an editor, may have changed it."""
-        try:
-            return self._load()
-        except (OSError, msgspec.DecodeError):
-            return {}  # a file that cannot be read, or that others could have written, approves nothing
-
-    def _load(self) -> dict[Action, ApprovalVerdict]:
-        try:
-            return {approval.action: approval.decision for approval in _decode(self._file.read())}
-        except FileNotFoundError:
-            return {}
-
 
 Scope = Literal["session", "project"]
 """How long an "always" of the person holds: in this session, or in all sessions of the project."""
@@ -152,7 +90,7 @@ class Permission:
     async def _judge(self, call: ProposedCall) -> tuple[Judgement, str]:
         if call.action is None or (call.reads_only and call.inside and call.verdict is None):
             return "run", ""
-        decided = await asyncio.to_thread(self._approvals.find, call.action)
+        decided = await self._approvals.find(call.action)
         if decided == "allow" and not call.can_be_kept:
             decided = None  # it was approved when less was looked at
         mode = self._mode()
@@ -189,7 +127,7 @@ class Permission:
         if scope == "session":
             self._approvals.keep_for_session(call.action, verdict)
         else:
-            await asyncio.to_thread(self._approvals.keep_for_good, call.action, verdict)
+            await self._approvals.keep_for_good(call.action, verdict)
         return scope
 
 

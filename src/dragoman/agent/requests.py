@@ -3,14 +3,23 @@
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from dragoman.agent.commands.registry import CommandRegistry
 from dragoman.agent.directories import check_absolute, check_cwd, check_directories
 from dragoman.agent.hook_calls import HookCalls
-from dragoman.agent.program import AgentProgram
+from dragoman.agent.login_question import CALLBACK
+from dragoman.agent.program import CONTENT_KINDS, AgentProgram
 from dragoman.agent.resources import AgentResources
-from dragoman.agent.servers.client_requests import MCP_ADD, MCP_REMOVE, decode_removal, decode_server, includes_of
+from dragoman.agent.servers.client_requests import (
+    CANCEL_CALL,
+    MCP_ADD,
+    MCP_REMOVE,
+    decode_cancelled_call,
+    decode_removal,
+    decode_server,
+    includes_of,
+)
 from dragoman.agent.servers.session_mcp import SERVERS_KEY
 from dragoman.agent.servers.session_servers import ClientServer
 from dragoman.agent.session import Session, SessionClient
@@ -21,9 +30,14 @@ from dragoman.errors import BadCursor, InvalidParams, ServerFailure
 from dragoman.mcp.definition import from_protocol
 from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection, Routes
-from dragoman.store import Store, Summary
+from dragoman.protocol.origin import ORIGIN_KEY, read_origin
+from dragoman.store import ArchiveFilter, Store, Summary
+from dragoman.telemetry.setup import start as start_telemetry
 from dragoman.text import one_line
 from dragoman.wire import IncomingRequest
+
+MAX_TITLE = 200
+"""Characters of a title that the client gives; a longer one is cut."""
 
 _log = logging.getLogger("dragoman.agent")
 
@@ -49,6 +63,7 @@ class SessionHandlers:
         self._hooks = HookCalls(program)
         self._takes = takes
         self._router = resources.mcp_router
+        self._callbacks = resources.logins.callbacks
         self._sessions = AgentSessions(connection, store, resources, client, program)
         self._commands = CommandRegistry(program.commands)
 
@@ -61,12 +76,18 @@ class SessionHandlers:
         routes.on_request(methods.SESSION_LIST, self._list_sessions)
         routes.on_request(methods.SESSION_CLOSE, self._close_session)
         routes.on_request(methods.SESSION_DELETE, self._delete_session)
+        routes.on_request(methods.SESSION_SET_TITLE, self._set_title)
+        routes.on_request(methods.SESSION_ARCHIVE, self._archive_session)
+        routes.on_request(methods.SESSION_UNARCHIVE, self._unarchive_session)
+        routes.on_request(methods.SESSION_STATUS, self._tell_status)
         routes.on_request(methods.SESSION_SET_MODE, self._set_mode)
         routes.on_request(methods.SESSION_SET_CONFIG_OPTION, self._set_config_option)
         routes.on_request(methods.SESSION_PROMPT, self._prompt)
         routes.on_notification(methods.SESSION_CANCEL, self._cancel)
+        routes.on_extension(CANCEL_CALL, self._cancel_call)
         routes.on_extension(MCP_ADD, self._add_server)
         routes.on_extension(MCP_REMOVE, self._remove_server)
+        routes.on_extension(CALLBACK, self._take_callback)
         self._router.register(routes)
 
     async def close(self) -> None:
@@ -78,7 +99,8 @@ class SessionHandlers:
     async def _new_session(self, params: v1.NewSessionRequest, request: IncomingRequest) -> v1.NewSessionResponse:
         del request
         cwd, directories, servers = await asyncio.to_thread(_check_place, params)
-        session = await self._sessions.new(cwd, directories)
+        instructions = self._check_system_prompt(params.system_prompt)
+        session = await self._sessions.new(cwd, directories, instructions, origin=read_origin(params.meta))
         meta = self._introduce(session, servers)
         return v1.NewSessionResponse(
             session_id=session.id, modes=_modes(session), config_options=_options(session), meta=meta
@@ -87,7 +109,8 @@ class SessionHandlers:
     async def _load_session(self, params: v1.LoadSessionRequest, request: IncomingRequest) -> v1.LoadSessionResponse:
         del request
         cwd, directories, servers = await asyncio.to_thread(_check_place, params)
-        session = await self._sessions.bring_back(params.session_id, cwd, directories, with_replay=True)
+        instructions = self._check_system_prompt(params.system_prompt)
+        session = await self._sessions.bring_back(params.session_id, cwd, directories, instructions, with_replay=True)
         session.show_notices()
         meta = self._introduce(session, servers)
         return v1.LoadSessionResponse(modes=_modes(session), config_options=_options(session), meta=meta)
@@ -97,14 +120,16 @@ class SessionHandlers:
     ) -> v1.ResumeSessionResponse:
         del request
         cwd, directories, servers = await asyncio.to_thread(_check_place, params)
-        session = await self._sessions.bring_back(params.session_id, cwd, directories, with_replay=False)
+        instructions = self._check_system_prompt(params.system_prompt)
+        session = await self._sessions.bring_back(params.session_id, cwd, directories, instructions, with_replay=False)
         meta = self._introduce(session, servers)
         return v1.ResumeSessionResponse(modes=_modes(session), config_options=_options(session), meta=meta)
 
     async def _fork_session(self, params: v1.ForkSessionRequest, request: IncomingRequest) -> v1.ForkSessionResponse:
         del request
         cwd, directories, servers = await asyncio.to_thread(_check_place, params)
-        session = await self._sessions.fork(params.session_id, cwd, directories)
+        instructions = self._check_system_prompt(params.system_prompt)
+        session = await self._sessions.fork(params.session_id, cwd, directories, instructions)
         meta = self._introduce(session, servers)
         return v1.ForkSessionResponse(
             session_id=session.id, modes=_modes(session), config_options=_options(session), meta=meta
@@ -115,7 +140,7 @@ class SessionHandlers:
         if params.cwd is not None:
             check_absolute(params.cwd)
         try:
-            page = await self._store.page(params.cwd, params.cursor)
+            page = await self._store.page(params.cwd, params.cursor, archived=_archive_filter(params.archived))
         except BadCursor as error:
             raise InvalidParams("params.cursor", str(error)) from None
         return v1.ListSessionsResponse(
@@ -133,6 +158,35 @@ class SessionHandlers:
         del request
         await self._sessions.delete(params.session_id)
         return v1.DeleteSessionResponse()
+
+    async def _set_title(
+        self, params: v1.SetSessionTitleRequest, request: IncomingRequest
+    ) -> v1.SetSessionTitleResponse:
+        del request
+        title = one_line(params.title.strip(), MAX_TITLE)
+        if not title:
+            raise InvalidParams("params.title", "the title is empty; give it at least one character that can be seen")
+        await self._sessions.set_title(params.session_id, title)
+        return v1.SetSessionTitleResponse(title=title)
+
+    async def _archive_session(
+        self, params: v1.ArchiveSessionRequest, request: IncomingRequest
+    ) -> v1.ArchiveSessionResponse:
+        del request
+        await self._sessions.archive(params.session_id)
+        return v1.ArchiveSessionResponse()
+
+    async def _unarchive_session(
+        self, params: v1.UnarchiveSessionRequest, request: IncomingRequest
+    ) -> v1.UnarchiveSessionResponse:
+        del request
+        await self._sessions.unarchive(params.session_id)
+        return v1.UnarchiveSessionResponse()
+
+    async def _tell_status(self, params: v1.SessionStatusRequest, request: IncomingRequest) -> v1.SessionStatusResponse:
+        del request
+        is_live = await self._sessions.is_live(params.session_id)
+        return v1.SessionStatusResponse(status="open" if is_live else "saved")
 
     # ── in a session ────────────────────────────────────────────────────────────────────────────
 
@@ -158,14 +212,15 @@ class SessionHandlers:
         session = await self._sessions.ready(params.session_id)
         if not self._hooks.check(session, params.prompt):
             self._check_prompt(params.prompt)
-        runner = TurnRunner(session, self._program, self._commands, params.prompt)
+        runner = TurnRunner(session, self._program, self._commands, params.prompt, params.meta)
         with session.slot.hold(session.id, runner):
             request.on_cancel = runner.cancel
+            await start_telemetry()
             return await runner.run()
 
     def _check_prompt(self, prompt: Sequence[v1.ContentBlock]) -> None:
         for position, block in enumerate(prompt):
-            kind = _CONTENT_KINDS.get(type(block))
+            kind = CONTENT_KINDS.get(type(block))
             if kind is not None and kind not in self._takes:
                 raise InvalidParams(
                     f"params.prompt[{position}].type",
@@ -180,6 +235,17 @@ class SessionHandlers:
         else:
             session.cancel()
 
+    async def _cancel_call(self, params: Any, request: IncomingRequest) -> dict[str, Any]:
+        """Stop one tool call: the extension by which a client of version 2 reaches `tool_call/cancel`."""
+        del request
+        wanted = decode_cancelled_call(params)
+        turn = self._sessions.get(wanted.session_id).slot.turn
+        if turn is None or not turn.cancel_call(wanted.tool_call_id):
+            raise InvalidParams(
+                "params.toolCallId", "no call of this id runs and can be cancelled alone; session/cancel ends the turn"
+            )
+        return {}
+
     async def _add_server(self, params: Any, request: IncomingRequest) -> dict[str, Any]:
         del request
         wanted = decode_server(params)
@@ -188,6 +254,11 @@ class SessionHandlers:
             ClientServer(from_protocol(wanted.server), includes_of(wanted.server.meta, "params.server"))
         )
         return {"name": member.name, "_meta": session.mcp.meta()}
+
+    async def _take_callback(self, params: Any, request: IncomingRequest) -> dict[str, Any]:
+        """Take what a browser brought to the client, for the login that waits for it."""
+        del request
+        return {"taken": self._callbacks.take(params)}
 
     async def _remove_server(self, params: Any, request: IncomingRequest) -> dict[str, Any]:
         del request
@@ -198,6 +269,26 @@ class SessionHandlers:
         except ServerFailure as failure:
             raise InvalidParams("params.name", str(failure)) from None
         return {"_meta": session.mcp.meta() or {SERVERS_KEY: []}}
+
+    def _check_system_prompt(self, given: v1.SystemPrompt | None) -> v1.SystemPrompt | None:
+        """Return the instructions of the client if the program takes them as they are; raises InvalidParams."""
+        if given is None:
+            return None
+        offered = self._program.system_prompt
+        if offered is None:
+            raise InvalidParams("params.systemPrompt", "this agent takes no system prompt, as its capabilities say")
+        modes = ["append", "override"] if offered == "override" else ["append"]
+        if given.mode not in modes:
+            expected = " or ".join(modes)
+            problem = f"there is no mode {given.mode!r} of a system prompt; expected {expected}"
+            raise InvalidParams("params.systemPrompt.mode", problem, expected=expected)
+        if not given.content:
+            raise InvalidParams("params.systemPrompt.content", "the system prompt is empty; leave systemPrompt out")
+        for position, block in enumerate(given.content):
+            if not isinstance(block, v1.TextContent):
+                place = f"params.systemPrompt.content[{position}].type"
+                raise InvalidParams(place, "a system prompt is text", expected="text")
+        return given
 
     def _introduce(self, session: Session, servers: Sequence[ClientServer]) -> dict[str, Any] | None:
         """Let its servers connect, and return their states; tell the client the commands.
@@ -231,7 +322,21 @@ def _check_place(
     return check_cwd(params.cwd), check_directories(params.additional_directories or []), servers
 
 
-_CONTENT_KINDS: dict[type, str] = {v1.ImageContent: "image", v1.AudioContent: "audio"}
+def _archive_filter(given: str | None) -> ArchiveFilter:
+    """Return the filter of a list; raises InvalidParams for one that there is not."""
+    match given:
+        case None | "exclude":
+            return "exclude"
+        case "include" | "only":
+            return given
+        case _:
+            known = ", ".join(get_args(ArchiveFilter))
+            raise InvalidParams("params.archived", f"there is no filter {given!r}; expected one of {known}")
+
+
+def _info_meta(summary: Summary) -> dict[str, Any]:
+    meta: dict[str, Any] = {"dragoman/messages": summary.message_count}
+    return meta if summary.origin is None else {**meta, ORIGIN_KEY: summary.origin}
 
 
 def _info(summary: Summary) -> v1.SessionInfo:
@@ -241,5 +346,6 @@ def _info(summary: Summary) -> v1.SessionInfo:
         additional_directories=summary.additional_directories,
         title=None if summary.title is None else one_line(summary.title),
         updated_at=summary.updated_at,
-        meta={"dragoman/messages": summary.message_count},
+        archived=summary.is_archived,
+        meta=_info_meta(summary),
     )

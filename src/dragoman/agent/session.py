@@ -1,36 +1,30 @@
 """A live session: its directories, its settings, its servers, what it keeps, and the turn that is running."""
 
 import asyncio
-import math
 import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
-from dragoman.agent.permission import Approvals, Permission, Scope
+from dragoman.agent.approvals import Approvals
+from dragoman.agent.permission import Permission, Scope
 from dragoman.agent.resources import AgentResources
 from dragoman.agent.servers.session_mcp import SessionMcp
+from dragoman.agent.session_memory import ClientChoices, SessionMemory
 from dragoman.agent.settings import MODE, Mode, SessionOption, SessionSettings
 from dragoman.agent.update_sender import UpdateSender
 from dragoman.agent.usage import TokenUsage
-from dragoman.errors import ConnectionClosed, DragomanError, ErrorCode, InvalidResult, RemoteError, RpcError
+from dragoman.errors import ConnectionClosed, ErrorCode, InvalidResult, RemoteError, RpcError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_REQUEST_PERMISSION
-from dragoman.protocol.notice import as_thought, takes_notices
+from dragoman.protocol.notice import CALLS, ECHO, as_thought, takes_notices
 from dragoman.store import Header, Log
 
 if TYPE_CHECKING:
     from dragoman.agent.conversation import HistoryMessage
     from dragoman.agent.workspace.workspace import Workspace
-
-MAX_STATE_BYTES = 1 << 20
-"""The state is written at the end of every turn that changed it; larger data belongs into a file of the program."""
-
-
-class StateUnusable(DragomanError):
-    """`session.state` cannot be saved: it is no JSON, or too large. It is that of the last turn again."""
 
 
 class SessionClient(msgspec.Struct, frozen=True):
@@ -66,79 +60,30 @@ class SessionClient(msgspec.Struct, frozen=True):
         return takes_notices(self.capabilities)
 
     @property
+    def shows_compaction(self) -> bool:
+        """Whether it shows that a conversation is summed up: `Turn.compaction`."""
+        return self.capabilities.session is not None and self.capabilities.session.compaction is not None
+
+    @property
+    def shows_subagents(self) -> bool:
+        """Whether it shows the sessions of subagents, and the messages between them."""
+        return self.capabilities.subagents is not None
+
+    @property
+    def wants_echo(self) -> bool:
+        """Whether it wants its own prompts told back."""
+        return (self.capabilities.meta or {}).get(ECHO) is True
+
+    @property
+    def cancels_calls(self) -> bool:
+        """Whether it offers the person to end one tool call."""
+        return CALLS in (self.capabilities.meta or {})
+
+    @property
     def knows_boolean_options(self) -> bool:
         """Whether it knows options that are on or off."""
         options = self.capabilities.session and self.capabilities.session.config_options
         return bool(options and options.boolean is not None)
-
-
-class SessionMemory:
-    """The facts about a session that its log restores."""
-
-    def __init__(self) -> None:
-        self.state: dict[str, Any] = {}
-        self.title: str | None = None
-        self.message_count = 0
-        """The messages of the person and of the agent."""
-        self.usage = TokenUsage(0, 0)
-        self._saved_state = b"{}"
-
-    def restore_state(self, data: bytes) -> None:
-        """Take the state of the log."""
-        self._saved_state = data
-        self.state = msgspec.json.decode(data)
-
-    def encode_state(self) -> bytes | None:
-        """Return the state if it has changed since it was saved; raises StateUnusable, and the change is undone."""
-        try:
-            encoded = msgspec.json.encode(self.state, order="deterministic")
-            # A set or a date has a JSON form, and would come back as another type.
-            is_same = encoded == self._saved_state or msgspec.json.decode(encoded) == self.state
-        except (TypeError, ValueError, RecursionError) as error:
-            raise self._refuse_state(_find_foreign(self.state) or str(error)) from None
-        if not encoded.startswith(b"{"):
-            raise self._refuse_state(f"it is no dict, but {type(self.state).__name__}")
-        if not is_same and (foreign := _find_foreign(self.state)) is not None:
-            raise self._refuse_state(foreign)
-        if len(encoded) > MAX_STATE_BYTES:
-            raise self._refuse_state(f"it has {len(encoded):,} bytes, and the limit is {MAX_STATE_BYTES:,}")
-        if encoded == self._saved_state:
-            return None
-        self._saved_state = encoded
-        return encoded
-
-    def _refuse_state(self, problem: str) -> StateUnusable:
-        self.restore_state(self._saved_state)
-        return StateUnusable(f"session.state cannot be saved, so the changes of this turn are undone: {problem}")
-
-
-def _find_foreign(state: Any) -> str | None:
-    """Return the problem of a value in the state that JSON does not have; None when there is none."""
-    waiting: list[tuple[str, Any]] = [("session.state", state)]
-    seen: set[int] = set()  # containers are looked at once, because they may contain themselves
-    while waiting:
-        path, value = waiting.pop()
-        identity = id(value)
-        match value:
-            case None | str() | int():
-                continue
-            case float():
-                if not math.isfinite(value):
-                    return f"{path} is {value}, which JSON does not have"
-                continue
-            case list() | tuple():
-                parts = list(enumerate(cast("Sequence[Any]", value)))
-            case dict():
-                parts = list(cast("dict[Any, Any]", value).items())
-                for key, _ in parts:
-                    if not isinstance(key, str):
-                        return f"{path} has the key {key!r}; keys of JSON are str"
-            case _:
-                return f"{path} is {type(value).__name__}; JSON has str, int, float, bool, None, list and dict"
-        if identity not in seen:
-            seen.add(identity)
-            waiting += [(f"{path}[{key!r}]", part) for key, part in parts]
-    return None
 
 
 class RunningTurn(Protocol):
@@ -146,6 +91,10 @@ class RunningTurn(Protocol):
 
     def cancel(self) -> None:
         """Stop it."""
+        ...
+
+    def cancel_call(self, tool_call_id: str) -> bool:
+        """Stop one tool call of it, and return whether it runs and can be stopped alone."""
         ...
 
     async def sample(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -208,7 +157,7 @@ class Session:
         self._workspace: Workspace | None = None
         self._notices: list[str] = []
         self.slot = TurnSlot()
-        approvals = Approvals(resources.home, header.cwd)
+        approvals = Approvals(resources.find_approvals(header.cwd))
         self.permission = Permission(
             lambda: self.settings.mode, approvals, self._request_permission, timeout_s=timeout_s, remember=remember
         )
@@ -265,8 +214,21 @@ class Session:
 
     @property
     def title(self) -> str | None:
-        """The title: that of `Turn.title`, else the beginning of the first prompt."""
+        """The title: that of the client, else that of `Turn.title`, else the beginning of the first prompt."""
         return self.memory.title
+
+    @property
+    def system_prompt(self) -> v1.SystemPrompt | None:
+        """The instructions of the client for the model, if it gave some; `instructions` puts them to your own."""
+        return self.memory.choices.system_prompt
+
+    def instructions(self, own: str) -> str:
+        """Return the program's own instructions for a model with those of the client: added, or in their place."""
+        given = self.system_prompt
+        if given is None:
+            return own
+        words = "\n\n".join(block.text for block in given.content if isinstance(block, v1.TextContent))
+        return words if given.mode == "override" else f"{own}\n\n{words}".strip()
 
     @property
     def usage(self) -> TokenUsage:
@@ -407,20 +369,15 @@ class Session:
         self.updates.record("title", msgspec.json.encode(title))
         await self.updates.send(v1.SessionInfoUpdate(title=title))
 
+    async def choose(self, choices: ClientChoices) -> None:
+        """Log the choices of the client about the session, and have them on the disk. Raises LogFailed."""
+        self.memory.choices = choices
+        self.log.title, self.log.message_count = self.memory.title, self.memory.message_count
+        self.log.is_archived = choices.archived
+        self.updates.record("client", msgspec.json.encode(choices))
+        self.updates.flush()
+        await self.log.sync()
+
     def absolute(self, path: str) -> str:
         """Return a path from the working directory as an absolute one; links are not followed."""
         return os.path.normpath(os.path.join(self.cwd, path))  # noqa: PTH118 -- a text
-
-
-def turn_end(memory: SessionMemory, outcome: str, state: bytes | None = None) -> bytes:
-    """Make the record that ends a turn, with the summary of the session for lists, and the state if it has changed."""
-    end: dict[str, Any] = {
-        "event": "end",
-        "stopReason": outcome,
-        "title": memory.title,
-        "messages": memory.message_count,
-        "usage": memory.usage,
-    }
-    if state is not None:
-        end["state"] = msgspec.Raw(state)
-    return msgspec.json.encode(end)

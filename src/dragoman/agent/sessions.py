@@ -9,14 +9,19 @@ from datetime import UTC, datetime
 from functools import partial
 from weakref import WeakValueDictionary
 
-from dragoman.agent.history import replay, restore
+import msgspec
+
+from dragoman.agent.history import amend, replay, restore
 from dragoman.agent.hook_calls import HookCalls
 from dragoman.agent.program import AgentProgram, SessionOrigin
+from dragoman.agent.replay_fallback import fallback_for
 from dragoman.agent.resources import AgentResources
-from dragoman.agent.session import Session, SessionClient, SessionMemory
+from dragoman.agent.session import Session, SessionClient
+from dragoman.agent.session_memory import ClientChoices, SessionMemory
 from dragoman.agent.settings import SessionSettings
 from dragoman.agent.update_sender import UpdateSender
 from dragoman.errors import ConnectionClosed, ErrorCode, InvalidParams, LogFailed, RpcError, SessionBusy, SessionUnknown
+from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.update_lines import rename_session
 from dragoman.store import Header, Log, Store, is_same_directory
@@ -74,40 +79,66 @@ class AgentSessions:
                 await self._read_again(self.get(session_id))  # it may have been closed meanwhile
         return self.get(session_id)
 
-    async def new(self, cwd: str, directories: list[str]) -> Session:
+    async def new(
+        self,
+        cwd: str,
+        directories: list[str],
+        system_prompt: v1.SystemPrompt | None = None,
+        *,
+        origin: str | None = None,
+    ) -> Session:
         """Begin a session; its id works in any process once this returns. Raises LogFailed."""
-        session = await self._make(_header(cwd, directories))
+        session = await self._make(_header(cwd, directories, origin=origin))
+        session.memory.choices = ClientChoices(system_prompt=system_prompt)
         await self._hooks.begin(session, "new")
         session.updates.use(await self._store.create(session.header, session.settings.encode()))
-        self._live[session.id] = session
+        self._add(session)
+        if system_prompt is not None:
+            await session.choose(session.memory.choices)
         return session
 
-    async def bring_back(self, session_id: str, cwd: str, directories: list[str], *, with_replay: bool) -> Session:
-        """Make a session live, or find it live, and replay it when asked to; raises RpcError and LogFailed."""
+    async def bring_back(
+        self,
+        session_id: str,
+        cwd: str,
+        directories: list[str],
+        system_prompt: v1.SystemPrompt | None = None,
+        *,
+        with_replay: bool,
+    ) -> Session:
+        """Make a session live, or find it live, and replay it when asked to; raises RpcError and LogFailed.
+
+        It keeps its system prompt when no other is given.
+        """
         async with self._change(session_id):
             session = self._live.get(session_id)
             if session is None:
-                session = await self._open(session_id, cwd, with_replay=with_replay)
+                session = await self._open(session_id, cwd, system_prompt, with_replay=with_replay)
             else:
                 _check_same_cwd(session.header, cwd)
                 await self._read_again(session)
+                await _instruct(session, system_prompt)
                 if with_replay:
                     await self._replay_live(session)
         await session.set_directories(directories)
         return session
 
-    async def fork(self, session_id: str, cwd: str, directories: list[str]) -> Session:
+    async def fork(
+        self, session_id: str, cwd: str, directories: list[str], system_prompt: v1.SystemPrompt | None = None
+    ) -> Session:
         """Begin a session with the history of another; raises RpcError and LogFailed."""
         fork = await self._make(_header(cwd, directories, forked_from=session_id))
         source = self._live.get(session_id)
         if source is not None:
-            source.updates.flush()
+            await source.updates.settle()
         try:
             await self._store.fork(session_id, fork.header, partial(rename_session, old=session_id, new=fork.id))
         except SessionUnknown:
             raise not_found(session_id) from None
-        await self._restore(fork, await self._store.open(fork.id), "fork")
-        self._live[fork.id] = fork
+        await self._restore(fork, await self._store.open(fork.id), "fork", system_prompt)
+        self._add(fork)
+        if fork.memory.choices.archived:  # the copy is a session of its own, which somebody has just begun
+            await fork.choose(msgspec.structs.replace(fork.memory.choices, archived=False))
         return fork
 
     async def close(self, session_id: str) -> None:
@@ -131,6 +162,42 @@ class AgentSessions:
             except SessionBusy as error:
                 raise busy(error) from None
 
+    async def set_title(self, session_id: str, title: str) -> None:
+        """Give a session, live or not, the title of the client; raises RpcError and LogFailed."""
+        async with self._change(session_id):
+            session = self._live.get(session_id)
+            if session is None:
+                await self._amend(session_id, title=title)
+                return
+            await self._read_again(session)
+            await session.set_title(title)
+            await session.choose(msgspec.structs.replace(session.memory.choices, titled=True))
+
+    async def archive(self, session_id: str) -> None:
+        """Stop and free a session, and leave it out of lists; raises RpcError and LogFailed."""
+        async with self._change(session_id):
+            session = self._live.get(session_id)
+            if session is not None:
+                await self._free(session)
+            await self._amend(session_id, archived=True)
+
+    async def unarchive(self, session_id: str) -> None:
+        """Have a session, live or not, in lists again; raises RpcError and LogFailed."""
+        async with self._change(session_id):
+            session = self._live.get(session_id)
+            if session is None:
+                await self._amend(session_id, archived=False)
+            else:
+                await session.choose(msgspec.structs.replace(session.memory.choices, archived=False))
+
+    async def is_live(self, session_id: str) -> bool:
+        """Whether a session is live, on any connection; raises RpcError `-32002` when there is none."""
+        if session_id in self._program.live_sessions:
+            return True
+        if await self._store.find(session_id) is None:
+            raise not_found(session_id)
+        return False
+
     async def close_all(self, owned_store: Store | None) -> None:
         """Stop and free all of them, and close the store if it is ours, in bounded time."""
         sessions = list(self._live.values())
@@ -144,11 +211,16 @@ class AgentSessions:
         if owned_store is not None:
             await _bounded(owned_store.close(), CLOSE_TIMEOUT_S, "closing the store")
 
+    def _add(self, session: Session) -> None:
+        self._live[session.id] = session
+        self._program.live_sessions.add(session.id)
+
     async def _free(self, session: Session) -> None:
         session.cancel()
         await session.slot.wait_idle()
         if self._live.pop(session.id, None) is None:
             return
+        self._program.live_sessions.discard(session.id)
         try:
             await asyncio.gather(session.mcp.close(), self._hooks.close(session))
         finally:
@@ -171,7 +243,7 @@ class AgentSessions:
         session = Session(
             header,
             self._client,
-            UpdateSender(self._connection, header.id),
+            UpdateSender(self._connection, header.id, fallback_for(self._client)),
             settings,
             self._resources,
             timeout_s=program.permission.timeout_s,
@@ -181,10 +253,20 @@ class AgentSessions:
         await self._hooks.open(session)
         return session
 
+    async def _amend(self, session_id: str, *, title: str | None = None, archived: bool | None = None) -> None:
+        """Change the log of a session that is not live; raises RpcError and LogFailed."""
+        log = await self._open_log(session_id)
+        try:
+            await amend(log, title=title, archived=archived)
+        finally:
+            await log.close()
+
     def _change(self, session_id: str) -> asyncio.Lock:
         return self._changing.setdefault(session_id, asyncio.Lock())
 
-    async def _open(self, session_id: str, cwd: str, *, with_replay: bool) -> Session:
+    async def _open(
+        self, session_id: str, cwd: str, system_prompt: v1.SystemPrompt | None, *, with_replay: bool
+    ) -> Session:
         log = await self._open_log(session_id)
         try:
             _check_same_cwd(log.header, cwd)
@@ -192,8 +274,8 @@ class AgentSessions:
         except BaseException:
             await log.close()
             raise
-        await self._restore(session, log, "load" if with_replay else "resume")
-        self._live[session_id] = session
+        await self._restore(session, log, "load" if with_replay else "resume", system_prompt)
+        self._add(session)
         return session
 
     async def _open_log(self, session_id: str) -> Log:
@@ -214,10 +296,13 @@ class AgentSessions:
         await self._hooks.open(session)
         await self._restore(session, log, "resume")
 
-    async def _restore(self, session: Session, log: Log, origin: SessionOrigin) -> None:
+    async def _restore(
+        self, session: Session, log: Log, origin: SessionOrigin, system_prompt: v1.SystemPrompt | None = None
+    ) -> None:
         try:
             send = session.updates.replay if origin == "load" else None
             await restore(session, log, self._hooks, send)
+            await _instruct(session, system_prompt)
             await self._hooks.begin(session, origin)
         except BaseException:
             await log.close()
@@ -231,6 +316,17 @@ class AgentSessions:
             session.updates.release()
 
 
+async def _instruct(session: Session, system_prompt: v1.SystemPrompt | None) -> None:
+    """Take the instructions of the client for the model; one that can only be read keeps them in memory."""
+    if system_prompt is None or system_prompt == session.system_prompt:
+        return
+    choices = msgspec.structs.replace(session.memory.choices, system_prompt=system_prompt)
+    if session.log.failure is None:
+        await session.choose(choices)
+    else:
+        session.memory.choices = choices
+
+
 async def _bounded(work: Awaitable[None], timeout_s: float, what: str) -> None:
     try:
         async with asyncio.timeout(timeout_s):
@@ -241,9 +337,9 @@ async def _bounded(work: Awaitable[None], timeout_s: float, what: str) -> None:
         _log.warning("%s failed", what, exc_info=True)
 
 
-def _header(cwd: str, directories: list[str], *, forked_from: str | None = None) -> Header:
+def _header(cwd: str, directories: list[str], *, forked_from: str | None = None, origin: str | None = None) -> Header:
     created = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return Header(str(uuid.uuid4()), cwd, directories, created, forked_from)
+    return Header(str(uuid.uuid4()), cwd, directories, created, forked_from, origin)
 
 
 def not_found(session_id: str) -> RpcError:

@@ -11,12 +11,13 @@ It ends as `completed`, or as `failed` with the reason: an exception, a denial, 
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, Self, cast, get_args
 
 import msgspec
 
+from dragoman.agent.call_run import CallBody, CallCancelled, PreparedRun
 from dragoman.agent.permission import PermissionDecision
 from dragoman.agent.prepared_call import (
     Action,
@@ -30,6 +31,7 @@ from dragoman.agent.prepared_call import (
 from dragoman.agent.session import Session
 from dragoman.errors import ConnectionClosed, DragomanError, LogFailed
 from dragoman.protocol import v1
+from dragoman.telemetry.operation import Operation, arguments_attribute, result_attribute, trace_tool_call
 from dragoman.text import one_line, visible
 
 MAX_PREPARATIONS = 3
@@ -41,6 +43,17 @@ MAX_REASON = 300
 _RUN_AT_ONCE = ("read", "search", "think")
 _WRITES = ("edit", "delete", "move")
 _KINDS = get_args(v1.ToolKind)
+
+CANCELLED = "cancelled"
+"""The reason for the end of a call that was cancelled, alone or with its turn."""
+
+DENIED = "permission_denied"
+"""The type of the error, in traces, of a call that was not allowed."""
+
+# Version 1 has no word for these. A client of version 2 is told them in their place (see `protocol.translate`).
+_IS_CANCELLED: dict[str, Any] = {"status": CANCELLED}
+_CAN_BE_CANCELLED: dict[str, Any] = {"capabilities": {"cancel": {}}}
+_CANNOT_BE_CANCELLED: dict[str, Any] = {"capabilities": None}
 
 Prepare = Callable[[], Awaitable[PreparedCall]]
 ToolLocation = str | tuple[str, int] | v1.ToolCallLocation
@@ -98,6 +111,8 @@ class ToolCallHandle:
         """The reason why the call was not allowed, once that is decided."""
         self.shown: dict[str, str | None] = {}
         """The old texts of the files whose diffs were shown, which are not written yet."""
+        self._running: PreparedRun | CallBody | None = None
+        """The work of the call, which can be cancelled alone."""
         self._announced = False
         self.has_ended = False
         """Whether it has a final status."""
@@ -111,15 +126,35 @@ class ToolCallHandle:
         return f"ToolCallHandle({self._call.title!r}, {'ended' if self.has_ended else self._call.status})"
 
     async def __aenter__(self) -> Self:
+        if self._session.client.cancels_calls:
+            self._call = msgspec.structs.replace(self._call, meta=_meta(_CAN_BE_CANCELLED))
         await self.announce()
+        run = self._running = CallBody(self._trace())
+        run.operation.begin()
         return self
 
     async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if error is None:
-            await self.end()
-        else:
-            with suppress(LogFailed, ConnectionClosed):  # the error itself is what the turn has to meet
-                self.fail_now("cancelled" if isinstance(error, asyncio.CancelledError) else explain(error))
+        run, self._running = self._running, None
+        body = run if isinstance(run, CallBody) else None
+        is_cancelled_alone = body is not None and body.is_cancelled_alone(error)
+        try:
+            if error is None:
+                await self.end()
+            else:
+                with suppress(LogFailed, ConnectionClosed):  # the error itself is what the turn has to meet
+                    self.fail_now(CANCELLED if isinstance(error, asyncio.CancelledError) else explain(error))
+        finally:
+            if body is not None:
+                self._note_body(body.operation)
+                body.operation.end(error)
+        if is_cancelled_alone:
+            raise CallCancelled("the person cancelled this tool call") from None
+
+    def _note_body(self, operation: Operation) -> None:
+        if self.denial is not None:
+            operation.fail(DENIED, self.denial)
+        if operation.captures_content:
+            operation.note(arguments_attribute(self._call.raw_input) | result_attribute(self._raw_output))
 
     # ── showing ─────────────────────────────────────────────────────────────────────────────────
 
@@ -283,6 +318,25 @@ class ToolCallHandle:
 
     async def run(self, call: PreparedCall, *, again: Prepare | None = None) -> ToolOutcome:
         """Ask, look again, run and end a prepared call that was shown; `again` prepares it anew if things changed."""
+        return await self._traced(self._run(call, again))
+
+    async def execute(self, call: PreparedCall) -> ToolOutcome:
+        """Run a prepared call that is allowed, and end it."""
+        return await self._traced(self._execute(call))
+
+    async def _traced(self, work: Coroutine[Any, Any, ToolOutcome]) -> ToolOutcome:
+        with self._trace() as operation:
+            outcome = await work
+            if operation.captures_content:
+                operation.note(arguments_attribute(self._call.raw_input) | result_attribute(outcome.text))
+            if outcome.failed:
+                operation.fail("tool_error" if self.denial is None else DENIED, outcome.text)
+            return outcome
+
+    def _trace(self) -> Operation:
+        return trace_tool_call(self._call.name or self._call.kind or "other", self.id)
+
+    async def _run(self, call: PreparedCall, again: Prepare | None) -> ToolOutcome:
         for _ in range(MAX_PREPARATIONS):
             decision = await self.decide(call)
             if not decision.allowed:
@@ -300,37 +354,57 @@ class ToolCallHandle:
                     return await self.end(_failed(str(failure)))
                 await self.propose(call)
             else:
-                return await self.execute(call)
+                return await self._execute(call)
         return await self.end(_failed("what was to be changed keeps changing; it was left alone"))
 
-    async def execute(self, call: PreparedCall) -> ToolOutcome:
-        """Run a prepared call that is allowed, and end it."""
+    async def _execute(self, call: PreparedCall) -> ToolOutcome:
         # Without waiting for the client: nothing may come between the check and the run.
-        self._session.updates.put(v1.ToolCallProgress(tool_call_id=self.id, status="in_progress"))
+        meta = _meta(_CAN_BE_CANCELLED if self._session.client.cancels_calls else {})
+        self._session.updates.put(v1.ToolCallProgress(tool_call_id=self.id, status="in_progress", meta=meta))
 
         async def progress(content: Sequence[v1.ToolCallContent]) -> None:
             self._content = list(content)
             await self._update(content=list(content))
 
+        before = self._running
+        run = self._running = PreparedRun(asyncio.ensure_future(call.run(progress)))
         try:
-            outcome = await call.run(progress)
+            outcome = await run.work
         except (ToolFailure, TargetChanged) as failure:
             outcome = _failed(str(failure))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not run.is_cancelled or (task is not None and task.cancelling()):
+                raise  # the turn is cancelled, and not this call alone
+            outcome = ToolOutcome("cancelled by the person", [*self._content, words(CANCELLED)], failed=True)
+            return await self.end(outcome, is_cancelled=True)
+        finally:
+            self._running = before
         return await self.end(outcome)
 
-    async def end(self, outcome: ToolOutcome | None = None, *, raw_input: Any = None) -> ToolOutcome:
+    def cancel(self) -> bool:
+        """Stop a call that runs, and let its turn go on; returns whether there was anything to stop.
+
+        A body of `async with` is interrupted as by any cancellation, and `CallCancelled` is raised behind it.
+        """
+        return self._running is not None and self._running.cancel()
+
+    async def end(
+        self, outcome: ToolOutcome | None = None, *, raw_input: Any = None, is_cancelled: bool = False
+    ) -> ToolOutcome:
         """End it: with an outcome, or as completed with what it has shown; a denied call as failed. Once."""
         outcome = outcome or self._own_outcome()
         if not self.has_ended:
             await self.announce()
-            await self._session.updates.send(self._end(outcome, raw_input=raw_input))
+            await self._session.updates.send(self._end(outcome, raw_input=raw_input, is_cancelled=is_cancelled))
         return outcome
 
     def fail_now(self, reason: str) -> None:
         """End it as failed, below what it has shown, without waiting for the client. Raises LogFailed."""
         if not self.has_ended and self._announced:
             shown = [*self._content, *self._progress, words(reason)]
-            self._session.updates.put(self._end(ToolOutcome(reason, shown, failed=True)))
+            outcome = ToolOutcome(reason, shown, failed=True)
+            self._session.updates.put(self._end(outcome, is_cancelled=reason == CANCELLED))
 
     def _own_outcome(self) -> ToolOutcome:
         if self.denial is not None:
@@ -340,7 +414,7 @@ class ToolCallHandle:
         text = "\n".join(block.text for block in shown if isinstance(block, v1.TextContent))
         return ToolOutcome(text, self._content, self._raw_output)
 
-    def _end(self, outcome: ToolOutcome, *, raw_input: Any = None) -> v1.ToolCallProgress:
+    def _end(self, outcome: ToolOutcome, *, raw_input: Any = None, is_cancelled: bool = False) -> v1.ToolCallProgress:
         """Count the call as ended before its end is sent: a cancellation in the middle of that does not unsend it."""
         self.has_ended = True
         self._calls.remove(self)
@@ -354,7 +428,15 @@ class ToolCallHandle:
             content=content or None,
             raw_input=raw_input,
             raw_output=raw_output,
+            meta=_meta(
+                (_IS_CANCELLED if is_cancelled else {})
+                | (_CANNOT_BE_CANCELLED if self._session.client.cancels_calls else {})
+            ),
         )
+
+
+def _meta(fields: dict[str, Any]) -> dict[str, Any] | None:
+    return {"dragoman/v2": fields} if fields else None
 
 
 def new_call(

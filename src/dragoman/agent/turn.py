@@ -5,10 +5,12 @@ import shlex
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 
 import msgspec
 
+from dragoman.agent.model_operation import ModelOperation, TurnTokens
 from dragoman.agent.prepared_call import TargetChanged, ToolFailure, ToolOutcome
 from dragoman.agent.usage import TokenUsage
 from dragoman.errors import ConnectionClosed, DragomanError, InvalidResult, RemoteError
@@ -17,9 +19,11 @@ from dragoman.protocol.methods import ELICITATION_CREATE
 from dragoman.protocol.unions import decode_hook
 
 if TYPE_CHECKING:
+    from dragoman.agent.compaction import Compaction
     from dragoman.agent.prepared_call import PreparedCall
     from dragoman.agent.servers.mcp_tool import McpTool
     from dragoman.agent.session import Session
+    from dragoman.agent.subagent import Subagent
     from dragoman.agent.tool_call import Prepare, ToolCallHandle, ToolLocation
     from dragoman.agent.workspace.shell import CommandEnd
     from dragoman.mcp.info import PromptText
@@ -67,7 +71,7 @@ class Turn:
         """The tool calls that have not ended."""
         self._updates = session.updates
         self._said_as: tuple[str, str] = ("", "")
-        self._spent = TokenUsage(0, 0)
+        self._tokens = TurnTokens()
         self._is_over = False
         self._lets_in_at = 0.0
 
@@ -84,7 +88,7 @@ class Turn:
     @property
     def spent(self) -> TokenUsage:
         """The tokens of this turn so far."""
-        return self._spent
+        return self._tokens.spent
 
     # ── saying ──────────────────────────────────────────────────────────────────────────────────
 
@@ -132,18 +136,47 @@ class Turn:
 
     def count(self, usage: TokenUsage) -> None:
         """Add to the tokens of the turn and the session, without telling the client before the answer."""
-        self._spent += usage
+        self._tokens.add(usage)
         self.session.memory.usage += usage
 
+    def model_request(self, model: str, *, provider: str = "") -> AbstractContextManager[ModelOperation]:
+        """Show a request to a model in traces: the tokens that are counted inside `with` are its own.
+
+        It shows nothing to the client. A library that traces its requests itself needs none.
+        """
+        return self._tokens.request(ModelOperation(provider, model, self.session.id))
+
     async def title(self, title: str) -> None:
-        """Give the session a title."""
+        """Give the session a title; one that the client gave stays, except in a slash command."""
         self._check()
-        await self.session.set_title(title)
+        if self.command is not None or not self.session.memory.choices.titled:
+            await self.session.set_title(title)
 
     async def notice(self, text: str, severity: Literal["info", "warning", "error"] = "info") -> None:
         """Tell the person something about the turn that is no part of the answer, and is not replayed."""
         self._check()
         self.session.notice(text, severity)
+
+    def subagent(self, title: str, *, description: str | None = None) -> "Subagent":
+        """Show a part of the work as a session of its own, where the client can, else as a tool call.
+
+        `async with` announces it and ends it; `tell`, `report` and `say` show what passes.
+        """
+        from dragoman.agent.subagent import Subagent
+
+        self._check()
+        self.new_message()
+        return Subagent(self.session, title, description)
+
+    def compaction(self, *, messages: int | None = None) -> "Compaction":
+        """Sum up the conversation: `async with` shows that it begins and ends, and `say` the summary as it comes.
+
+        `messages` is the number of messages that are summed up.
+        """
+        from dragoman.agent.compaction import Compaction
+
+        self._check()
+        return Compaction(self.session, messages=messages, asked=self.command is not None)
 
     async def send(self, update: v1.SessionUpdate) -> None:
         """Log and send any update of the protocol; waits only while the client does not keep up."""
@@ -333,8 +366,8 @@ class Turn:
     def _message_id(self, role: str) -> str:
         if self._said_as[0] != role:
             self._said_as = (role, str(uuid.uuid4()))
-            is_answer = self.command is None or self.mcp_prompt is not None
-            self.session.memory.message_count += role == "agent" and is_answer
+            if role == "agent" and (self.command is None or self.mcp_prompt is not None):
+                self.session.memory.message_count += 1
         return self._said_as[1]
 
 

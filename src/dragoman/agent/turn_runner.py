@@ -20,20 +20,25 @@ from contextlib import aclosing, suppress
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, cast, get_args
 
+import msgspec
+
+from dragoman.agent.call_run import CallCancelled
 from dragoman.agent.commands.registry import CommandRegistry, names_prompt
 from dragoman.agent.prepared_call import Action
 from dragoman.agent.program import AgentProgram
 from dragoman.agent.prompt_words import unwrap
-from dragoman.agent.session import Session, turn_end
-from dragoman.agent.tool_call import explain
+from dragoman.agent.session import Session
+from dragoman.agent.session_memory import turn_end
+from dragoman.agent.tool_call import CANCELLED, explain
 from dragoman.agent.turn import Turn
 from dragoman.agent.usage import TokenUsage
 from dragoman.cancellation import finish
 from dragoman.errors import ConnectionClosed, DragomanError, ErrorCode, InvalidParams, LogFailed, RpcError
 from dragoman.protocol import v1
+from dragoman.telemetry.operation import prompt_attribute, trace_turn
 from dragoman.text import one_line, visible
-
-MAX_TITLE_LENGTH = 80
+from dragoman.text.secret import hide_command_secrets
+from dragoman.text.title import make_title
 
 GRACE_S = 15.0
 """How long a function that was cancelled may take to end: terminals and children of a tool need some seconds."""
@@ -72,18 +77,36 @@ class TurnRunner:
     """One prompt being answered; `cancel` ends it at any point, and it then answers `cancelled`."""
 
     def __init__(
-        self, session: Session, program: AgentProgram, commands: CommandRegistry, prompt: Sequence[v1.ContentBlock]
+        self,
+        session: Session,
+        program: AgentProgram,
+        commands: CommandRegistry,
+        prompt: Sequence[v1.ContentBlock],
+        meta: dict[str, Any] | None = None,
     ) -> None:
         self.turn = Turn(session, prompt)
         self._session = session
         self._program = program
         self._commands = commands
+        self._meta = meta
         self._phase = TurnPhase.BEGINNING
         self._task: asyncio.Task[v1.StopReason] | None = None
         self._abandoned = asyncio.Event()
 
     async def run(self) -> v1.PromptResponse:
         """Run to the end; raises RpcError, LogFailed and ConnectionClosed."""
+        info = self._program.info
+        with trace_turn(info.name, info.version, self._session.id, self._meta) as operation:
+            if operation.captures_content:
+                operation.note(prompt_attribute(hide_command_secrets(self.turn.text)))
+            try:
+                response = await self._run_and_record()
+            finally:
+                operation.note(self.turn.spent.attributes())
+            operation.note({"gen_ai.response.finish_reasons": [response.stop_reason]})
+            return response
+
+    async def _run_and_record(self) -> v1.PromptResponse:
         try:
             reason = await self._run()
             state = self._session.memory.encode_state()
@@ -93,6 +116,7 @@ class TurnRunner:
             with suppress(LogFailed, ConnectionClosed):  # the client may be gone, which may be the very error
                 self.turn.finish("the turn failed")
                 self._record_end("failed", self._rest_of_state())
+                await self._session.updates.settle()
             raise
         finally:
             self._phase = TurnPhase.ENDED
@@ -113,6 +137,11 @@ class TurnRunner:
         if self._task is not None:
             self._task.cancel()
             asyncio.get_running_loop().call_later(GRACE_S, self._abandoned.set)
+
+    def cancel_call(self, tool_call_id: str) -> bool:
+        """Stop one tool call, and return whether it runs and can be stopped alone; the turn goes on."""
+        call = self.turn.calls.find(tool_call_id)
+        return call is not None and call.cancel()
 
     async def sample(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
         """Answer a server's question to the model, once the person has agreed; raises RpcError and ServerFailure."""
@@ -177,6 +206,9 @@ class TurnRunner:
         if error is None:
             self.turn.finish("the turn ended before this was done")
             return task.result()
+        if isinstance(error, CallCancelled):
+            self.turn.finish(CANCELLED)
+            return "end_turn"  # nothing failed: the person stopped what the function was about
         if isinstance(error, RpcError | LogFailed | ConnectionClosed):
             raise error
         if isinstance(error, DragomanError):
@@ -243,12 +275,16 @@ class TurnRunner:
     # ── its log ─────────────────────────────────────────────────────────────────────────────────
 
     async def _begin(self) -> None:
-        """Log the prompt; the client that sent it is not sent it back."""
+        """Log the prompt; the client that sent it is sent it back only if it wants that."""
         session, prompt = self._session, self.turn.prompt
         session.updates.record("turn", _START)
         message_id = str(uuid.uuid4())
         for block in prompt:
-            session.updates.record_update(v1.UserMessageChunk(content=block, message_id=message_id))
+            said = v1.UserMessageChunk(content=_kept(block), message_id=message_id)
+            if session.client.wants_echo:
+                await session.updates.send(said)
+            else:
+                session.updates.record_update(said)
         if not names_prompt(prompt) and not self._commands.names_command(session, prompt):
             await self._set_title()
 
@@ -269,6 +305,13 @@ class TurnRunner:
         session.log.title, session.log.message_count = memory.title, memory.message_count
         session.updates.record("turn", turn_end(memory, outcome, state))
         session.updates.flush()
+
+
+def _kept(block: v1.ContentBlock) -> v1.ContentBlock:
+    """Return a block of a prompt as it is logged: without the secrets of a server that the person adds."""
+    if not isinstance(block, v1.TextContent) or (text := hide_command_secrets(block.text)) == block.text:
+        return block
+    return msgspec.structs.replace(block, text=text)
 
 
 async def call_function(function: "PromptFunction", turn: Turn) -> v1.StopReason:
@@ -350,7 +393,7 @@ def _usage(spent: TokenUsage) -> v1.Usage | None:
 def _title(blocks: Sequence[v1.ContentBlock]) -> str:
     for block in unwrap(blocks):
         if isinstance(block, v1.TextContent) and block.text.strip():
-            return one_line(block.text, MAX_TITLE_LENGTH)
+            return make_title(block.text)
     return "Untitled"
 
 

@@ -1,11 +1,12 @@
 """The updates of a session: first into its log, then to its client, in the same order.
 
 Updates of one tick of the loop are staged and go out together: one write to the log, then one to the client.
-An update that could not be logged is not sent, so that every update that a client has seen is there after a load.
+An update that could not be logged is not sent, so that every update that a client has seen is there after a load. A log
+in a database takes its time to write: the client is sent the lines when they are committed, in their order.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -32,10 +33,40 @@ def _encode(update: v1.SessionUpdate) -> bytes:
         return encode_with_surrogates(update, ENCODER)
 
 
+class _LateLines:
+    """Lines that wait for a log that takes its time, each for a write of its own."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._last: asyncio.Future[None] | None = None
+        """The write of the last of them."""
+
+    def add(self, written: "asyncio.Future[None]", size: int) -> None:
+        self.size += size
+        self._last = written
+
+    def remove(self, written: "asyncio.Future[None]", size: int) -> None:
+        self.size -= size
+        if self._last is written:
+            self._last = None
+
+    async def logged(self) -> None:
+        """Wait until the log has all of them. Raises LogFailed."""
+        if self._last is not None:
+            await asyncio.shield(self._last)
+
+
 class UpdateSender:
     """Logs and sends a session's updates; `use` gives it the log."""
 
-    def __init__(self, connection: Connection, session_id: str) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        session_id: str,
+        fallback: Callable[[memoryview], bytes | memoryview] | None = None,
+    ) -> None:
+        """`fallback` changes the lines of a replay for a client that lacks a capability."""
+        self._fallback = fallback
         self._log: Log | None = None
         self.connection = connection
         self._session_id = session_id
@@ -44,6 +75,7 @@ class UpdateSender:
         self._staged_bytes = 0
         self._lines: list[bytes] = []
         """Lines that are logged, or are not to be, and that the client was not sent yet."""
+        self._late = _LateLines()
         self._scheduled = False
         self._held = False
         self._released = asyncio.Event()
@@ -87,16 +119,28 @@ class UpdateSender:
         self._lines.append(lines)
         self._schedule()
 
+    async def send_beside(self, session_id: str, update: v1.SessionUpdate) -> None:
+        """Send an update of another session, a subagent's, after all that was sent before; it is not logged."""
+        await self.flow()
+        self.connection.write_lines(update_lines(session_id, [_encode(update)]))
+
     async def flow(self) -> None:
         """Send all that is staged, and wait while the client does not keep up. Raises LogFailed."""
         self.flush()
+        if self._late.size >= STAGED_BYTES:
+            await self._late.logged()
         if self._held:
             await self._released.wait()
         await self.connection.flow()
 
+    async def settle(self) -> None:
+        """Wait until all that is staged was sent. Raises LogFailed."""
+        self.flush()
+        await self._late.logged()
+
     async def call(self, method: Method[P, R], params: P) -> R:
         """Ask the client something, after all that was sent before. Raises as `Connection.call` does, and LogFailed."""
-        self.flush()
+        await self.settle()
         if self._held:  # a question about a tool call must not overtake the call
             await self._released.wait()
         return await self.connection.call(method, params)
@@ -115,22 +159,23 @@ class UpdateSender:
         """Send all that is staged. Raises LogFailed, and then nothing of it was sent."""
         try:
             self._log_staged()
-            self.log.flush()
+            written = self.log.flush()
         except LogFailed as failure:
-            self._failure = failure
-            self._staged.clear()
-            self._lines.clear()
-            self._staged_bytes = 0
+            self._fail(failure)
             raise
         if self._lines and not self._held:
-            lines, self._lines = self._lines, []
+            lines, self._lines = b"".join(self._lines), []
             self._staged_bytes = 0
-            self.connection.write_lines(b"".join(lines))
+            if written is None:
+                self.connection.write_lines(lines)
+            else:
+                self._late.add(written, len(lines))
+                written.add_done_callback(lambda done: self._send_logged(done, lines))
 
     async def replay(self, runs: Sequence[memoryview]) -> None:
         """Send logged lines again, before the staged ones; large runs are not copied."""
-        small: list[memoryview] = []
-        for run in runs:
+        small: list[memoryview | bytes] = []
+        for run in runs if self._fallback is None else map(self._fallback, runs):
             if len(run) < STAGED_BYTES:
                 small.append(run)
                 continue
@@ -153,6 +198,22 @@ class UpdateSender:
         self._held = False
         self._released.set()
         self.flush()
+
+    def _send_logged(self, written: "asyncio.Future[None]", lines: bytes) -> None:
+        """Send lines when the log has them; lines that it could not take are not sent."""
+        self._late.remove(written, len(lines))
+        failure = written.exception()
+        if isinstance(failure, LogFailed):
+            self._fail(failure)
+        else:
+            with suppress(ConnectionClosed):  # the next to send meets it
+                self.connection.write_lines(lines)
+
+    def _fail(self, failure: LogFailed) -> None:
+        self._failure = failure
+        self._staged.clear()
+        self._lines.clear()
+        self._staged_bytes = 0
 
     def _log_staged(self) -> None:
         """Make lines of the staged updates: the same bytes are logged and sent."""

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from dragoman.telemetry.operation import usage_attributes
+
 
 class TokenUsage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tokens that requests took, and their cost where it is known."""
@@ -14,6 +16,16 @@ class TokenUsage(msgspec.Struct, frozen=True, omit_defaults=True):
     cached_read: int = 0
     cached_write: int = 0
     thought: int = 0
+
+    def attributes(self) -> dict[str, int]:
+        """Return them as attributes of a span."""
+        return usage_attributes(
+            input_tokens=self.input,
+            output_tokens=self.output,
+            cached_read=self.cached_read,
+            cached_write=self.cached_write,
+            thought=self.thought,
+        )
 
     def __add__(self, other: "TokenUsage") -> "TokenUsage":
         costs = [usage.cost_usd for usage in (self, other) if usage.cost_usd is not None]

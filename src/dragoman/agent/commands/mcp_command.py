@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Awaitable, Callable
+from itertools import takewhile
 
 from dragoman.agent.commands.command import SlashCommand
 from dragoman.agent.prepared_call import fenced
@@ -12,10 +13,18 @@ from dragoman.agent.turn import Turn
 from dragoman.errors import ServerFailure
 from dragoman.mcp.definition import Definition, HttpServer, SseServer, StdioServer, describe
 from dragoman.mcp.info import ServerStatus
+from dragoman.text import one_line
 
-USAGE = "`/mcp`, `/mcp restart NAME`, `/mcp add NAME COMMAND ARGS…` or `/mcp add NAME URL`, `/mcp remove NAME`"
+USAGE = (
+    "`/mcp`, `/mcp restart NAME`, `/mcp resources NAME [ADDRESS…]`, `/mcp add NAME COMMAND ARGS…` or "
+    "`/mcp add NAME URL`, `/mcp remove NAME`"
+)
+
+MAX_LISTED = 100
+"""Resources that are shown of one server."""
 
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_FLAGS = frozenset(("--sse", "--no-roots"))
 _STATES = {"ready": "ready", "connecting": "connecting…", "failed": "**failed**", "stopped": "stopped"}
 
 
@@ -59,8 +68,7 @@ def _cell(text: str) -> str:
 
 
 async def _restart(session: Session, name: str) -> str:
-    server = session.mcp.servers.find(name).server
-    await server.restart()
+    server = await session.mcp.restart(name)
     await server.settled()
     if server.state == "ready":
         return f"{name} is ready, with {len(server.tools)} tools."
@@ -80,28 +88,52 @@ async def _remove(session: Session, name: str) -> str:
     return f"{name} is gone from this session."
 
 
-_VERBS: dict[str, Callable[[Session, str], Awaitable[str]]] = {"restart": _restart, "add": _add, "remove": _remove}
+async def _resources(session: Session, words: str) -> str:
+    """List what a server has, or complete the beginning of an address."""
+    name, _, beginning = words.partition(" ")
+    resources = session.mcp.resources
+    if beginning.strip():
+        found = await resources.complete(name, beginning.strip())
+        return fenced("\n".join(found)) if found else f"No address of {name} begins so."
+    listed = [(each.uri, each.title or each.name) for each in await resources.list(name)]
+    listed += [(each.uri_template, each.title or each.name) for each in await resources.templates(name)]
+    if not listed:
+        return f"{name} lists no resources."
+    more = f"\n… and {len(listed) - MAX_LISTED:,} more" if len(listed) > MAX_LISTED else ""
+    lines = [f"{uri}  {one_line(title, 100)}" for uri, title in listed[:MAX_LISTED]]
+    return f"{fenced(chr(10).join(lines) + more)}\n\n`@{name}:ADDRESS` in a prompt attaches one."
+
+
+_VERBS: dict[str, Callable[[Session, str], Awaitable[str]]] = {
+    "restart": _restart,
+    "resources": _resources,
+    "add": _add,
+    "remove": _remove,
+}
 
 
 def parse_server(words: str) -> Definition:
-    """Read `NAME [VARIABLE=VALUE…] COMMAND ARGS…` or `NAME [--sse] URL`; raises ServerFailure in words."""
+    """Read `NAME [--no-roots] [VARIABLE=VALUE…] COMMAND ARGS…` or `NAME [--no-roots] [--sse] URL`.
+
+    Raises ServerFailure in words.
+    """
     try:
         name, *rest = shlex.split(words)
     except ValueError as error:
         raise ServerFailure(f"this cannot be read: {error}; expected {USAGE}") from None
-    is_sse = rest[:1] == ["--sse"]
-    rest = rest[is_sse:]
+    flags = list(takewhile(_FLAGS.__contains__, rest))
+    rest, roots = rest[len(flags) :], "--no-roots" not in flags
     if rest and rest[0].startswith(("http://", "https://")):
-        return SseServer(name, rest[0]) if is_sse else HttpServer(name, rest[0])
+        return (SseServer if "--sse" in flags else HttpServer)(name, rest[0], roots=roots)
     env: list[tuple[str, str]] = []
     while rest and (variable := _VARIABLE.fullmatch(rest[0])):
         env.append((variable[1], variable[2]))
         rest.pop(0)
     if not rest:
-        raise ServerFailure(f"{name} has no command and no URL; expected {USAGE}")
-    return StdioServer(name, rest[0], tuple(rest[1:]), tuple(env))
+        raise ServerFailure(f"{name.partition('=')[0]} has no command and no URL; expected {USAGE}")
+    return StdioServer(name, rest[0], tuple(rest[1:]), tuple(env), roots=roots)
 
 
 MCP_COMMAND = SlashCommand(
-    "mcp", "Show the MCP servers of this session, or change them", _mcp, "restart|add|remove NAME …"
+    "mcp", "Show the MCP servers of this session, or change them", _mcp, "restart|resources|add|remove NAME …"
 )

@@ -1,8 +1,15 @@
-"""The prompts of MCP servers, as commands `/server:prompt`."""
+"""The prompts of MCP servers, as commands `/server:prompt`.
 
+Letters that no command can have become `-`. Of prompts whose commands would then be the same, the one that is written
+so keeps the name, and the others end in some letters of a hash of their own names: so a command does not depend on the
+order of servers and prompts, and is the same after every load.
+"""
+
+import hashlib
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from dragoman.agent.commands.command import SlashCommand
 from dragoman.agent.session import Session
@@ -16,24 +23,45 @@ from dragoman.text import one_line
 MAX_SHOWN = 500
 """Letters of a prompt's description, and of the hint at its arguments."""
 
+EXAMPLES_TIMEOUT_S = 5.0
+MAX_EXAMPLES, MAX_EXAMPLE = 10, 60
+"""Values that a server suggests for an argument that is missing, and letters of each."""
+
+_HASH_LETTERS = 6
 _FOREIGN = re.compile(r"[^\w.-]+")
 
 
 def prompt_commands(session: Session) -> Iterator[SlashCommand]:
     """Yield a command for every prompt of every server that is ready."""
     timeout_s = session.mcp.call_timeout_s
-    taken: dict[str, int] = {}
+    prompts: dict[tuple[str, str], tuple[ServerConnection, PromptInfo]] = {}
     for member in session.mcp.servers.members():
         for prompt in member.server.prompts:
-            name = f"{_FOREIGN.sub('-', member.name)}:{_FOREIGN.sub('-', prompt.name)}"
-            taken[name] = taken.get(name, 0) + 1
-            told_apart = name if taken[name] == 1 else f"{name}-{taken[name]}"
-            yield _command(told_apart, member.server, prompt, timeout_s)
+            prompts.setdefault((member.name, prompt.name), (member.server, prompt))
+    for pair, name in name_prompts(prompts).items():
+        yield _command(name, *prompts[pair], timeout_s)
+
+
+def name_prompts(prompts: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return a command of its own for each (server, prompt)."""
+    commands = {pair: ":".join(_FOREIGN.sub("-", word) for word in pair) for pair in prompts}
+    counted = Counter(commands.values())
+    return {
+        pair: name if counted[name] == 1 or name == ":".join(pair) else f"{name}-{_mark(pair)}"
+        for pair, name in commands.items()
+    }
+
+
+def _mark(pair: tuple[str, str]) -> str:
+    return hashlib.sha256("\0".join(pair).encode(errors="surrogatepass")).hexdigest()[:_HASH_LETTERS]
 
 
 def _command(name: str, server: ServerConnection, prompt: PromptInfo, timeout_s: float | None) -> SlashCommand:
     async def run(turn: Turn) -> None:
-        arguments = read_arguments(prompt.arguments, turn.arguments)
+        try:
+            arguments = read_arguments(prompt.arguments, turn.arguments)
+        except MissingArguments as problem:
+            raise ServerFailure(f"{problem}{await _examples(server, prompt, problem.names[0])}") from None
         messages = await server.prompt(prompt.name, arguments, timeout_s=timeout_s)
         turn.prompt = _question(messages)
         turn.mcp_prompt = messages
@@ -41,6 +69,25 @@ def _command(name: str, server: ServerConnection, prompt: PromptInfo, timeout_s:
     hint = one_line(" ".join(_shown(argument) for argument in prompt.arguments), MAX_SHOWN)
     description = one_line(prompt.description or prompt.title, MAX_SHOWN) or f"A prompt of {server.name}"
     return SlashCommand(name, description, run, hint or None, goes_on=True)
+
+
+class MissingArguments(ServerFailure):
+    """A prompt was not given all that it needs."""
+
+    def __init__(self, names: Sequence[str], usage: str) -> None:
+        self.names = names
+        super().__init__(f"{', '.join(names)} must be given; expected {usage}")
+
+
+async def _examples(server: ServerConnection, prompt: PromptInfo, argument: str) -> str:
+    """Return some values that the server suggests for an argument, in words; "" when it does not."""
+    try:
+        reference = {"type": "ref/prompt", "name": prompt.name}
+        values = await server.complete(reference, argument, "", timeout_s=EXAMPLES_TIMEOUT_S)
+    except ServerFailure:
+        return ""
+    shown = ", ".join(one_line(value, MAX_EXAMPLE) for value in values[:MAX_EXAMPLES])
+    return f"; values for {argument}: {shown}" if shown else ""
 
 
 def _shown(argument: PromptArgument) -> str:
@@ -66,7 +113,7 @@ def read_arguments(wanted: Sequence[PromptArgument], words: str) -> dict[str, st
         given[name] = " ".join(plain[position:]) if is_last else plain[position]
     missing = [argument.name for argument in wanted if argument.required and argument.name not in given]
     if missing:
-        raise ServerFailure(f"{', '.join(missing)} must be given; expected {_usage(wanted)}")
+        raise MissingArguments(missing, _usage(wanted))
     return given
 
 

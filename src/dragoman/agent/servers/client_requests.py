@@ -58,6 +58,7 @@ def _mode(value: Any, path: str) -> Include:
 
 MCP_ADD = "_dragoman/mcp/add"
 MCP_REMOVE = "_dragoman/mcp/remove"
+CANCEL_CALL = "_dragoman/tool_call/cancel"
 
 T = TypeVar("T")
 
@@ -74,6 +75,18 @@ class RemoveServer(msgspec.Struct, rename="camel"):
 
     session_id: str
     name: str
+
+
+class CancelledCall(msgspec.Struct, rename="camel"):
+    """The parameters of `_dragoman/tool_call/cancel`."""
+
+    session_id: str
+    tool_call_id: str
+
+
+def decode_cancelled_call(params: Any) -> CancelledCall:
+    """Read the tool call to cancel; raises InvalidParams."""
+    return _convert(params, CancelledCall)
 
 
 def decode_server(params: Any) -> AddServer:

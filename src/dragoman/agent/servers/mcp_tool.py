@@ -142,7 +142,7 @@ class McpTool:
             ) from None
         except ServerFailure as failure:
             raise ToolFailure(str(failure)) from None
-        return outcome(result)
+        return outcome(result, self.server if self._server.has_resources else "")
 
 
 async def _show_nothing(content: Sequence[v1.ToolCallContent]) -> None:
@@ -184,9 +184,12 @@ class McpToolList:
         return McpTool(member.server, info, name, self._host, rules, is_agents=member.is_agents, include=include)
 
 
-def outcome(result: CallResult) -> ToolOutcome:
-    """Return a result for the model and the client: everything to the client, to the model the kinds that it takes."""
-    text = "\n".join(_words(result.content))
+def outcome(result: CallResult, server: str = "") -> ToolOutcome:
+    """Return a result for the model and the client: everything to the client, to the model the kinds that it takes.
+
+    The `server` is named beside its links where it has resources, so that a model knows where to read them.
+    """
+    text = "\n".join(_words(result.content, server))
     if result.structured is not None and not text:
         text = msgspec.json.encode(result.structured).decode()
     if len(text) > MAX_MODEL_CHARACTERS:
@@ -200,7 +203,7 @@ def outcome(result: CallResult) -> ToolOutcome:
     )
 
 
-def _words(blocks: Sequence[v1.ContentBlock]) -> list[str]:
+def _words(blocks: Sequence[v1.ContentBlock], server: str) -> list[str]:
     words: list[str] = []
     for block in blocks:
         match block:
@@ -209,7 +212,8 @@ def _words(blocks: Sequence[v1.ContentBlock]) -> list[str]:
             case v1.ImageContent(mime_type=kind) | v1.AudioContent(mime_type=kind):
                 words.append(f"[{kind}]")
             case v1.ResourceLink():
-                words.append(f"[{block.title or block.name}]({block.uri})")
+                of_server = f" (a resource of {server})" if server else ""
+                words.append(f"[{block.title or block.name}]({block.uri}){of_server}")
             case v1.EmbeddedResource(resource=v1.TextResourceContents(uri=uri, text=text)):
                 words.append(f'<resource uri="{uri}">\n{text}\n</resource>')
             case v1.EmbeddedResource(resource=resource):

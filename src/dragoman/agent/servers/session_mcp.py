@@ -9,11 +9,13 @@ import msgspec
 from dragoman.agent.resources import AgentResources
 from dragoman.agent.servers.host import HostedSession, SessionHost
 from dragoman.agent.servers.mcp_tool import McpTool, McpToolList
+from dragoman.agent.servers.session_resources import SessionResources
 from dragoman.agent.servers.session_servers import ClientServer, OwnServer, SessionServers
 from dragoman.agent.update_sender import UpdateSender
 from dragoman.mcp.connector import ServerEnvironment
 from dragoman.mcp.definition import identity
 from dragoman.mcp.info import PromptInfo, ServerStatus
+from dragoman.mcp.server import ServerConnection
 from dragoman.protocol import v1
 
 SERVERS_KEY = "dragoman/mcp"
@@ -71,6 +73,9 @@ class ServerStatusSender:
 WAIT_S = 10.0
 """How long the first prompt waits for servers that are still connecting; a package runner may take longer."""
 
+RESTART_WAIT_S = 5.0
+"""How long a later request to the model waits for a server that is restarted."""
+
 CALL_TIMEOUT_S = 600.0
 """How long a tool may take: as long as a command may."""
 
@@ -83,15 +88,22 @@ class SessionMcp:
         """The agent's own servers in this session; `use_own_servers` changes them once it is live."""
         self.wait_s = WAIT_S
         self.call_timeout_s: float | None = CALL_TIMEOUT_S
+        self.session = session
+        self._logins = resources.logins
         host = SessionHost(session)
-        environment = ServerEnvironment(cwd, resources.supervise, session.updates.connection, resources.mcp_router)
+        environment = ServerEnvironment(
+            cwd, resources.supervise, session.updates.connection, resources.mcp_router, resources.logins
+        )
         self._status = ServerStatusSender(session.updates)
-        self.servers = SessionServers(environment, host, resources.pool, self._status.changed)
+        self.servers = SessionServers(environment, host, resources.pool, self._changed)
+        self.resources = SessionResources(self.servers)
+        """The resources of the servers."""
         self._tools = McpToolList(host)
 
     def start(self, clients: Sequence[ClientServer], send_commands: Callable[[], None]) -> dict[str, Any] | None:
         """Let these servers connect, and return their states for the answer that introduces the session."""
         self._status.open(self.servers, send_commands)
+        self._logins.join(self)
         self.servers.use_clients(clients)
         self.servers.use_agents(self.own_servers)
         return self.meta()
@@ -113,11 +125,32 @@ class SessionMcp:
         """Wait for servers that are connecting, each time once, saying so when it takes long."""
         await self.servers.wait(self.wait_s, show)
 
+    async def catch_up(self, show: Callable[[str], None]) -> None:
+        """Wait a moment for restarts and changed lists, so that the next request to a model has the tools of now."""
+        await self.servers.wait(min(RESTART_WAIT_S, self.wait_s), show)
+
     def identify(self, server: str) -> str:
         """Return the identity of a server, for approvals; raises ServerFailure."""
         return identity(self.servers.find(server).server.definition)
 
+    def at_address(self, url: str) -> list[ServerConnection]:
+        """Return the servers at this address."""
+        servers = [member.server for member in self.servers.members()]
+        return [server for server in servers if getattr(server.definition, "url", None) == url]
+
+    async def restart(self, name: str) -> ServerConnection:
+        """Start a server again, which may ask for a login again; raises ServerFailure."""
+        server = self.servers.find(name).server
+        self._logins.allow(server)
+        await server.restart()
+        return server
+
+    def _changed(self) -> None:
+        self._status.changed()
+        self._logins.look(self, [member.server for member in self.servers.members()])
+
     async def close(self) -> None:
         """Stop the client's servers and release the agent's."""
         self._status.close()
+        await self._logins.leave(self)
         await self.servers.close()

@@ -1,6 +1,7 @@
 """The servers of one session: started side by side, told apart, watched, changed while it runs, and stopped."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, Protocol
 
@@ -9,15 +10,22 @@ import msgspec
 from dragoman.agent.server_pool import ServerLease, ServerPool
 from dragoman.agent.servers.client_requests import Include, ToolIncludes
 from dragoman.errors import DragomanError, ServerFailure
+from dragoman.mcp.channel import NeedsAuthorisation
 from dragoman.mcp.client import Host
 from dragoman.mcp.connector import ServerEnvironment
-from dragoman.mcp.definition import Definition
+from dragoman.mcp.definition import Definition, HttpServer, SseServer
 from dragoman.mcp.info import ServerStatus
 from dragoman.mcp.server import ServerConnection
+from dragoman.text import visible
 
 SILENT_WAIT_S = 0.3
 """A shorter wait than this is not worth a word."""
 
+LIST_WAIT_S = 2.0
+"""How long a request to the model waits for lists that a server has announced to be changed."""
+
+
+_log = logging.getLogger("dragoman.mcp")
 
 Verdict = Literal["ask", "allow", "deny"]
 
@@ -113,8 +121,8 @@ class SessionServer(msgspec.Struct):
     origin: ClientServer | OwnServer
     lease: ServerLease | None = None
     """There when it is shared."""
-    waited_for: int = 0
-    """The last of the server's attempts to connect that a prompt has waited for."""
+    waited_for: tuple[int, int] = (0, 0)
+    """The last revision of the server that was waited for."""
     told_of: str | None = None
     """The failure that the person was told of."""
 
@@ -125,6 +133,11 @@ class SessionServer(msgspec.Struct):
     @property
     def is_agents(self) -> bool:
         return not isinstance(self.origin, ClientServer)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The agent's setting for all of it; None for a server of the client."""
+        return None if isinstance(self.origin, ClientServer) else self.origin.permission_of("")
 
     def include(self, tool: str) -> Include:
         """Say when a tool is put in front of the model."""
@@ -216,6 +229,10 @@ class SessionServers:
         self._settle_agents()
         await member.server.stop()
 
+    def verdict_of(self, name: str) -> Verdict | None:
+        """Return the agent's setting for a server; raises ServerFailure."""
+        return self.find(name).verdict
+
     async def close(self) -> None:
         """Stop the client's servers and release the agent's, side by side, without notices."""
         self._is_closing = True
@@ -227,7 +244,7 @@ class SessionServers:
         wanted = given.definition.name
         name = _free_name(wanted, self._clients)
         if name != wanted:
-            self._notices.append(f"There are two MCP servers named {wanted}; the second is {name} here.")
+            self._warn(f"There are two MCP servers named {wanted}; the second is {name} here.")
         definition = msgspec.structs.replace(given.definition, name=name)
         member = SessionServer(
             ServerConnection(definition, self._environment, self._host, lambda _: self._listener()), given
@@ -247,7 +264,7 @@ class SessionServers:
             else:
                 self._lease(settings)
         for name in sorted(shadowed - self._shadowed):
-            self._notices.append(f"The client's MCP server {name} stands in for the agent's of that name.")
+            self._warn(f"The client's MCP server {name} stands in for the agent's of that name.")
         self._shadowed = shadowed
         for member in before.values():
             if member.lease is not None:
@@ -264,6 +281,11 @@ class SessionServers:
         lease = self._pool.lease(definition, self._environment, self._listener)
         self._agents[settings.name] = SessionServer(lease.server, settings, lease)
 
+    def _warn(self, words: str) -> None:
+        """Tell the person with the next turn, and whoever reads our stderr at once."""
+        self._notices.append(words)
+        _log.warning("%s", visible(words))
+
     def _leave(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
         self._leaving.add(task)
@@ -272,27 +294,28 @@ class SessionServers:
     # ── how they are ────────────────────────────────────────────────────────────────────────────
 
     async def wait(self, timeout_s: float, show: Callable[[str], None]) -> None:
-        """Wait for those that are connecting, each time once, saying so when it takes long."""
-        waiting = [member for member in self.members() if member.waited_for != member.server.attempts]
+        """Wait for servers that are connecting, and for lists that have changed: for each once.
+
+        It says so when a server takes long to connect.
+        """
+        waiting = [member for member in self.members() if member.waited_for != member.server.revision]
         for member in waiting:
-            member.waited_for = member.server.attempts
-        if await _settle(waiting, min(SILENT_WAIT_S, timeout_s)):
-            return
-        if timeout_s > SILENT_WAIT_S:
-            late = _connecting(waiting)
-            show(f"Waiting up to {timeout_s:g} s for MCP servers that are still connecting: {', '.join(late)}.")
-            if await _settle(waiting, timeout_s - SILENT_WAIT_S):
-                return
-        show(f"Going on without {', '.join(_connecting(waiting))}; its tools join when it is ready.")
+            member.waited_for = member.server.revision
+        if waiting and await _connected(waiting, timeout_s, show):
+            await _settle(waiting, min(LIST_WAIT_S, timeout_s))
 
     def take_notices(self) -> list[str]:
         """Return the notices that the person was not shown yet."""
         notices, self._notices = self._notices, []
         for member in self.members():
             server = member.server
+            if server.wants_login and server.reason in NeedsAuthorisation.ASKED:
+                continue
             if server.state == "failed" and member.told_of != server.reason:
                 member.told_of = server.reason
                 retry = f"`/mcp restart {server.name}` retries."
+                if isinstance(server.definition, HttpServer | SseServer):
+                    retry = f"It is tried again by itself, in growing pauses; {retry[:-1]} at once."
                 notices.append(f"The MCP server {server.name} failed:\n{server.reason or ''}\n{retry}")
         return notices
 
@@ -309,6 +332,18 @@ def _free_name(wanted: str, taken: dict[str, SessionServer]) -> str:
     return name
 
 
+async def _connected(members: Sequence[SessionServer], timeout_s: float, show: Callable[[str], None]) -> bool:
+    """Wait until none of them is connecting; False when some still are."""
+    if await _settle(members, min(SILENT_WAIT_S, timeout_s)) or not (late := _connecting(members)):
+        return True
+    if timeout_s > SILENT_WAIT_S:
+        show(f"Waiting up to {timeout_s:g} s for MCP servers that are still connecting: {', '.join(late)}.")
+        if await _settle(members, timeout_s - SILENT_WAIT_S) or not (late := _connecting(members)):
+            return True
+    show(f"Going on without {', '.join(late)}; its tools join when it is ready.")
+    return False
+
+
 def _connecting(members: Sequence[SessionServer]) -> list[str]:
     return [member.name for member in members if member.server.state == "connecting"]
 
@@ -317,7 +352,7 @@ async def _settle(members: Sequence[SessionServer], timeout_s: float) -> bool:
     try:
         async with asyncio.timeout(timeout_s):
             for member in members:
-                await member.server.settled()
+                await member.server.up_to_date()
     except TimeoutError:
         return False
     return True

@@ -1,0 +1,255 @@
+"""An agent of the kit is driven by a client of version 2: states, ids that last, one tool call cancelled, closing."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+
+from dragoman.agent import CallCancelled, ToolOutcome
+from dragoman.agent.prepared_call import Action, PreparedCall
+from dragoman.wire import Peer, memory_pair
+from tests.agent.connecting import make_agent
+from tests.errors import refused
+from tests.protocol.translate.conversation import Judge
+from tests.waiting import until
+
+INFO = {"name": "editor", "version": "1"}
+
+
+class V2Client:
+    """A client of version 2 that keeps every update, judged by the schema, and allows everything."""
+
+    def __init__(self, peer_of):
+        self.updates = []
+        self.judge = Judge(2)
+        self._peer = peer_of(self)
+
+    async def request(self, request):
+        params = json.loads(bytes(request.params))
+        self.judge.is_sent([{"id": 0, "method": request.method, "params": params}])
+        return {"outcome": {"outcome": "selected", "optionId": params["options"][0]["optionId"]}}
+
+    def notification(self, method, params):
+        self.judge.is_sent([{"method": method, "params": json.loads(bytes(params))}])
+        self.updates.append(json.loads(bytes(params))["update"])
+
+    async def ask(self, method, **params):
+        return json.loads(bytes(await self._peer.call(method, params)))
+
+    async def tell(self, method, **params):
+        await self._peer.notify(method, params)
+
+    async def idle(self):
+        """Wait for the end of the turn, and return its updates."""
+        await until(lambda: any(each.get("state") == "idle" for each in self.updates))
+        taken, self.updates = self.updates, []
+        return [each for each in taken if each["sessionUpdate"] != "available_commands_update"]
+
+
+@asynccontextmanager
+async def client_of(agent, cwd):
+    near, far = memory_pair()
+    peers = []
+
+    def make_peer(handler):
+        peers.append(Peer(near, handler))
+        return peers[0]
+
+    serving = asyncio.create_task(agent.serve(far))
+    client = V2Client(make_peer)
+    async with peers[0]:
+        await client.ask("initialize", protocolVersion=2, info=INFO)
+        client.session_id = (await client.ask("session/new", cwd=str(cwd)))["sessionId"]
+        yield client
+    await serving
+
+
+def kinds(updates):
+    names = ("sessionUpdate", "state", "stopReason")
+    return [" ".join(str(each[name]) for name in names if name in each) for each in updates]
+
+
+def prompt(client, text="go"):
+    return client.ask("session/prompt", sessionId=client.session_id, prompt=[{"type": "text", "text": text}])
+
+
+async def say_hello(turn):
+    await turn.say("hello")
+
+
+async def test_the_message_of_a_prompt_has_the_same_id_in_the_answer_the_echo_and_the_replay(tmp_path):
+    async with client_of(make_agent(tmp_path, say_hello), tmp_path) as client:
+        message_id = (await prompt(client))["messageId"]
+        live = await client.idle()
+        assert kinds(live) == [
+            "state_update running",
+            "user_message_chunk",
+            "session_info_update",
+            "agent_message_chunk",
+            "state_update idle end_turn",
+        ]
+        assert live[1]["messageId"] == message_id
+        resumed = {"sessionId": client.session_id, "cwd": str(tmp_path), "replayFrom": {"type": "start"}}
+        await client.ask("session/resume", **resumed)
+        replayed = await client.idle()
+        assert replayed == [*live[1:-1], {"sessionUpdate": "state_update", "state": "idle"}]
+
+
+async def test_a_client_of_version_1_reads_what_one_of_version_2_has_said_and_the_other_way_round(tmp_path):
+    agent = make_agent(tmp_path, say_hello)
+    async with client_of(agent, tmp_path) as client:
+        await prompt(client, "first")
+        await client.idle()
+        session_id = client.session_id
+    async with agent.connect() as remote:
+        session = await remote.load_session(session_id, tmp_path)
+        assert [event.text for event in session.history if hasattr(event, "text")] == ["first", "hello"]
+        await session.run("second")
+    async with client_of(agent, tmp_path) as client:
+        await client.ask("session/resume", sessionId=session_id, cwd=str(tmp_path), replayFrom={"type": "start"})
+        said = [each["content"]["text"] for each in await client.idle() if "content" in each]
+        assert said == ["first", "hello", "second", "hello"]
+
+
+class Slow:
+    """An agent with a prepared call that lasts for ever, and the words that it says after it."""
+
+    def __init__(self):
+        self.was_cancelled = asyncio.Event()
+
+    async def answer(self, turn):
+        async def run(progress):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.was_cancelled.set()
+
+        async def prepare():
+            return PreparedCall("Wait", "other", reads_only=True, inside=True, action=Action("tool", "wait"), run=run)
+
+        outcome = await turn.run_call(prepare, name="wait", title="Wait", kind="other", raw_input={})
+        assert isinstance(outcome, ToolOutcome)
+        await turn.say(outcome.text)
+
+
+async def test_one_tool_call_is_cancelled_and_the_turn_goes_on(tmp_path):
+    slow = Slow()
+    async with client_of(make_agent(tmp_path, slow.answer), tmp_path) as client:
+        await prompt(client)
+        await until(lambda: any(each.get("capabilities") for each in client.updates))
+        [call] = [each for each in client.updates if each.get("capabilities")]
+        assert call["capabilities"] == {"cancel": {}}
+        wanted = {"sessionId": client.session_id, "toolCallId": call["toolCallId"]}
+        assert await client.ask("tool_call/cancel", **wanted) == {}
+        updates = await client.idle()
+        [end] = [each for each in updates if each.get("status") == "cancelled"]
+        assert end["capabilities"] is None
+        assert slow.was_cancelled.is_set()
+        assert [each["content"]["text"] for each in updates if each["sessionUpdate"] == "agent_message_chunk"] == [
+            "cancelled by the person"
+        ]
+        assert kinds(updates)[-1] == "state_update idle end_turn"
+        error = await refused(client.ask("tool_call/cancel", **wanted))
+        assert (error.code, error.data["path"]) == (-32602, "params.toolCallId")
+
+
+class SlowBody:
+    """An agent with two calls of `async with`, one inside the other, whose body lasts for ever."""
+
+    def __init__(self, *, handles=True, ends_slowly=False):
+        self.handles = handles
+        self.ends_slowly = ends_slowly
+        self.interrupted = asyncio.Event()
+
+    async def answer(self, turn):
+        try:
+            outer = turn.tool("Outer", kind="think", call_id="outer")
+            async with outer, turn.tool("Inner", kind="think", call_id="inner"):
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    self.interrupted.set()
+                    if self.ends_slowly:
+                        await asyncio.Event().wait()
+        except CallCancelled as cancelled:
+            if not self.handles:
+                raise
+            assert asyncio.current_task().cancelling() == 0
+            await asyncio.sleep(0)
+            await turn.say(str(cancelled))
+
+
+@pytest.mark.parametrize("handles", [True, False])
+@pytest.mark.parametrize("wanted", ["inner", "outer"])
+async def test_a_body_of_async_with_is_cancelled_alone_and_its_function_goes_on(tmp_path, wanted, handles):
+    async with client_of(make_agent(tmp_path, SlowBody(handles=handles).answer), tmp_path) as client:
+        await prompt(client)
+        await until(lambda: any(each.get("toolCallId") == "inner" for each in client.updates))
+        assert [each["capabilities"] for each in client.updates if "toolCallId" in each] == [{"cancel": {}}] * 2
+        assert await client.ask("tool_call/cancel", sessionId=client.session_id, toolCallId=wanted) == {}
+        updates = await client.idle()
+        ends = {each["toolCallId"]: each["status"] for each in updates if "toolCallId" in each}
+        assert ends["inner"] == "cancelled"
+        assert ends["outer"] == ("cancelled" if wanted == "outer" else "failed")
+        said = [each["content"]["text"] for each in updates if each["sessionUpdate"] == "agent_message_chunk"]
+        assert said == (["the person cancelled this tool call"] if handles else [])
+        assert kinds(updates)[-1] == "state_update idle end_turn"
+
+
+async def test_cancelling_the_turn_while_one_call_is_being_cancelled_cancels_the_turn(tmp_path):
+    body = SlowBody(ends_slowly=True)
+    async with client_of(make_agent(tmp_path, body.answer), tmp_path) as client:
+        await prompt(client)
+        await until(lambda: any(each.get("toolCallId") == "inner" for each in client.updates))
+        await client.ask("tool_call/cancel", sessionId=client.session_id, toolCallId="inner")
+        await body.interrupted.wait()
+        await client.tell("session/cancel", sessionId=client.session_id)
+        updates = await client.idle()
+        assert kinds(updates)[-1] == "state_update idle cancelled"
+        assert not [each for each in updates if each["sessionUpdate"] == "agent_message_chunk"]
+
+
+async def test_cancelling_the_session_ends_its_calls_as_cancelled(tmp_path):
+    async with client_of(make_agent(tmp_path, Slow().answer), tmp_path) as client:
+        await prompt(client)
+        await until(lambda: any(each.get("capabilities") for each in client.updates))
+        await client.tell("session/cancel", sessionId=client.session_id)
+        updates = await client.idle()
+        assert [each["status"] for each in updates if "status" in each][-1] == "cancelled"
+        assert kinds(updates)[-1] == "state_update idle cancelled"
+
+
+async def test_closing_cancels_and_the_session_comes_back(tmp_path):
+    async with client_of(make_agent(tmp_path, Slow().answer), tmp_path) as client:
+        await prompt(client)
+        await until(lambda: any(each.get("capabilities") for each in client.updates))
+        assert await client.ask("session/close", sessionId=client.session_id) == {}
+        assert kinds(await client.idle())[-1] == "state_update idle cancelled"
+        assert await client.ask("session/close", sessionId="unknown") == {}
+        listed = (await client.ask("session/list"))["sessions"]
+        assert [each["sessionId"] for each in listed] == [client.session_id]
+        error = await refused(client.ask("session/resume", sessionId="unknown", cwd=str(tmp_path)))
+        assert (error.code, error.data["sessionId"]) == (-32002, "unknown")
+
+
+async def test_a_terminal_that_is_not_there_cannot_be_cancelled(tmp_path):
+    async with client_of(make_agent(tmp_path, say_hello), tmp_path) as client:
+        error = await refused(client.ask("terminal/cancel", sessionId=client.session_id, terminalId="t"))
+        assert error.code == -32602
+
+
+async def test_a_login_that_was_offered_is_taken_and_no_other(tmp_path):
+    async with client_of(make_agent(tmp_path, say_hello), tmp_path) as client:
+        [method] = (await client.ask("initialize", protocolVersion=2, info=INFO))["authMethods"]
+        assert await client.ask("auth/login", methodId=method["methodId"]) == {}
+        error = await refused(client.ask("auth/login", methodId="another"))
+        assert (error.code, error.data["path"]) == (-32602, "params.methodId")
+
+
+@pytest.mark.parametrize("wrong", [{"type": "_end"}, {"type": "message"}])
+async def test_a_cursor_that_is_not_known_is_refused(tmp_path, wrong):
+    async with client_of(make_agent(tmp_path, say_hello), tmp_path) as client:
+        asked = {"sessionId": client.session_id, "cwd": str(tmp_path), "replayFrom": wrong}
+        error = await refused(client.ask("session/resume", **asked))
+        assert (error.code, error.data["path"]) == (-32602, "params.replayFrom")
