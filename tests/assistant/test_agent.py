@@ -16,12 +16,29 @@ WAITING = "- - text: started\n  - delay_s: 600\n- - text: second reply\n"
 # ── initialize ──────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("asked", [0, 1, 2, 65535])
-async def test_the_version_that_we_speak_is_the_answer_to_any(asked, tmp_path):
+@pytest.mark.parametrize("asked", [0, 1])
+async def test_version_1_is_the_answer_to_versions_below_2(asked, tmp_path):
     async with running_agent(tmp_path) as client:
         answer = await client.connection.call(INITIALIZE, v1.InitializeRequest(protocol_version=asked))
         assert answer.protocol_version == 1
         assert answer.agent_info == v1.Implementation(name="dragoman", title="Dragoman", version=__version__)
+
+
+@pytest.mark.parametrize("asked", [2, 3, 65535])
+async def test_version_2_is_the_answer_to_it_and_to_any_above(asked, tmp_path):
+    async with running_agent(tmp_path) as client:
+        info = {"name": "editor", "version": "1"} if asked < 65535 else 7
+        answer = await client.connection.call_extension("initialize", {"protocolVersion": asked, "info": info})
+        assert answer["protocolVersion"] == 2
+        assert answer["info"] == {"name": "dragoman", "title": "Dragoman", "version": __version__}
+
+
+@pytest.mark.parametrize("asked", [1, 2, 65535])
+async def test_version_2_can_be_turned_off(asked, tmp_path, monkeypatch):
+    monkeypatch.setenv("DRAGOMAN_ACP_V2", "0")
+    async with running_agent(tmp_path) as client:
+        answer = await client.connection.call_extension("initialize", {"protocolVersion": asked})
+        assert answer["protocolVersion"] == 1
 
 
 async def test_initialize_needs_nothing_but_a_version_and_minds_no_unknown_field(tmp_path):

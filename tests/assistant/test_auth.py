@@ -15,7 +15,7 @@ from dragoman.assistant.setup import AgentSetup
 from dragoman.errors import ErrorCode, MissingKey
 from dragoman.loading import load_in_background
 from dragoman.protocol import v1
-from dragoman.protocol.methods import AUTHENTICATE, LOGOUT
+from dragoman.protocol.methods import AUTH_STATUS, AUTH_STATUS_UPDATE, AUTHENTICATE, LOGOUT
 from dragoman.store import FileStore
 from dragoman.testing import ScriptedClient
 from dragoman.wire import memory_pair
@@ -104,6 +104,37 @@ async def test_a_terminal_is_not_offered_where_its_key_would_not_be_sent(tmp_pat
         [method] = answer.auth_methods
         assert "not sent to where ANTHROPIC_BASE_URL leads" in method.description
         assert answer.agent_capabilities.auth.logout is None
+
+
+# ── the state of the login ──────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_client_learns_whether_the_key_is_there_and_when_that_changes(tmp_path, keys):
+    async with agent_with(tmp_path) as (client, answer):
+        assert answer.agent_capabilities.auth.status is not None
+        updates = []
+        client.routes.on_notification(AUTH_STATUS_UPDATE, updates.append)
+        ask = v1.AuthStatusRequest()
+        keys.keep("anthropic", KEY)
+        await authenticate(client, "anthropic-key")
+        assert updates == []  # a client that has never asked may not know of it
+        status = await client.connection.call(AUTH_STATUS, ask)
+        assert status == v1.AuthStatusResponse(
+            state="authenticated", accounts=[v1.AuthAccount(label="Anthropic API key", active=True)]
+        )
+        await client.connection.call(LOGOUT, v1.LogoutRequest())
+        assert [update.state for update in updates] == ["unauthenticated"]
+        keys.keep("anthropic", KEY)
+        await authenticate(client, "anthropic-key")
+        await authenticate(client, "anthropic-key")
+        assert [update.state for update in updates] == ["unauthenticated", "authenticated"]
+        assert KEY not in repr(status)
+
+
+async def test_keys_that_cannot_be_read_leave_the_state_unknown(tmp_path):
+    (tmp_path / "keys.json").write_text("{")
+    async with agent_with(tmp_path) as (client, _):
+        assert (await client.connection.call(AUTH_STATUS, v1.AuthStatusRequest())).state == "unknown"
 
 
 FILES = {

@@ -2,11 +2,10 @@
 
 import asyncio
 import json
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dragoman.agent.permission import Approvals
+from dragoman.agent.approvals import ApprovalFile, Approvals
 from dragoman.agent.prepared_call import Action
 from dragoman.assistant.models.message import ToolMessage, ToolUse
 from dragoman.assistant.models.model import ReplyText, ToolStart
@@ -202,11 +201,15 @@ async def test_always_holds_in_the_next_process_and_for_exactly_that(tmp_path):
             assert len(asked) == questions
 
 
-def test_an_approval_binds_to_the_letter(tmp_path):
-    approvals = Approvals(tmp_path, "/work")
+def approvals_in(home, cwd):
+    return Approvals(ApprovalFile(home, cwd))
+
+
+async def test_an_approval_binds_to_the_letter(tmp_path):
+    approvals = approvals_in(tmp_path, "/work")
     action = Action("command", "make test", "/work")
-    approvals.keep_for_good(action, "allow")
-    assert Approvals(tmp_path, "/work").find(action) == "allow"
+    await approvals.keep_for_good(action, "allow")
+    assert await approvals_in(tmp_path, "/work").find(action) == "allow"
     for other in (
         Action("command", "make test ", "/work"),
         Action("command", "make", "/work"),
@@ -214,51 +217,50 @@ def test_an_approval_binds_to_the_letter(tmp_path):
         Action("command", "make test", "/work/sub"),
         Action("tool", "make test", "/work"),
     ):
-        assert Approvals(tmp_path, "/work").find(other) is None
-    assert Approvals(tmp_path, "/elsewhere").find(action) is None
+        assert await approvals_in(tmp_path, "/work").find(other) is None
+    assert await approvals_in(tmp_path, "/elsewhere").find(action) is None
 
 
-def test_a_damaged_file_of_approvals_approves_nothing(tmp_path):
-    approvals = Approvals(tmp_path, "/work")
+async def test_a_damaged_file_of_approvals_approves_nothing(tmp_path):
+    approvals = approvals_in(tmp_path, "/work")
     action = Action("command", "make test", "/work")
-    approvals.keep_for_good(action, "allow")
+    await approvals.keep_for_good(action, "allow")
     [file] = (tmp_path / "permissions").glob("*.json")
     file.write_text(file.read_text()[:-5])
-    assert Approvals(tmp_path, "/work").find(action) is None
+    assert await approvals_in(tmp_path, "/work").find(action) is None
 
 
 RUN = Action("command", "make test", "/srv")
 
 
-def test_a_damaged_file_of_approvals_is_not_written_over(tmp_path):
-    Approvals(tmp_path, "/srv").keep_for_good(RUN, "reject")
+async def test_a_damaged_file_of_approvals_is_not_written_over(tmp_path):
+    await approvals_in(tmp_path, "/srv").keep_for_good(RUN, "reject")
     [file] = (tmp_path / "permissions").glob("*.json")
     file.write_text(torn := file.read_text()[:-5])
-    approvals = Approvals(tmp_path, "/srv")
-    approvals.keep_for_good(RUN, "reject")
+    approvals = approvals_in(tmp_path, "/srv")
+    await approvals.keep_for_good(RUN, "reject")
     assert file.read_text() == torn
-    assert approvals.find(RUN) == "reject"
+    assert await approvals.find(RUN) == "reject"
 
 
-def test_approvals_that_others_could_have_written_approve_nothing(tmp_path):
-    Approvals(tmp_path, "/srv").keep_for_good(RUN, "allow")
+async def test_approvals_that_others_could_have_written_approve_nothing(tmp_path):
+    await approvals_in(tmp_path, "/srv").keep_for_good(RUN, "allow")
     [file] = (tmp_path / "permissions").glob("*.json")
     file.chmod(0o666)
-    assert Approvals(tmp_path, "/srv").find(RUN) is None
+    assert await approvals_in(tmp_path, "/srv").find(RUN) is None
 
 
-def test_a_decision_that_cannot_be_written_down_holds_in_the_session(tmp_path):
+async def test_a_decision_that_cannot_be_written_down_holds_in_the_session(tmp_path):
     (tmp_path / "permissions").write_text("in the way")
-    approvals = Approvals(tmp_path, "/srv")
-    approvals.keep_for_good(RUN, "reject")
-    assert approvals.find(RUN) == "reject"
+    approvals = approvals_in(tmp_path, "/srv")
+    await approvals.keep_for_good(RUN, "reject")
+    assert await approvals.find(RUN) == "reject"
 
 
-def test_decisions_made_at_the_same_time_are_all_kept(tmp_path):
+async def test_decisions_made_at_the_same_time_are_all_kept(tmp_path):
     actions = [Action("command", f"make {number}", "/srv") for number in range(40)]
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda action: Approvals(tmp_path, "/srv").keep_for_good(action, "reject"), actions))
-    assert [Approvals(tmp_path, "/srv").find(action) for action in actions] == ["reject"] * 40
+    await asyncio.gather(*(approvals_in(tmp_path, "/srv").keep_for_good(action, "reject") for action in actions))
+    assert [await approvals_in(tmp_path, "/srv").find(action) for action in actions] == ["reject"] * 40
 
 
 RUN_SCRIPT = "- - tool: {name: run_command, arguments: {command: 'timeout 5 sh run.sh'}}\n- - text: done\n"
@@ -315,7 +317,8 @@ async def test_never_holds_for_what_is_not_clear_whatever_its_files_hold(tmp_pat
 async def test_an_approval_that_was_kept_without_the_files_approves_nothing(script, tmp_path):
     (tmp_path / "run.sh").write_text("echo one >> out")
     command = script.split("'")[1]
-    Approvals(tmp_path / ".home", str(tmp_path)).keep_for_good(Action("command", command, str(tmp_path)), "allow")
+    approvals = approvals_in(tmp_path / ".home", str(tmp_path))
+    await approvals.keep_for_good(Action("command", command, str(tmp_path)), "allow")
     async with session_in(tmp_path, script) as (client, session_id):
         asked = answer_with(client, "reject_once")
         await client.prompt(session_id, "go")

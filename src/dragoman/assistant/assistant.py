@@ -5,14 +5,18 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import msgspec
 
 from dragoman import __version__
 from dragoman.agent.agent import Agent
+from dragoman.agent.program import CONTENT_KINDS, NoLogin
 from dragoman.errors import ErrorCode, InvalidParams, MissingKey, ModelFailure, RpcError
 from dragoman.protocol import v1
+from dragoman.protocol.notice import CONNECT_MODEL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,10 +24,20 @@ if TYPE_CHECKING:
     from dragoman.agent.session import Session
     from dragoman.agent.turn import Turn
     from dragoman.assistant.auth import Auth
+    from dragoman.assistant.session import AssistantSession
     from dragoman.assistant.setup import AgentSetup
     from dragoman.store import Store
 
-_CONTENT_KINDS: dict[type, str] = {v1.ImageContent: "image", v1.AudioContent: "audio"}
+
+START_METHODS = {
+    "introduce": "_dragoman/introduce",
+    "offers": "_dragoman/models/offers",
+    "connect": CONNECT_MODEL,
+    "chooseAgent": "_dragoman/agents/choose",
+}
+"""The extension requests of the first minute: `start/requests.py` has them."""
+
+_WITHOUT_LOGIN = "The model that is configured needs no login. `dragoman login` keeps the key of a provider."
 
 
 class ConfiguredModel(msgspec.Struct, frozen=True):
@@ -52,6 +66,7 @@ def make_agent(
         title="Dragoman",
         auth=assistant.find_auth,
         takes=assistant.find_takes,
+        system_prompt="override",
         store=open_store,
         home=assistant.find_home,
         protected_file=assistant.find_agent_file,
@@ -68,6 +83,7 @@ class _Assistant:
         self._find_model = find_model
         self._setup: AgentSetup | None = None
         self._configured = ConfiguredModel()
+        self._sessions: WeakValueDictionary[str, AssistantSession] = WeakValueDictionary()
 
     @property
     def setup(self) -> "AgentSetup":
@@ -87,10 +103,13 @@ class _Assistant:
         agent.on_shutdown(self._shut_down)
         for name, description, hint in _COMMANDS:
             agent.command(name, description, hint=hint)(_run_command)
+        for name, method in START_METHODS.items():
+            agent.on_extension(method)(partial(self._answer_start, name))
+        agent.declare_meta("dragoman/start", START_METHODS)
 
-    def find_auth(self) -> "Auth | None":
+    def find_auth(self) -> "Auth | NoLogin":
         self._configured = self._find_model()
-        return self._configured.auth
+        return self._configured.auth or NoLogin(_WITHOUT_LOGIN)
 
     def find_takes(self) -> frozenset[str]:
         return self._configured.takes & {"image", "audio"}  # documents come as resources, which every agent takes
@@ -114,7 +133,7 @@ class _Assistant:
             session.extra.forget()
             return
         choice, model = await asyncio.to_thread(self.setup.choose, session.cwd)
-        session.extra = AssistantSession(session, self.setup, choice, model)
+        session.extra = self._sessions[session.id] = AssistantSession(session, self.setup, choice, model)
 
     def _take_record(self, session: "Session", data: bytes) -> None:
         session.extra.memory.restore(data)
@@ -127,6 +146,11 @@ class _Assistant:
         if option == "model":
             await session.extra.take_model(str(value))
 
+    async def _answer_start(self, name: str, params: dict[str, Any]) -> Any:
+        from dragoman.assistant.start.requests import StartRequests
+
+        return await StartRequests(self.setup, self._sessions).answer(name, params)
+
     async def _shut_down(self) -> None:
         if self._setup is not None:
             await self._setup.close()
@@ -136,7 +160,7 @@ class _Assistant:
     def _check_prompt(self, session: "Session", prompt: Sequence[v1.ContentBlock]) -> None:
         model = session.extra.model
         for position, block in enumerate(prompt):
-            kind = _CONTENT_KINDS.get(type(block))
+            kind = CONTENT_KINDS.get(type(block))
             if kind is not None and kind not in model.takes:
                 raise InvalidParams(
                     f"params.prompt[{position}].type",

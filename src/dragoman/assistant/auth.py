@@ -89,6 +89,17 @@ class Auth:
             problem = f"{self._provider.title} needs a key; {how_to_give_key(self._name)}"
             raise RpcError(ErrorCode.AUTH_REQUIRED, {"problem": problem, "authMethods": self._offered})
 
+    def status(self) -> v1.AuthStatusResponse:
+        """Return whether the key is there, and whose it is."""
+        try:
+            is_there = self._has_key()
+        except RpcError:
+            return v1.AuthStatusResponse(state="unknown")
+        if not is_there:
+            return v1.AuthStatusResponse(state="unauthenticated")
+        account = v1.AuthAccount(label=f"{self._provider.title} API key", active=True)
+        return v1.AuthStatusResponse(state="authenticated", accounts=[account])
+
     def log_out(self) -> None:
         """Forget the kept key; raises RpcError."""
         from dragoman.assistant.keys import KeysUnusable
@@ -129,7 +140,7 @@ def find_auth(model: str | None, home: str) -> Auth | None:
 
 
 class Configured(NamedTuple):
-    """The model that sessions begin with, by its name; and whether its key is the agent file's business."""
+    """The model that sessions begin with, by its name; and whether its key is no provider's, but an address's."""
 
     name: str | None = None
     has_own_key: bool = False
@@ -143,13 +154,13 @@ class Configured(NamedTuple):
 def configured_model(home: str, *, model: str | None, agent_file: str | None, default_model: str | None) -> Configured:
     """Return the model that sessions begin with, as far as that is known without one.
 
-    `model` counts before the agent file's and `default_model` after it, as in `Setup`.
+    `model` counts before the agent file's, `default_model` after it, and the person's choice last, as in `AgentSetup`.
     """
     if model:
         return Configured(model)
     path = agent_file or os.path.join(home, "dragoman.yaml")  # noqa: PTH118 -- pathlib takes 3 ms, often for nothing
     if not _may_name_a_model(path):
-        return Configured(default_model)
+        return Configured(default_model) if default_model else _chosen_model(home)
     from pathlib import Path
 
     from dragoman.assistant.profile.profile import load_profile
@@ -159,8 +170,22 @@ def configured_model(home: str, *, model: str | None, agent_file: str | None, de
     except (DragomanError, FileNotFoundError):
         return Configured()  # the first session reports the problem with the file
     if settings is None:
-        return Configured(default_model)
+        return Configured(default_model) if default_model else _chosen_model(home)
     return Configured(settings.name, settings.base_url is not None or settings.api_key is not None)
+
+
+def _chosen_model(home: str) -> Configured:
+    if not os.path.exists(os.path.join(home, "preferences.json")):  # noqa: PTH110, PTH118 -- as above
+        return Configured()
+    from pathlib import Path
+
+    from dragoman.assistant.preferences import PreferenceFile, PreferencesUnusable
+
+    try:
+        chosen = PreferenceFile(Path(home)).read().model
+    except PreferencesUnusable:
+        return Configured()  # the first session reports the problem with the file
+    return Configured(chosen.name, chosen.base_url is not None) if chosen else Configured()
 
 
 def _may_name_a_model(path: str) -> bool:

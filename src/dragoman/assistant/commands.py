@@ -15,9 +15,8 @@ def own_session(turn: Turn) -> AssistantSession:
 
 async def _compact(turn: Turn, words: str) -> str:
     del words
-    before = len(own_session(turn).memory.messages)
     await compact(turn)
-    return f"The conversation so far, {before} messages, was summed up. The log keeps all of it."
+    return ""  # the compaction tells it
 
 
 async def _mode(turn: Turn, words: str) -> str:

@@ -8,8 +8,8 @@ begin with.
 
 import json
 from collections.abc import Sequence
-from contextlib import aclosing
 
+from dragoman.agent.compaction import Compaction
 from dragoman.agent.turn import Turn
 from dragoman.assistant.models.message import (
     AssistantMessage,
@@ -22,7 +22,7 @@ from dragoman.assistant.models.message import (
     link_words,
     resource_words,
 )
-from dragoman.assistant.models.model import ModelRequest, ReplyRetry, ReplyText, TokenUsage
+from dragoman.assistant.models.model import ModelRequest
 from dragoman.assistant.session import AssistantSession
 from dragoman.errors import ContextOverflow
 from dragoman.protocol import v1
@@ -112,38 +112,26 @@ _DIGEST_BEFORE = 8_000
 async def compact(turn: Turn, prompt: list[v1.ContentBlock] | None = None) -> None:
     """Let the model go on from a summary of the conversation, and from its current prompt; raises ModelFailure."""
     own: AssistantSession = turn.session.extra
-    own.memory.remember(SummaryMessage(await _summarise(turn, own), prompt or []))
+    async with turn.compaction(messages=len(own.memory.messages)) as compaction:
+        summary = await _summarise(turn, own, compaction)
+        compaction.start_over(summary)
+        own.memory.remember(SummaryMessage(summary, prompt or []))
 
 
-async def _summarise(turn: Turn, own: AssistantSession) -> str:
+async def _summarise(turn: Turn, own: AssistantSession, compaction: Compaction) -> str:
     messages = own.memory.messages
     if not own.model.summarises:
         return _digest(messages)
     room = int(own.model.context_size * SHARE * CHARACTERS_PER_TOKEN)
     for _ in range(MAX_TRIES):
+        request = ModelRequest([UserMessage([v1.TextContent(text=_REQUEST + write_transcript(messages, room))])])
         try:
-            return await _ask(turn, own, _REQUEST + write_transcript(messages, room)) or _digest(messages)
+            said, _stop = await own.ask(turn, request, compaction.say)
         except ContextOverflow:
             room //= 2
+        else:
+            return said.strip() or _digest(messages)
     return _digest(messages)
-
-
-async def _ask(turn: Turn, own: AssistantSession, text: str) -> str:
-    request = ModelRequest([UserMessage([v1.TextContent(text=text)])])
-    said: list[str] = []
-    async with aclosing(own.conversation.reply(request)) as parts:
-        async for part in parts:
-            match part:
-                case ReplyText(words):
-                    said.append(words)
-                case TokenUsage():
-                    turn.count(part)
-                case ReplyRetry():
-                    said.clear()
-                    await turn.notice(part.words())
-                case _:
-                    pass
-    return "".join(said).strip()
 
 
 def _digest(messages: Sequence[Message]) -> str:

@@ -1,6 +1,6 @@
-"""The keys that a person gave with `dragoman login`: `<home>/keys.json`, one a provider.
+"""The keys that a person gave with `dragoman login` or in the page: `<home>/keys.json`, one a provider or address.
 
-    {"anthropic": "…"}
+    {"anthropic": "…", "http://127.0.0.1:1234/v1": "…"}
 
 The file is for its owner alone. One that others could have read or written, a link, or a damaged one is refused in
 words, which never hold its content. It is read anew each time: a login in another process counts from then on.
@@ -62,7 +62,7 @@ class KeyStore:
 
     def keep(self, provider: str, key: str) -> None:
         """Keep a key in place of the one before; raises BadKey and KeysUnusable."""
-        _check(key)
+        check_key(key)
         with self._writing():
             self._write({**self._read(), provider: key})
 
@@ -109,7 +109,7 @@ class KeyStore:
         return KeysUnusable(self.path, error.problem, chmod if error.by_mode else _START_AGAIN)
 
 
-def _check(key: str) -> None:
+def check_key(key: str) -> None:
     """See that it can be a key; raises BadKey, which does not hold it."""
     if not key:
         raise BadKey("no key was given; nothing was changed")

@@ -3,6 +3,7 @@
 import uuid
 from typing import Any
 
+from dragoman.agent.model_operation import FinishReason, ModelOperation
 from dragoman.agent.turn import Turn
 from dragoman.assistant.models.message import AssistantMessage, ProviderDetails, ToolUse
 from dragoman.assistant.models.model import Part, ReplyRetry, ReplyStop, ReplyText, ReplyThought, TokenUsage, ToolStart
@@ -14,8 +15,9 @@ from dragoman.protocol.notice import void_chunk
 class ModelReply:
     """The text, the thoughts and the tool uses of a reply so far."""
 
-    def __init__(self, turn: Turn, calls: ToolCallRunner, *, thoughts: bool) -> None:
+    def __init__(self, turn: Turn, calls: ToolCallRunner, traced: ModelOperation, *, thoughts: bool) -> None:
         self._turn = turn
+        self._traced = traced
         self._calls = calls
         self._thoughts = thoughts
         self._message_id = str(uuid.uuid4())
@@ -34,6 +36,9 @@ class ModelReply:
 
     def say(self, text: str) -> v1.AgentMessageChunk:
         """Take some of the answer, and give the update that shows it."""
+        if not self._said:
+            self._turn.session.memory.message_count += 1
+            self._traced.note_first_piece()
         self._said.append(text)
         return v1.AgentMessageChunk(content=v1.TextContent(text=text), message_id=self._message_id)
 
@@ -61,6 +66,13 @@ class ModelReply:
         """Return the reply as the model shall remember it."""
         return AssistantMessage("".join(self._said), "".join(self._thought), self.tool_uses, self._provider)
 
+    def note_end(self) -> None:
+        """Note in the trace how it ended."""
+        reason: FinishReason = "tool_call" if self.tool_uses else "stop"
+        if self.stop is not None:
+            reason = "length" if self.stop.reason == "max_tokens" else "content_filter"
+        self._traced.note_end(reason, "".join(self._said))
+
     async def _think(self, text: str) -> None:
         self._thought.append(text)
         if self._thoughts:
@@ -71,6 +83,7 @@ class ModelReply:
         """Tell the person why it takes longer; the text so far is no longer part of the reply."""
         self._turn.calls.end("the model has to start over")
         if self._said:
+            self._turn.session.memory.message_count -= 1
             await self._turn.send(void_chunk(self._message_id))
         self._said.clear()
         self._thought.clear()

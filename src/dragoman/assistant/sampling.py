@@ -1,13 +1,12 @@
 """A server's question to the model, which the kit has asked the person about."""
 
-from contextlib import aclosing
 from typing import Any, cast
 
 import msgspec
 
 from dragoman.agent.turn import Turn
 from dragoman.assistant.models.message import AssistantMessage, Message, UserMessage
-from dragoman.assistant.models.model import ModelRequest, ReplyRetry, ReplyStop, ReplyText, TokenUsage
+from dragoman.assistant.models.model import ModelRequest
 from dragoman.assistant.session import AssistantSession
 from dragoman.errors import ErrorCode, ModelFailure, RpcError
 from dragoman.protocol import v1
@@ -18,35 +17,16 @@ async def sample(turn: Turn, params: dict[str, Any]) -> dict[str, Any]:
     """Ask the session's model; the answer is an MCP CreateMessageResult. Raises RpcError."""
     own: AssistantSession = turn.session.extra
     request = ModelRequest(_messages(params), (), params.get("systemPrompt") or "", _limit(params))
-    text, stop = await _ask(turn, own, request)
+    try:
+        text, stop = await own.ask(turn, request)
+    except ModelFailure as failure:
+        raise RpcError(ErrorCode.INTERNAL_ERROR, f"the model failed: {failure}") from None
     return {
         "role": "assistant",
         "content": {"type": "text", "text": text},
         "model": own.model.name,
         "stopReason": "maxTokens" if stop == "max_tokens" else "endTurn",
     }
-
-
-async def _ask(turn: Turn, own: AssistantSession, request: ModelRequest) -> tuple[str, str | None]:
-    said: list[str] = []
-    stop: str | None = None
-    try:
-        async with aclosing(own.conversation.reply(request)) as parts:
-            async for part in parts:
-                match part:
-                    case ReplyText(words):
-                        said.append(words)
-                    case TokenUsage():
-                        turn.count(part)
-                    case ReplyRetry():
-                        said.clear()
-                    case ReplyStop(reason):
-                        stop = reason
-                    case _:
-                        pass
-    except ModelFailure as failure:
-        raise RpcError(ErrorCode.INTERNAL_ERROR, f"the model failed: {failure}") from None
-    return "".join(said), stop
 
 
 def _messages(params: dict[str, Any]) -> list[Message]:

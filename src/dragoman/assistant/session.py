@@ -2,22 +2,38 @@
 
 import asyncio
 import math
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager, aclosing
 
 import msgspec
 
+from dragoman.agent.model_operation import ModelOperation
 from dragoman.agent.session import Session
+from dragoman.agent.turn import Turn
 from dragoman.assistant.context import ModelContext, ToolOffer
-from dragoman.assistant.context.candidates import ServerOffers
-from dragoman.assistant.models.message import AssistantMessage, Message, SummaryMessage, UserMessage
-from dragoman.assistant.models.model import Model, ModelConversation
+from dragoman.assistant.context.candidates import ServerOffers, ServerTool
+from dragoman.assistant.instructions import words_of_servers
+from dragoman.assistant.models.message import Message, SummaryMessage, UserMessage
+from dragoman.assistant.models.model import (
+    Model,
+    ModelConversation,
+    ModelRequest,
+    ReplyRetry,
+    ReplyStop,
+    ReplyText,
+    TokenUsage,
+)
 from dragoman.assistant.options import GUIDE, MODEL, THOUGHT_LEVEL, modes_of, options_of
 from dragoman.assistant.profile import FoundProfile, Profile, ProfileChoice
 from dragoman.assistant.setup import AgentSetup
+from dragoman.assistant.tools.tool import Tool
 from dragoman.errors import DragomanError
 from dragoman.protocol.unions import decode_hook
 
 INCLUDED = "included"
 """The key of the session's state for the person's additions to the model's context."""
+
+_NAMED_BY_FILE = ("script", "local")
 
 _decode_message = msgspec.json.Decoder(Message, dec_hook=decode_hook).decode
 
@@ -29,8 +45,6 @@ class ModelMemory:
         self._session = session
         self.messages: list[Message] = []
         self.context_used = 0
-        self._count = 0
-        """The messages of the person and of the model, also of those that were summed up since."""
 
     def learn(self, message: Message) -> None:
         """Add a message to the conversation of the model."""
@@ -39,8 +53,6 @@ class ModelMemory:
             self.context_used = 0
         else:
             self.messages.append(message)
-            self._count += isinstance(message, UserMessage | AssistantMessage)
-        self._session.memory.message_count = self._count
 
     def remember(self, message: Message) -> None:
         """Add a message to the conversation of the model, and to the log."""
@@ -54,7 +66,7 @@ class ModelMemory:
     def forget(self) -> None:
         """Forget everything, so that the log can restore it."""
         self.messages.clear()
-        self.context_used = self._count = 0
+        self.context_used = 0
 
 
 class AssistantSession:
@@ -69,6 +81,8 @@ class AssistantSession:
         self.memory = ModelMemory(session)
         self.context = ModelContext(setup.home, self.offers, lambda: self.profile)
         self._server_offers = ServerOffers()
+        self._chosen: str | None = None
+        """The model that the person chose while this session was open."""
         if choice.notice and choice.pending is None:
             session.notice_later(choice.notice)
         self._take_profile(choice.found.profile, model)
@@ -76,6 +90,7 @@ class AssistantSession:
     def offers(self) -> list[ToolOffer]:
         """Return the tools that may be put in front of the model now."""
         from dragoman.assistant.tools.builtin import builtin_tools
+        from dragoman.assistant.tools.mcp_resources import resource_tools
 
         permissions, limits = self.profile.permissions, self.profile.limits
         tools = builtin_tools(
@@ -84,19 +99,61 @@ class AssistantSession:
             ask_outside_reads=permissions.ask_outside_reads,
             command_timeout_s=limits.command_timeout_s or math.inf,
         )
+        tools += resource_tools(self.session.mcp)
         own = [ToolOffer(f"builtin/{tool.definition.name}", tool, "builtin") for tool in tools]
         names = [tool.definition.name for tool in tools]
         return [*own, *self._server_offers.all(self.session.mcp.tools(names))]
 
+    def server_words(self, given: Iterable[Tool]) -> str:
+        """Return the instructions of the servers whose tools a model is given, and of those that have no tools."""
+        used = {tool.server for tool in given if isinstance(tool, ServerTool)}
+        servers = [member.server for member in self.session.mcp.servers.members()]
+        return words_of_servers(
+            {each.name: each.instructions for each in servers if each.name in used or not each.tools}
+        )
+
     @property
     def offered_models(self) -> list[str]:
         """The names of the models that the client is offered, the configured one first."""
-        return list(dict.fromkeys([self._configured.name, GUIDE]))
+        return list(dict.fromkeys(filter(None, [self._configured.name, self._chosen, GUIDE])))
 
     def forget(self) -> None:
         """Forget the conversation, so that the log can restore it."""
         self.memory.forget()
         self.conversation = self.model.start()
+
+    async def ask(
+        self, turn: Turn, request: ModelRequest, hear: Callable[[str], Awaitable[None]] | None = None
+    ) -> tuple[str, str | None]:
+        """Ask the model beside the conversation, and return its words and the reason why it stopped short, if it did.
+
+        `hear` gets each piece, also those before the model starts over. Raises ModelFailure.
+        """
+        said: list[str] = []
+        stop: str | None = None
+        with self.trace_request(turn):
+            async with aclosing(self.conversation.reply(request)) as parts:
+                async for part in parts:
+                    match part:
+                        case ReplyText(words):
+                            said.append(words)
+                            if hear is not None:
+                                await hear(words)
+                        case TokenUsage():
+                            turn.count(part)
+                        case ReplyRetry():
+                            said.clear()
+                            await turn.notice(part.words())
+                        case ReplyStop(reason):
+                            stop = reason
+                        case _:
+                            pass
+        return "".join(said), stop
+
+    def trace_request(self, turn: Turn) -> AbstractContextManager[ModelOperation]:
+        """Have a request to the model in the trace; a script or a file of a model is named by its kind alone."""
+        kind, _, name = self.model.name.partition(":")
+        return turn.model_request(kind if kind in _NAMED_BY_FILE or not name else name, provider=kind)
 
     # ── its settings ────────────────────────────────────────────────────────────────────────────
 
@@ -128,6 +185,12 @@ class AssistantSession:
         self.session.settings.values.pop(THOUGHT_LEVEL, None)
         self._use_model(model)
 
+    def offer_model(self, name: str) -> None:
+        """Offer the client one more model to choose from."""
+        self._chosen = name
+        self._declare()
+        self.session.show_settings()
+
     def keep_included(self) -> None:
         """Keep the person's additions to the model's context."""
         self.session.settings.values.pop(INCLUDED, None)
@@ -156,8 +219,11 @@ class AssistantSession:
     def _use_model(self, model: Model) -> None:
         self.model = model
         self.conversation: ModelConversation = model.start()
+        self._declare()
+
+    def _declare(self) -> None:
         self.session.declare(
             modes=modes_of(self.profile),
-            options=options_of(self.offered_models, model),
+            options=options_of(self.offered_models, self.model),
             default_mode=self.profile.permissions.mode,
         )

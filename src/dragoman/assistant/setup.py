@@ -9,6 +9,7 @@ from dragoman.assistant.keys import KeyStore, give_keys
 from dragoman.assistant.models import find_model
 from dragoman.assistant.models.model import Model
 from dragoman.assistant.options import GUIDE
+from dragoman.assistant.preferences import ChosenModel, PreferenceFile
 from dragoman.assistant.profile import Profile, ProfileChoice, TrustStore, choose_profile
 from dragoman.assistant.profile.settings import ModelSettings
 
@@ -21,7 +22,10 @@ FindModel = Callable[[str, ModelSettings | None], Model]
 
 
 class AgentSetup:
-    """The command line's decisions; `model` counts before the agent file's, `default_model` after it."""
+    """The command line's decisions; `model` counts before the agent file's, `default_model` after it.
+
+    The model that the person chose counts last: `PreferenceFile`.
+    """
 
     def __init__(
         self,
@@ -35,6 +39,7 @@ class AgentSetup:
         self.home = home
         self.trust = TrustStore(home)
         self._keys = KeyStore(home)
+        self._preferences = PreferenceFile(home)
         self._model = model
         self._default_model = default_model
         self._agent_file = agent_file
@@ -62,25 +67,44 @@ class AgentSetup:
     def model_for(self, profile: Profile) -> Model:
         """Return the model for an agent file; may read files, so not for the event loop.
 
-        Raises UnknownModel, ModelFailure and MissingVariable.
+        Raises UnknownModel, ModelFailure, MissingVariable and PreferencesUnusable.
         """
         if self._model is not None:
             model = self._model
         elif profile.model is not None:
             model = self._take(profile.model.name, profile.model)
         else:
-            model = self._default_model or self.find(GUIDE)
-        self._found[model.name] = give_keys(model, self._keys)
+            model = self._default_model or self.find(self.chosen_model() or GUIDE)
+        if model not in self._found.values():
+            self._found[model.name] = give_keys(model, self._keys)
         return model
 
     def find(self, name: str) -> Model:
         """Return a model by its name; may read files, so not for the event loop.
 
-        Raises UnknownModel and ModelFailure.
+        Raises UnknownModel, ModelFailure and PreferencesUnusable.
         """
-        if name not in self._found:
-            self._found[name] = give_keys(self._take(name, None), self._keys)
-        return self._found[name]
+        chosen = self._preferences.read().model or ChosenModel(GUIDE)
+        base_url = chosen.base_url if chosen.name == name else None
+        key = f"{name} at {base_url}" if base_url else name
+        if key not in self._found:
+            settings = ModelSettings(name, base_url) if base_url else None
+            self._found[key] = give_keys(self._take(name, settings), self._keys)
+        return self._found[key]
+
+    def chosen_model(self) -> str | None:
+        """Return the name of the model that the person chose; reads a file as well. Raises PreferencesUnusable."""
+        chosen = self._preferences.read().model
+        return chosen.name if chosen else None
+
+    def reason_against_choice(self, cwd: str) -> str | None:
+        """Say what counts before the person's choice for new sessions in a directory; raises ProfileError."""
+        if self._model is not None:
+            return f"dragoman was started with --model {self._model.name}"
+        found = self.choose_profile(cwd).found
+        if found.profile.model is not None:
+            return f"the agent file {found.path} names {found.profile.model.name}"
+        return f"DRAGOMAN_MODEL is {self._default_model.name}" if self._default_model is not None else None
 
     async def close(self) -> None:
         """Close the models."""

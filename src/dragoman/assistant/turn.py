@@ -1,5 +1,6 @@
 """The turn loop of our agent: the model is asked, its tools are called, until it is done."""
 
+from collections.abc import Sequence
 from contextlib import aclosing
 
 from dragoman.agent.turn import Turn
@@ -10,6 +11,7 @@ from dragoman.assistant.model_reply import ModelReply
 from dragoman.assistant.models.message import AssistantMessage, ToolMessage, UserMessage
 from dragoman.assistant.models.model import ModelRequest, ReplyText, TokenUsage
 from dragoman.assistant.options import THOUGHT_LEVEL, THOUGHTS
+from dragoman.assistant.resource_mentions import find_resource_mentions, read_mentions
 from dragoman.assistant.session import AssistantSession
 from dragoman.assistant.tool_calls import ToolCallRunner
 from dragoman.errors import ContextOverflow
@@ -36,7 +38,8 @@ class ModelTurn:
         """Let the model remember the prompt, with the files that it links to; a server's may have several messages."""
         turn, memory = self._turn, self._own.memory
         if turn.mcp_prompt is None:
-            self._prompt = await resolve(turn.prompt, turn.session.workspace, self._own.model.takes)
+            blocks = [*turn.prompt, *await self._mentioned(), *self._changed()]
+            self._prompt = await resolve(blocks, turn.session.workspace, self._own.model.takes)
             memory.remember(UserMessage(self._prompt))
             return
         for message in turn.mcp_prompt:
@@ -45,6 +48,24 @@ class ModelTurn:
                 memory.remember(UserMessage(self._prompt))
             elif isinstance(message.content, v1.TextContent):
                 memory.remember(AssistantMessage(message.content.text))
+
+    async def _mentioned(self) -> Sequence[v1.ContentBlock]:
+        """Return the resources of servers that the prompt mentions, and tell of those that could not be read."""
+        session = self._turn.session
+        mentions = find_resource_mentions(self._turn.prompt)
+        if not mentions:
+            return ()
+        await session.mcp.wait(session.notice)
+        found = await read_mentions(mentions, session.mcp)
+        for problem in found.problems:
+            session.notice(problem, "warning")
+        return found.blocks
+
+    def _changed(self) -> list[v1.ContentBlock]:
+        """Tell the model which resources it should not rely on any more."""
+        changed = self._turn.session.mcp.resources.take_changed()
+        lines = [f"[The resource {uri} of {server} may have changed since it was read.]" for server, uri in changed]
+        return [v1.TextContent(text="\n".join(lines))] if lines else []
 
     async def _gather(self) -> None:
         """Get the tools, rules and references ready, which go to the model beside the conversation."""
@@ -57,7 +78,7 @@ class ModelTurn:
         instructions = await self._instructions()
         for _ in range(limits.turn_requests):
             if own.memory.context_used > FULL * own.model.context_size:
-                await self._compact()
+                await compact(self._turn, self._prompt)
             reply = await self._request(instructions)
             if reply.stop is not None:
                 return reply.stop.reason
@@ -71,7 +92,8 @@ class ModelTurn:
     async def _instructions(self) -> str:
         own = self._own
         parts = [own.profile.instructions, own.context.instructions()]
-        return await instructions_for(own.session.workspace, "\n\n".join(part for part in parts if part.strip()))
+        words = "\n\n".join(part for part in parts if part.strip())
+        return await instructions_for(own.session.workspace, words, own.session.instructions)
 
     async def _request(self, instructions: str) -> ModelReply:
         """Ask the model once, and once more with less to read when it was too much."""
@@ -79,41 +101,39 @@ class ModelTurn:
             return await self._stream(instructions)
         except ContextOverflow:
             self._turn.calls.end("the conversation was too long")
-            await self._compact()
+            await compact(self._turn, self._prompt)
             return await self._stream(instructions)
 
     async def _stream(self, instructions: str) -> ModelReply:
         own, turn = self._own, self._turn
         options = own.session.settings.values
+        await own.session.mcp.catch_up(own.session.notice)
         self._calls.tools = await own.context.tools()
+        said = own.server_words(self._calls.tools.values())
         request = ModelRequest(
             messages=own.memory.messages,
             tools=[tool.definition for tool in self._calls.tools.values()],
-            instructions=instructions,
+            instructions=f"{instructions}\n\n{said}" if said else instructions,
             max_output_tokens=own.profile.limits.output_tokens,
             thought_level=options.get(THOUGHT_LEVEL),
         )
-        reply = ModelReply(turn, self._calls, thoughts=own.session.settings.option(THOUGHTS))
         put = own.session.updates.put  # a cancelled turn does not come here: nothing is left to check
-        try:
-            async with aclosing(own.conversation.reply(request)) as parts:
-                async for part in parts:
-                    # Nearly all parts are text: a match and two coroutines would take half of the time of each.
-                    if not isinstance(part, ReplyText):
-                        await reply.take(part)
-                    elif put(reply.say(part.text)):
-                        await turn.flow()
-        finally:
-            if reply.has_begun:
-                own.memory.remember(reply.message())
-        await self._count(reply.usage)
+        with own.trace_request(turn) as traced:
+            reply = ModelReply(turn, self._calls, traced, thoughts=own.session.settings.option(THOUGHTS))
+            try:
+                async with aclosing(own.conversation.reply(request)) as parts:
+                    async for part in parts:
+                        # Nearly all parts are text: a match and two coroutines would take half of the time of each.
+                        if not isinstance(part, ReplyText):
+                            await reply.take(part)
+                        elif put(reply.say(part.text)):
+                            await turn.flow()
+            finally:
+                if reply.has_begun:
+                    own.memory.remember(reply.message())
+            reply.note_end()
+            await self._count(reply.usage)
         return reply
-
-    async def _compact(self) -> None:
-        """Sum up, and say so: the model no longer has the words themselves."""
-        before = len(self._own.memory.messages)
-        await compact(self._turn, self._prompt)
-        await self._turn.notice(f"The conversation, {before} messages, was summed up to make room.")
 
     async def _count(self, usage: TokenUsage | None) -> None:
         if usage is None:

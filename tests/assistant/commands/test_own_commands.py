@@ -148,7 +148,7 @@ async def test_a_conversation_that_outgrew_the_model_is_summed_up_visibly_and_go
             assert (await client.prompt(session_id, text)).stop_reason == "end_turn"
         assert client.text() == "replyreplyreply"
         [notice] = client.notices()
-        assert re.fullmatch(r"The conversation, \d+ messages, was summed up to make room\.", notice)
+        assert re.fullmatch(r"The conversation so far, \d+ messages, was summed up to make room\.", notice)
     summary, prompt = model.requests[-1].messages
     assert summary == SummaryMessage("summary", [v1.TextContent(text="three")])
     assert prompt == UserMessage([v1.TextContent(text="three")])

@@ -4,7 +4,7 @@ import pytest
 
 from dragoman.assistant.profile import Profile
 from dragoman.assistant.profile.items import TextItem
-from dragoman.assistant.profile.servers import AgentServer
+from dragoman.assistant.profile.servers import AgentServer, ToolSettings
 from dragoman.errors import InvalidParams
 from tests.assistant.context.offering import Choosing, offer
 
@@ -17,7 +17,7 @@ TOOLS = [
 PROFILE = Profile(
     rules=(TextItem("style", "r", include="manual"), TextItem("tests", "r"), TextItem("tag", "r", include="manual")),
     references=(TextItem("api", "r", include="agent"),),
-    servers=(AgentServer("slow", "slow-server", include="manual"),),
+    servers=(AgentServer("slow", "slow-server", every_tool=ToolSettings("manual")),),
 )
 
 

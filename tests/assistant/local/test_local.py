@@ -18,6 +18,7 @@ from dragoman.assistant.models.local.engine import ENGINE
 from dragoman.assistant.models.message import AssistantMessage, ToolMessage, ToolResult, ToolUse
 from dragoman.assistant.models.model import ModelRequest, ReplyStop, ReplyText, ReplyThought, TokenUsage
 from dragoman.errors import ModelFailure
+from dragoman.installation import how_to_add
 from tests.assistant.local.asking import ask, asking, prompt, said, tool
 from tests.waiting import until
 
@@ -255,7 +256,7 @@ except ModelFailure as failure:
 
 
 def test_without_the_library_one_is_told_how_to_get_it(model_file):
-    assert "pip install dragoman[local]" in run_python(WITHOUT, str(model_file)).stdout
+    assert how_to_add("local") in run_python(WITHOUT, str(model_file)).stdout
 
 
 LEAVE = """

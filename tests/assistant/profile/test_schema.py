@@ -13,7 +13,7 @@ import yaml
 from dragoman.assistant.profile.profile import parse_profile
 
 ROOT = Path(__file__).parents[3]
-SCHEMA = json.loads((ROOT / "docs/agent-file.schema.json").read_text())
+SCHEMA = json.loads((ROOT / "src/dragoman/assistant/profile/agent-file.schema.json").read_text())
 TEMPLATE = ROOT / "src/dragoman/assistant/profile/template.yaml"
 
 

@@ -37,8 +37,7 @@ def one(entry):
             AgentServer(
                 "s",
                 "x",
-                include="agent",
-                permission="allow",
+                every_tool=ToolSettings("agent", "allow"),
                 trust=True,
                 tools={"t": ToolSettings(permission="deny"), "u": ToolSettings()},
             ),

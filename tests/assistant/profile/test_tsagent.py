@@ -89,8 +89,7 @@ def test_a_file_with_everything_in_it_is_read(tmp_path):
             "uvx",
             (Argument("mcp-server-time"),),
             {"TZ": Secret("UTC")},
-            include="manual",
-            permission="allow",
+            every_tool=ToolSettings("manual", "allow"),
             tools={"get_time": ToolSettings("agent", "ask")},
         ),
         AgentServer("web", url="https://h/mcp", headers={"A": Secret("b")}, transport="http"),
@@ -158,8 +157,7 @@ def test_the_older_form_is_read_with_the_files_beside_it(tmp_path):
         AgentServer(
             "files",
             str(tmp_path / "server.sh"),
-            include="agent",
-            permission="ask",
+            every_tool=ToolSettings("agent", "ask"),
             tools={"read": ToolSettings(permission="allow"), "list": ToolSettings("always")},
         ),
     )

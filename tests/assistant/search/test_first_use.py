@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from dragoman.installation import how_to_add
+
 OPEN = """
 import asyncio, sys
 from pathlib import Path
@@ -52,7 +54,7 @@ def test_without_wordllama_words_are_used_and_it_is_said(tmp_path):
     engine, notice = run(OPEN + "sys.modules['wordllama'] = None\n" + SHOW, tmp_path)
     assert engine == "lexical t"
     assert "because wordllama is not installed" in notice
-    assert "pip install 'dragoman[search]'" in notice
+    assert how_to_add("search") in notice
 
 
 def test_with_a_broken_wordllama_words_are_used_and_it_is_said(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 from dragoman.assistant.search import Passage, SearchIndex, SearchItem, SelectedItem, select, text_item, tool_item
 from dragoman.assistant.search.embedder import load_embedder
+from dragoman.installation import how_to_add
 from tests.assistant.embedding import no_embedder
 
 TOOLS = [
@@ -63,7 +64,7 @@ async def test_who_lacks_the_better_engine_is_told_why_and_what_to_do(tmp_path):
     assert index.engine == "lexical"
     assert index.notice == (
         "Tools, rules and references are found by their words only, because wordllama is not installed. "
-        "To have them found by what they mean: pip install 'dragoman[search]'"
+        f"wordllama finds them by what they mean; {how_to_add('search')}"
     )
     assert not list(tmp_path.iterdir())
 

@@ -79,12 +79,13 @@ async def test_a_failure_of_the_agents_server_is_shown_in_every_session(place):
             assert (await talk.ask()).text == "done"
 
 
-async def test_the_clients_server_stands_in_for_the_agents_of_that_name_until_it_is_removed(place):
+async def test_the_clients_server_stands_in_for_the_agents_of_that_name_until_it_is_removed(place, caplog):
     write_agent_file(place[1], {"own": in_file(scripted(tools=[{"name": "agents"}]))})
     mine = stdio("own", tools=[{"name": "clients"}])
     async with talking(place, servers=[mine]) as (talk, model):
         turn = await talk.ask()
         assert turn.notices == ["The client's MCP server own stands in for the agent's of that name."]
+        assert turn.notices[0] in caplog.text
         assert model.tools()[-1] == ["own__clients"]
         assert "The agent's server own is not used" in (await talk.ask("/mcp")).text
         assert (await talk.ask()).text == "done"

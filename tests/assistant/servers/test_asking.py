@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 
 import pytest
 
@@ -189,6 +190,24 @@ async def test_a_server_is_told_the_sessions_directories_and_when_they_change(pl
         await until(lambda: "notifications/roots/list_changed" in record.read_text())
         roots = answer_of((await talk.ask()).call, "roots")["result"]["roots"]
         assert [root["uri"] for root in roots] == [place[0].as_uri(), (tmp_path / "more").as_uri()]
+
+
+@pytest.mark.parametrize("way", ["client", "person", "agent file"])
+async def test_a_server_with_directories_of_its_own_is_told_none(place, tmp_path, way):
+    record = tmp_path / "record"
+    command = scripted(record=str(record))
+    given = [stdio(record=str(record), meta={"dragoman/roots": False})] if way == "client" else []
+    if way == "agent file":
+        write_agent_file(place[1], {"one": in_file(command, roots=False)})
+    async with talking(place, servers=given) as (talk, _):
+        if way == "person":
+            await talk.ask(f"/mcp add one --no-roots {shlex.join(command)}")
+        await talk.ask()
+    said = [json.loads(line) for line in record.read_text().splitlines()]
+    [hello] = [each["params"] for each in said if each["method"] == "initialize"]
+    assert "roots" not in hello["capabilities"]
+    asked = next(each["params"]["_meta"] for each in said if each["method"] == "server/discover")
+    assert "roots" not in asked["io.modelcontextprotocol/clientCapabilities"]
 
 
 class Slow(Person):

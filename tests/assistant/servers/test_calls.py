@@ -146,6 +146,15 @@ async def test_tools_that_come_while_the_session_runs_are_given_to_the_model(pla
         assert model.tools()[2] == ["one__echo", "one__added_1"]
 
 
+async def test_a_tool_that_is_announced_before_the_result_of_a_call_is_in_the_next_request(place):
+    server = stdio(list_changed_in_call=True, delay_s={"list": 0.2})
+    replies = [call("one__echo"), call("one__added_1"), call("one__added_2", text="new"), text()]
+    async with talking(place, *replies, servers=[server]) as (talk, model):
+        turn = await talk.ask()
+        assert [len(tools) for tools in model.tools()] == [1, 2, 3, 4]
+        assert said(turn.calls[-1]) == "new"
+
+
 async def test_tools_of_all_pages_are_given_to_the_model(place):
     async with talking(place, servers=[stdio(tools=[], tool_count=50, page_size=7)]) as (talk, model):
         await talk.ask()

@@ -25,6 +25,15 @@ async def test_a_crash_fails_the_call_with_its_reason_and_the_server_is_back(pla
         assert [status["state"] for [status] in talk.news()] == ["ready", "connecting", "ready"]
 
 
+async def test_after_a_crash_the_very_next_request_has_the_tools_again(place, tmp_path):
+    server = stdio(crash_at="call", crash_once=str(tmp_path / "crashed"), delay_s={"initialize": 0.1})
+    replies = [call("one__echo", text="a"), call("one__echo", text="b"), text()]
+    async with talking(place, *replies, servers=[server]) as (talk, model):
+        turn = await talk.ask()
+        assert model.tools() == [["one__echo"]] * 3
+        assert [each["status"] for each in turn.calls] == ["failed", "completed"]
+
+
 async def test_a_server_that_crashes_again_is_not_restarted_for_ever(place, tmp_path):
     pids = tmp_path / "pids"
     server = stdio(crash_at="call", crash_stderr="no luck", pid_file=str(pids))

@@ -277,3 +277,19 @@ async def test_a_server_that_goes_while_it_is_called_fails_the_call_and_the_turn
         assert model.results()[0].failed
         assert "went on" in ended.text
         assert model.tools() == [["one__echo"], []]
+
+
+async def test_a_list_that_does_not_come_is_waited_for_once_and_in_silence(place, monkeypatch):
+    monkeypatch.setattr("dragoman.agent.servers.session_servers.LIST_WAIT_S", 0.01)
+    server = hostile("""
+    lists = 0
+    for m in heard():
+        lists += m.get("method") == "tools/list"
+        if m.get("method") == "tools/call": send(method="notifications/tools/list_changed")
+        if m.get("method") == "tools/list" and lists > 1: continue
+        if not greet(m): say(m["id"], "there")
+    """)
+    replies = [call("one__echo"), text("on")]
+    async with talking(place, *replies, servers=[server]) as (talk, model):
+        turn = await talk.ask()
+        assert (turn.text, turn.notices, model.tools()[-1]) == ("on", [], ["one__echo"])

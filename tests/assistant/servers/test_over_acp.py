@@ -1,86 +1,84 @@
-"""Servers that live inside the client, spoken to over the ACP connection itself."""
+"""Servers that live inside the client, asked over the ACP connection itself."""
 
 import asyncio
 
 from dragoman.errors import ErrorCode, RpcError
+from dragoman.mcp.era import CAPABILITIES_KEY, VERSION_KEY
 from dragoman.protocol import v1
-from dragoman.protocol.mcp_connections import (
-    MCP_CONNECT,
-    MCP_CONNECTION_NOTIFICATION,
-    MCP_CONNECTION_REQUEST,
-    MCP_DISCONNECT,
-    ConnectMcpResponse,
-    DisconnectMcpResponse,
-    McpConnectionNotification,
-    McpConnectionRequest,
-)
-from dragoman.protocol.methods import ELICITATION_CREATE
+from dragoman.protocol.methods import ELICITATION_CREATE, MCP_MESSAGE, MCP_NOTIFICATION
 from tests.assistant.servers.talking import begin, call, connected, said, text
-from tests.errors import refused
 
 ECHO = {"name": "echo", "description": "Answers what it was given", "inputSchema": {"type": "object"}}
+COMPLETE = {"resultType": "complete"}
+CACHED = {**COMPLETE, "ttlMs": 3_600_000, "cacheScope": "private"}
 
 
 class Inside:
-    """MCP servers inside a client, by id; `calls` says what comes of a call of a tool."""
+    """An MCP server inside a client; `calls` says what comes of a call of a tool."""
 
     def __init__(self, client):
         self.connection = client.connection
-        self.connected = []
-        self.disconnected = asyncio.Event()
-        self.heard = []
+        self.asked = []
+        self.listening = asyncio.Event()
+        self.unheard = asyncio.Event()
         self.cancelled = asyncio.Event()
         self.begun = asyncio.Event()
         self.tools = [ECHO]
         self.calls = self.echo
-        client.routes.on_request(MCP_CONNECT, self._connect)
-        client.routes.on_request(MCP_CONNECTION_REQUEST, self._answer)
-        client.routes.on_request(MCP_DISCONNECT, self._disconnect)
-        client.routes.on_notification(MCP_CONNECTION_NOTIFICATION, self._hear)
+        self.versions = ["2026-07-28"]
+        self.is_there = True
+        client.routes.on_request(MCP_MESSAGE, self._answer)
 
-    async def tell(self, method, params=None, connection_id="connection-1"):
-        notice = McpConnectionNotification(connection_id=connection_id, method=method, params=params)
-        await self.connection.notify(MCP_CONNECTION_NOTIFICATION, notice)
+    def methods(self):
+        return [request.method for request in self.asked]
 
-    async def ask(self, method, params=None, connection_id="connection-1"):
-        request = McpConnectionRequest(connection_id=connection_id, method=method, params=params)
-        return await self.connection.call(MCP_CONNECTION_REQUEST, request)
+    async def tell(self, request, method, params=None):
+        notice = v1.MessageMcpNotification(
+            server_id=request.server_id, request_id=request.request_id, method=method, params=params
+        )
+        await self.connection.notify(MCP_NOTIFICATION, notice)
 
-    async def echo(self, params):
-        return {"content": [{"type": "text", "text": params["arguments"].get("text", "")}]}
+    async def echo(self, request):
+        return content(request.params["arguments"].get("text", ""))
 
-    async def _connect(self, params, request):
-        if params.server_id == "unknown":
-            raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, "there is no such server", phrase="no server of that id")
-        self.connected.append(params.server_id)
-        return ConnectMcpResponse(connection_id=f"connection-{len(self.connected)}")
+    async def _answer(self, request, outer):
+        self.asked.append(request)
+        if not self.is_there:
+            problem = {"problem": "it went home"}
+            raise RpcError(ErrorCode.MCP_SERVER_UNAVAILABLE, problem, phrase="MCP server registration unavailable")
+        answered = await self._outcome(request)
+        if isinstance(answered, v1.McpError):
+            return v1.MessageMcpError(error=answered)
+        return v1.MessageMcpResult(result=answered)
 
-    async def _answer(self, params, request):
-        match params.method:
-            case "initialize":
-                return {
-                    "protocolVersion": params.params["protocolVersion"],
-                    "capabilities": {"tools": {"listChanged": True}},
-                    "serverInfo": {"name": "inside", "version": "1"},
-                }
+    async def _outcome(self, request):
+        match request.method:
+            case "server/discover":
+                can = {"tools": {"listChanged": True}}
+                return {**CACHED, "supportedVersions": self.versions, "capabilities": can}
             case "tools/list":
-                return {"tools": self.tools}
+                return {**CACHED, "tools": self.tools}
+            case "subscriptions/listen":
+                wanted = request.params["notifications"]
+                await self.tell(request, "notifications/subscriptions/acknowledged", {"notifications": wanted})
+                self.listening.set()
+                try:
+                    return await asyncio.Event().wait()
+                finally:
+                    self.unheard.set()
             case "tools/call":
                 self.begun.set()
                 try:
-                    return await self.calls(params.params)
+                    return await self.calls(request)
                 except asyncio.CancelledError:
                     self.cancelled.set()
                     raise
-            case _:
-                raise RpcError(ErrorCode.METHOD_NOT_FOUND)
+            case other:
+                return v1.McpError(code=-32601, message=f"Method not found: {other}")
 
-    def _hear(self, params):
-        self.heard.append(params.method)
 
-    async def _disconnect(self, params, request):
-        self.disconnected.set()
-        return DisconnectMcpResponse()
+def content(words):
+    return {**COMPLETE, "content": [{"type": "text", "text": words}]}
 
 
 def acp(server_id="inner"):
@@ -92,11 +90,15 @@ async def test_a_server_inside_the_client_is_called_over_the_connection(place):
         inside = Inside(client)
         talk = await begin(client, place[0], acp())
         await talk.until("ready", "one", transport="acp", tools=1)
-        assert inside.connected == ["inner"]
         assert said((await talk.ask()).call) == "hi"
-        assert "notifications/initialized" in inside.heard
+        assert {request.server_id for request in inside.asked} == {"inner"}
+        assert "initialize" not in inside.methods()
+        for request in inside.asked:
+            assert request.params["_meta"][VERSION_KEY] == "2026-07-28"
+            assert "elicitation" in request.params["_meta"][CAPABILITIES_KEY]
+        await inside.listening.wait()
         await talk.close()
-        await inside.disconnected.wait()
+        await inside.unheard.wait()
 
 
 async def test_it_is_advertised(place):
@@ -104,31 +106,72 @@ async def test_it_is_advertised(place):
         assert (await client.initialize()).agent_capabilities.mcp_capabilities.acp
 
 
-async def test_a_client_that_refuses_the_connection_is_a_failure_in_words(place):
+async def test_a_server_that_the_client_does_not_have_is_a_failure_in_words(place):
     async with connected(place) as (client, _):
-        Inside(client)
-        talk = await begin(client, place[0], acp("unknown"))
+        Inside(client).is_there = False
+        talk = await begin(client, place[0], acp())
         await talk.until("failed", "one")
-        assert "no server of that id" in talk.statuses()["one"]["reason"]
+        assert "the client does not have this server" in talk.statuses()["one"]["reason"]
         assert "The MCP server one failed" in (await talk.ask()).notices[0]
+
+
+async def test_a_server_that_the_client_has_again_comes_back_by_itself(place):
+    async with connected(place, call("one__echo", text="again"), text()) as (client, _):
+        inside = Inside(client)
+        inside.is_there = False
+        talk = await begin(client, place[0], acp())
+        await talk.until("failed", "one")
+        inside.is_there = True
+        await talk.until("ready", "one")
+        assert said((await talk.ask()).call) == "again"
+
+
+async def test_a_server_that_goes_during_a_call_fails_that_call_and_comes_back(place):
+    async with connected(place, call("one__echo"), text("went on")) as (client, _):
+        inside = Inside(client)
+        talk = await begin(client, place[0], acp())
+        await talk.until("ready", "one")
+
+        async def leave(request):
+            inside.is_there = False
+            raise RpcError(ErrorCode.MCP_SERVER_UNAVAILABLE)
+
+        inside.calls = leave
+        turn = await talk.ask()
+        assert turn.call["status"] == "failed"
+        assert "the client does not have this server" in said(turn.call)
+        assert turn.text == "went on"
+        inside.is_there = True
+        await talk.until("ready", "one")
 
 
 async def test_a_client_that_knows_nothing_of_it_is_a_failure_in_words(place):
     async with connected(place) as (client, _):
         talk = await begin(client, place[0], acp())
         await talk.until("failed", "one")
-        assert "mcp/connect" in talk.statuses()["one"]["reason"]
+        assert "the client cannot be asked for a server of its own" in talk.statuses()["one"]["reason"]
+
+
+async def test_a_server_of_another_version_is_a_failure_that_names_both_sides(place):
+    async with connected(place) as (client, _):
+        Inside(client).versions = ["2031-01-01"]
+        talk = await begin(client, place[0], acp())
+        await talk.until("failed", "one")
+        reason = talk.statuses()["one"]["reason"]
+        assert "2031-01-01" in reason
+        assert "2026-07-28" in reason
 
 
 async def test_progress_is_shown(place):
     async with connected(place, call("one__echo"), text()) as (client, _):
         inside = Inside(client)
 
-        async def count(params):
-            token = params["_meta"]["progressToken"]
+        async def count(request):
+            token = request.params["_meta"]["progressToken"]
             for step in (1, 2):
-                await inside.tell("notifications/progress", {"progressToken": token, "progress": step, "total": 2})
-            return {"content": [{"type": "text", "text": "counted"}]}
+                progress = {"progressToken": token, "progress": step, "total": 2}
+                await inside.tell(request, "notifications/progress", progress)
+            return content("counted")
 
         inside.calls = count
         talk = await begin(client, place[0], acp())
@@ -139,8 +182,8 @@ async def test_an_error_of_the_server_fails_the_call_in_its_words(place):
     async with connected(place, call("one__echo"), text("went on")) as (client, _):
         inside = Inside(client)
 
-        async def fail(params):
-            raise RpcError(ErrorCode.INTERNAL_ERROR, phrase="the printer is on fire")
+        async def fail(request):
+            return v1.McpError(code=-32603, message="the printer is on fire")
 
         inside.calls = fail
         talk = await begin(client, place[0], acp())
@@ -150,10 +193,38 @@ async def test_an_error_of_the_server_fails_the_call_in_its_words(place):
         assert turn.text == "went on"
 
 
+async def test_a_binding_that_fails_is_told_from_an_error_of_the_server(place):
+    async with connected(place, call("one__echo"), text("went on")) as (client, _):
+        inside = Inside(client)
+
+        async def fail(request):
+            data = {"details": "no such printer"}
+            raise RpcError(ErrorCode.MCP_BACKEND_FAILED, data, phrase="MCP server handler failed")
+
+        inside.calls = fail
+        talk = await begin(client, place[0], acp())
+        turn = await talk.ask()
+        assert "the server inside the client failed" in said(turn.call)
+        assert "no such printer" in said(turn.call)
+        assert talk.statuses()["one"]["state"] == "ready"
+
+
+async def test_a_result_that_is_no_object_fails_the_call_in_words(place):
+    async with connected(place, call("one__echo"), text("went on")) as (client, _):
+        inside = Inside(client)
+
+        async def answer_nothing(request):
+            return None
+
+        inside.calls = answer_nothing
+        talk = await begin(client, place[0], acp())
+        assert "its answer breaks the protocol" in said((await talk.ask()).call)
+
+
 async def test_a_cancelled_turn_cancels_the_request_at_the_client(place):
     async with connected(place, call("one__echo"), text()) as (client, _):
         inside = Inside(client)
-        inside.calls = lambda params: asyncio.Event().wait()
+        inside.calls = lambda request: asyncio.Event().wait()
         talk = await begin(client, place[0], acp())
         turn = asyncio.create_task(talk.ask())
         await inside.begun.wait()
@@ -169,14 +240,16 @@ async def test_tools_that_change_are_listed_anew(place):
         inside = Inside(client)
         talk = await begin(client, place[0], acp())
         await talk.until("ready", "one")
+        await inside.listening.wait()
+        [listen] = [request for request in inside.asked if request.method == "subscriptions/listen"]
         inside.tools = [ECHO, {**ECHO, "name": "more"}]
-        await inside.tell("notifications/tools/list_changed")
+        await inside.tell(listen, "notifications/tools/list_changed")
         await talk.until("ready", "one", tools=2)
         await talk.ask()
         assert model.tools() == [["one__echo", "one__more"]]
 
 
-async def test_what_the_server_asks_during_a_call_is_answered(place):
+async def test_input_that_the_server_requires_is_given_in_a_second_request(place):
     form = v1.ClientCapabilities(elicitation=v1.ElicitationCapabilities(form=v1.ElicitationFormCapabilities()))
     async with connected(place, call("one__echo"), text(), capabilities=form) as (client, _):
         inside = Inside(client)
@@ -184,36 +257,41 @@ async def test_what_the_server_asks_during_a_call_is_answered(place):
         async def answer(params, request):
             return v1.ElicitationAcceptAction(content={"size": "XL"})
 
-        async def ask(params):
-            schema = {"type": "object", "properties": {"size": {"type": "string"}}}
-            chosen = await inside.ask("elicitation/create", {"message": "Which?", "requestedSchema": schema})
-            roots = await inside.ask("roots/list")
-            return {"content": [{"type": "text", "text": f"{chosen['content']['size']} {roots['roots'][0]['uri']}"}]}
+        async def ask(request):
+            given = request.params.get("inputResponses")
+            if given is None:
+                schema = {"type": "object", "properties": {"size": {"type": "string"}}}
+                question = {"method": "elicitation/create", "params": {"message": "Which?", "requestedSchema": schema}}
+                wanted = {"size": question, "where": {"method": "roots/list"}}
+                return {"resultType": "input_required", "inputRequests": wanted, "requestState": "half"}
+            root = given["where"]["roots"][0]["uri"]
+            return content(f"{given['size']['content']['size']} {root} {request.params['requestState']}")
 
         client.routes.on_request(ELICITATION_CREATE, answer)
         inside.calls = ask
         talk = await begin(client, place[0], acp())
-        assert said((await talk.ask()).call) == f"XL {place[0].as_uri()}"
+        assert said((await talk.ask()).call) == f"XL {place[0].as_uri()} half"
 
 
-async def test_two_sessions_have_a_connection_each(place):
+async def test_two_sessions_have_requests_of_their_own(place):
     async with connected(place, call("one__echo", text="hi"), text()) as (client, _):
         inside = Inside(client)
         first, second = await begin(client, place[0], acp()), await begin(client, place[0], acp())
         await first.until()
         await second.until()
-        assert inside.connected == ["inner", "inner"]
         await first.close()
-        error = await refused(inside.ask("roots/list", connection_id="connection-1"))
-        assert error.code == ErrorCode.RESOURCE_NOT_FOUND
         assert said((await second.ask()).call) == "hi"
+        ids = [request.request_id for request in inside.asked]
+        assert len(set(ids)) == len(ids)
 
 
-async def test_a_message_for_no_connection_is_refused_or_ignored(place):
+async def test_a_notification_of_no_request_is_ignored(place):
     async with connected(place) as (client, _):
         inside = Inside(client)
-        talk = await begin(client, place[0])
-        await inside.tell("notifications/tools/list_changed", connection_id="nowhere")
-        error = await refused(inside.ask("roots/list", connection_id="nowhere"))
-        assert error.code == ErrorCode.RESOURCE_NOT_FOUND
+        talk = await begin(client, place[0], acp())
+        await talk.until("ready", "one")
+        foreign = v1.MessageMcpRequest(server_id="inner", request_id="nowhere", method="tools/list")
+        listed = inside.methods().count("tools/list")
+        await inside.tell(foreign, "notifications/tools/list_changed")
         assert (await talk.ask()).text == "done"
+        assert inside.methods().count("tools/list") == listed

@@ -1,5 +1,6 @@
 """Prompts of servers, as commands of a session."""
 
+from dragoman.agent.commands.mcp_prompts import name_prompts
 from dragoman.protocol import v1
 from tests.assistant.servers.talking import (
     stdio,
@@ -55,9 +56,33 @@ async def test_a_prompt_of_a_server_that_is_still_connecting_is_waited_for(place
 
 
 async def test_prompts_whose_names_would_be_the_same_are_told_apart(place):
-    prompts = [{"name": "say it", "text": "one"}, {"name": "say/it", "text": "two"}]
+    prompts = [
+        {"name": "say it", "text": "one"},
+        {"name": "say/it", "text": "two"},
+        {"name": "say-it", "text": "three"},
+    ]
     async with talking(place, servers=[stdio(prompts=prompts)]) as (talk, model):
-        await talk.client.wait_for(lambda client: "one:say-it-2" in offered(client))
-        await talk.ask("/one:say-it-2")
-        [message] = model.requests[-1][1][-1].content
-        assert message.text == "two"
+        await talk.client.wait_for(lambda client: "one:say-it" in offered(client))
+        names = [name for name in offered(talk.client) if name.startswith("one:say-it")]
+        texts = []
+        for name in names:
+            await talk.ask(f"/{name}")
+            texts.append(model.requests[-1][1][-1].content[0].text)
+        assert dict(zip(texts, names, strict=True))["three"] == "one:say-it"
+        assert set(texts) == {"one", "two", "three"}
+
+
+def test_the_command_of_a_prompt_does_not_depend_on_the_order_of_servers():
+    pairs = [("my server", "x"), ("my/server", "x"), ("my-server", "x"), ("other", "x y")]
+    names = name_prompts(pairs)
+    assert names == name_prompts(reversed(pairs))
+    assert len(set(names.values())) == len(pairs)
+    assert (names["my-server", "x"], names["other", "x y"]) == ("my-server:x", "other:x-y")
+
+
+async def test_an_argument_that_is_missing_is_told_with_values_that_the_server_suggests(place):
+    prompts = [{"name": "say", "arguments": [{"name": "colour", "required": True}]}]
+    server = stdio(prompts=prompts, completions={"colour": ["red", "green"]}, resources=[{"uri": "a:b", "name": "b"}])
+    async with talking(place, servers=[server]) as (talk, _):
+        told = (await talk.ask("/one:say")).text
+        assert "colour must be given; expected colour; values for colour: red, green" in told

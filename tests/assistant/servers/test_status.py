@@ -110,11 +110,12 @@ async def test_a_missing_command_fails_alone(place):
         assert "no such command" in talk.statuses()["missing"]["reason"]
 
 
-async def test_two_servers_with_one_name_both_work_and_are_told_apart(place):
+async def test_two_servers_with_one_name_both_work_and_are_told_apart(place, caplog):
     servers = [stdio("twin", echo_env=True, env={"WHICH": "first"}), stdio("twin", echo_env=True)]
     async with talking(place, call("twin__echo"), call("twin-2__echo"), text(""), text(), servers=servers) as (talk, _):
         turn = await talk.ask()
         assert turn.notices == ["There are two MCP servers named twin; the second is twin-2 here."]
+        assert turn.notices[0] in caplog.text
         first, second = turn.calls
         assert "first" in first["shown"][-1]
         assert "first" not in second["shown"][-1]

@@ -5,7 +5,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from dragoman.agent.permission import Approvals, Permission
+from dragoman.agent.approvals import ApprovalFile, Approvals
+from dragoman.agent.permission import Permission
 from dragoman.agent.settings import Mode
 from dragoman.protocol import v1
 
@@ -82,7 +83,7 @@ class Person:
     def __init__(self):
         self.asked = 0
         self.offered = []
-        self._permission = Permission(lambda: ASK, Approvals(Path(os.devnull), "/"), self._answer)
+        self._permission = Permission(lambda: ASK, Approvals(ApprovalFile(Path(os.devnull), "/")), self._answer)
 
     async def _answer(self, call, options):
         self.asked += 1

@@ -136,6 +136,7 @@ class ServerTool:
 
     def __init__(self, tool: McpTool) -> None:
         self._tool = tool
+        self.server = tool.server
         self.title = tool.title
         self.kind: v1.ToolKind = tool.kind
         self.definition = ToolDefinition(tool.name, tool.description, tool.input_schema, tool.title)
@@ -259,8 +260,12 @@ def find_mentions(text: str) -> list[str]:
     """Return the mentions, as `rule:NAME` and `ref:NAME`, each once, in order."""
     if not _MENTION.search(text):
         return []
-    plain = "".join(_outside_spans(_FENCED.sub("\n", text)))
-    return list(dict.fromkeys(f"{found[1].lower()}:{found[2]}" for found in _MENTION.finditer(plain)))
+    return list(dict.fromkeys(f"{found[1].lower()}:{found[2]}" for found in _MENTION.finditer(outside_code(text))))
+
+
+def outside_code(text: str) -> str:
+    """Return the text without what stands in code, between backticks or fences."""
+    return "".join(_outside_spans(_FENCED.sub("\n", text)))
 
 
 def leave_out_mentions(text: str) -> str:

@@ -117,27 +117,30 @@ class ProviderModel:
     def _key(self) -> str | None:
         """Return the key to send, if one is needed; raises MissingKey.
 
-        One from the environment, or a kept one, is meant for the provider itself, not for wherever base_url leads.
+        One from the environment, or one that is kept for the provider, is meant for the provider itself, not for
+        wherever base_url leads: that gets only the key that is kept for this very address.
         """
-        if self._options.api_key is not None or self._options.base_url is not None:
+        if self._options.api_key is not None:
             return self._options.api_key
+        if self._options.base_url is not None:
+            return self._kept_key(self._options.base_url)
         provider = self._name.provider
         key = key_from_environment(provider)
         if key is None and provider.needs_key:
-            key = self._kept_key()
+            key = None if leads_elsewhere(provider) else self._kept_key(login_name(self._name.kind))
             if key is None:
                 raise _missing_key(self._name)
         return key
 
-    def _kept_key(self) -> str | None:
+    def _kept_key(self, name: str) -> str | None:
         from dragoman.assistant.keys import KeysUnusable
 
-        if self._keys is None or leads_elsewhere(self._name.provider):
+        if self._keys is None:
             return None
         try:
-            return self._keys.find(login_name(self._name.kind))
+            return self._keys.find(name)
         except KeysUnusable as error:
-            raise MissingKey(f"{self._name.provider.title} needs a key for {self._name}; {error}") from None
+            raise MissingKey(f"{self._name.provider.title} needs a key for {self._name}", str(error)) from None
 
 
 class ProviderConversation:
@@ -203,7 +206,7 @@ def _context_size(name: ModelName, options: ProviderOptions) -> int:
 
 
 def _missing_key(name: ModelName) -> MissingKey:
-    return MissingKey(f"{name.provider.title} needs a key for {name}; {how_to_give_key(name.kind)}")
+    return MissingKey(f"{name.provider.title} needs a key for {name}", how_to_give_key(name.kind))
 
 
 def _link(name: ModelName, options: ProviderOptions, key: str | None) -> "ProviderConnection":

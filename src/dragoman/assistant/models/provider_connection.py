@@ -300,8 +300,11 @@ class Explainer(msgspec.Struct, frozen=True):
         title, variables = self._title(), self.name.provider.variables
         what = f"{title} did not accept the key{said}" if said else f"{title} needs a key for {self.name}"
         if self.base_url is not None or not variables:
-            return MissingKey(f"{what}; set the model's api_key in the agent file (it may be env://NAME)")
-        return MissingKey(f"{what}; {how_to_give_key(self.name.kind)}")
+            remedy = "set the model's api_key in the agent file (it may be env://NAME)"
+            if self.base_url is not None:
+                remedy += f", or run `dragoman login {shown_url(self.base_url)}` in a terminal"
+            return MissingKey(what, remedy)
+        return MissingKey(what, how_to_give_key(self.name.kind))
 
     def _passing(self, error: BaseException, said: str) -> RetryAdvice | None:
         after_s = error.retry_after if isinstance(error, library.ModelAPIError) else None

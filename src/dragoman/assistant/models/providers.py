@@ -5,7 +5,6 @@ This table is read before the model library is imported, which takes a second; t
 """
 
 import os
-import sys
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
@@ -190,12 +189,20 @@ def check_installed(name: ModelName) -> None:
 
 def how_to_install(name: ModelName) -> str:
     """Say how the library of a provider is installed."""
-    return f'install it beside dragoman: {sys.executable} -m pip install "dragoman[{name.provider.extra}]"'
+    from dragoman.installation import how_to_add
+
+    return how_to_add(name.provider.extra)
+
+
+def variable_with_key(provider: Provider) -> str | None:
+    """Return the first of the provider's variables that holds a key."""
+    return next((variable for variable in provider.variables if os.environ.get(variable)), None)
 
 
 def key_from_environment(provider: Provider) -> str | None:
     """Return the first key that the provider's variables hold."""
-    return next((key for variable in provider.variables if (key := os.environ.get(variable))), None)
+    variable = variable_with_key(provider)
+    return os.environ.get(variable) if variable else None
 
 
 def login_name(kind: str) -> str:

@@ -105,6 +105,10 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trust: Annotated[
         bool, Meta(description="Whether to believe it about which of its tools only read, so that those run unasked.")
     ] = False
+    roots: Annotated[
+        bool,
+        Meta(description="Whether it is told the session's directories; false for a server that has its own in args."),
+    ] = True
     tools: Annotated[dict[str, ToolSettings], Meta(description="What counts for single tools, by their names.")] = (
         msgspec.field(default_factory=dict[str, ToolSettings])
     )
@@ -150,10 +154,21 @@ class AgentServer(msgspec.Struct, frozen=True):
     url: str | None = None
     headers: Mapping[str, Secret] = {}
     transport: Literal["stdio", "http", "sse"] = "stdio"
-    include: Include = "always"
-    permission: Permission | None = None
+    every_tool: ToolSettings = ToolSettings("always")
+    """The settings of all its tools, where a tool has none of its own."""
     trust: bool = False
+    roots: bool = True
     tools: Mapping[str, ToolSettings] = {}
+
+    @property
+    def include(self) -> Include:
+        """The mode of its tools."""
+        return self.every_tool.include or "always"
+
+    @property
+    def permission(self) -> Permission | None:
+        """The permission of its tools; None: as the session's mode says."""
+        return self.every_tool.permission
 
     @property
     def origin(self) -> str:
@@ -182,9 +197,10 @@ class AgentServer(msgspec.Struct, frozen=True):
         if self.url is None:
             args = tuple(argument.reveal(environment) for argument in self.args)
             env = _reveal(self.env, environment)
-            return StdioServer(self.name, self.command or "", args, env, self.cwd, self._secret_args(environment))
+            secrets = self._secret_args(environment)
+            return StdioServer(self.name, self.command or "", args, env, self.cwd, secrets, self.roots)
         at_address = SseServer if self.transport == "sse" else HttpServer
-        return at_address(self.name, self.url, _reveal(self.headers, environment))
+        return at_address(self.name, self.url, _reveal(self.headers, environment), roots=self.roots)
 
     def _secret_args(self, environment: Mapping[str, str]) -> tuple[str, ...]:
         """Return the arguments that come from the environment, to be hidden like it; raises MissingVariable."""
@@ -209,9 +225,9 @@ def _place(name: str, settings: ServerSettings, sources: Sources) -> AgentServer
         settings.url,
         settings.headers,
         _transport(settings),
-        settings.include,
-        settings.permission,
+        ToolSettings(settings.include, settings.permission),
         settings.trust,
+        settings.roots,
         settings.tools,
     )
 

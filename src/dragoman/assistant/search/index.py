@@ -132,10 +132,10 @@ class SearchIndex:
 
 
 def _notice(reason: EmbedderUnavailable) -> str:
-    return (
-        f"Tools, rules and references are found by their words only, because {reason}. "
-        "To have them found by what they mean: pip install 'dragoman[search]'"
-    )
+    from dragoman.installation import how_to_add
+
+    by_words = f"Tools, rules and references are found by their words only, because {reason}."
+    return f"{by_words} wordllama finds them by what they mean; {how_to_add('search')}"
 
 
 class SelectedItem(msgspec.Struct, frozen=True):

@@ -10,20 +10,14 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from dragoman.files import Boundary, FoundPath, PathError
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+from dragoman.files import Boundary, FoundPath, IgnoreRules, PathError
 
 MAX_LINE_CHARS = 300
 """Characters of a line: enough to recognize it; lines of minified code have megabytes."""
 
 MAX_SEARCHED_BYTES = 10 * 1024 * 1024
 """Larger files are data, not text that a person wrote; ripgrep is told the same."""
-
-_IGNORES = (".git/info/exclude", ".gitignore")
 
 
 def main() -> None:
@@ -48,9 +42,9 @@ class _Tree:
     def __init__(self, boundary: Boundary, path: str) -> None:
         self._boundary = boundary
         self._path = path
-        self._specs: dict[str, GitIgnoreSpec | None] = {}
+        self._rules = IgnoreRules(boundary)
         self.is_directory = _is_directory(boundary, path)
-        self._all = path != "." and self._is_ignored(path, "directory")  # asked for by name, it is searched
+        self._all = path != "." and self._rules.ignores(path, is_directory=True)  # asked for by name, it is searched
 
     def files(self) -> Iterator[str]:
         """Give the paths of all files to be searched."""
@@ -74,43 +68,10 @@ class _Tree:
         path = self._absolute(found.path)
         if path.rpartition("/")[2] == ".git":
             return False
-        return self._all or not self._is_ignored(path, found.kind)
+        return self._all or not self._rules.ignores(path, is_directory=found.kind == "directory")
 
     def _absolute(self, name: str) -> str:
         return name if self._path == "." else f"{self._path}/{name}"
-
-    def _is_ignored(self, path: str, kind: str) -> bool:
-        """Whether the `.gitignore` files up to the root leave it out; the nearest one with a word on it counts."""
-        asked = f"{path}/" if kind == "directory" else path
-        directory = path
-        while directory:
-            directory = directory.rpartition("/")[0]
-            spec = self._spec(directory)
-            below = asked[len(directory) + 1 :] if directory else asked
-            decision = spec.check_file(below).include if spec is not None else None
-            if decision is not None:
-                return decision
-        return False
-
-    def _spec(self, directory: str) -> "GitIgnoreSpec | None":
-        if directory not in self._specs:
-            self._specs[directory] = self._load(f"{directory}/" if directory else "")
-        return self._specs[directory]
-
-    def _load(self, prefix: str) -> "GitIgnoreSpec | None":
-        lines: list[str] = []
-        for name in _IGNORES:
-            try:
-                lines += (
-                    self._boundary.read_bytes(prefix + name, MAX_SEARCHED_BYTES).decode(errors="replace").split("\n")
-                )
-            except PathError:
-                continue
-        if not lines:
-            return None
-        from pathspec import GitIgnoreSpec
-
-        return GitIgnoreSpec.from_lines(lines)
 
 
 def _is_directory(boundary: Boundary, path: str) -> bool:

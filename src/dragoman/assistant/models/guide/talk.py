@@ -15,8 +15,8 @@ MAX_TITLE_CHARS = 100
 MAX_TALK_CHARS = 100
 
 CONNECT = (
-    "To connect a language model, start with `--model NAME` or set `DRAGOMAN_MODEL=NAME`: `anthropic:…`, `openai:…`, "
-    "or `ollama:…`, which needs no key."
+    "To connect a language model, choose “Connect a model” on the page, write `:connect` in `dragoman chat`, or start "
+    "with `--model NAME` or `DRAGOMAN_MODEL=NAME`: `anthropic:…`, `openai:…`, or `ollama:…`, which needs no key."
 )
 INTRODUCTION = (
     "I am **guide**, the model built into dragoman. I am no language model: I follow fixed rules, and need no key and "

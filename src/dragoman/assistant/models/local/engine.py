@@ -231,7 +231,9 @@ def is_installed() -> bool:
 
 def missing_library() -> ModelFailure:
     """Return the error that says how to get it."""
-    return ModelFailure("models in local files need llama.cpp; install it with: pip install dragoman[local]")
+    from dragoman.installation import how_to_add
+
+    return ModelFailure(f"models in local files need llama.cpp; {how_to_add('local')}")
 
 
 def _import_library() -> Any:
@@ -258,7 +260,7 @@ def _make_server(library: Any, setup: EngineSetup) -> LlamaServer:
         except RuntimeError:
             raise ModelFailure(
                 f"llama.cpp cannot load {setup.path}; the file may be damaged, or its kind of model newer than the "
-                "library: fetch the file anew, or pip install --upgrade xllamacpp"
+                "library: fetch the file anew, or install a newer version of the package xllamacpp"
             ) from None
 
 

@@ -1,0 +1,78 @@
+"""What is there to talk with: nothing is sent or started by looking."""
+
+import json
+
+import pytest
+
+from dragoman.assistant.keys import KeyStore
+from dragoman.assistant.start.model_servers import ServerUnusable, check_address, find_local_servers, list_models
+from dragoman.assistant.start.offers import SUGGESTED, find_offers, list_providers
+from tests.assistant.models.asking import KEY
+from tests.assistant.models.loopback import Refusal, Stream, loopback
+from tests.assistant.start.test_connecting import JsonAnswer
+
+pytestmark = pytest.mark.usefixtures("no_keys")
+
+
+def test_providers_whose_key_is_there_come_first_and_no_key_is_shown(tmp_path, monkeypatch):
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    KeyStore(tmp_path).keep("deepseek", KEY)
+    first, second, third, *_ = offers = list_providers(tmp_path)
+    assert (first.id, first.variable, first.kept) == ("google", "GEMINI_API_KEY", False)
+    assert (second.id, second.variable, second.kept) == ("deepseek", "", True)
+    assert not third.variable
+    assert not third.kept
+    assert KEY not in repr(offers)
+
+
+def test_every_suggested_model_is_one_that_the_library_knows():
+    from pydantic_ai.models import known_model_names
+
+    known = set(known_model_names())
+    assert [f"{kind}:{model}" for kind, model in SUGGESTED.items() if f"{kind}:{model}" not in known] == []
+
+
+async def test_an_agent_on_path_is_offered(tmp_path, monkeypatch):
+    program = tmp_path / "opencode"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    [agent] = (await find_offers(tmp_path)).agents
+    assert (agent.name, agent.command) == ("opencode", (str(program), "acp"))
+
+
+async def test_servers_on_this_machine_are_found_by_their_list_of_models():
+    models = {"data": [{"id": "qwen3:8b"}, {"id": "\u202eevil"}]}
+    async with (
+        loopback(JsonAnswer(models)) as good,
+        loopback(JsonAnswer({"detail": "a web page"})) as other,
+        loopback(Stream([b"data: x\n\n"], "hang")) as silent,
+    ):
+        ports = {int(each.url.rpartition(":")[2]): name for each, name in ((good, "A"), (other, "B"), (silent, "C"))}
+        [server] = await find_local_servers({**ports, 1: "nobody"})
+        assert (server.title, server.url, server.models) == ("A", f"{good.url}/v1", ("qwen3:8b",))
+        [request] = good.requests
+        assert "authorization" not in request.headers
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ("localhost:1234", "http://localhost:1234/v1"),
+        (" http://box:11434/ ", "http://box:11434/v1"),
+        ("https://host/api/v3/", "https://host/api/v3"),
+        ("http://[::1]:8000", "http://[::1]:8000/v1"),
+    ],
+)
+def test_an_address_as_people_type_it_becomes_a_base_url(given, url):
+    assert check_address(given) == url
+
+
+async def test_a_server_that_wants_a_key_says_so_and_a_redirect_is_not_followed():
+    redirect = Refusal(307, headers={"location": "http://elsewhere.invalid/"})
+    async with loopback(Refusal(401), Refusal(401, KEY), redirect) as server:
+        for key, words in ((None, "wants a key"), (KEY, "did not accept the key"), (KEY, "with status 307")):
+            with pytest.raises(ServerUnusable, match=words) as caught:
+                await list_models(server.url, key)
+            assert KEY not in str(caught.value)
+        assert json.dumps([request.path for request in server.requests]) == '["/models", "/models", "/models"]'
