@@ -96,8 +96,13 @@ async def test_a_refusal_says_what_to_do():
 
 async def test_an_agent_that_refuses_to_begin_is_quoted():
     async with rough_server() as server:
-        answer = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "Initialize failed"}}
-        server.on_post = lambda request: request.reply(500, json.dumps(answer).encode()) is None
+        error = {"code": -32603, "message": "Initialize failed"}
+
+        def refuse(request):
+            answer = {"jsonrpc": "2.0", "id": request.message["id"], "error": error}
+            return request.reply(500, json.dumps(answer).encode()) is None
+
+        server.on_post = refuse
         assert "refused to begin: Initialize failed\n" in str(await failure_of(server.url))
 
 

@@ -66,7 +66,8 @@ async def test_the_agent_is_told_who_we_are():
 import json, sys
 request = json.loads(sys.stdin.readline())
 assert request["params"]["clientInfo"]["name"] == "my-ci", request
-assert request["params"]["protocolVersion"] == 1
+assert request["params"]["info"]["name"] == "my-ci", request
+assert request["params"]["protocolVersion"] == 2
 print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": {"protocolVersion": 1}}), flush=True)
 sys.stdin.read()
 """
@@ -181,7 +182,7 @@ async def test_a_refused_initialize_is_told():
     assert "no licence" in str(await failure_of(raw(refuse), NotAnAgent))
 
 
-@pytest.mark.parametrize(("version", "older"), [(0, "the agent"), (2, "dragoman")])
+@pytest.mark.parametrize(("version", "older"), [(0, "the agent"), (3, "dragoman")])
 async def test_another_version_is_refused(version, older):
     error = await failure_of(raw({"initialize": [[{"result": {"protocolVersion": version}}]]}), WrongVersion)
     assert (error.theirs, error.ours) == (version, 1)

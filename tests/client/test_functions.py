@@ -3,29 +3,24 @@
 import asyncio
 import json
 import sys
+import uuid
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 import pytest
 
+from dragoman.client import connect, read_trajectory
 from dragoman.client.functions import FunctionHost, serve_functions
 from dragoman.errors import ErrorCode, RemoteError
+from dragoman.mcp.era import CAPABILITIES_KEY, MODERN_VERSIONS, VERSION_KEY
 from dragoman.mcp.serving.function_tool import UnusableFunction
-from dragoman.mcp.serving.over_acp import AcpFunctionServers
+from dragoman.mcp.serving.over_acp import MAX_ACTIVE, AcpFunctionServers
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection, Routes
-from dragoman.protocol.mcp_connections import (
-    MCP_CONNECT,
-    MCP_CONNECTION_NOTIFICATION,
-    MCP_CONNECTION_REQUEST,
-    MCP_DISCONNECT,
-    ConnectMcpRequest,
-    DisconnectMcpRequest,
-    McpConnectionNotification,
-    McpConnectionRequest,
-)
 from dragoman.protocol.methods import (
     INITIALIZE,
+    MCP_MESSAGE,
+    MCP_NOTIFICATION,
     SESSION_CANCEL,
     SESSION_NEW,
     SESSION_PROMPT,
@@ -161,7 +156,7 @@ async def asking(*servers):
     near, far = memory_pair()
     heard = []
     agent_routes, client_routes, inside = Routes("agent"), Routes("client"), AcpFunctionServers()
-    agent_routes.on_notification(MCP_CONNECTION_NOTIFICATION, heard.append)
+    agent_routes.on_notification(MCP_NOTIFICATION, heard.append)
     inside.register(client_routes)
     capabilities = v1.AgentCapabilities(mcp_capabilities=WAYS["acp"])
     async with asyncio.timeout(50), Connection(far, client_routes) as client, Connection(near, agent_routes) as agent:
@@ -177,19 +172,20 @@ class Bare:
         self.heard = heard
         self._connection = connection
 
-    async def connect(self, server_id):
-        return (await self._connection.call(MCP_CONNECT, ConnectMcpRequest(server_id=server_id))).connection_id
+    async def send(self, server_id, method, params=None, request_id=None):
+        """Send a request as it stands, and return the carrier of its outcome."""
+        request = v1.MessageMcpRequest(
+            server_id=server_id, request_id=request_id or str(uuid.uuid4()), method=method, params=params
+        )
+        return await self._connection.call(MCP_MESSAGE, request)
 
-    async def disconnect(self, connection_id):
-        await self._connection.call(MCP_DISCONNECT, DisconnectMcpRequest(connection_id=connection_id))
+    async def ask(self, server_id, method, *, request_id=None, **params):
+        """Send a request of the modern era, and return its result."""
+        meta = {**META, **params.pop("_meta", {})}
+        return (await self.send(server_id, method, {**params, "_meta": meta}, request_id)).result
 
-    async def ask(self, connection_id, method, **params):
-        request = McpConnectionRequest(connection_id=connection_id, method=method, params=params or None)
-        return await self._connection.call(MCP_CONNECTION_REQUEST, request)
 
-    async def tell(self, connection_id, method, **params):
-        notice = McpConnectionNotification(connection_id=connection_id, method=method, params=params)
-        await self._connection.notify(MCP_CONNECTION_NOTIFICATION, notice)
+META = {VERSION_KEY: MODERN_VERSIONS[-1], CAPABILITIES_KEY: {}}
 
 
 async def refusal(call):
@@ -198,74 +194,85 @@ async def refusal(call):
     return caught.value.code
 
 
-async def test_each_connection_is_its_own_until_it_is_disconnected():
+async def test_a_server_describes_itself_as_one_of_the_newest_version():
+    async with asking(Functions().greet) as (agent, server_id):
+        found = await agent.ask(server_id, "server/discover")
+        assert (found["supportedVersions"], found["resultType"]) == (list(MODERN_VERSIONS), "complete")
+        listed = await agent.ask(server_id, "tools/list")
+        assert [tool["name"] for tool in listed["tools"]] == ["greet"]
+        assert listed["ttlMs"] > 0
+
+
+async def test_an_error_of_the_server_is_inside_the_answer():
+    async with asking(Functions().greet) as (agent, server_id):
+        for method, params, code in (
+            ("initialize", {"_meta": META}, ErrorCode.METHOD_NOT_FOUND),
+            ("tools/call", {"_meta": META, "name": "made-up"}, ErrorCode.INVALID_PARAMS),
+            ("tools/list", None, ErrorCode.INVALID_PARAMS),
+            ("tools/list", {"_meta": {VERSION_KEY: MODERN_VERSIONS[-1]}}, ErrorCode.INVALID_PARAMS),
+        ):
+            outcome = await agent.send(server_id, method, params)
+            assert outcome.error.code == code, method
+        stranger = await agent.send(server_id, "server/discover", {"_meta": {**META, VERSION_KEY: "2099-01-01"}})
+        assert stranger.error.code == -32022
+        assert stranger.error.data == {"supported": list(MODERN_VERSIONS), "requested": "2099-01-01"}
+
+
+async def test_a_server_that_nobody_offers_is_unavailable():
+    async with asking() as (agent, _):
+        assert await refusal(agent.ask("made-up", "tools/list")) == ErrorCode.MCP_SERVER_UNAVAILABLE
+
+
+async def test_an_id_that_is_in_use_is_refused():
     functions = Functions()
     async with asking(*functions.all()) as (agent, server_id):
-        one, two = await agent.connect(server_id), await agent.connect(server_id)
-        assert one != two
-        waiting = asyncio.create_task(agent.ask(one, "tools/call", name="wait"))
+        waiting = asyncio.create_task(agent.ask(server_id, "tools/call", request_id="mine", name="wait"))
         await functions.begun.wait()
-        await agent.disconnect(one)
-        assert await refusal(waiting) == ErrorCode.REQUEST_CANCELLED
-        assert await refusal(agent.ask(one, "ping")) == ErrorCode.RESOURCE_NOT_FOUND
-        assert await agent.ask(two, "ping") == {}
+        assert await refusal(agent.ask(server_id, "tools/list", request_id="mine")) == ErrorCode.INVALID_PARAMS
+        waiting.cancel()
+        await functions.cancelled.wait()
+        assert await agent.ask(server_id, "tools/list", request_id="mine")
 
 
-async def test_ids_that_nobody_gave_are_refused():
-    async with asking() as (agent, _):
-        for call in (agent.connect("made-up"), agent.ask("made-up", "ping"), agent.disconnect("made-up")):
-            assert await refusal(call) == ErrorCode.RESOURCE_NOT_FOUND
-
-
-async def test_a_notification_for_no_connection_is_ignored():
-    async with asking() as (agent, server_id):
-        await agent.tell("made-up", "notifications/cancelled", requestId=1)
-        assert await agent.connect(server_id)
+async def test_too_many_requests_at_a_time_are_refused():
+    functions = Functions()
+    async with asking(*functions.all()) as (agent, server_id):
+        calls = [asyncio.create_task(agent.ask(server_id, "tools/call", name="wait")) for _ in range(MAX_ACTIVE)]
+        await functions.begun.wait()
+        assert await refusal(agent.ask(server_id, "tools/list")) == ErrorCode.MCP_LIMIT_EXCEEDED
+        for call in calls:
+            call.cancel()
 
 
 async def test_a_cancelled_request_cancels_the_function():
     functions = Functions()
     async with asking(*functions.all()) as (agent, server_id):
-        connection_id = await agent.connect(server_id)
-        waiting = asyncio.create_task(agent.ask(connection_id, "tools/call", name="wait"))
+        waiting = asyncio.create_task(agent.ask(server_id, "tools/call", name="wait"))
         await functions.begun.wait()
         waiting.cancel()
         await functions.cancelled.wait()
-        assert await agent.ask(connection_id, "ping") == {}
+        assert await agent.ask(server_id, "tools/list")
 
 
-async def test_the_notification_of_mcp_cancels_the_function_as_well():
+async def test_calls_of_one_server_run_side_by_side():
     functions = Functions()
     async with asking(*functions.all()) as (agent, server_id):
-        connection_id = await agent.connect(server_id)
-        waiting = asyncio.create_task(agent.ask(connection_id, "tools/call", name="wait"))
-        await functions.begun.wait()
-        await agent.tell(connection_id, "notifications/cancelled", requestId=2)  # the second request of this agent
-        assert await refusal(waiting) == ErrorCode.REQUEST_CANCELLED
-        assert functions.cancelled.is_set()
-
-
-async def test_calls_over_one_connection_run_side_by_side():
-    functions = Functions()
-    async with asking(*functions.all()) as (agent, server_id):
-        connection_id = await agent.connect(server_id)
-        calls = [agent.ask(connection_id, "tools/call", name="meet") for _ in range(2)]
+        calls = [agent.ask(server_id, "tools/call", name="meet") for _ in range(2)]
         assert [each["content"][0]["text"] for each in await asyncio.gather(*calls)] == ["met", "met"]
 
 
-async def test_progress_carries_the_connection_and_comes_first():
+async def test_progress_carries_the_request_and_comes_first():
     functions = Functions()
     async with asking(*functions.all()) as (agent, server_id):
-        connection_id = await agent.connect(server_id)
         meta = {"progressToken": "mine"}
-        await agent.ask(connection_id, "tools/call", name="count", arguments={"to": 2}, _meta=meta)
-        assert [(each.connection_id, each.params) for each in agent.heard] == [
-            (connection_id, {"progressToken": "mine", "progress": 1, "total": 2, "message": "at 1"}),
-            (connection_id, {"progressToken": "mine", "progress": 2, "total": 2, "message": "at 2"}),
+        await agent.ask(server_id, "tools/call", request_id="r", name="count", arguments={"to": 2}, _meta=meta)
+        assert [(each.server_id, each.request_id, each.params) for each in agent.heard] == [
+            (server_id, "r", {"progressToken": "mine", "progress": 1, "total": 2, "message": "at 1"}),
+            (server_id, "r", {"progressToken": "mine", "progress": 2, "total": 2, "message": "at 2"}),
         ]
 
 
-async def test_functions_that_are_no_longer_served_cannot_be_connected_to():
+async def test_functions_that_are_no_longer_served_cannot_be_called():
     inside, routes = AcpFunctionServers(), Routes("client")
     inside.register(routes)
     near, far = memory_pair()
@@ -275,10 +282,10 @@ async def test_functions_that_are_no_longer_served_cannot_be_connected_to():
         agent = Bare(connection, [])
         async with serve_functions(functions.all(), capabilities, inside) as served:
             server_id = served.definition.server_id
-            waiting = asyncio.create_task(agent.ask(await agent.connect(server_id), "tools/call", name="wait"))
+            waiting = asyncio.create_task(agent.ask(server_id, "tools/call", name="wait"))
             await functions.begun.wait()
         assert await refusal(waiting) == ErrorCode.REQUEST_CANCELLED
-        assert await refusal(agent.connect(server_id)) == ErrorCode.RESOURCE_NOT_FOUND
+        assert await refusal(agent.ask(server_id, "tools/list")) == ErrorCode.MCP_SERVER_UNAVAILABLE
 
 
 async def offer(host, *tools):
@@ -335,3 +342,21 @@ async def test_what_cannot_be_a_tool_is_told_to_who_gave_it():
     async with FunctionHost(AcpFunctionServers()) as host:
         with pytest.raises(UnusableFunction):
             await offer(host, lambda: None)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_functions_are_offered_over_acp_in_both_versions_of_it(tmp_path, version):
+    functions = Functions()
+    script, profile = tmp_path / "script.yaml", tmp_path / "agent.yaml"
+    script.write_text(json.dumps([[tool("count", to=2), tool("greet", name="Zoë")], [{"text": "done"}]]))
+    profile.write_text(json.dumps({"permissions": {"mode": "yolo", "allow_yolo": True}}))
+    command = [sys.executable, "-m", "dragoman", "agent", "--agent", str(profile), "--model", f"script:{script}"]
+    record = tmp_path / "record.jsonl"
+    async with asyncio.timeout(50), connect(command, record=record, protocol_version=version) as agent:
+        assert agent.protocol_version == version
+        session = await agent.new_session(str(tmp_path), tools=functions.all())
+        calls = (await session.run("go")).tool_calls
+        assert [call.content[-1].content.text for call in calls] == ["counted", "grüezi Zoë"]
+    messages = [each.message for each in read_trajectory(record) if each.message]
+    inner = [each["params"]["method"] for each in messages if each.get("method") == "mcp/message"]
+    assert {"server/discover", "tools/list", "tools/call", "notifications/progress"} <= set(inner)

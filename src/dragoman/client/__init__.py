@@ -11,6 +11,7 @@ from dragoman.client.agent import RemoteAgent
 from dragoman.client.asking import Asking
 from dragoman.client.connect import connect, connect_url
 from dragoman.client.elicitation import Elicit, Elicitation, Reply, accept, decline
+from dragoman.client.entities import CompactionState, Entities, SessionMessageState, SubagentState
 from dragoman.client.errors import (  # noqa: F401 -- they could be imported from here before
     BadAddress,
     BadDirectory,
@@ -78,7 +79,8 @@ from dragoman.client.session_trajectory import (
     read_sessions,
 )
 from dragoman.client.sessions import Sessions
-from dragoman.client.sync import SyncAgent, SyncSession, SyncTurn, connect_sync, connect_url_sync
+from dragoman.client.sync import SyncAgent, connect_sync, connect_url_sync
+from dragoman.client.sync_session import SyncSession, SyncTurn
 from dragoman.client.tool_call import ToolCallState
 from dragoman.client.turn import Turn
 from dragoman.protocol.recorder import Recorder
@@ -94,15 +96,19 @@ Rule = PolicyRule
 __all__ = [
     "Asking",
     "ChangedFile",
+    "CompactionState",
     "Elicit",
     "Elicitation",
+    "Entities",
     "Provision",
     "Recorder",
     "RemoteAgent",
     "Reply",
     "Session",
+    "SessionMessageState",
     "SessionTrajectory",
     "Sessions",
+    "SubagentState",
     "SyncAgent",
     "SyncSession",
     "SyncTurn",

@@ -1,9 +1,9 @@
 """A connected agent: its name, its capabilities and its sessions."""
 
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Literal
 
 from dragoman.client.capability_check import CapabilityCheck, StrPath, absolute
 from dragoman.client.functions import FunctionHost
@@ -16,8 +16,10 @@ from dragoman.errors import ErrorCode, InvalidResult, RemoteError
 from dragoman.mcp.serving.function_server import ToolFunction
 from dragoman.protocol import v1
 from dragoman.protocol.methods import (
+    AUTH_STATUS,
     AUTHENTICATE,
     LOGOUT,
+    SESSION_ARCHIVE,
     SESSION_CLOSE,
     SESSION_DELETE,
     SESSION_FORK,
@@ -25,10 +27,16 @@ from dragoman.protocol.methods import (
     SESSION_LOAD,
     SESSION_NEW,
     SESSION_RESUME,
+    SESSION_SET_TITLE,
+    SESSION_STATUS,
+    SESSION_UNARCHIVE,
     Method,
 )
 from dragoman.protocol.notice import VOID
 from dragoman.text import one_line
+
+ArchiveFilter = Literal["exclude", "include", "only"]
+"""Which sessions are listed: those that are not archived, all, or those that are."""
 
 
 class RemoteAgent:
@@ -39,9 +47,13 @@ class RemoteAgent:
     kinds of Refused, before anything is sent, when the agent or the protocol does not allow it.
     """
 
-    def __init__(self, link: Link, sessions: Sessions, functions: FunctionHost, answer: v1.InitializeResponse) -> None:
+    def __init__(
+        self, link: Link, sessions: Sessions, functions: FunctionHost, answer: v1.InitializeResponse, version: int
+    ) -> None:
         self.info = answer.agent_info
         """Its name and version, if it says."""
+        self.protocol_version = version
+        """The version of ACP that it speaks; everything here is the same for both."""
         self.capabilities = answer.agent_capabilities
         self.auth_methods: Sequence[v1.AuthMethod] = tuple(answer.auth_methods)
         self.link = link
@@ -63,6 +75,11 @@ class RemoteAgent:
         return f"{self.info.name} {self.info.version}" if self.info else self.link.command[0]
 
     @property
+    def auth(self) -> v1.AuthStatusResponse | None:
+        """Its login as it last told it, by `auth_status` or by itself; None when it did not."""
+        return self.link.auth
+
+    @property
     def open_sessions(self) -> tuple[Session, ...]:
         """The sessions that are open on this connection."""
         return self._sessions.list_open()
@@ -74,13 +91,17 @@ class RemoteAgent:
         mcp_servers: McpServers = (),
         tools: Iterable[ToolFunction] = (),
         additional_directories: Iterable[StrPath] = (),
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> Session:
         """Open a new session that works in `cwd`, by default the current directory.
 
         A relative `cwd` is taken from the current directory of this process; the agent gets it absolute.
 
         MCP servers are given as commands, addresses or files, as in `servers`. `tools` are Python functions that the
-        agent can call in it; raises UnusableFunction for one that cannot be a tool.
+        agent can call in it; raises UnusableFunction for one that cannot be a tool. `system_prompt` are instructions
+        for its model: a text is added to its own instructions, a `v1.SystemPrompt` may replace them.
+        `meta` is the `_meta` of the request, for extensions.
         """
         directory = _directory(cwd)
         async with self._functions.offering(tools, self.capabilities) as functions:
@@ -88,6 +109,8 @@ class RemoteAgent:
                 cwd=directory,
                 mcp_servers=[*self._servers(mcp_servers, directory), *functions.servers],
                 additional_directories=self.check.directories(additional_directories),
+                system_prompt=self.check.system_prompt(system_prompt),
+                meta=None if meta is None else dict(meta),
             )
             with self._sessions.opening():
                 answer = await self.link.call(SESSION_NEW, request)
@@ -103,6 +126,7 @@ class RemoteAgent:
         mcp_servers: McpServers = (),
         tools: Iterable[ToolFunction] = (),
         additional_directories: Iterable[StrPath] = (),
+        system_prompt: str | v1.SystemPrompt | None = None,
     ) -> Session:
         """Open a session that there was before; all that the agent replays is in its `history`."""
         self.check.method(SESSION_LOAD)
@@ -113,6 +137,7 @@ class RemoteAgent:
             mcp_servers=mcp_servers,
             tools=tools,
             additional_directories=additional_directories,
+            system_prompt=system_prompt,
         )
 
     async def resume_session(
@@ -123,6 +148,7 @@ class RemoteAgent:
         mcp_servers: McpServers = (),
         tools: Iterable[ToolFunction] = (),
         additional_directories: Iterable[StrPath] = (),
+        system_prompt: str | v1.SystemPrompt | None = None,
     ) -> Session:
         """Open a session that there was before, without a replay."""
         self.check.method(SESSION_RESUME)
@@ -133,6 +159,7 @@ class RemoteAgent:
             mcp_servers=mcp_servers,
             tools=tools,
             additional_directories=additional_directories,
+            system_prompt=system_prompt,
         )
 
     async def reopen_session(
@@ -144,6 +171,7 @@ class RemoteAgent:
         mcp_servers: McpServers = (),
         tools: Iterable[ToolFunction] = (),
         additional_directories: Iterable[StrPath] = (),
+        system_prompt: str | v1.SystemPrompt | None = None,
     ) -> Session:
         """Open a session that there was before in whichever way the agent can; `replay` says which if it can both.
 
@@ -160,6 +188,7 @@ class RemoteAgent:
             mcp_servers=mcp_servers,
             tools=tools,
             additional_directories=additional_directories,
+            system_prompt=system_prompt,
         )
 
     async def fork(
@@ -169,6 +198,7 @@ class RemoteAgent:
         *,
         mcp_servers: McpServers | None = None,
         additional_directories: Iterable[StrPath] | None = None,
+        system_prompt: str | v1.SystemPrompt | None = None,
     ) -> Session:
         """Open a copy of a session; of one that is open here, with the directories and servers that it has."""
         self.check.method(SESSION_FORK)
@@ -183,19 +213,32 @@ class RemoteAgent:
             cwd=directory,
             mcp_servers=self._servers(mcp_servers, directory),
             additional_directories=self.check.directories(additional_directories),
+            system_prompt=self.check.system_prompt(system_prompt),
         )
         with self._sessions.opening():
             answer = await self.link.call(SESSION_FORK, request)
             return self._adopt(SESSION_FORK.name, answer, request)
 
-    async def list_sessions(self, cwd: StrPath | None = None) -> AsyncGenerator[v1.SessionInfo]:
-        """Yield the agent's sessions, all or those of one directory, asking for page after page."""
+    async def list_sessions(
+        self, cwd: StrPath | None = None, *, archived: ArchiveFilter = "exclude"
+    ) -> AsyncGenerator[v1.SessionInfo]:
+        """Yield the agent's sessions, all or those of one directory, asking for page after page.
+
+        `archived` says whether archived ones are among them; an agent that cannot archive has none.
+        """
         self.check.method(SESSION_LIST)
+        wanted = None if archived == "exclude" else archived
+        if wanted is not None and not self.check.has_method(SESSION_ARCHIVE):
+            if wanted == "only":
+                return
+            wanted = None
         directory = None if cwd is None else absolute(cwd)
         cursor: str | None = None
         seen: set[str] = set()
         while True:
-            page = await self.link.call(SESSION_LIST, v1.ListSessionsRequest(cwd=directory, cursor=cursor))
+            page = await self.link.call(
+                SESSION_LIST, v1.ListSessionsRequest(cwd=directory, cursor=cursor, archived=wanted)
+            )
             for info in page.sessions:
                 yield info
             cursor = page.next_cursor
@@ -217,6 +260,39 @@ class RemoteAgent:
         await self.link.call(SESSION_DELETE, v1.DeleteSessionRequest(session_id=_id(session)))
         await self._end(session)
 
+    async def set_title(self, session: Session | str, title: str) -> str:
+        """Give a session, open or not, a title, and return the one that the agent has kept."""
+        self.check.method(SESSION_SET_TITLE)
+        request = v1.SetSessionTitleRequest(session_id=_id(session), title=title)
+        kept = (await self.link.call(SESSION_SET_TITLE, request)).title
+        known = self._sessions.get(_id(session))
+        if known is not None:
+            known.title = kept
+        return kept
+
+    async def archive(self, session: Session | str) -> None:
+        """Let the agent put a session away, and leave it out of lists."""
+        self.check.method(SESSION_ARCHIVE)
+        await self.link.call(SESSION_ARCHIVE, v1.ArchiveSessionRequest(session_id=_id(session)))
+        await self._end(session)
+
+    async def unarchive(self, session: Session | str) -> None:
+        """Have a session in lists again; it is not opened."""
+        self.check.method(SESSION_UNARCHIVE)
+        await self.link.call(SESSION_UNARCHIVE, v1.UnarchiveSessionRequest(session_id=_id(session)))
+
+    async def status(self, session: Session | str) -> Literal["open", "saved"]:
+        """Ask whether the agent has a session in memory (`open`), or would have to load it (`saved`)."""
+        self.check.method(SESSION_STATUS)
+        answer = await self.link.call(SESSION_STATUS, v1.SessionStatusRequest(session_id=_id(session)))
+        return "open" if answer.status == "open" else "saved"
+
+    async def auth_status(self) -> v1.AuthStatusResponse:
+        """Ask whether sessions can be begun without a login, and which accounts the agent has."""
+        self.check.method(AUTH_STATUS)
+        self.link.auth = await self.link.call(AUTH_STATUS, v1.AuthStatusRequest())
+        return self.link.auth
+
     async def authenticate(self, method_id: str) -> None:
         """Log in, by one of the agent's `auth_methods`."""
         offered = [method.id for method in self.auth_methods]
@@ -229,6 +305,12 @@ class RemoteAgent:
         self.check.method(LOGOUT)
         await self.link.call(LOGOUT, v1.LogoutRequest())
 
+    async def call_extension(self, name: str, params: Mapping[str, Any]) -> Any:
+        """Send a request beyond the protocol, whose name begins with `_`, and return its result as plain JSON."""
+        if not name.startswith("_"):
+            raise NotOffered("extension", name, ["names that begin with `_`"])
+        return await self.link.call_extension(name, params)
+
     async def _take_up(
         self,
         ways: Sequence[Method[Any, Any]],
@@ -238,6 +320,7 @@ class RemoteAgent:
         mcp_servers: McpServers,
         tools: Iterable[ToolFunction],
         additional_directories: Iterable[StrPath],
+        system_prompt: str | v1.SystemPrompt | None,
     ) -> Session:
         """Open a session by the first of these methods that the agent has."""
         directories = self.check.directories(additional_directories)
@@ -247,6 +330,7 @@ class RemoteAgent:
                 "cwd": cwd,
                 "mcp_servers": [*self._servers(mcp_servers, cwd), *functions.servers],
                 "additional_directories": directories,
+                "system_prompt": self.check.system_prompt(system_prompt),
             }
             *others, last = ways
             for way in others:

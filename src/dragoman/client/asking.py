@@ -34,9 +34,10 @@ class Asking:
         """Answer `session/request_permission`: `cancelled` for cancelled turns, and for nothing else."""
         del request
         session = self._sessions.find(params.session_id)
-        call = session.note_call(params.tool_call)
+        # A subagent's calls are its own; its directories count for nothing, because the agent alone has chosen them.
+        call = (session.find_subagent(params.session_id) or session).note_call(params.tool_call)
         action = find_action(call, (session.cwd, *session.additional_directories))
-        question = Question(session.id, call, tuple(params.options), session.cwd, action)
+        question = Question(params.session_id, call, tuple(params.options), session.cwd, action)
         decision = await self.decide(session, question)
         if decision is None:
             return v1.RequestPermissionResponse(outcome=v1.CancelledPermissionOutcome())

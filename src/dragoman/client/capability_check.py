@@ -19,6 +19,7 @@ _ROOT = "agentCapabilities"
 _PROMPT = f"{_ROOT}.promptCapabilities"
 _SERVERS = f"{_ROOT}.mcpCapabilities"
 _DIRECTORIES = f"{_ROOT}.sessionCapabilities.additionalDirectories"
+_SYSTEM_PROMPT = f"{_ROOT}.sessionCapabilities.systemPrompt"
 _BLOCKS: dict[type, tuple[str, str]] = {
     v1.ImageContent: (f"{_PROMPT}.image", "an image in a prompt"),
     v1.AudioContent: (f"{_PROMPT}.audio", "audio in a prompt"),
@@ -62,6 +63,18 @@ class CapabilityCheck:
         if checked:
             self._require(_DIRECTORIES, "a session with additional directories")
         return checked
+
+    def system_prompt(self, given: str | v1.SystemPrompt | None) -> v1.SystemPrompt | None:
+        """Refuse instructions for the model where the agent takes none, or not in this mode."""
+        if given is None:
+            return None
+        wanted = (
+            v1.SystemPrompt(mode="append", content=[v1.TextContent(text=given)]) if isinstance(given, str) else given
+        )
+        self._require(_SYSTEM_PROMPT, "a session with a system prompt")
+        if wanted.mode != "append":
+            self._require(f"{_SYSTEM_PROMPT}.mode.{wanted.mode}", f"a system prompt in the mode {wanted.mode}")
+        return wanted
 
     def prompt(self, prompt: Prompt) -> list[v1.ContentBlock]:
         """Refuse blocks that the agent cannot read."""

@@ -38,6 +38,7 @@ async def connect(
     watch: TrafficWatch | None = None,
     name: str = "dragoman",
     start_timeout_s: float = START_TIMEOUT_S,
+    protocol_version: Literal[1, 2] = 2,
 ) -> AsyncGenerator[RemoteAgent]:
     """Start an agent and agree with it on how to talk; leaving stops the agent and all that it started.
 
@@ -50,7 +51,8 @@ async def connect(
     `terminals` let it read or write files, and run commands, through us. `elicit` is asked what it wants to know from
     a person. `on_stderr` gets what the agent writes there, its log mostly; the end of it is kept in any case.
     `record` is a file to be made, which gets every message of both sides: `read_trajectory` reads it. `watch` sees
-    every line of both sides as it passes, secrets and all.
+    every line of both sides as it passes, secrets and all. `protocol_version` is the newest version of ACP to ask for:
+    the agent may answer an older one, and with `files` or `terminals`, which version 2 does not have, 1 is asked for.
 
     Raises TypeError unless there is either a command or a stream, and for `cwd`, `env` and `on_stderr` with a stream,
     which starts nothing. Raises CommandNotFound or StartError when there is nothing to start, NotAnAgent when it does
@@ -66,13 +68,13 @@ async def connect(
             watches.append(stack.enter_context(Recorder(record, *words[:1])))
         if stream is not None:
             watched = WatchedTransport(StreamTransport(*stream), watches)
-            yield await services.initialize(watched, _StreamedAgent(watched), name, start_timeout_s)
+            yield await services.initialize(watched, _StreamedAgent(watched), name, start_timeout_s, protocol_version)
             return
         supervisor = await stack.enter_async_context(Supervisor())
         directory = None if cwd is None else os.fspath(cwd)
         child = await supervisor.start(words, cwd=directory, env=env, inherit=EVERYTHING, on_stderr=on_stderr)
         watched = WatchedTransport(StdioTransport(*child.take_stdio(), explain_end=child.death), watches)
-        yield await services.initialize(watched, _StartedAgent(child, watched), name, start_timeout_s)
+        yield await services.initialize(watched, _StartedAgent(child, watched), name, start_timeout_s, protocol_version)
 
 
 def _check_source(command: object, stream: object, *, started_with: Mapping[str, object]) -> None:
@@ -139,6 +141,7 @@ async def connect_url(
     watch: TrafficWatch | None = None,
     name: str = "dragoman",
     start_timeout_s: float = START_TIMEOUT_S,
+    protocol_version: Literal[1, 2] = 2,
 ) -> AsyncGenerator[RemoteAgent]:
     """Connect to an agent at a URL, such as that of `dragoman serve`, and agree with it on how to talk.
 
@@ -159,7 +162,7 @@ async def connect_url(
             watches.append(stack.enter_context(Recorder(record, place.url)))
         opening = open_url(url, token=token, headers=headers, transport=transport, tls=tls)
         watched = WatchedTransport(await place.open(opening, start_timeout_s), watches)
-        yield await services.initialize(watched, place, name, start_timeout_s)
+        yield await services.initialize(watched, place, name, start_timeout_s, protocol_version)
 
 
 @asynccontextmanager
@@ -173,6 +176,7 @@ async def connect_transport(
     watch: TrafficWatch | None = None,
     name: str = "dragoman",
     start_timeout_s: float = START_TIMEOUT_S,
+    protocol_version: Literal[1, 2] = 2,
 ) -> AsyncGenerator[RemoteAgent]:
     """Agree on how to talk with an agent at the other end of a transport, such as one in this process.
 
@@ -182,7 +186,9 @@ async def connect_transport(
         services = OfferedServices(as_policy(policy), elicit, stack)
         services.provide(files, terminals)
         watched = WatchedTransport(transport, [] if watch is None else [watch])
-        yield await services.initialize(watched, _Elsewhere("the agent at this transport"), name, start_timeout_s)
+        yield await services.initialize(
+            watched, _Elsewhere("the agent at this transport"), name, start_timeout_s, protocol_version
+        )
 
 
 class _Elsewhere:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from dragoman.client.entities import CompactionState, SessionMessageState, SubagentState
 from dragoman.client.policy import Decision, Question
 from dragoman.client.tool_call import ToolCallState
 from dragoman.protocol import v1
@@ -15,9 +16,11 @@ from dragoman.protocol.unions import UnknownVariant
 __all__ = [
     "Asked",
     "CommandsChanged",
+    "CompactionChanged",
     "Done",
     "Event",
     "FileWritten",
+    "MessagePassed",
     "ModeChanged",
     "Noticed",
     "OptionsChanged",
@@ -25,6 +28,8 @@ __all__ = [
     "OtherContent",
     "PlanChanged",
     "Role",
+    "SubagentChanged",
+    "SubagentEvent",
     "Text",
     "Thought",
     "TitleChanged",
@@ -129,6 +134,37 @@ class Noticed(msgspec.Struct, frozen=True, gc=False):
     update: v1.Notice
 
 
+class CompactionChanged(msgspec.Struct, frozen=True, gc=False):
+    """The agent sums up the conversation, because it outgrew its model or was told to."""
+
+    compaction: CompactionState
+    is_new: bool
+    update: v1.CompactionUpdate | v1.CompactionSummaryChunk
+
+
+class SubagentChanged(msgspec.Struct, frozen=True, gc=False):
+    """The agent has begun a subagent, or something is known about it that was not before."""
+
+    subagent: SubagentState
+    is_new: bool
+    update: v1.SubagentUpdate
+
+
+class SubagentEvent(msgspec.Struct, frozen=True):
+    """An event of the session of a subagent: its answer, its tool calls and so on."""
+
+    subagent: SubagentState
+    event: "Event"
+
+
+class MessagePassed(msgspec.Struct, frozen=True, gc=False):
+    """A message between the agent and a subagent, or a part of it."""
+
+    message: SessionMessageState
+    is_new: bool
+    update: v1.SessionMessage | v1.SessionMessageChunk
+
+
 class Withdrawn(msgspec.Struct, frozen=True, gc=False):
     """A message is void, because the agent begins it anew; our own agent reports this."""
 
@@ -180,6 +216,10 @@ Event = (
     | TitleChanged
     | UsageChanged
     | Noticed
+    | CompactionChanged
+    | SubagentChanged
+    | SubagentEvent
+    | MessagePassed
     | Withdrawn
     | Asked
     | FileWritten

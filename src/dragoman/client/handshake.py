@@ -20,8 +20,10 @@ from dragoman.errors import ConnectionClosed, InvalidResult, RemoteError
 from dragoman.mcp.serving.over_acp import AcpFunctionServers
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection, Routes
-from dragoman.protocol.methods import ELICITATION_CREATE, INITIALIZE, SESSION_REQUEST_PERMISSION
-from dragoman.wire import Malformed, Oversized, Receiver, Transport, parse
+from dragoman.protocol.methods import AUTH_STATUS_UPDATE, ELICITATION_CREATE, INITIALIZE, SESSION_REQUEST_PERMISSION
+from dragoman.protocol.negotiation import AskingTransport, speaks_v2
+from dragoman.telemetry.setup import begin_start
+from dragoman.wire import LayeredTransport, Malformed, Oversized, Transport, parse
 
 PROTOCOL_VERSION = 1
 
@@ -45,27 +47,15 @@ class TrafficWatch(Protocol):
         ...
 
 
-class WatchedTransport:
+class WatchedTransport(LayeredTransport):
     """A transport that shows its lines to others, and keeps lines that are no messages until the agent has answered."""
 
     def __init__(self, transport: Transport, watches: Sequence[TrafficWatch] = ()) -> None:
+        super().__init__(transport)
         self.printed: list[str] = []
         self.link: Link | None = None
         """The link whose reads are counted, once the agent has answered."""
-        self._transport = transport
         self._watches = watches
-
-    @property
-    def unsent_bytes(self) -> int:
-        return self._transport.unsent_bytes
-
-    @property
-    def can_write(self) -> bool:
-        return self._transport.can_write
-
-    def start(self, receiver: Receiver, tasks: asyncio.TaskGroup) -> None:
-        self._receiver = receiver
-        self._transport.start(self, tasks)
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
         """Take the next lines, from the transport."""
@@ -77,29 +67,10 @@ class WatchedTransport:
             self.link.reads += 1
         self._receiver.lines_received(lines)
 
-    def input_ended(self, *, was_file: bool) -> None:
-        """Take note that the transport has no more lines."""
-        self._receiver.input_ended(was_file=was_file)
-
     def write(self, lines: bytes | bytearray | memoryview) -> None:
         for watch in self._watches:
             watch.sent(lines)
         self._transport.write(lines)
-
-    async def drained(self) -> None:
-        await self._transport.drained()
-
-    def pause_reading(self) -> None:
-        self._transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        self._transport.resume_reading()
-
-    async def explain_end(self) -> ConnectionClosed:
-        return await self._transport.explain_end()
-
-    async def close(self) -> None:
-        await self._transport.close()
 
     def _look(self, lines: Sequence[bytes | Oversized]) -> None:
         for line in lines:
@@ -149,9 +120,12 @@ class OfferedServices:
         self.function_servers = AcpFunctionServers()
         self.function_servers.register(self.routes)
         options = v1.SessionConfigOptionsCapabilities(boolean=v1.BooleanConfigOptionCapabilities())
-        session = v1.ClientSessionCapabilities(config_options=options, notices=v1.NoticeCapabilities())
-        self.capabilities = v1.ClientCapabilities(session=session)
+        session = v1.ClientSessionCapabilities(
+            config_options=options, notices=v1.NoticeCapabilities(), compaction=v1.CompactionCapabilities()
+        )
+        self.capabilities = v1.ClientCapabilities(session=session, subagents=v1.SubagentCapabilities())
         self._policy = policy
+        self._provides = False
         self._stack = stack
         self._asking = Asking(self.sessions, policy, None if elicit is None else answer_with(elicit))
         self.routes.on_request(SESSION_REQUEST_PERMISSION, self._asking.permission)
@@ -170,6 +144,7 @@ class OfferedServices:
             files = ProvidedFiles(write=files == "write", policy=self._policy)
         for provision in (files, self._terminals() if terminals is True else terminals):
             if provision:
+                self._provides = True
                 self.capabilities = provision.advertise(self.capabilities)
                 provision.install(self.routes, self.sessions, self._asking)
 
@@ -182,11 +157,18 @@ class OfferedServices:
         return terminals
 
     async def initialize(
-        self, transport: WatchedTransport, endpoint: AgentEndpoint, name: str, timeout_s: float
+        self, transport: WatchedTransport, endpoint: AgentEndpoint, name: str, timeout_s: float, newest: Literal[1, 2]
     ) -> RemoteAgent:
-        """Open the connection, until the stack is left, and agree on its capabilities; raises ConnectFailed."""
-        connection = Connection(transport, self.routes)
+        """Open the connection, until the stack is left, and agree on its capabilities; raises ConnectFailed.
+
+        `newest` is the version to ask for. Files and terminals are of version 1 alone, and whoever offers them means
+        them to be used.
+        """
+        asks_for_v2 = newest == 2 and not self._provides and speaks_v2()
+        spoken = AskingTransport(transport) if asks_for_v2 else None
+        connection = Connection(spoken or transport, self.routes)
         link = Link(connection, endpoint.command)
+        self.routes.on_notification(AUTH_STATUS_UPDATE, link.note_auth)
         self._stack.push_async_callback(link.settle)
         await self._stack.enter_async_context(connection)
         self.function_servers.attach(connection)
@@ -198,8 +180,10 @@ class OfferedServices:
         )
         answer = await _initialize(link, request, endpoint, timeout_s)
         link.auth_methods = answer.auth_methods
+        link.agent_name = answer.agent_info.name if answer.agent_info else endpoint.command[0]
+        begin_start(f"{name}-client")
         transport.link = link
-        return RemoteAgent(link, self.sessions, functions, answer)
+        return RemoteAgent(link, self.sessions, functions, answer, spoken.version if spoken else PROTOCOL_VERSION)
 
 
 async def _initialize(

@@ -7,7 +7,7 @@ a deadlock. The limit is higher then.
 """
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from dragoman.client.problem import NeedsLogin
@@ -44,7 +44,11 @@ class Link:
 
     def __init__(self, connection: Connection, command: Sequence[str]) -> None:
         self.command = tuple(command)
+        self.agent_name = "agent"
+        """The name of the agent, once it has answered `initialize`."""
         self.auth_methods: Sequence[v1.AuthMethod] = ()
+        self.auth: v1.AuthStatusResponse | None = None
+        """The login of the agent as it last told it."""
         self.reads = 0
         """How often something was read; a read is at most 64 KiB."""
         self._connection = connection
@@ -63,6 +67,14 @@ class Link:
         finally:
             self.end_wait()
 
+    async def call_extension(self, name: str, params: Mapping[str, Any]) -> Any:
+        """Send an extension request and wait for its result, as plain JSON; raises as `call` does."""
+        self.begin_wait()
+        try:
+            return await self._connection.call_extension(name, params)
+        finally:
+            self.end_wait()
+
     async def send(self, method: Method[P, R], params: P) -> R:
         """Call without counting as a waiter: for prompts, whose readers count instead."""
         try:
@@ -71,6 +83,10 @@ class Link:
             if error.code == ErrorCode.AUTH_REQUIRED:
                 raise NeedsLogin(self.command, self.auth_methods, _own_words(error)) from error
             raise
+
+    def note_auth(self, update: v1.AuthStatusUpdateNotification) -> None:
+        """Take note of the agent's login, which has changed."""
+        self.auth = v1.AuthStatusResponse(state=update.state, accounts=update.accounts, meta=update.meta)
 
     def tell(self, method: Method[P, None], params: P) -> None:
         """Send a notification soon; an agent that is gone needs none."""

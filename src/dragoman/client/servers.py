@@ -21,7 +21,7 @@ import msgspec
 from dragoman.client.capability_check import CapabilityCheck
 from dragoman.client.problem import Refused
 from dragoman.mcp.config_files import read_servers
-from dragoman.mcp.definition import AcpServer, Definition, HttpServer, SseServer, StdioServer
+from dragoman.mcp.definition import ROOTS_KEY, AcpServer, Definition, HttpServer, SseServer, StdioServer
 from dragoman.protocol import v1
 
 Command = Sequence[str]
@@ -65,17 +65,18 @@ def to_protocol(definition: Definition) -> v1.McpServer:
     The protocol has no directory for a program: the agent starts it in the session's. One that wants another is
     started by a shell that goes there first.
     """
+    meta = {ROOTS_KEY: False} if not getattr(definition, "roots", True) else None
     match definition:
         case StdioServer():
             command = [definition.command, *definition.args]
             if definition.cwd is not None:
                 command = ["/bin/sh", "-c", _IN_DIRECTORY, definition.cwd, *command]
             env = [v1.EnvVariable(name=name, value=value) for name, value in definition.env]
-            return v1.McpServerStdio(name=definition.name, command=command[0], args=command[1:], env=env)
+            return v1.McpServerStdio(name=definition.name, command=command[0], args=command[1:], env=env, meta=meta)
         case HttpServer():
-            return v1.McpServerHttp(name=definition.name, url=definition.url, headers=_headers(definition))
+            return v1.McpServerHttp(name=definition.name, url=definition.url, headers=_headers(definition), meta=meta)
         case SseServer():
-            return v1.McpServerSse(name=definition.name, url=definition.url, headers=_headers(definition))
+            return v1.McpServerSse(name=definition.name, url=definition.url, headers=_headers(definition), meta=meta)
         case AcpServer():
             return v1.McpServerAcp(name=definition.name, server_id=definition.server_id)
 

@@ -4,12 +4,12 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
 from dragoman.client.capability_check import CapabilityCheck, Prompt
-from dragoman.client.events import Done, Event, Text, Withdrawn
+from dragoman.client.events import Done, Event, SubagentEvent, Text, Withdrawn
 from dragoman.client.internal import internal
 from dragoman.client.link import Link
 from dragoman.client.problem import NotOffered, PromptRunning, SessionClosed, TurnStopped
@@ -20,12 +20,37 @@ from dragoman.errors import DragomanError, RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_CANCEL, SESSION_SET_CONFIG_OPTION, SESSION_SET_MODE, Method
 from dragoman.protocol.unions import UnknownVariant
+from dragoman.telemetry.operation import trace_prompt
+from dragoman.telemetry.setup import start as start_telemetry
 from dragoman.text import one_line
 
 T = TypeVar("T")
 
 MAX_BETWEEN_TURNS = 1024
 """Events outside of any turn that are kept: the bound for an agent that goes on talking."""
+
+
+class SubagentSessions:
+    """The sessions of the subagents of one session: their states, made when something comes for them."""
+
+    def __init__(self, parent: SessionState) -> None:
+        self._parent = parent
+        self.states: dict[str, SessionState] = {}
+
+    def find(self, session_id: str) -> SessionState | None:
+        """Return the state of a subagent's session, if it was announced."""
+        if session_id not in self.states:
+            parents = [self._parent, *self.states.values()]
+            if not any(session_id in parent.entities.subagents for parent in parents):
+                return None
+            self.states[session_id] = SessionState(session_id, self._parent.cwd, self._parent.additional_directories)
+        return self.states[session_id]
+
+    def event(self, child: SessionState, update: v1.SessionUpdate) -> Event:
+        """Take an update of a subagent's session, and return its event."""
+        parents = [self._parent, *self.states.values()]
+        known = [parent.entities.subagents[child.id] for parent in parents if child.id in parent.entities.subagents]
+        return SubagentEvent(known[0], child.note(update))
 
 
 class PromptResponse(msgspec.Struct, rename="camel"):
@@ -55,6 +80,12 @@ class OwningAgent(Protocol):
 
     async def delete(self, session: "Session | str") -> None: ...
 
+    async def set_title(self, session: "Session | str", title: str) -> str: ...
+
+    async def archive(self, session: "Session | str") -> None: ...
+
+    async def status(self, session: "Session | str") -> Literal["open", "saved"]: ...
+
 
 class Session(SessionState):
     """One conversation; made by an agent's `new_session`, `load_session`, `resume_session` and `fork`."""
@@ -82,6 +113,7 @@ class Session(SessionState):
         self._is_closed = False
         self._deliver: Callable[[Event], asyncio.Future[None] | None] = self.events_between_turns.append
         self._cancellation: asyncio.Future[None] | None = None
+        self._subagents = SubagentSessions(self)
 
     @property
     def strays(self) -> deque[Event]:
@@ -175,6 +207,18 @@ class Session(SessionState):
         """Let the agent forget the session; raises MissingCapability and the errors of a call."""
         await self._home.delete(self)
 
+    async def set_title(self, title: str) -> str:
+        """Give the session a title, and return the one that the agent has kept; raises MissingCapability."""
+        return await self._home.set_title(self, title)
+
+    async def archive(self) -> None:
+        """Let the agent put the session away, and leave it out of lists; raises MissingCapability."""
+        await self._home.archive(self)
+
+    async def status(self) -> Literal["open", "saved"]:
+        """Ask whether the agent has the session in memory; raises MissingCapability."""
+        return await self._home.status(self)
+
     # ── for the rest of the client ──────────────────────────────────────────────────────────────
 
     @internal
@@ -183,6 +227,21 @@ class Session(SessionState):
         if type(update) is v1.AgentMessageChunk and type(update.content) is v1.TextContent and update.meta is None:
             return self._deliver(Text(update.content.text, update))
         return self._deliver(self.note(update))
+
+    @internal
+    def find_subagent(self, session_id: str) -> SessionState | None:
+        """Return the state of a subagent's session, also of a subagent's subagent; None where there is none."""
+        return self._subagents.find(session_id)
+
+    @internal
+    def list_subagents(self) -> tuple[str, ...]:
+        """Return the ids of the subagents' sessions for which something came."""
+        return tuple(self._subagents.states)
+
+    @internal
+    def receive_from(self, child: SessionState, update: v1.SessionUpdate) -> Awaitable[None] | None:
+        """Take an update of a subagent's session."""
+        return self._deliver(self._subagents.event(child, update))
 
     @internal
     def tell(self, event: Event) -> None:
@@ -198,12 +257,7 @@ class Session(SessionState):
             yield
         finally:
             self._deliver = self.events_between_turns.append
-            self._drop_withdrawn()
-
-    def _drop_withdrawn(self) -> None:
-        void = {event.message_id for event in self.history if isinstance(event, Withdrawn)}
-        if void:
-            self.history[:] = [event for event in self.history if not _is_of(event, void)]
+            self.history[:] = drop_withdrawn(self.history)
 
     @internal
     async def unless_cancelled(self, work: Awaitable[T]) -> T | None:
@@ -241,7 +295,7 @@ class Session(SessionState):
 
     async def _run(self, progress: TurnProgress, request: v1.PromptRequest) -> None:
         try:
-            answer = await self._link.send(SESSION_PROMPT, request)
+            answer = await self._send(request)
         except DragomanError as error:
             self._end()
             if progress.is_cancelled and isinstance(error, RemoteError):
@@ -252,6 +306,15 @@ class Session(SessionState):
         else:
             self._end()
             progress.end(answer.stop_reason, answer.usage)
+
+    async def _send(self, request: v1.PromptRequest) -> PromptResponse:
+        await start_telemetry()
+        with trace_prompt(self._link.agent_name, self.id) as operation:
+            meta = operation.carry()
+            traced = request if meta is None else msgspec.structs.replace(request, meta=meta)
+            answer = await self._link.send(SESSION_PROMPT, traced)
+            operation.note({"gen_ai.response.finish_reasons": [answer.stop_reason]})
+            return answer
 
     def _end(self) -> None:
         self._progress = None
@@ -275,6 +338,12 @@ class Session(SessionState):
     def _require_open(self) -> None:
         if self._is_closed:
             raise SessionClosed(self.id)
+
+
+def drop_withdrawn(events: Sequence[Event]) -> list[Event]:
+    """Leave out the messages that the agent has withdrawn."""
+    void = {event.message_id for event in events if isinstance(event, Withdrawn)}
+    return [event for event in events if not _is_of(event, void)] if void else list(events)
 
 
 def _is_of(event: Event, message_ids: Collection[str | None]) -> bool:

@@ -5,7 +5,7 @@ their results. Text that follows a tool call begins the next step, because the a
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, cast
 
 import msgspec
@@ -74,7 +74,7 @@ def read_sessions(path: str | os.PathLike[str]) -> list[SessionTrajectory]:
 def gather_sessions(records: Iterable[TrajectoryRecord]) -> list[SessionTrajectory]:
     """Return the sessions that these records are about, in the order in which they were opened."""
     reader = _RecordingReader()
-    for record in records:
+    for record in _as_v1(records):
         reader.take(record)
     return [session.finish(*reader.agent) for session in reader.sessions.values()]
 
@@ -98,6 +98,38 @@ def loaded_trajectory(session: Session, info: v1.Implementation | None = None) -
 
 def _names(info: v1.Implementation | None) -> tuple[str, str]:
     return (info.name, info.version) if info else ("agent", "unknown")
+
+
+def _as_v1(records: Iterable[TrajectoryRecord]) -> Iterator[TrajectoryRecord]:
+    """Yield the records as version 1 of ACP has them; those of version 2 follow on the answer to `initialize`."""
+    before: list[TrajectoryRecord] = []
+    rest = iter(records)
+    for record in rest:
+        before.append(record)
+        answer = _object(record.message.get("result"))
+        if "protocolVersion" in answer:
+            is_v2 = answer["protocolVersion"] == 2 and "info" in answer
+            yield from _translated([*before, *rest]) if is_v2 else before
+            break
+    else:
+        yield from before
+    yield from rest
+
+
+def _translated(records: Iterable[TrajectoryRecord]) -> Iterator[TrajectoryRecord]:
+    from dragoman.protocol.translate.recording import RecordedTranslation
+
+    translation = RecordedTranslation()
+    for record in records:
+        if record.kind == "sent":
+            sent, received = translation.sent(record.message), []
+        elif record.kind == "received":
+            received, sent = translation.received(record.message)
+        else:
+            yield record
+            continue
+        yield from (msgspec.structs.replace(record, kind="received", message=each) for each in received)
+        yield from (msgspec.structs.replace(record, kind="sent", message=each) for each in sent)
 
 
 class _RecordingReader:

@@ -38,13 +38,19 @@ class Sessions:
         session = self._open.get(notification.session_id)
         if session is not None:
             return session.receive(notification.update)
+        for parent in self._open.values():
+            if (child := parent.find_subagent(notification.session_id)) is not None:
+                return parent.receive_from(child, notification.update)
         self._keep(notification)
         return None
 
     def find(self, session_id: str) -> Session:
-        """Return a session that the agent asks about; raises RpcError where there is none."""
+        """Return a session that the agent asks about, for a subagent the one it belongs to; raises RpcError."""
         if session_id in self._open:
             return self._open[session_id]
+        for parent in self._open.values():
+            if parent.find_subagent(session_id) is not None:
+                return parent
         raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"sessionId": session_id, "problem": "no such session is open"})
 
     def tell(self, session_id: str, event: Event) -> None:
@@ -81,7 +87,8 @@ class Sessions:
         """Forget a session that is over, and all that was provided for it."""
         self.remove(session)
         for each in self.on_end:
-            await each(session.id)
+            for session_id in (session.id, *session.list_subagents()):
+                await each(session_id)
 
     @contextmanager
     def opening(self) -> Generator[None]:

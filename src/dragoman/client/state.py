@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import UNSET
 
 from dragoman.client import events
+from dragoman.client.entities import Entities
 from dragoman.client.events import Event
 from dragoman.client.internal import internal
 from dragoman.client.tool_call import ToolCallState, merge
@@ -29,6 +30,8 @@ class SessionState:
         self.plan: tuple[v1.PlanEntry, ...] = ()
         self.tool_calls: dict[str, ToolCallState] = {}
         """Every tool call, by its id, with all that was said of it."""
+        self.entities = Entities()
+        """Its compactions, its subagents and the messages between them, by their ids."""
 
     @internal
     def set_up(self, modes: v1.SessionModeState | None, options: list[v1.SessionConfigOption] | None) -> None:
@@ -119,6 +122,21 @@ def _take_notice(state: SessionState, update: v1.Notice) -> Event:
     return events.Noticed(update.severity, update.title, update.description, update)
 
 
+def _take_compaction(state: SessionState, update: v1.CompactionUpdate | v1.CompactionSummaryChunk) -> Event:
+    is_new = update.compaction_id not in state.entities.compactions
+    return events.CompactionChanged(state.entities.take_compaction(update), is_new, update)
+
+
+def _take_subagent(state: SessionState, update: v1.SubagentUpdate) -> Event:
+    is_new = update.session_id not in state.entities.subagents
+    return events.SubagentChanged(state.entities.take_subagent(update), is_new, update)
+
+
+def _take_message(state: SessionState, update: v1.SessionMessage | v1.SessionMessageChunk) -> Event:
+    is_new = update.message_id not in state.entities.messages
+    return events.MessagePassed(state.entities.take_message(update), is_new, update)
+
+
 def _take_usage(state: SessionState, update: v1.UsageUpdate) -> Event:
     state.usage = update
     return events.UsageChanged(update.used, update.size, update.cost, update)
@@ -137,4 +155,9 @@ _TAKERS: Mapping[type, Callable[[SessionState, Any], Event]] = {
     v1.SessionInfoUpdate: _take_info,
     v1.UsageUpdate: _take_usage,
     v1.Notice: _take_notice,
+    v1.CompactionUpdate: _take_compaction,
+    v1.CompactionSummaryChunk: _take_compaction,
+    v1.SubagentUpdate: _take_subagent,
+    v1.SessionMessage: _take_message,
+    v1.SessionMessageChunk: _take_message,
 }
