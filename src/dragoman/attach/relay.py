@@ -1,0 +1,426 @@
+"""The messages between an editor and a bridge, and their fate when the connection to the bridge breaks.
+
+    AWAY      no connection; the editor's messages wait, and expire after a while
+    GREETING  connected again; the bridge is told who is there, with the editor's own `initialize`
+    OPEN      messages pass; those of a session that is being resumed wait for that
+    ENDED     the editor has gone, or the bridge lets us in no more
+
+Nothing is lost or repeated over a break. The bridge marks each record of a session with a cursor, and a session is
+resumed after the last one that the editor has. A prompt has a key, so that the bridge knows it when it comes again;
+other requests are sent again if that does no harm, and are answered with an error if it might. Messages are passed as
+they came, whatever version of ACP they are in: only marks for the relay are added and taken off.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from enum import Enum, auto
+from functools import partial
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from dragoman.attach.lines import OWN, MarkedLine, add_mark, take_result_mark, unmark
+from dragoman.attach.questions import AskedRequest, AskedRequests
+from dragoman.attach.requests import (
+    CANCEL,
+    CANCEL_REQUEST,
+    INITIALIZE,
+    PROMPT,
+    EditorMessage,
+    EditorRequests,
+    read_message,
+)
+from dragoman.attach.sessions import RESUME, AttachedSessions
+from dragoman.errors import ErrorCode
+from dragoman.wire import Malformed, Message, Oversized, parse
+from dragoman.wire.envelope import (
+    decode_fields,
+    encode,
+    fields_of,
+    make_error,
+    make_request,
+    make_result,
+    string_of,
+    with_id,
+)
+from dragoman.wire.message import parse_error, replace_lone_surrogates
+from dragoman.wire.transport import Transport
+
+MAX_EDITOR_BYTES = 16 * 1024 * 1024
+"""The longest message that a bridge takes."""
+
+_V1 = b"1"
+_MARKED = b'"session/update"'
+
+
+class RelayState(Enum):
+    """Where the connection to the bridge stands."""
+
+    AWAY = auto()
+    GREETING = auto()
+    OPEN = auto()
+    ENDED = auto()
+
+
+_NEXT = {
+    RelayState.AWAY: {RelayState.GREETING, RelayState.OPEN, RelayState.ENDED},
+    RelayState.GREETING: {RelayState.OPEN, RelayState.AWAY, RelayState.ENDED},
+    RelayState.OPEN: {RelayState.AWAY, RelayState.ENDED},
+    RelayState.ENDED: set[RelayState](),
+}
+
+
+class RelayLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """The times that the editor has to wait at most."""
+
+    wait_s: float = 60.0
+    """A message for a bridge that is away: longer than a restart takes, shorter than a person waits for an answer."""
+    turn_s: float = 900.0
+    """A prompt that the bridge has taken, when the bridge is away: its turn goes on there."""
+
+
+class Greeting(msgspec.Struct):
+    """The editor's `initialize`, and the facts of its answer."""
+
+    message: EditorMessage | None = None
+    version: bytes | None = None
+    """The version of ACP that was agreed; None before there was an answer."""
+    keeps_cursors: bool = False
+    """Whether the bridge tells cursors and knows keys; a break of another server costs what is under way."""
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The params for the bridge, which is told that a relay is there."""
+        given = Raw(b"{}") if self.message is None else self.message.params
+        fields = dict[str, Any](fields_of(given))
+        is_v2 = "capabilities" in fields and "clientCapabilities" not in fields
+        name = "capabilities" if is_v2 else "clientCapabilities"
+        fields[name] = add_mark(fields.get(name, Raw(b"{}")), relay="1")
+        return fields
+
+
+class BridgeEnd(Protocol):
+    """A connection to the bridge."""
+
+    def write(self, line: bytes) -> None:
+        """Send a line."""
+        ...
+
+    def drop(self, reason: str) -> None:
+        """End the connection, because it is of no use."""
+        ...
+
+
+class _OwnRequests:
+    """The relay's own requests to the bridge, the keys of prompts, and the last failure to reach the bridge."""
+
+    def __init__(self) -> None:
+        self.calls: dict[bytes, Callable[[Message], None]] = {}
+        self.failure = ""
+        self._name = secrets.token_hex(8)
+        self._count = 0
+
+    def add_call(self, answered: Callable[[Message], None]) -> bytes:
+        """Expect the answer to a request of ours, and give the id for it."""
+        id_ = b'"%b"' % self.make_key().encode()
+        self.calls[id_] = answered
+        return id_
+
+    def make_key(self) -> str:
+        """Make a name that nobody else has."""
+        self._count += 1
+        return f"{self._name}-{self._count}"
+
+    def is_key(self, key: str) -> bool:
+        """Tell whether a key is one of ours."""
+        return key.startswith(self._name)
+
+
+class Relay:
+    """Stands between one editor and one bridge."""
+
+    def __init__(self, editor: Transport, bridge_name: str, limits: RelayLimits, tell: Callable[[str], None]) -> None:
+        self.state = RelayState.AWAY
+        self.greeting = Greeting()
+        self._editor = editor
+        self._bridge: BridgeEnd | None = None
+        self._bridge_name = bridge_name
+        self._limits = limits
+        self._tell = tell
+        self._requests = EditorRequests()
+        self._asked = AskedRequests()
+        self._sessions = AttachedSessions()
+        self._own = _OwnRequests()
+        self._restoring: set[str] = set()
+
+    def connected(self, bridge: BridgeEnd) -> None:
+        """Begin to talk over a connection."""
+        self._bridge = bridge
+        if self.greeting.version is None:
+            self._move(RelayState.OPEN)
+            self._flush()
+        else:
+            self._move(RelayState.GREETING)
+            self._call(INITIALIZE, self.greeting.params, self._greeted)
+
+    def lost(self, reason: str) -> None:
+        """Keep what waits for an answer until there is another connection, as far as that is possible."""
+        if self.state is RelayState.ENDED:
+            return
+        self._own.failure = reason
+        self._move(RelayState.AWAY)
+        self._bridge = None
+        self._restoring.clear()
+        self._own.calls.clear()
+        for asked in self._asked.lose_connection():
+            self._withdraw_from_editor(asked)
+        for message in self._requests.lose_connection():
+            said = f"the connection to the bridge broke before it answered ({reason})"
+            self._refuse(message, f"{said}; nobody knows whether {message.method} was carried out; see, and try again")
+        for message in self._requests.waiting():
+            self._let_expire(message)
+
+    def note_failure(self, reason: str) -> None:
+        """Note why there is no connection, for the messages that wait."""
+        self._own.failure = reason
+
+    def end(self, problem: str | None = None) -> None:
+        """Answer everything that waits, because there is no way on."""
+        if self.state is not RelayState.ENDED:
+            self._move(RelayState.ENDED)
+            for message in self._requests.take_all():
+                if problem is not None:
+                    self._refuse(message, problem)
+
+    def from_editor(self, line: bytes | Oversized) -> None:
+        """Take a line of the editor."""
+        whole = line
+        if isinstance(line, bytes) and len(line) > MAX_EDITOR_BYTES:
+            whole = Oversized.of(line, MAX_EDITOR_BYTES)
+        message = parse(whole)
+        if isinstance(message, Malformed) and isinstance(whole, bytes) and (mended := replace_lone_surrogates(whole)):
+            whole, message = mended, parse(mended)
+        if isinstance(message, Malformed) or not isinstance(whole, bytes):
+            self._refuse_malformed(message)
+        elif message.method is None:
+            self._answered_by_editor(bytes(message.id or b""), whole)
+        else:
+            self._take(read_message(message, whole))
+
+    def from_bridge(self, line: bytes) -> None:
+        """Take a line of the bridge."""
+        if _MARKED in line[:64]:
+            self._pass_notification(line)
+            return
+        message = parse(line)
+        if isinstance(message, Malformed):
+            self._tell(f"the bridge sent what is no message ({message.problem}); it was dropped")
+        elif message.method is None:
+            self._answered_by_bridge(message, line)
+        elif message.id is not UNSET:
+            self._ask(bytes(message.id), message, line)
+        elif message.method == CANCEL_REQUEST:
+            self._cancel_asked(message)
+        else:
+            self._pass_notification(line)
+
+    # The editor's messages.
+
+    def _take(self, message: EditorMessage) -> None:
+        if message.id is not None and self._requests.is_pending(message.id):
+            problem = f"a request with the id {message.id.decode()} is still under way; give each its own"
+            self._to_editor(make_error(message.id, ErrorCode.INVALID_REQUEST, problem))
+            return
+        if message.method == INITIALIZE:
+            self.greeting.message = message
+        if self.state is RelayState.AWAY and self._cancel_while_away(message):
+            return
+        if self._is_ready(message) and not self._requests.has_waiting(message.session_id):
+            self._send(message)
+        elif self._requests.wait(message):
+            self._let_expire(message)
+        else:
+            self._refuse(message, f"too much waits for the bridge at {self._bridge_name}; wait until it is back")
+
+    def _is_ready(self, message: EditorMessage) -> bool:
+        return self.state is RelayState.OPEN and message.session_id not in self._restoring
+
+    def _flush(self) -> None:
+        for message in list(self._requests.take_ready(self._is_ready)):
+            self._send(message)
+
+    def _send(self, message: EditorMessage) -> None:
+        line, session_id = message.line, message.session_id
+        if message.method == INITIALIZE:
+            line = _with_params(line, self.greeting.params)
+        elif message.method == PROMPT and self.greeting.keeps_cursors:
+            message.key = message.key or self._own.make_key()
+            line = _with_params(line, add_mark(message.params, key=message.key))
+        elif not message.was_sent:
+            self._sessions.begin(message.method, session_id)
+        elif (cursor := self._sessions.cursor(session_id)) is not None:  # a load that was cut off goes on where it was
+            line = _with_params(line, add_mark(message.params, after=cursor))
+        self._requests.note_sent(message)
+        self._to_bridge(line)
+
+    def _cancel_while_away(self, message: EditorMessage) -> bool:
+        """Answer requests that are cancelled while the bridge is away; tells whether that is all there is to do."""
+        if message.method == CANCEL_REQUEST:
+            id_ = bytes(fields_of(message.params).get("requestId", b""))
+            waiting = self._requests.find_waiting(id_)
+            if waiting is None or waiting.was_sent:
+                return False
+            self._requests.withdraw(waiting)
+            self._to_editor(make_error(id_, ErrorCode.REQUEST_CANCELLED, "the bridge never got it"))
+            return True
+        if message.method != CANCEL or self.greeting.version != _V1:
+            return False
+        prompts = self._requests.waiting_prompts(message.session_id)
+        for prompt in prompts:
+            self._requests.withdraw(prompt)
+            self._to_editor(make_result(prompt.id or b"null", {"stopReason": "cancelled"}))
+        return bool(prompts) and not any(prompt.was_sent for prompt in prompts)
+
+    def _let_expire(self, message: EditorMessage) -> None:
+        if message.expiry is None and self.greeting.version is not None:  # the first connection has its own limit
+            is_turn = message.method == PROMPT and message.was_sent
+            delay_s = self._limits.turn_s if is_turn else self._limits.wait_s
+            message.expiry = asyncio.get_running_loop().call_later(delay_s, self._expire, message, delay_s)
+
+    def _expire(self, message: EditorMessage, delay_s: float) -> None:
+        message.expiry = None
+        if not self._requests.withdraw(message):
+            return
+        problem = f"the bridge at {self._bridge_name} did not take it for {delay_s:g} s: {self._own.failure}"
+        step = "the turn may go on there: load the session once it is back" if message.was_sent else "try again later"
+        self._refuse(message, f"{problem}; {step}")
+
+    def _refuse(self, message: EditorMessage, problem: str) -> None:
+        if message.id is not None:
+            self._to_editor(make_error(message.id, ErrorCode.INTERNAL_ERROR, problem))
+
+    def _refuse_malformed(self, message: Message | Malformed) -> None:
+        if not isinstance(message, Malformed):
+            return
+        if message.answerable:
+            self._to_editor(make_error(message.id, message.code, message.problem))
+        else:
+            problem = f"the answer was dropped, because {message.problem}"
+            self._answered_by_editor(message.id, make_error(message.id, ErrorCode.INTERNAL_ERROR, problem))
+
+    # The bridge's messages.
+
+    def _pass_notification(self, line: bytes) -> None:
+        marked = unmark(line)
+        if marked.session_id is not None and marked.cursor is not None:
+            self._sessions.note_cursor(marked.session_id, marked.cursor)
+        if not self._is_echo(marked):
+            self._to_editor(marked.line)
+
+    def _is_echo(self, marked: MarkedLine) -> bool:
+        """Tell whether a message is a prompt of the editor, which it shows already.
+
+        A bridge leaves that out by itself, but does not know us when we come back. Version 2 wants it.
+        """
+        is_ours = marked.prompt_key is not None and self._own.is_key(marked.prompt_key)
+        return is_ours and marked.session_id in self._restoring and self.greeting.version == _V1
+
+    def _answered_by_bridge(self, message: Message, line: bytes) -> None:
+        id_ = b"" if message.id is UNSET else bytes(message.id)
+        if (call := self._own.calls.pop(id_, None)) is not None:
+            call(message)
+            return
+        request = self._requests.take_answered(id_)
+        if request is not None and message.result is not UNSET:
+            line, own = take_result_mark(line)
+            self._sessions.end(request.method, request.params, message.result, own)
+            if request.method == INITIALIZE:
+                self.greeting.version = bytes(fields_of(message.result).get("protocolVersion", b""))
+                self.greeting.keeps_cursors = bool(own)
+        self._to_editor(line)
+
+    def _greeted(self, message: Message) -> None:
+        version = bytes(fields_of(message.result).get("protocolVersion", b""))
+        if message.error is not UNSET:
+            self._drop_bridge(f"it does not start the agent: {parse_error(message.error).words}")
+        elif version != self.greeting.version:
+            self._drop_bridge("it speaks another version of ACP now; start the agent again in the editor")
+        else:
+            self._move(RelayState.OPEN)
+            opening = self._requests.waiting_openings()
+            for session_id in self._sessions.ids():
+                if session_id not in opening:
+                    self._restoring.add(session_id)
+                    self._call(RESUME, self._sessions.resume_params(session_id), partial(self._resumed, session_id))
+            self._flush()
+
+    def _resumed(self, session_id: str, message: Message) -> None:
+        self._restoring.discard(session_id)
+        own = fields_of(fields_of(fields_of(message.result).get("_meta", UNSET)).get(OWN, UNSET))
+        if message.error is not UNSET:
+            error = parse_error(message.error)
+            self._tell(f"session {session_id} could not be resumed: {error.words}")
+            if error.code == ErrorCode.RESOURCE_NOT_FOUND:
+                self._sessions.forget(session_id)
+        elif (cursor := string_of(own.get("cursor"))) is not None:
+            self._sessions.note_cursor(session_id, cursor)
+            if "reset" in own:
+                self._tell(f"session {session_id} has another history now; load it again to see all of it")
+        for settled in self._asked.expect(session_id, int(bytes(own.get("asked", b"0")))):
+            self._withdraw_from_editor(settled)
+        self._flush()
+
+    def _ask(self, bridge_id: bytes, message: Message, line: bytes) -> None:
+        session_id = string_of(fields_of(message.params).get("sessionId"))
+        asked, is_known = self._asked.ask(bridge_id, message.method or "", bytes(message.params), session_id)
+        if not is_known:
+            self._to_editor(with_id(line, asked.editor_id))
+        elif (answer := self._asked.take_answer(asked)) is not None:
+            self._to_bridge(with_id(answer, bridge_id))
+        if asked.is_question:
+            for settled in self._asked.note_asked(session_id):
+                self._withdraw_from_editor(settled)
+
+    def _answered_by_editor(self, editor_id: bytes, line: bytes) -> None:
+        asked = self._asked.answered(editor_id, line)
+        if asked is not None and asked.bridge_id is not None:
+            self._to_bridge(with_id(line, asked.bridge_id))
+
+    def _cancel_asked(self, message: Message) -> None:
+        asked = self._asked.find(bytes(fields_of(message.params).get("requestId", b"")))
+        if asked is not None:
+            self._withdraw_from_editor(asked)
+
+    def _withdraw_from_editor(self, asked: AskedRequest) -> None:
+        params = {"requestId": Raw(asked.editor_id)}
+        self._to_editor(encode({"jsonrpc": "2.0", "method": CANCEL_REQUEST, "params": params}))
+
+    # The two ends.
+
+    def _call(self, method: str, params: dict[str, Any], answered: Callable[[Message], None]) -> None:
+        id_ = self._own.add_call(answered)
+        self._to_bridge(make_request(id_, method, params))
+
+    def _drop_bridge(self, reason: str) -> None:
+        if self._bridge is not None:
+            self._bridge.drop(reason)
+
+    def _to_bridge(self, line: bytes) -> None:
+        if self._bridge is not None:
+            self._bridge.write(line + b"\n")
+
+    def _to_editor(self, line: bytes) -> None:
+        self._editor.write(line + b"\n")
+
+    def _move(self, state: RelayState) -> None:
+        if state not in _NEXT[self.state]:
+            raise AssertionError(f"a relay cannot go from {self.state.name} to {state.name}")
+        self.state = state
+
+
+def _with_params(line: bytes, params: dict[str, Any]) -> bytes:
+    fields = decode_fields(line)
+    fields["params"] = Raw(encode(params))
+    return encode(fields)

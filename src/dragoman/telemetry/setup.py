@@ -1,0 +1,124 @@
+"""Turning telemetry on: by the standard variables of OpenTelemetry, or by a program for itself.
+
+A process begins to load OpenTelemetry with its first session, in a thread, and waits for it before the first prompt:
+`initialize` is answered before. What cannot be loaded is told once, and the process goes on without telemetry.
+"""
+
+import asyncio
+import atexit
+import logging
+import os
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from dragoman.errors import DragomanError
+from dragoman.loading import load_in_background
+from dragoman.telemetry.operation import is_on, use_tracer
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+
+LAST_EXPORT_S = 3.0
+"""How long the end of a process may wait for a collector: an editor kills an agent that takes much longer."""
+
+_WANTED_BY = (
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+    "OTEL_TRACES_EXPORTER",
+    "OTEL_METRICS_EXPORTER",
+)
+_CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+_CAPTURING = frozenset(("true", "1", "span_only", "span_and_event"))
+
+_log = logging.getLogger("dragoman.telemetry")
+
+_loading: "Future[None] | None" = None
+
+
+class TelemetryUnavailable(DragomanError):
+    """Telemetry was asked for and cannot be had; the message says what to do."""
+
+
+def is_wanted(environ: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether the environment asks for telemetry: it names a collector or an exporter, and does not disable it."""
+    if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return False
+    return any(environ.get(name, "").strip().lower() not in {"", "none"} for name in _WANTED_BY)
+
+
+def captures_content(environ: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether the environment allows the text of prompts, answers and results in spans."""
+    return environ.get(_CAPTURE, "").strip().lower() in _CAPTURING
+
+
+def begin_start(service: str) -> None:
+    """Begin to load what the environment asks for, once in a process; `service` is its name unless it has one."""
+    global _loading  # noqa: PLW0603 -- one process has one telemetry, as in OpenTelemetry itself
+    if _loading is None and not is_on() and is_wanted():
+        _loading = load_in_background(lambda: _start(service))
+
+
+async def start() -> None:
+    """Wait until telemetry is on that was begun; returns at once if none was."""
+    if _loading is not None and not _loading.done():
+        await asyncio.wrap_future(_loading)
+
+
+def enable(*, tracer_provider: "TracerProvider | None" = None, meter_provider: "MeterProvider | None" = None) -> None:
+    """Trace and measure with the providers of the program, by default those that it has set for the whole process.
+
+    The program starts and ends them. Raises TelemetryUnavailable when OpenTelemetry is not installed.
+    """
+    try:
+        from opentelemetry import metrics, trace
+
+        from dragoman.telemetry.otel import OtelTracer
+    except ImportError as error:
+        raise _not_installed(error) from None
+    tracer = OtelTracer(
+        tracer_provider or trace.get_tracer_provider(),
+        meter_provider or metrics.get_meter_provider(),
+        captures_content=captures_content(),
+    )
+    use_tracer(tracer)
+
+
+def _start(service: str) -> None:
+    try:
+        tracer, shut_down = _load(service)
+    except TelemetryUnavailable as problem:
+        _log.error("there will be no telemetry: %s", problem)
+        return
+    except Exception:  # noqa: BLE001 -- boundary: a library that fails in setting up must not cost anybody a turn
+        _log.error("there will be no telemetry: OpenTelemetry could not be set up", exc_info=True)
+        return
+    atexit.register(_end_in_time, shut_down)
+    use_tracer(tracer)
+
+
+def _load(service: str) -> tuple[Any, Any]:
+    try:
+        from dragoman.telemetry.otel import OtelTracer
+        from dragoman.telemetry.providers import make_providers
+    except ImportError as error:
+        raise _not_installed(error) from None
+    providers = make_providers(os.environ, service)
+    tracer = OtelTracer(providers.tracer, providers.meter, captures_content=captures_content())
+    return tracer, providers.shut_down
+
+
+def _not_installed(error: ImportError) -> TelemetryUnavailable:
+    from dragoman.installation import how_to_add
+
+    return TelemetryUnavailable(f"{error.name or 'OpenTelemetry'} is not installed; {how_to_add('otel')}")
+
+
+def _end_in_time(shut_down: Any) -> None:
+    """Send what is left, in a thread that the process does not wait for any longer than this."""
+    ending = threading.Thread(target=shut_down, name="dragoman-telemetry-end", daemon=True)
+    ending.start()
+    ending.join(LAST_EXPORT_S)

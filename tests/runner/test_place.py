@@ -1,0 +1,98 @@
+"""The command lines and the lines that go to an agent elsewhere. No engine for containers runs where these tests do."""
+
+import json
+import os
+import sys
+
+import pytest
+
+from dragoman.runner import BadPlace, read_place
+from dragoman.runner.paths import PathMap
+from tests.commands import dragoman
+
+PAIRS = (("/home/me/work", "/srv/work"), ("/home/me/work/deep", "/deep"), ("/home/m\u00fc", "/mu"))
+
+
+def test_a_container_gets_the_directories_and_the_names_of_variables():
+    place = read_place("docker:an/image:1", ["/a=/b"], ["KEY"])
+    start, *rest = place.start_command(["agent", "--acp"])
+    assert start == "docker"
+    name = rest[rest.index("--name") + 1]
+    expected = ["run", "--rm", "--interactive", "--init", "--name", name, "--volume", "/a:/b", "--env", "KEY"]
+    assert rest == [*expected, "an/image:1", "agent", "--acp"]
+    assert place.first_line({"KEY": "secret"}) == b""
+
+
+def test_another_machine_gets_the_values_on_stdin_and_never_as_arguments(monkeypatch):
+    monkeypatch.setenv("KEY", "it's secret")
+    place = read_place("ssh:me@host", [], ["KEY"])
+    *options, command = place.start_command(["an agent", "--acp"])
+    assert options[-2:] == ["--", "me@host"]
+    assert command.endswith(" dragoman 'an agent' --acp")
+    assert "secret" not in command
+    assert place.first_line(os.environ) == b"""export KEY='it'"'"'s secret'; :\n"""
+
+
+@pytest.mark.parametrize("given", ["host", "docker:", "ssh:-oProxyCommand=x", "kubernetes:pod"])
+def test_a_place_that_is_none_is_refused(given):
+    with pytest.raises(BadPlace, match="expected docker:IMAGE or ssh:HOST"):
+        read_place(given)
+
+
+def test_a_mapping_and_a_variable_are_checked(monkeypatch):
+    monkeypatch.setenv("LINES", "a\nb")
+    for mapped, variables in ((["/a"], []), (["/a=b"], []), ([], ["A B"]), ([], ["LINES"])):
+        with pytest.raises(BadPlace):
+            read_place("ssh:host", mapped, variables)
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+@pytest.mark.parametrize(
+    ("here", "there"),
+    [
+        ("/home/me/work", "/srv/work"),
+        ("/home/me/work/a", "/srv/work/a"),
+        ("/home/me/work/deep/a", "/deep/a"),
+        ("/home/me/workshop", "/home/me/workshop"),
+        ("/home/m\u00fc/a", "/mu/a"),
+    ],
+)
+def test_paths_are_put_into_the_words_of_the_other_side(here, there, ascii_only):
+    def line(path):
+        params = {"cwd": path, "additionalDirectories": [path, "/else"], "text": f'"cwd":"{here}"'}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": params}
+        return json.dumps(message, ensure_ascii=ascii_only).encode()
+
+    paths = PathMap(PAIRS)
+    assert json.loads(paths.to_agent(line(here))) == json.loads(line(there))
+    update = {"update": {"locations": [{"path": there}], "content": [{"type": "diff", "path": there}]}}
+    back = json.loads(paths.to_client(json.dumps(update, ensure_ascii=ascii_only).encode()))
+    assert back["update"]["locations"] == [{"path": here}]
+
+
+def test_the_files_and_commands_of_the_client_are_not_offered():
+    capabilities = {"fs": {"readTextFile": True}, "terminal": True, "elicitation": {"form": {}}}
+    line = json.dumps({"method": "initialize", "params": {"clientCapabilities": capabilities}}).encode()
+    assert json.loads(PathMap(()).to_agent(line))["params"] == {"clientCapabilities": {"elicitation": {"form": {}}}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--in", "host"], "expected docker:IMAGE or ssh:HOST"),
+        (["--map", "/a=/b"], "--map and --env are for --in"),
+        (["--in", "ssh:host", "--env", "NOT_SET_AT_ALL"], "NOT_SET_AT_ALL is not set here"),
+        (["--in", "ssh:host", "--url", "http://h/acp"], "leave one of them out"),
+    ],
+)
+def test_wrong_options_are_told(arguments, words):
+    ended = dragoman("run", *arguments, "hello")
+    assert ended.returncode == 2
+    assert words in ended.stderr
+
+
+def test_sessions_on_another_machine_need_a_directory_there():
+    ended = dragoman("serve", "--in", "ssh:host", "--", "agent")
+    assert ended.returncode == 2
+    assert "where do sessions begin on host?" in ended.stderr
+    assert sys.executable not in ended.stderr
