@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dragoman.bridge import AgentLimits, AgentSpec, Bridge, Settings, ViewerLimits
+from dragoman.bridge.delivery import ViewerAccess
 from dragoman.store.disk import READ, Disk
 
 AGENT = Path(__file__).parent / "agents" / "agent.py"
@@ -27,7 +28,12 @@ def agent(name="one", **behaviour):
     return AgentSpec(name, (sys.executable, str(AGENT), json.dumps(behaviour)))
 
 
-def settings_of(agents, home, cwd, **limits):
+def steps_text(*steps):
+    """Make the prompt for the agent of these tests: a command, of which the bridge makes no title."""
+    return f"/steps {json.dumps(steps)}"
+
+
+def settings_of(agents, home, cwd, *, store=None, lease_s=None, **limits):
     """Make settings of a bridge, with limits of its agents and its viewers."""
     of_agents = {key: value for key, value in limits.items() if key in AgentLimits.__struct_fields__}
     of_viewers = {key: value for key, value in limits.items() if key not in of_agents}
@@ -35,6 +41,8 @@ def settings_of(agents, home, cwd, **limits):
         agents=agents,
         home=home,
         cwd=cwd,
+        store=store,
+        lease_s=lease_s,
         agent_limits=AgentLimits(**of_agents),
         viewer_limits=ViewerLimits(**of_viewers),
     )
@@ -94,8 +102,8 @@ def events_of(items):
 class RecordedViewer:
     """A viewer, and all that it has seen."""
 
-    def __init__(self, served, *, read_only=False):
-        self.viewer = served.open_viewer(read_only=read_only)
+    def __init__(self, served, *, read_only=False, only=None):
+        self.viewer = served.open_viewer(ViewerAccess(read_only or only is not None, only))
         self.stream = self.viewer.stream()
         self.seen = []
         self.lines = []
@@ -149,7 +157,7 @@ class RecordedViewer:
         return await self.ask(method, {"sessionId": session, "cwd": cwd, "mcpServers": [], **params})
 
     def start_prompt(self, session, *steps):
-        text = json.dumps(steps)
+        text = steps_text(*steps)
         return self.request("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]})
 
     async def prompt(self, session, *steps):
@@ -196,9 +204,9 @@ class RecordedViewer:
         self.seen, self.lines = [], []
 
 
-async def join(served, *, read_only=False, extensions=False, **capabilities):
-    """Let a viewer in, and have it greet."""
-    one = RecordedViewer(served, read_only=read_only)
+async def join(served, *, read_only=False, only=None, extensions=False, **capabilities):
+    """Let a viewer in, and have it greet; `only` is the one session that it may see."""
+    one = RecordedViewer(served, read_only=read_only, only=only)
     await one.initialize(extensions=extensions, **capabilities)
     return one
 

@@ -2,7 +2,7 @@
 
 from dragoman.bridge.agents_file import read_agents_file
 from dragoman.bridge.bridge import Bridge
-from dragoman.bridge.delivery import StreamItem, Viewer, ViewerStream
+from dragoman.bridge.delivery import StreamItem, Viewer, ViewerAccess, ViewerStream
 from dragoman.bridge.served_agent import ServedAgent
 from dragoman.bridge.settings import AgentLimits, AgentSpec, Settings, ViewerLimits
 from dragoman.bridge.web_app import BridgeApp, create_app
@@ -16,6 +16,7 @@ __all__ = [
     "Settings",
     "StreamItem",
     "Viewer",
+    "ViewerAccess",
     "ViewerLimits",
     "ViewerStream",
     "create_app",

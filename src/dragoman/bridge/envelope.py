@@ -10,18 +10,24 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from dragoman.errors import ErrorCode, RpcError
+from dragoman.errors import ErrorCode
 from dragoman.store.block import LINE_HEAD, write_numbers
-from dragoman.wire import HEADS, Message, error_object
+from dragoman.text.secret import hide_command_secrets
+from dragoman.wire import HEADS, Message
+from dragoman.wire.envelope import decode_fields, encode, fields_of, string_of, with_param
+from dragoman.wire.envelope import make_error as make_error  # noqa: PLC0414 -- given on, as the next three
+from dragoman.wire.envelope import make_request as make_request  # noqa: PLC0414
+from dragoman.wire.envelope import make_result as make_result  # noqa: PLC0414
+from dragoman.wire.envelope import with_id as with_id  # noqa: PLC0414
 from dragoman.wire.message import BAD_JSON, SURELY_SHALLOW_BYTES, is_sound, parse_error
-
-encode = msgspec.json.Encoder().encode
-decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 
 ELICIT = "elicitation/create"
 
 UPDATE = b'"session/update"'
 """Bytes that stand in every update."""
+
+SUBAGENT = b'"subagent_update"'
+"""Bytes that stand in every update that announces a subagent."""
 
 _UPDATE_HEAD = b'{"jsonrpc":"2.0","method":"session/update","params":{'
 _END = b"}}\n"
@@ -50,6 +56,14 @@ class _OrdinaryKind(msgspec.Struct, gc=False):
         "tool_call_update",
         "plan",
         "usage_update",
+        # of version 2
+        "agent_message",
+        "agent_thought",
+        "tool_call_content_chunk",
+        "terminal_update",
+        "terminal_output_chunk",
+        "plan_update",
+        "plan_removed",
     ] = msgspec.field(name="sessionUpdate")
 
 
@@ -89,7 +103,6 @@ _decode_last_is_params = msgspec.json.Decoder(_LastIsParams).decode_lines
 _decode_session = msgspec.json.Decoder(_SessionParams).decode
 _decode_bare = msgspec.json.Decoder(_Bare).decode
 _decode_list = msgspec.json.Decoder(list[Raw]).decode
-_decode_string = msgspec.json.Decoder(str).decode
 
 
 def session_of_update(line: bytes) -> str | None:
@@ -151,16 +164,6 @@ def session_of(params: Raw) -> str | None:
         return None
 
 
-def fields_of(raw: Raw | UnsetType) -> dict[str, Raw]:
-    """Give the fields of an object; anything else has none."""
-    if raw is UNSET:
-        return {}
-    try:
-        return decode_fields(raw)
-    except BAD_JSON:
-        return {}
-
-
 def parse_list(raw: Raw | None) -> list[Raw]:
     """Give the items of a list; anything else has none."""
     try:
@@ -169,12 +172,12 @@ def parse_list(raw: Raw | None) -> list[Raw]:
         return []
 
 
-def string_of(raw: Raw | None) -> str | None:
-    """Decode a string; None for anything else."""
-    try:
-        return None if raw is None else _decode_string(raw)
-    except BAD_JSON:
-        return None
+def without_secrets(block: Raw) -> Raw:
+    """Give a block of a prompt as it may be kept: without the secrets of a server that the person adds."""
+    text = string_of(fields_of(block).get("text")) if b"/mcp" in bytes(block) else None
+    if text is None or (kept := hide_command_secrets(text)) == text:
+        return block
+    return Raw(encode({**fields_of(block), "text": kept}))
 
 
 def is_given(raw: Raw | None) -> bool:
@@ -187,32 +190,18 @@ def is_unrouted(message: Message) -> bool:
     return message.error is not UNSET and parse_error(message.error).code == ErrorCode.METHOD_NOT_FOUND
 
 
-def with_id(line: bytes, id_: bytes) -> bytes:
-    """Give a message another id; everything else stays as it came."""
-    fields = decode_fields(line)
-    fields["id"] = Raw(id_)
-    return encode(fields)
-
-
-def make_request(id_: bytes, method: str, params: Any) -> bytes:
-    """Make a request of the bridge."""
-    return encode({"jsonrpc": "2.0", "id": Raw(id_), "method": method, "params": params})
-
-
 def make_notification(method: str, params: Any) -> bytes:
     """Make a notification of the bridge."""
     return b"%b%b}" % (HEADS[method], encode(params))
 
 
-def make_result(id_: bytes, result: Any) -> bytes:
-    """Make the answer to a request."""
-    return encode({"jsonrpc": "2.0", "id": Raw(id_), "result": result})
-
-
-def make_error(id_: bytes, code: int, data: Any = None, *, sentence: str | None = None) -> bytes:
-    """Make an error answer; `data` gives the reason in words, unless there is another sentence."""
-    error = RpcError(code, data, sentence=sentence)
-    return encode({"jsonrpc": "2.0", "id": Raw(id_), "error": error_object(error)})
+def with_result_meta(line: bytes, own: Mapping[str, Any]) -> bytes:
+    """Add to the result of an answer what our extensions tell, as `result._meta.dragoman`."""
+    fields = decode_fields(line)
+    result = fields_of(fields.get("result", UNSET))
+    meta = {**fields_of(result.get("_meta", UNSET)), "dragoman": own}
+    fields["result"] = Raw(encode({**result, "_meta": meta}))
+    return encode(fields)
 
 
 def add_cursor(line: bytes, cursor: bytes, time_ms: int) -> bytes:
@@ -261,12 +250,17 @@ def _can_insert(lines: bytes, count: int) -> bool:
 
 def rename_session(line: bytes, session_id: str) -> bytes:
     """Have a notification name another session."""
-    return _with_param(line, "sessionId", session_id)
+    return with_param(line, "sessionId", session_id)
+
+
+def with_update(line: bytes, update: Mapping[str, Any]) -> bytes:
+    """Have a notification tell another update."""
+    return with_param(line, "update", update)
 
 
 def rename_request(line: bytes, id_: bytes) -> bytes:
     """Have a message be about a request of another id."""
-    return _with_param(line, "requestId", Raw(id_))
+    return with_param(line, "requestId", Raw(id_))
 
 
 def rename_terminals(line: bytes, names: Mapping[str, str]) -> bytes:
@@ -279,10 +273,9 @@ def _rename_terminal(names: Mapping[str, str], found: "re.Match[bytes]") -> byte
     return found[0] if name is None else found[1] + encode(name)
 
 
-def _with_param(line: bytes, key: str, value: Any) -> bytes:
-    fields = decode_fields(line)
-    fields["params"] = Raw(encode({**fields_of(fields.get("params", UNSET)), key: value}))
-    return encode(fields)
+def rename_server(line: bytes, server_id: str) -> bytes:
+    """Have a message be about an MCP server of another id."""
+    return with_param(line, "serverId", server_id)
 
 
 def _params_are_last(line: bytes) -> bool:

@@ -5,24 +5,32 @@ Each part gets the parts below it: `router → registry → delivery | superviso
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections import Counter
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
-from dragoman.bridge.delivery import Delivery, Viewer
-from dragoman.bridge.registry import Announcements, SessionRegistry, SessionRestorer
-from dragoman.bridge.router import AgentMessages, Ownership, Questions, Router
-from dragoman.bridge.settings import AgentSpec, Settings
-from dragoman.bridge.supervisor import AgentProcess, AgentSupervisor, WireLog, start_agent
+from dragoman.bridge.delivery import Delivery, FileJournalStore, TailBudget, Viewer, ViewerAccess
+from dragoman.bridge.figures import Figure
+from dragoman.bridge.registry import Announcements, SessionLabels, SessionRegistry, SessionRestorer
+from dragoman.bridge.registry.state import SessionPhase
+from dragoman.bridge.router import AgentMessages, Ownership, PendingLogin, PendingLogins, Questions, Router
+from dragoman.bridge.settings import AgentSpec, Settings, ViewerLimits
+from dragoman.bridge.supervisor import AgentFailure, AgentProcess, AgentSupervisor, WireLog, start_agent
 from dragoman.proc import Supervisor
 from dragoman.store.disk import Disk
+
+if TYPE_CHECKING:
+    from dragoman.bridge.nodes import AgentNode, BridgeNode
 
 _LOOKS = 8
 """Sweeps within the shortest time that matters."""
 
 _MAX_PAUSE_S = 5.0
+
+Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class BackgroundTasks:
@@ -58,10 +66,17 @@ class ServedAgent:
     """Owns one agent's process, is its only client, and serves any number of viewers; made by a Bridge."""
 
     def __init__(
-        self, spec: AgentSpec, settings: Settings, processes: Supervisor, group: asyncio.TaskGroup, disk: Disk
+        self,
+        spec: AgentSpec,
+        settings: Settings,
+        processes: Supervisor,
+        group: asyncio.TaskGroup,
+        disk: Disk,
+        *,
+        bridge_node: "BridgeNode | None" = None,
     ) -> None:
         async def start() -> AgentProcess:
-            process = await start_agent(processes, spec, agent_limits, self._agent_messages, wire_log)
+            process = await start_agent(processes, spec, agent_limits, agent_messages, wire_log)
             process.start(group)
             return process
 
@@ -70,14 +85,17 @@ class ServedAgent:
         self.spec = spec
         self._settings = settings
         self._tasks = tasks = BackgroundTasks(spec.name, group)
-        self.delivery = delivery = Delivery(
-            spec.name, Path(settings.home) / "bridge" / spec.name, viewer_limits, disk, tasks.spawn
-        )
+        directory = Path(settings.home) / "bridge" / spec.name
+        budget = TailBudget(viewer_limits.tail_bytes, viewer_limits.all_tails_bytes)
+        self._node = node = None if bridge_node is None else _share(spec.name, bridge_node, budget, tasks.spawn)
+        journals = FileJournalStore(disk, directory, budget) if node is None else node.journals
+        self.delivery = delivery = Delivery(spec.name, journals, viewer_limits, tasks.spawn)
         self.supervisor = supervisor = AgentSupervisor(agent_limits, start, tasks.spawn, self)
         self._announcements = announcements = Announcements(spec.name, delivery.viewers, supervisor)
-        ownership = Ownership()
-        questions = Questions(delivery, supervisor, ownership, agent_limits.permission_timeout_s)
-        self.registry = registry = SessionRegistry(delivery, announcements, questions)
+        questions = Questions(delivery, supervisor, Ownership(), agent_limits, node=None if node is None else node.name)
+        logins = PendingLogins(supervisor)
+        labels = SessionLabels(directory / "labels.json") if node is None else node.labels
+        self.registry = registry = SessionRegistry(delivery, labels, announcements, questions)
         self._restorer = SessionRestorer(registry, supervisor, agent_limits.open_timeout_s)
         self.router = Router(
             spec,
@@ -89,21 +107,26 @@ class ServedAgent:
             restorer=self._restorer,
             announcements=announcements,
             questions=questions,
+            logins=logins,
         )
-        self._agent_messages = AgentMessages(
+        agent_messages = AgentMessages(
             delivery=delivery,
             supervisor=supervisor,
             registry=registry,
             announcements=announcements,
             questions=questions,
-            ownership=ownership,
+            logins=logins,
+            turn_ended=self.router.begin_next,
         )
+        if node is not None:
+            _connect(node, self, announcements, viewer_limits)
         self._idle_since: float | None = None
         self._ending: asyncio.Future[None] | None = None
 
     async def start(self) -> None:
-        """Look at the journals of earlier runs; raises OSError."""
+        """Look at the journals and labels of earlier runs; raises OSError."""
         await self.delivery.journals.scan()
+        await self.registry.labels.read()
         self._tasks.spawn(self._sweep_regularly())
 
     def begin_close(self) -> None:
@@ -119,11 +142,31 @@ class ServedAgent:
         if self._ending is not None:
             await asyncio.shield(self._ending)
         self._tasks.cancel()
+        self.router.files.close()
         await self.delivery.close([session.journal for session in self.registry.sessions.values()])
+        if self._node is not None:
+            await self._node.close()
 
-    def open_viewer(self, *, read_only: bool = False) -> Viewer:
-        """Let a viewer in; raises TooManyViewers."""
-        return self.delivery.open_viewer(self, read_only=read_only)
+    async def bring_back(self, login: PendingLogin, back: Mapping[str, str]) -> bool:
+        """Give the agent what a browser brought back from a login; tells whether it has waited for it."""
+        return await self.router.logins.bring(login, back)
+
+    def open_viewer(self, access: ViewerAccess | None = None, *, address: str | None = None) -> Viewer:
+        """Let a viewer in, which reaches the bridge at this address; raises TooManyViewers."""
+        viewer = self.delivery.open_viewer(self, access or ViewerAccess())
+        if address is not None:
+            self.router.logins.note_address(viewer, address)
+        return viewer
+
+    def describe_session(self, session_id: str) -> dict[str, Any] | None:
+        """Describe a session that lists show; None if there is none."""
+        return next((each for each in self.registry.describe() if each["sessionId"] == session_id), None)
+
+    def end_share(self, share_id: str, reason: str) -> None:
+        """Close the viewers that were let in by a share which is over."""
+        for viewer in list(self.delivery.viewers.values()):
+            if viewer.access.share_id == share_id:
+                viewer.drop(reason)
 
     async def sweep(self, now: float) -> None:
         """Drop viewers that do not read, write journals that waited for space, stop an agent that nobody needs."""
@@ -137,6 +180,37 @@ class ServedAgent:
             self._idle_since = None
             await self.supervisor.stop()
 
+    def measure(self) -> list[Figure]:
+        """Return the figures of this agent, its sessions and its viewers, for monitoring."""
+        viewers, sessions = self.delivery.viewers.values(), self.registry.sessions.values()
+        traffic = self.router.inspector.traffic
+        phases = Counter(session.life.phase for session in sessions)
+        subscriptions = [each for viewer in viewers for each in viewer.outbox.subscriptions.values()]
+        plain = {
+            "dragoman_agent_up": int(self.supervisor.is_ready),
+            "dragoman_agent_starts_total": traffic.starts,
+            "dragoman_agent_requests_pending": len(self.supervisor.calls),
+            "dragoman_agent_queue_bytes": self.supervisor.unsent_bytes,
+            "dragoman_viewers": len(viewers),
+            "dragoman_viewer_queue_bytes": sum(viewer.outbox.backlog_bytes for viewer in viewers),
+            "dragoman_viewer_lag_messages": max((each.lag for each in subscriptions), default=0),
+            "dragoman_questions_open": len(self.router.questions),
+            "dragoman_journals_waiting": sum(session.journal.is_waiting for session in sessions),
+        }
+        agent = {"agent": self.spec.name}
+        return [
+            *(Figure(name, value, agent) for name, value in plain.items()),
+            *(
+                Figure("dragoman_sessions", phases[each], {**agent, "phase": each.name.lower()})
+                for each in SessionPhase
+            ),
+            *(
+                Figure(f"dragoman_agent_{what}_total", count, {**agent, "direction": direction})
+                for what, counts in (("bytes", traffic.bytes), ("messages", traffic.messages))
+                for direction, count in counts.items()
+            ),
+        ]
+
     # The bridge as a viewer meets it: delivery.viewer.ViewerHandler.
 
     async def greet(self, viewer: Viewer, line: bytes) -> bytes:
@@ -145,7 +219,10 @@ class ServedAgent:
 
     def receive(self, viewer: Viewer, line: bytes) -> None:
         """Take a message of a viewer."""
-        self.router.receive(viewer, line)
+        if self._node is None:
+            self.router.receive(viewer, line)
+        else:
+            self._node.receive(viewer, line)
 
     def knows_session(self, session_id: str) -> bool:
         """Tell whether a session is open here, or has a journal here."""
@@ -155,12 +232,18 @@ class ServedAgent:
         """Tell whether a session is here, or might be at the agent."""
         return self.registry.knows(session_id) or self.supervisor.support.can_reopen
 
+    def is_part_of(self, session_id: str, of: str) -> bool:
+        """Tell whether a session is a subagent of another one, at any depth."""
+        return self.registry.is_part_of(session_id, of)
+
     def viewer_left(self, viewer: Viewer) -> None:
         """Detach a viewer everywhere; its requests go on."""
         if self.delivery.remove_viewer(viewer):
             self.registry.viewer_left(viewer)
             viewer.end()
             self.router.viewer_left(viewer)
+            if self._node is not None:
+                self._node.viewer_left(viewer)
             viewer.outbox.subscriptions.clear()
 
     # The bridge as it follows the agent's life: supervisor.AgentListener.
@@ -171,12 +254,14 @@ class ServedAgent:
 
     def agent_ready(self) -> None:
         """Give sessions with viewers back to the agent."""
+        self.router.agent_ready()
         self._restorer.wake_watched()
 
-    def agent_ended(self) -> None:
+    def agent_ended(self, failure: AgentFailure) -> None:
         """Forget the questions and the sessions that the agent had in memory."""
         self.router.questions.agent_ended()
-        self.registry.agent_ended()
+        self.router.logins.clear()
+        self.registry.agent_ended(failure)
 
     def is_agent_wanted(self) -> bool:
         """Tell whether viewers are connected."""
@@ -199,3 +284,20 @@ class ServedAgent:
         if not self.supervisor.is_ready or is_at_work:
             return False
         return self.supervisor.support.can_reopen or not self.registry.is_agent_needed()
+
+
+def _share(name: str, node: "BridgeNode", budget: TailBudget, spawn: Spawn) -> "AgentNode":
+    """Share the sessions of an agent with other nodes; the package for databases is there by now."""
+    from dragoman.bridge.nodes import AgentNode
+
+    return AgentNode(name, node, budget, spawn)
+
+
+def _connect(node: "AgentNode", served: ServedAgent, announcements: Announcements, limits: ViewerLimits) -> None:
+    from dragoman.bridge.nodes import AgentParts
+
+    parts = AgentParts(
+        served.delivery, served.supervisor, served.registry, announcements, served.router, served, limits
+    )
+    node.connect(parts)
+    served.registry.on_added = node.session_added

@@ -8,6 +8,9 @@ import msgspec
 
 MIB = 1024 * 1024
 
+CALLBACK_PATH = "/oauth/callback"
+"""The address to which browsers come back from logins at MCP servers."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -37,6 +40,8 @@ class AgentLimits(msgspec.Struct, frozen=True, kw_only=True):
     """An agent that is to open a session and sends nothing at all for this long will hardly answer."""
     permission_timeout_s: float = 3600.0
     """A question of the agent waits for so long while no viewer is there that could answer it; then it is refused."""
+    server_return_s: float = 30.0
+    """A request for an MCP server inside a viewer that is gone waits for so long for it to come back."""
     idle_stop_s: float = 900.0
     """An agent that does nothing and has no viewer is stopped after this; it is started again when needed."""
     stop_timeout_s: float = 2.0
@@ -85,6 +90,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Journals are kept in `home/bridge`, and one bridge at a time may have it."""
     cwd: str
     """The directory that the page proposes for a new session."""
+    store: str | None = None
+    """The address of a database, in which journals are kept in place of files: other bridges may use it too."""
+    lease_s: float | None = None
+    """A bridge that did not reach the database for so long has lost its sessions; the default is that of the store."""
     agent_limits: AgentLimits = AgentLimits()
     viewer_limits: ViewerLimits = ViewerLimits()
 

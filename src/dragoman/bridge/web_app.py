@@ -104,7 +104,7 @@ def create_app(
     """
     # The front builds on this package: its import waits for the call.
     from dragoman.bridge.front.app import Application
-    from dragoman.bridge.guard import Guard, Token, keep_token, make_policy
+    from dragoman.bridge.guard import SHARES_FILE, Guard, Shares, Token, keep_token, make_policy
     from dragoman.bridge.guard.policy import LOOPBACK_NAMES, split_public_url
 
     directory = Path(home)
@@ -125,7 +125,8 @@ def create_app(
     )
     bridge = Bridge(settings)
     prefix = unquote(urlsplit(public_url).path).rstrip("/")
-    return BridgeApp(Application(bridge, Guard(policy), prefix=prefix), bridge, secret.reveal())
+    guard = Guard(policy, Shares(directory / "bridge" / SHARES_FILE))
+    return BridgeApp(Application(bridge, guard, prefix=prefix), bridge, secret.reveal())
 
 
 def _spec(name: str, given: str | Sequence[str] | AgentSpec) -> AgentSpec:

@@ -1,13 +1,14 @@
 """An agent whose prompts say what it does: `agent.py JSON`, with its capabilities, where it keeps sessions, its faults.
 
-A prompt is the JSON of a list of steps:
+A prompt is the command `/steps` (so that the bridge makes no title of it) and the JSON of a list of steps:
 
     {"say": TEXT}, {"update": …}, {"line": TEXT}, {"flood": COUNT}, {"large": BYTES}
     {"ask": OPTIONS}, {"request": [METHOD, PARAMS]}   and say what the answer is
     {"notify": [METHOD, PARAMS]}, {"until": PATH}, {"cancel": true}
     {"exit": CODE, "stderr": …, "partial": …}, {"stop": REASON}, {"error": …}
 
-The string "DEEP" in anything that it says is a tower of brackets.
+`results` in its settings has answers by method, or by method and cursor. The string "DEEP" in anything that it says is
+a tower of brackets.
 """
 
 import json
@@ -139,7 +140,7 @@ def prompt(message):
     session = message["params"]["sessionId"]
     result = {"stopReason": "end_turn"}
     try:
-        for step in json.loads(message["params"]["prompt"][0]["text"]):
+        for step in json.loads(message["params"]["prompt"][0]["text"].removeprefix("/steps ")):
             if "stop" in step:
                 result = {"stopReason": step["stop"]}
             elif "error" in step:
@@ -202,6 +203,11 @@ def load(message):
 def handle(message):  # noqa: C901 -- a list of methods
     if message.get("method") in SETTINGS.get("unrouted", ()):
         write({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
+        return
+    results = SETTINGS.get("results", {})
+    named = f"{message.get('method')} {message.get('params', {}).get('cursor', '')}".strip()
+    if named in results:
+        write({"id": message["id"], **results[named]})
         return
     match message.get("method"):
         case "initialize":

@@ -4,9 +4,7 @@ Whatever the page puts on its console as an error, throws, or asks of another or
 state that a test wants to be looked at lies in `screenshots/` afterwards.
 """
 
-import os
 import re
-import shutil
 import urllib.parse
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -18,8 +16,8 @@ from playwright.async_api import async_playwright, expect
 from tests.bridge.browser.browser_bridge import BrowserBridge
 from tests.bridge.browser.modules import open_modules
 from tests.bridge.browser.pages import SCREENSHOTS, composer
+from tests.chromium import find_browser, launch_options
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 DESK = {"width": 1280, "height": 800}
 THERE = re.compile("Connected|Working")
 
@@ -37,15 +35,11 @@ def pytest_collection_modifyitems(items):
 @pytest_asyncio.fixture(loop_scope="session", scope="session")
 async def browser():
     """One browser for all tests of this process."""
-    names = (os.environ.get("CHROMIUM", ""), *BROWSERS)
-    path = next((found for name in names if name and (found := shutil.which(name))), None)
-    if path is None:
+    if find_browser() is None:
         pytest.skip("no Chromium is here; `scripts/browser` installs it or says what to do")
     SCREENSHOTS.mkdir(exist_ok=True)
     async with async_playwright() as playwright:
-        launched = await playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox"] if os.geteuid() == 0 else []
-        )
+        launched = await playwright.chromium.launch(**launch_options())
         yield launched
         await launched.close()
 

@@ -21,6 +21,8 @@ class PlayedAgent:
             "mcpCapabilities": {"http": True},
             "promptCapabilities": {"image": True},
         }
+        self.initialized = {}
+        """More of the answer to initialize."""
         self.sessions = 0
         self.starts = 0
         self.received = []
@@ -29,6 +31,8 @@ class PlayedAgent:
         self._cancels = asyncio.Queue()
         self.refusals = {}
         """The errors of methods that are refused."""
+        self.results = {}
+        """Results of methods beyond the usual ones."""
         self._answers = {}
         self._asked = 0
         self._writer = None
@@ -66,6 +70,7 @@ class PlayedAgent:
         """Begin anew, if nothing is under way; return whether it is so."""
         self.received.clear()
         self.refusals.clear()
+        self.results.clear()
         while not self._cancels.empty():
             self._cancels.get_nowait()
         return self.is_idle
@@ -121,7 +126,7 @@ class PlayedAgent:
         if message["method"] in self.refusals:
             self.send({"id": message["id"], "error": self.refusals[message["method"]]})
             return
-        result = self._result(message["method"])
+        result = self.results.get(message["method"]) or self._result(message["method"])
         if result is None:
             error = {"code": -32601, "message": f"Method not found: {message['method']}"}
             self.send({"id": message["id"], "error": error})
@@ -131,7 +136,7 @@ class PlayedAgent:
     def _result(self, method):
         if method == "initialize":
             info = {"name": "played", "title": "The played agent", "version": "1"}
-            return {"protocolVersion": 1, "agentCapabilities": self.capabilities, "agentInfo": info}
+            return {"protocolVersion": 1, "agentCapabilities": self.capabilities, "agentInfo": info, **self.initialized}
         if method in {"session/new", "session/fork"}:
             self.sessions += 1
             return {"sessionId": f"session-{self.sessions}"}
@@ -148,7 +153,11 @@ class Turn:
         self.id = message["id"]
 
     def update(self, session_update, /, **fields):
-        params = {"sessionId": self.session_id, "update": {"sessionUpdate": session_update, **fields}}
+        self.update_of(self.session_id, session_update, **fields)
+
+    def update_of(self, session, session_update, /, **fields):
+        """Send an update of another session."""
+        params = {"sessionId": session, "update": {"sessionUpdate": session_update, **fields}}
         self.agent.send({"method": "session/update", "params": params})
 
     def say(self, text):
@@ -178,10 +187,10 @@ class Turn:
         outcome = await self.ask_outcome(options, **call)
         return outcome.get("optionId", outcome["outcome"])
 
-    async def ask_outcome(self, options=(ALLOW, REJECT), **call):
+    async def ask_outcome(self, options=(ALLOW, REJECT), *, session_id=None, **call):
         """Ask for permission; return the whole outcome."""
         params = {
-            "sessionId": self.session_id,
+            "sessionId": session_id or self.session_id,
             "toolCall": {"toolCallId": "call-1", "title": "Run the tests", "kind": "execute", **call},
             "options": list(options),
         }

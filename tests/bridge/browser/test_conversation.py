@@ -7,7 +7,7 @@ import sys
 
 from playwright.async_api import expect
 
-from tests.bridge.browser.pages import agent_messages, card, composer, say, shoot, user_messages
+from tests.bridge.browser.pages import agent_messages, card, composer, say, session_path, shoot, user_messages
 from tests.bridge.guard.serving import serving
 
 ANSWER = """## What I found
@@ -209,9 +209,28 @@ async def test_a_turn_that_fails_half_way_is_not_asked_for_again(page, agent):
     await expect(composer(page)).to_have_value("")
 
 
+async def test_how_a_turn_ended_is_there_after_a_reload_and_for_another_viewer(page, agent):
+    for words, end in (("one", "cancelled"), ("two", "refusal"), ("three", "max_tokens")):
+        await say(page, words)
+        (await agent.next_turn()).end(end)
+        await expect(page.get_by_role("button", name="Send")).to_be_visible()
+    await say(page, "four")
+    turn = await agent.next_turn()
+    turn.say("I began")
+    turn.refuse("Out of breath")
+    ends = ["Stopped.", "The agent refused to go on with this.", re.compile("answer was cut"), "Out of breath."]
+    await expect(page.locator(".item > .note")).to_have_text(ends)
+    other = await page.visitor.come(await session_path(page))
+    await page.reload()
+    for each in (page, other):
+        await expect(each.locator(".item > .note")).to_have_text(ends)
+        await expect(each.get_by_role("log").get_by_role("alert")).to_have_text(["Out of breath."])
+    await shoot(page, "ends")
+
+
 async def test_files_that_were_named_can_be_mentioned(page, agent):
     await composer(page).fill("See @")
-    await expect(page.locator(".completion-foot")).to_contain_text("No file was named here yet.")
+    await expect(page.locator(".completion-foot")).to_contain_text("No file fits.")
     await say(page, "Look around")
     turn = await agent.next_turn()
     cwd = agent.params_of("session/new")["cwd"]

@@ -106,28 +106,16 @@ async def test_the_servers_and_the_title_come_from_the_session_info(modules):
     assert await modules.run("session/transcript", body) == [["title", "servers"], "T", [{"name": "files"}]]
 
 
-FOLLOW = """
-const facts = new Map();
-const session = new m.Session({ state: { sessions: facts } }, "s", { cwd: "/" });
-for (const [second, told] of values) {
-  const time = new Date(second * 1000);
-  if (typeof told === "string") {
-    const update = { sessionUpdate: "user_message_chunk", content: { type: "text", text: told } };
-    session.receive({ update, _meta: { dragoman: { time: time.getTime() } } });
-  } else {
-    facts.set("s", { updatedAt: time.toISOString(), ...told });
-    session.told(facts.get("s"));
-  }
-}
-return [session.transcript.items.map((item) => item.error ?? item.blocks[0].text), session.failure];
-"""
-
-
-async def test_a_failure_stays_between_its_message_and_the_next_whenever_news_of_it_come(modules):
-    failed, well = {"state": "idle", "error": "no"}, {"state": "idle"}
-    in_order = [[1, "one"], [2, failed], [3, {"state": "running"}], [3, "two"], [4, well]]
-    assert await modules.run("session/session", FOLLOW, *in_order) == [["one", "no", "two"], None]
-    overtaken = [[2, failed], [1, "one"], [4, well], [3, "two"]]
-    assert await modules.run("session/session", FOLLOW, *overtaken) == [["one", "no", "two"], None]
-    both = [[1, "one"], [2, failed], [4, {"state": "idle", "error": "never"}], [3, "two"]]
-    assert await modules.run("session/session", FOLLOW, *both) == [["one", "no", "two"], "never"]
+async def test_the_end_of_a_turn_stays_where_it_was(modules):
+    body = """
+      const transcript = new m.Transcript();
+      const say = (text) => transcript.apply({ sessionUpdate: "user_message_chunk", content: { type: "text", text } });
+      const end = (told) =>
+        transcript.apply({ sessionUpdate: "session_info_update", _meta: { "dragoman/turn": told } });
+      say("one");
+      end({ error: { code: 1, message: "no" } });
+      say("two");
+      end({ stopReason: "cancelled" });
+      return transcript.items.map((item) => item.error?.message ?? item.stopReason ?? item.blocks[0].text);
+    """
+    assert await modules.run("session/transcript", body) == ["one", "no", "two", "cancelled"]

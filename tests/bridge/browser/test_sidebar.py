@@ -1,13 +1,17 @@
 """The sessions on the left: found, begun with tools, forked, shared and deleted."""
 
+import asyncio
 import json
+import os
 import re
+import sys
 
 import pytest
 from playwright.async_api import expect
 
 from dragoman.testing import steps
-from tests.bridge.browser.pages import agent_messages, composer, say, shoot, user_messages
+from tests.bridge.browser.axe import barriers
+from tests.bridge.browser.pages import agent_messages, composer, say, session_path, shoot, user_messages
 from tests.bridge.guard.serving import scripted, serving
 
 SERVERS = {
@@ -43,9 +47,9 @@ async def test_sessions_are_searched_grouped_and_opened_by_keys(page, agent):
     await page.get_by_role("searchbox", name="Search sessions").fill("app")
     await expect(titles).to_have_text(["Apples"])
     await page.get_by_role("searchbox", name="Search sessions").fill("kiwi")
-    await expect(page.get_by_text("No session fits the search.")).to_be_visible()
+    await expect(page.get_by_text("No title fits the search.")).to_be_visible()
     await page.get_by_role("searchbox", name="Search sessions").fill("")
-    await page.get_by_role("combobox", name="Group sessions by").select_option("By directory")
+    await page.get_by_role("combobox", name="Group sessions by").select_option("By project")
     await expect(page.get_by_role("heading", name="work", exact=True)).to_be_visible()
     await page.get_by_role("searchbox", name="Search sessions").focus()
     await page.keyboard.press("ArrowDown")
@@ -55,6 +59,75 @@ async def test_sessions_are_searched_grouped_and_opened_by_keys(page, agent):
     await expect(user_messages(page)).to_have_text("one")
     await expect(page.locator("[aria-current]")).to_contain_text("Apples")
     await shoot(page, "sessions")
+
+
+async def rename(page, title):
+    field = page.get_by_role("textbox", name="Title of the session")
+    await expect(field).to_be_focused()
+    await field.fill(title)
+    return field
+
+
+async def test_a_session_is_renamed_in_the_list_and_for_everybody(page, agent):
+    await talk(page, agent, "one", "Apples")
+    other = await page.visitor.come(await session_path(page))
+    await page.get_by_role("button", name="More for Apples").click()
+    await page.get_by_role("menuitem", name="Rename").click()
+    field = await rename(page, "Pears")
+    await shoot(page, "rename")
+    await field.press("Enter")
+    for each in (page, other):
+        await expect(each.locator(".session-title")).to_have_text("Pears")
+        await expect(each.get_by_role("heading", level=1)).to_have_text("Pears")
+    await expect(page.get_by_role("button", name=re.compile("^Pears"))).to_be_focused()
+    await page.keyboard.press("F2")
+    await (await rename(page, "Plums")).press("Escape")
+    await expect(page.locator(".session-title")).to_have_text("Pears")
+    await page.keyboard.press("F2")
+    await rename(page, "Cherries")
+    await composer(page).focus()
+    await expect(page.locator(".session-title")).to_have_text("Cherries")
+    await page.reload()
+    await expect(page.locator(".session-title")).to_have_text("Cherries")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Cherries")
+
+
+async def test_an_archived_session_is_in_a_folded_group_and_comes_back_with_the_next_message(page, agent):
+    await talk(page, agent, "one", "Apples")
+    await begin_another(page)
+    await talk(page, agent, "two", "Pears")
+    titles = page.locator(".session-title")
+    await page.get_by_role("button", name="More for Pears").click()
+    await page.get_by_role("menuitem", name="Archive").click()
+    await expect(titles).to_have_text(["Apples"])
+    await expect(page.get_by_text("This session is archived.")).to_be_visible()
+    fold = page.get_by_role("button", name="Archived 1")
+    await expect(fold).to_have_attribute("aria-expanded", "false")
+    assert await barriers(page) == []
+    await fold.focus()
+    await page.keyboard.press("Enter")
+    await expect(titles).to_have_text(["Apples", "Pears"])
+    await expect(fold).to_be_focused()
+    await shoot(page, "archived")
+    assert await barriers(page) == []
+    await fold.click()
+    await page.get_by_role("searchbox", name="Search sessions").fill("pea")
+    await expect(titles).to_have_text(["Pears"])
+    await page.get_by_role("searchbox", name="Search sessions").fill("")
+    await page.reload()
+    await expect(titles).to_have_text(["Apples"])
+    await expect(page.get_by_text("This session is archived.")).to_be_visible()
+    await say(page, "three")
+    turn = await agent.next_turn()
+    turn.end()
+    await expect(titles).to_have_text(["Pears", "Apples"])
+    await expect(page.get_by_text("This session is archived.")).to_have_count(0)
+    await page.get_by_role("button", name="More for Apples").click()
+    await page.get_by_role("menuitem", name="Archive").click()
+    await fold.click()
+    await page.get_by_role("button", name="More for Apples").click()
+    await page.get_by_role("menuitem", name="Unarchive").click()
+    await expect(fold).to_have_count(0)
 
 
 async def test_an_agent_that_begins_no_session_without_a_login_is_quoted_once(page, agent):
@@ -149,22 +222,143 @@ async def test_a_session_is_forked_and_deleted_where_the_agent_can(agent, visit)
 async def test_without_that_ability_nothing_is_offered(page, agent):
     await talk(page, agent, "one", "Apples")
     await page.get_by_role("button", name="More for Apples").click()
-    await expect(page.get_by_role("menuitem")).to_have_text(["Share to read"])
+    await expect(page.get_by_role("menuitem")).to_have_text(["Rename", "Export…", "Share to read…", "Archive"])
 
 
-async def test_a_shared_link_lets_somebody_read_and_nothing_else(page, visit, agent, proxy):
-    await talk(page, agent, "one", "Apples")
-    await page.get_by_role("button", name="More for Apples").click()
+async def make_share(page, title, what):
+    await page.get_by_role("button", name=f"More for {title}").click()
     await page.get_by_role("menuitem", name="Share to read").click()
-    link = await page.get_by_role("dialog").get_by_label("Link").input_value()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("What").select_option(what)
+    await dialog.get_by_label("For").select_option("7 days")
+    return dialog
+
+
+async def test_a_shared_link_lets_somebody_read_one_session_until_it_is_withdrawn(page, visit, agent, proxy):
+    await talk(page, agent, "one", "Apples")
+    await begin_another(page)
+    await talk(page, agent, "two", "Pears")
+    dialog = await make_share(page, "Apples", "one")
+    assert await barriers(page) == []
     await shoot(page, "share")
+    await dialog.get_by_role("button", name="Make a link").click()
+    link = await dialog.get_by_label("Link").input_value()
+    await shoot(page, "share-link")
     assert link.startswith(f"{proxy.origin}/login?code=")
+    await page.keyboard.press("Escape")
     reader = await visit(link.removeprefix(proxy.origin))
     await expect(agent_messages(reader)).to_have_text("Answer to one")
     await expect(composer(reader)).to_be_disabled()
-    await expect(reader.get_by_role("button", name="New session", exact=True)).to_have_count(0)
-    await expect(reader.get_by_role("button", name="More for Apples")).to_have_count(0)
+    await expect(reader.locator(".session-title")).to_have_text(["Apples"])
+    for name in ("New session", "Select sessions", "More for Apples"):
+        await expect(reader.get_by_role("button", name=name, exact=True)).to_have_count(0)
+    assert await barriers(reader) == []
     await shoot(reader, "reader")
+    reader.visitor.faults.allow("401")
+    dialog = await make_share(page, "Pears", "all")
+    await expect(dialog.get_by_text("opened · until")).to_be_visible()
+    await shoot(page, "shares")
+    await dialog.get_by_role("button", name="Withdraw Apples").click()
+    await expect(dialog.get_by_role("button", name="Withdraw Apples")).to_have_count(0)
+    await page.keyboard.press("Escape")
+    await expect(reader.get_by_text("The bridge no longer knows this browser.")).to_be_visible()
+    await expect(reader.get_by_text("Answer to one")).to_have_count(0)
+
+
+async def test_what_was_said_is_found_and_shown_where_it_was_said(page, agent):
+    await say(page, "one")
+    turn = await agent.next_turn()
+    turn.title("Apples")
+    turn.say("The needle is here.")
+    for number in range(150):
+        turn.start_call(f"call-{number}")
+        turn.finish_call(f"call-{number}")
+    turn.say("The end.")
+    turn.end()
+    await expect(page.get_by_role("button", name="Send")).to_be_visible()
+    await begin_another(page)
+    await talk(page, agent, "two", "Pears")
+    await page.get_by_role("searchbox", name="Search sessions").fill("NEEDLE")
+    hit = page.get_by_role("region", name="Said in sessions").get_by_role("button")
+    await expect(hit).to_have_text("ApplesAgent: The needle is here.")
+    await expect(hit.locator("mark")).to_have_text("needle")
+    assert await barriers(page) == []
+    await shoot(page, "found")
+    await page.get_by_role("searchbox", name="Search sessions").press("Enter")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Apples")
+    await expect(agent_messages(page).first).to_be_in_viewport()
+    await expect(page.get_by_text("The needle is here.").last).to_be_in_viewport()
+    await page.get_by_role("searchbox", name="Search sessions").fill("session-1")
+    await expect(page.get_by_text("Nothing was said like this.")).to_be_visible()
+
+
+@pytest.mark.usefixtures("own_bridge")
+async def test_many_sessions_are_deleted_with_one_question(agent, visit):
+    agent.capabilities["sessionCapabilities"] = {"delete": {}}
+    page = await visit()
+    for number, title in enumerate(("Apples", "Pears", "Plums")):
+        if number:
+            await begin_another(page)
+        await talk(page, agent, title, title)
+    await page.get_by_role("button", name="Select sessions").click()
+    bar = page.get_by_role("group", name="Selected sessions")
+    await expect(bar.get_by_role("button", name="Delete")).to_be_disabled()
+    await page.get_by_role("checkbox", name="Select Apples").check()
+    await page.get_by_role("button", name=re.compile("^Plums")).click()
+    await expect(bar).to_contain_text("2 selected")
+    assert await barriers(page) == []
+    await shoot(page, "select")
+    await bar.get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.get_by_role("listitem")).to_have_text(["Apples", "Plums"])
+    await expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
+    await dialog.get_by_role("button", name="Delete").click()
+    await expect(page.locator(".session-title")).to_have_text(["Pears"])
+    await expect(page.get_by_role("checkbox")).to_have_count(0)
+    deleted = [each["params"]["sessionId"] for each in agent.received if each.get("method") == "session/delete"]
+    assert deleted == ["session-1", "session-3"]
+
+
+async def test_a_session_is_saved_as_a_file_that_needs_nothing_else(page, agent, browser, tmp_path):
+    await talk(page, agent, "one <script>alert(1)</script>", "Apples")
+    await page.get_by_role("button", name="More for Apples").click()
+    await page.get_by_role("menuitem", name="Export").click()
+    async with page.expect_download() as saved:
+        await page.get_by_role("dialog").get_by_role("button", name="Export").click()
+    download = await saved.value
+    assert download.suggested_filename == "Apples.html"
+    context = await browser.new_context()
+    alone = await context.new_page()
+    asked = []
+    alone.on("request", lambda request: asked.append(request.url))
+    alone.on("dialog", lambda dialog: asked.append(dialog.message))
+    await download.save_as(tmp_path / "alone.html")
+    await alone.goto((tmp_path / "alone.html").as_uri())
+    await expect(alone.get_by_role("heading", level=1)).to_have_text("Apples")
+    await expect(alone.get_by_text("Answer to one")).to_be_visible()
+    await alone.emulate_media(media="print")
+    await shoot(alone, "export-print")
+    assert len(asked) == 1
+    await context.close()
+
+
+async def test_sessions_of_run_are_a_folded_group_of_their_own(page, agent, bridge):
+    await talk(page, agent, "one", "Apples")
+    command = [sys.executable, "-m", "dragoman", "run", "two", "--url", bridge.served.acp, "--cwd", "/"]
+    environment = {**os.environ, "DRAGOMAN_TOKEN": bridge.served.token}
+    run = await asyncio.create_subprocess_exec(*command, env=environment, stdout=asyncio.subprocess.DEVNULL)
+    turn = await agent.next_turn()
+    turn.title("A run")
+    turn.end()
+    assert await run.wait() == 0
+    fold = page.get_by_role("button", name="Runs 1")
+    await expect(fold).to_have_attribute("aria-expanded", "false")
+    await expect(page.locator(".session-title")).to_have_text(["Apples"])
+    await fold.click()
+    await expect(page.locator(".session-title")).to_have_text(["Apples", "A run"])
+    await shoot(page, "runs")
+    await page.reload()
+    await expect(fold).to_be_visible()
 
 
 async def test_the_agent_can_be_changed_in_the_sidebar(browser, tmp_path):

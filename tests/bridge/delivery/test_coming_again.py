@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from tests.bridge.viewers import PATIENCE_S, GatedDisk, agent, events_of, join, serve
+from tests.bridge.viewers import PATIENCE_S, GatedDisk, agent, events_of, join, serve, steps_text
 from tests.waiting import until
 
 
@@ -18,7 +18,7 @@ async def test_a_viewer_that_loads_its_own_session_again_sees_what_it_said(tmp_p
         await one.prompt(session, {"say": "yes"})
         one.forget()
         await one.load(session)
-        said = json.dumps([{"say": "yes"}])
+        said = steps_text({"say": "yes"})
         assert heard(one) == [("user_message_chunk", said), ("agent_message_chunk", "yes")]
 
 

@@ -5,8 +5,9 @@ import random
 
 import pytest
 
-from dragoman.bridge.delivery.journal import Journal, make_header
-from dragoman.bridge.delivery.journal_store import JournalStore
+from dragoman.bridge.delivery.file_journal import FileJournal
+from dragoman.bridge.delivery.file_journal_store import FileJournalStore
+from dragoman.bridge.delivery.journal import make_header
 from dragoman.bridge.delivery.runs import TailBudget
 from tests.store.making import QuickDisk
 
@@ -26,7 +27,7 @@ def budget():
 @pytest.fixture
 def written(tmp_path):
     """Write a journal of blocks with records in them, and give its bytes and its messages by number."""
-    journal = Journal.create(QuickDisk(), tmp_path / NAME, make_header(SESSION, "/work", []), budget())
+    journal = FileJournal.create(QuickDisk(), tmp_path / NAME, make_header(SESSION, "/work", []), budget())
     messages, seq = {}, 0
     for block in range(4):
         journal.note("turn", b'{"event":"start"}')
@@ -42,7 +43,7 @@ def written(tmp_path):
 
 
 async def reopen(folder):
-    store = JournalStore(QuickDisk(), folder, budget())
+    store = FileJournalStore(QuickDisk(), folder, budget())
     await store.scan()
     return await store.reopen(SESSION)
 

@@ -5,7 +5,8 @@ import os
 import threading
 
 from dragoman.bridge.delivery.delivery import JournalSync
-from dragoman.bridge.delivery.journal import Journal, make_header
+from dragoman.bridge.delivery.file_journal import FileJournal
+from dragoman.bridge.delivery.journal import make_header
 from dragoman.bridge.delivery.runs import TailBudget
 from dragoman.store.disk import Disk
 
@@ -24,7 +25,7 @@ class WatchedDisk(Disk):
 
 
 def make_journal(disk, path):
-    return Journal.create(disk, path, make_header(path.stem, "/", []), TailBudget(1 << 20, 1 << 20))
+    return FileJournal.create(disk, path, make_header(path.stem, "/", []), TailBudget(1 << 20, 1 << 20))
 
 
 async def settle(tasks):

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from dragoman.bridge import Bridge, Settings
-from dragoman.bridge.delivery import journal
+from dragoman.bridge.delivery import file_journal
 from dragoman.bridge.problem import BridgeBusy
 from dragoman.store.disk import Disk
 from tests.bridge.viewers import LOADING, OPTIONS, agent, bridge_of, go_on_elsewhere, join, serve
@@ -57,7 +57,9 @@ async def test_a_journal_has_every_notification_as_it_came_and_the_turns_and_the
     assert header["session"]["id"] == session
     assert header["session"]["cwd"] == "/work/here"
     kinds = [next(iter(record)) for record in records(path)]
-    assert kinds == ["config", "jsonrpc", "turn", "jsonrpc", "permission", "permission", "jsonrpc", "turn"]
+    asking = ["jsonrpc", "permission", "permission", "jsonrpc"]
+    assert kinds == ["config", "jsonrpc", "turn", *asking, "jsonrpc", "turn"]
+    assert records(path)[-2]["params"]["update"]["_meta"] == {"dragoman/turn": {"stopReason": "max_tokens"}}
     for line in seen:
         assert b"\n" + line + b"\n" in path.read_bytes()
     last = records(path)[-1]["turn"]
@@ -157,7 +159,7 @@ async def test_a_journal_that_finds_no_space_takes_the_place_of_an_older_one_onl
 
 
 async def test_a_disk_that_stays_full_loses_only_what_is_too_much_to_hold(tmp_path, monkeypatch):
-    monkeypatch.setattr(journal, "MAX_UNWRITTEN_BYTES", 10_000)
+    monkeypatch.setattr(file_journal, "MAX_UNWRITTEN_BYTES", 10_000)
     disk = FullDisk()
     async with serve(tmp_path, disk=disk) as served:
         one = await join(served)
@@ -201,8 +203,8 @@ async def test_a_journal_fits_no_cursor_from_before_the_machine_was_started_agai
         session = await one.new()
         await one.prompt(session, {"say": "kept"})
         cursor = place_of([message for message in one.seen if message.get("method") == "session/update"][-1])
-    for boot, is_reset in ((journal.boot_id(), False), (b"another", True)):
-        monkeypatch.setattr(journal, "boot_id", lambda boot=boot: boot)
+    for boot, is_reset in ((file_journal.boot_id(), False), (b"another", True)):
+        monkeypatch.setattr(file_journal, "boot_id", lambda boot=boot: boot)
         async with serve(tmp_path) as served:
             two = await join(served, extensions=True)
             await two.load(session, after=cursor)

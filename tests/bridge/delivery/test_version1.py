@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.bridge.delivery import Cursor, JournalStore, journal
+from dragoman.bridge.delivery import Cursor, FileJournalStore, file_journal
 from dragoman.bridge.delivery.runs import TailBudget
 from dragoman.store.disk import Disk
 from dragoman.store.naming import aside_path, version1_path
@@ -33,7 +33,7 @@ def put(folder, name):
 
 
 async def reopen(folder, name, disk=None):
-    store = JournalStore(disk or Disk(), folder, TailBudget(1 << 20, 1 << 20))
+    store = FileJournalStore(disk or Disk(), folder, TailBudget(1 << 20, 1 << 20))
     await store.scan()
     return await store.reopen(f"session {name}")
 
@@ -60,7 +60,7 @@ async def test_a_journal_is_read_and_converted_and_its_numbers_and_cursors_hold(
     assert version1_path(path).read_bytes() == (DATA / "plain.jsonl").read_bytes()
     # An earlier dragoman made epochs of the first line of the file.
     first = (DATA / "plain.jsonl").read_bytes().split(b"\n")[0] + b"\n"
-    epoch = hashlib.sha256(first + journal.boot_id()).hexdigest()[:12]
+    epoch = hashlib.sha256(first + file_journal.boot_id()).hexdigest()[:12]
     assert opened.has(Cursor(epoch, 5))
 
 
@@ -84,7 +84,7 @@ async def test_a_journal_that_lost_its_end_is_converted_as_far_as_it_is_sound_an
     first = path.read_bytes().split(b"\n")[0] + b"\n"
     opened = await reopen(tmp_path, name)
     assert await read_all(opened) == list(zip(NUMBERS[:3], SAID[:3], strict=True))
-    epoch = hashlib.sha256(first + journal.boot_id()).hexdigest()[:12]
+    epoch = hashlib.sha256(first + file_journal.boot_id()).hexdigest()[:12]
     assert not opened.has(Cursor(epoch, 2))
     assert aside_path(path, 1).exists() == (name == "damaged")
     again = await reopen(tmp_path, name)

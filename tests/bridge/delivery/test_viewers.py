@@ -7,7 +7,18 @@ import time
 import pytest
 
 from dragoman.bridge.problem import TooManyViewers
-from tests.bridge.viewers import A_DAY_S, LOADING, OPTIONS, PATIENCE_S, SeenEvent, agent, events_of, join, serve
+from tests.bridge.viewers import (
+    A_DAY_S,
+    LOADING,
+    OPTIONS,
+    PATIENCE_S,
+    SeenEvent,
+    agent,
+    events_of,
+    join,
+    serve,
+    steps_text,
+)
 from tests.waiting import until
 
 
@@ -35,7 +46,7 @@ class HttpViewer:
         return json.loads(events[-1].data)["result"]["sessionId"]
 
     def prompt(self, session, *steps):
-        text = json.dumps(steps)
+        text = steps_text(*steps)
         return self.request("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]})
 
 

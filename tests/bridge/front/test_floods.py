@@ -12,7 +12,7 @@ import pytest
 
 from dragoman.bridge.front.limits import ServerLimits
 from dragoman.bridge.front.server.websocket import PIECE_BYTES
-from dragoman.bridge.guard.policy import Rate
+from dragoman.bridge.guard.rate_limit import Rate
 from tests.bridge.front import raw_websocket as ws
 from tests.bridge.front.client import PATIENCE_S, http_viewer, texts, until_answer
 from tests.bridge.front.http2 import connect_http2, open_session, open_viewer, prompt

@@ -245,7 +245,8 @@ async def test_a_connection_belongs_to_one_agent_and_one_role(served, viewer):
         headers={"content-type": "application/json", "acp-connection-id": viewer.id},
     )
     assert elsewhere.status_code == 404
-    cookie = served.guard.redeem_code(served.guard.new_link_code("reader")).partition(";")[0]
+    _, code = await served.guard.shares.make(3600, None, None)
+    cookie = (await served.guard.redeem_share(code)).partition(";")[0]
     headers = {"cookie": cookie, "origin": served.url, "content-type": "application/json", "authorization": ""}
     async with http_viewer(served) as reader:
         del reader.http.headers["authorization"]

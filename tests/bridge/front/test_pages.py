@@ -135,14 +135,14 @@ async def test_the_token_can_be_typed_in_and_the_browser_can_leave(served, http)
 async def test_an_owner_makes_links_and_a_reader_does_not(served, http):
     origin = {"origin": served.url}
     await http.post("/login", json={"token": "t" * 43}, headers=origin)
-    link = (await http.post("/link", json={"role": "reader"}, headers=origin)).json()
-    assert link["role"] == "reader"
+    link = (await http.post("/shares", json={"hours": 1}, headers=origin)).json()
     async with httpx2.AsyncClient(base_url=served.url) as reader:
         assert (await reader.get("/" + link["path"])).status_code == 303
         assert (await reader.get("/config.json")).json()["role"] == "reader"
-        refused = await reader.post("/link", json={}, headers=origin)
-        assert refused.status_code == 403
-        assert "owner" in refused.json()["error"]
+        for path in ("/link", "/shares"):
+            refused = await reader.post(path, json={"hours": 1}, headers=origin)
+            assert refused.status_code == 403
+            assert "owner" in refused.json()["error"]
 
 
 async def test_markdown_is_rendered_for_those_who_are_let_in(served, http):

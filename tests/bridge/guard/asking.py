@@ -3,7 +3,7 @@
 import msgspec
 
 from dragoman.bridge.guard import Guard, make_policy, new_token, served_names
-from dragoman.bridge.guard.policy import Rate
+from dragoman.bridge.guard.rate_limit import Rate
 
 PORT = 8421
 HOST = f"127.0.0.1:{PORT}"

@@ -5,6 +5,8 @@ from dragoman.bridge.guard.credentials import COOKIE_LIFE_S, Cookies
 from tests.bridge.clock import Clock
 from tests.bridge.guard.asking import cookie_of
 
+SHARE = "share-abcdefghijkl"
+
 
 def make_cookies(token, port=8421, *, is_secure=False, **options):
     return Cookies(token, port, is_secure=is_secure, **options)
@@ -22,10 +24,10 @@ def test_a_cookie_under_tls_is_bound_to_its_host(token):
     assert "Domain" not in set_cookie
 
 
-@pytest.mark.parametrize("role", ["owner", "reader"])
-def test_a_cookie_carries_its_role_over_a_restart(token, role):
-    cookie = cookie_of(make_cookies(token).make(role))
-    assert make_cookies(token).read(cookie) == role
+@pytest.mark.parametrize("subject", ["owner", SHARE])
+def test_a_cookie_carries_its_subject_over_a_restart(token, subject):
+    cookie = cookie_of(make_cookies(token).make(subject))
+    assert make_cookies(token).read(cookie) == subject
 
 
 def test_a_cookie_holds_nothing_of_the_token(token):
@@ -38,8 +40,8 @@ def test_a_new_token_ends_every_cookie(token):
 
 def test_two_ports_of_one_host_have_cookies_of_their_own(token):
     one, other = make_cookies(token, 8421), make_cookies(token, 8422)
-    both = f"{cookie_of(one.make('owner'))}; {cookie_of(other.make('reader'))}"
-    assert (one.read(both), other.read(both)) == ("owner", "reader")
+    both = f"{cookie_of(one.make('owner'))}; {cookie_of(other.make(SHARE))}"
+    assert (one.read(both), other.read(both)) == ("owner", SHARE)
 
 
 def test_a_cookie_of_another_port_is_worth_nothing_under_our_name(token):
@@ -49,7 +51,7 @@ def test_a_cookie_of_another_port_is_worth_nothing_under_our_name(token):
 
 def test_a_role_that_was_changed_is_not_believed(token):
     cookies = make_cookies(token)
-    assert cookies.read(cookie_of(cookies.make("reader")).replace("=reader.", "=owner.")) is None
+    assert cookies.read(cookie_of(cookies.make(SHARE)).replace(f"={SHARE}.", "=owner.")) is None
 
 
 @pytest.mark.parametrize("place", range(6))

@@ -174,9 +174,8 @@ def test_a_token_in_the_query_is_refused_loudly_everywhere(served, path):
     assert served.upgrade(path=f"{path}?token={served.token}").status == 400
 
 
-def make_link(served, role="owner"):
-    body = json.dumps({"role": role}).encode()
-    answer = served.ask("POST /link", served.bearer, *JSON, body=body)
+def make_link(served):
+    answer = served.ask("POST /link", served.bearer)
     assert answer.status == 200
     return f"/{json.loads(answer.body)['path']}"
 
@@ -213,7 +212,8 @@ def test_the_cookie_is_strict_and_named_after_the_port(served):
 
 
 def test_a_reader_can_make_no_links(served):
-    cookie = served.ask(f"GET {make_link(served, 'reader')}").header("set-cookie").partition(";")[0]
+    made = served.ask("POST /shares", served.bearer, *JSON, body=b'{"hours": 1}')
+    cookie = served.ask(f"GET /{json.loads(made.body)['path']}").header("set-cookie").partition(";")[0]
     headers = (f"Cookie: {cookie}", f"Origin: {served.origin}", *JSON)
     assert json.loads(served.ask("GET /config.json", f"Cookie: {cookie}").body)["role"] == "reader"
     assert served.ask("POST /link", *headers, body=b'{"role":"owner"}').status == 403

@@ -103,9 +103,15 @@ def test_subprotocols_of_a_plain_request_are_no_credential(guard, token):
     assert status_of(guard.admit(scope)) == 401
 
 
-def test_a_reader_comes_in_as_a_reader(guard):
-    cookie = cookie_of(guard.redeem_code(guard.new_link_code("reader")))
-    assert guard.admit(ask(cookie=cookie)) == Grant("reader", "cookie")
+async def test_a_reader_comes_in_as_a_reader_until_the_share_is_withdrawn(guard):
+    share, code = await guard.shares.make(3600, "one", "session")
+    cookie = cookie_of(await guard.redeem_share(code))
+    assert await guard.redeem_share(code) is None
+    grant = guard.admit(ask(cookie=cookie))
+    assert (grant.role, grant.is_scoped, grant.share_id) == ("reader", True, share.id)
+    assert (grant.reaches("one"), grant.reaches("two"), grant.reaches("one", "other")) == (True, False, False)
+    await guard.shares.withdraw(share.id)
+    assert status_of(guard.admit(ask(cookie=cookie))) == 401
 
 
 def test_the_token_buys_a_cookie_and_a_wrong_one_does_not(guard, token):

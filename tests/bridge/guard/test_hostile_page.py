@@ -1,16 +1,13 @@
 """A browser that is logged in opens a page of somebody else: on another port, so that the cookie goes along."""
 
 import http.server
-import os
-import shutil
 import threading
 
 import pytest
 from playwright.sync_api import sync_playwright
 
 from tests.bridge.guard.serving import serving
-
-BROWSERS = (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+from tests.chromium import find_browser, launch_options
 
 ATTACK = """
 async ({origin, socket, token}) => {
@@ -96,13 +93,10 @@ def hostile_origin():
 
 @pytest.fixture(scope="module")
 def browser():
-    path = next((found for name in BROWSERS if name and (found := shutil.which(name))), None)
-    if path is None:
+    if find_browser() is None:
         pytest.skip("no Chromium is here; `scripts/browser` installs it or says what to do")
-    with sync_playwright() as playwright:
-        options = ["--no-sandbox"] if os.geteuid() == 0 else []
-        with playwright.chromium.launch(executable_path=path, args=options) as launched:
-            yield launched
+    with sync_playwright() as playwright, playwright.chromium.launch(**launch_options()) as launched:
+        yield launched
 
 
 @pytest.fixture

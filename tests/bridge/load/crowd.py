@@ -56,7 +56,9 @@ class Part:
         self.is_over = False
 
     def take_update(self, params):
-        """Check a chunk, and give when it was sent; None for the prompt."""
+        """Check a chunk, and give when it was sent; None for the prompt, and the title that is made of it."""
+        if params["update"]["sessionUpdate"] == "session_info_update":
+            return None
         text = json.loads(params["update"]["content"]["text"])
         if params["update"]["sessionUpdate"] == "user_message_chunk":
             assert text == self.order, f"the prompt of another session: {text}"

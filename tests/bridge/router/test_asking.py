@@ -306,7 +306,7 @@ async def test_what_the_agent_takes_back_is_taken_back(tmp_path):
             asked = await viewer.asked()
             taken_back = await viewer.until(lambda message: message.get("method") == "$/cancel_request")
             assert taken_back["params"]["requestId"] == asked["id"]
-        assert served.registry.sessions[session].questions == 0
+        assert served.registry.sessions[session].info.questions == 0
 
 
 async def test_a_reader_is_not_asked_and_may_do_nothing_else(tmp_path):
@@ -328,7 +328,7 @@ async def test_a_reader_is_not_asked_and_may_do_nothing_else(tmp_path):
         ):
             refused = await reader.ask(method, {"sessionId": session, "cwd": "/work"})
             assert "only read" in refused["error"]["data"]
-        assert served.registry.sessions[session].questions == 1
+        assert served.registry.sessions[session].info.questions == 1
         one.choose(asked, "no")
         await one.answer(prompt)
         assert outcome(one)["result"]["outcome"]["optionId"] == "no"
@@ -363,22 +363,3 @@ async def test_a_reader_has_nothing_opened_at_the_agent(tmp_path):
         await owner.load(session)
         await owner.prompt(session, {"say": "y"})
         assert owner.said() == ["x", "y"]
-
-
-async def test_a_server_inside_a_viewer_is_spoken_to_through_that_viewer(tmp_path):
-    async with serve(tmp_path) as served:
-        one, two = await join(served), await join(served)
-        server = {"type": "acp", "id": "srv", "name": "mine"}
-        session = await one.new(mcpServers=[server])
-        await two.load(session)
-        prompt = two.start_prompt(
-            session,
-            {"request_bare": ["mcp/connect", {"serverId": "srv"}]},
-            {"request_bare": ["mcp/message", {"connectionId": "k", "method": "tools/list"}]},
-            {"notify": ["mcp/message", {"connectionId": "k", "method": "notifications/x"}]},
-        )
-        one.reply(await one.asked("mcp/connect"), {"connectionId": "k"})
-        one.reply(await one.asked("mcp/message"), {"tools": []})
-        await two.answer(prompt)
-        await one.until(lambda message: message.get("method") == "mcp/message" and "id" not in message)
-        assert not any(message.get("method", "").startswith("mcp/") for message in two.seen)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 
+from dragoman.bridge.delivery import ViewerAccess
 from tests.bridge.viewers import RecordedViewer, agent, bridge_of, join, serve
 from tests.waiting import until
 
@@ -37,7 +38,7 @@ async def test_over_http_answers_that_nobody_takes_do_not_pile_up(tmp_path):
         served = bridge.agent()
         one = await join(served)
         session = await one.new()
-        viewer = served.open_viewer(read_only=True)
+        viewer = served.open_viewer(ViewerAccess(read_only=True))
         greeting = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
         await viewer.greet(json.dumps(greeting).encode())
         params = {"sessionId": session, "cwd": "/work", "mcpServers": []}

@@ -25,7 +25,7 @@ async def test_what_the_agent_said_of_itself_is_kept_and_only_what_the_bridge_ca
         "protocolVersion": 1,
         "agentCapabilities": {
             "promptCapabilities": {"image": True},
-            "sessionCapabilities": {"fork": {}, "list": {}, "resume": {}},
+            "sessionCapabilities": {"fork": {}, "list": {}, "resume": {}, "title": {}, "archive": {}, "status": {}},
             "new": None,
             "loadSession": True,
         },

@@ -5,7 +5,8 @@ import json
 from tests.bridge.viewers import RESUMING, agent, join, serve
 
 EVIL = [{"name": "evil", "command": "/bin/evil", "args": [], "env": []}]
-NOTICES = {"session": {"notices": {}}}
+NOTICES = {"session": {"notices": {}, "compaction": {}}}
+LOGINS = {"_meta": {"dragoman/oauth": {}}}
 """What the bridge itself offers to the agent."""
 
 
@@ -70,7 +71,7 @@ async def test_what_a_reader_can_do_is_not_what_the_agent_begins_with(tmp_path):
         await join(served, fs={"readTextFile": True})
     sent = [json.loads(line) for line in log.read_text().splitlines()]
     begun = [message["params"]["clientCapabilities"] for message in sent if message["method"] == "initialize"]
-    assert begun == [NOTICES, {"fs": {"readTextFile": True}, **NOTICES}]
+    assert begun == [{**NOTICES, **LOGINS}, {"fs": {"readTextFile": True}, **NOTICES, **LOGINS}]
 
 
 async def test_the_agent_is_told_what_those_can_do_who_are_there_when_it_starts(tmp_path):
@@ -90,7 +91,7 @@ async def test_the_agent_is_told_what_those_can_do_who_are_there_when_it_starts(
     sent = [json.loads(line) for line in log.read_text().splitlines()]
     begun = [message["params"]["clientCapabilities"] for message in sent if message["method"] == "initialize"]
     both = {"form": {}, "url": {}}
-    own = {"_meta": {"mine": 1}, **NOTICES}
+    own = {"_meta": {"mine": 1, **LOGINS["_meta"]}, **NOTICES}
     later = {"elicitation": {"form": {}}, "fs": {"readTextFile": True}, "terminal": True, **own}
     assert begun == [
         {"elicitation": {"form": {}}, **own},

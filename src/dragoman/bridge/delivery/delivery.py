@@ -11,17 +11,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Protocol
 
 from dragoman.bridge.delivery.journal import Journal
 from dragoman.bridge.delivery.journal_store import JournalStore
-from dragoman.bridge.delivery.runs import TailBudget
-from dragoman.bridge.delivery.viewer import Viewer, ViewerHandler
+from dragoman.bridge.delivery.viewer import Viewer, ViewerAccess, ViewerHandler
 from dragoman.bridge.problem import TooManyViewers
 from dragoman.bridge.settings import ViewerLimits
 from dragoman.cancellation import finish_in_thread
-from dragoman.store.disk import Disk
 
 PAUSE_S = 0.02
 """Between a turn's end and the sync: the answer is out by then, and many turns may end at once."""
@@ -123,10 +120,9 @@ async def sync_side_by_side(journals: Iterable[Journal], timeout_s: float) -> in
 class Delivery:
     """The viewers of one agent and the journals that they read."""
 
-    def __init__(self, agent: str, directory: Path, limits: ViewerLimits, disk: Disk, spawn: Spawn) -> None:
+    def __init__(self, agent: str, journals: JournalStore, limits: ViewerLimits, spawn: Spawn) -> None:
         self.viewers: dict[str, Viewer] = {}
-        budget = TailBudget(limits.tail_bytes, limits.all_tails_bytes)
-        self.journals = JournalStore(disk, directory, budget)
+        self.journals = journals
         self._agent = agent
         self._limits = limits
         self.spawn = spawn
@@ -134,13 +130,17 @@ class Delivery:
         self._dirty: dict[SessionFeed, None] = {}
         self._flush_due = False
 
-    def open_viewer(self, handler: ViewerHandler, *, read_only: bool) -> Viewer:
+    def open_viewer(self, handler: ViewerHandler, access: ViewerAccess) -> Viewer:
         """Let a viewer in; raises TooManyViewers."""
+        viewer = Viewer(handler, self._limits.window_bytes, self.spawn, access)
+        self.admit(viewer)
+        return viewer
+
+    def admit(self, viewer: Viewer) -> None:
+        """Count a viewer as connected; raises TooManyViewers."""
         if len(self.viewers) >= self._limits.max_viewers:
             raise TooManyViewers(self._agent, self._limits.max_viewers)
-        viewer = Viewer(handler, self._limits.window_bytes, self.spawn, read_only=read_only)
         self.viewers[viewer.id] = viewer
-        return viewer
 
     def remove_viewer(self, viewer: Viewer) -> bool:
         """Forget a viewer; tells whether it was there."""
@@ -148,10 +148,8 @@ class Delivery:
 
     def drop_stalled(self, now: float) -> None:
         """Drop viewers that take nothing although something waits for them."""
-        stall_s = self._limits.stall_s
         for viewer in list(self.viewers.values()):
-            if viewer.outbox.is_stalled(stall_s, now):
-                viewer.drop(f"it took nothing for {stall_s:g} s although something waited for it")
+            viewer.drop_if_stalled(self._limits.stall_s, now)
 
     def touch(self, feed: SessionFeed) -> None:
         """Have a session's journal written and shown at the end of this tick."""
@@ -176,7 +174,7 @@ class Delivery:
         for journal in journals:
             journal.close()
             if journal.is_waiting:
-                _log.warning("%s: the disk is full: the end of %s is lost", self._agent, journal.path)
+                _log.warning("%s: the disk is full: the end of %s is lost", self._agent, journal.place)
 
     def _flush(self) -> None:
         self._flush_due = False

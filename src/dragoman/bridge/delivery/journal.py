@@ -1,48 +1,29 @@
-"""The journal of a session: every notification as it came, numbered, in a file and with its end in memory.
+"""The journal of a session: every notification as it came, numbered, in a file or a database, its end in memory.
 
 Notifications are added as lines, and those of one tick of the event loop are written as one block (see `store.block`);
-viewers see only what was written. While
-the disk is full the journal goes on in memory, and all of that is written once there is space again: until then cursors
-have an epoch of their own, because they would mean something else if the bridge ended. A journal that cannot be written
-for another reason goes on in memory alone: a viewer at its end notices nothing, but no cursor into it is promised to
-hold.
+viewers see only what was written. Files are in `file_journal`, the tables of a database in `database_journal`.
 
-An epoch names a journal in which a cursor keeps its meaning. Viewers are told of records before those are safe from a
-power cut. Records that were lost that way may leave no trace, and their numbers are given anew. So the epoch changes
-with every start of the machine, and when part of a journal was cut off: then its header gets another time.
+An epoch names a journal in which a cursor keeps its meaning.
 """
 
-import asyncio
-import errno
 import hashlib
-import secrets
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
+from typing import Any, Protocol
 from zlib import crc32
 
 import msgspec
 
-from dragoman.bridge.delivery.journal_file import JournalFile, JournalPart
+from dragoman.bridge.delivery.journal_file import JournalPart
 from dragoman.bridge.delivery.runs import JournalTail, TailBudget
+from dragoman.bridge.translation import V1, Version
 from dragoman.errors import LogFailed
-from dragoman.store.block import Draft, Header, encode_header, now_ms
-from dragoman.store.block_log import LogPosition
-from dragoman.store.disk import Disk
-from dragoman.store.naming import version1_path
-
-MAX_UNWRITTEN_BYTES = 64 * 1024 * 1024
-"""Kept in memory for a full disk: the rest of a long turn, because no other begins meanwhile."""
+from dragoman.store.block import Draft, Header, now_ms
 
 MAX_BLOCK_BYTES = 256 * 1024
 """Lines of one block: a few reads from an agent. A block goes to a viewer whole, and its frames are kept for others."""
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_EPOCH_CHARACTERS = 12
+EPOCH_CHARACTERS = 12
 
 _MAX_DIGITS = 18
 """Digits of a number that fits into 64 bits."""
@@ -79,34 +60,66 @@ def renew_header(header: Header) -> Header:
     return msgspec.structs.replace(header, created=_now())
 
 
-def make_epoch(header: Header) -> str:
-    """Name a journal, so that a cursor into one does not fit another.
+def make_epoch(header: Header, run: bytes = b"") -> str:
+    """Name a journal, so that a cursor into one does not fit another; `run` names a run in which cursors hold.
 
     The header is taken as version 1 wrote it, so that cursors hold when a journal is converted.
     """
     line = msgspec.json.encode({"dragoman": 1, "session": header})[:-1]
-    named = b'%b,"crc":"%08x"}\n%b' % (line, crc32(line), boot_id())
-    return hashlib.sha256(named).hexdigest()[:_EPOCH_CHARACTERS]
-
-
-@cache
-def boot_id() -> bytes:
-    """Name this run of the machine; empty where the system does not tell."""
-    try:
-        return _BOOT_ID.read_bytes()
-    except OSError:
-        return b""
+    named = b'%b,"crc":"%08x"}\n%b' % (line, crc32(line), run)
+    return hashlib.sha256(named).hexdigest()[:EPOCH_CHARACTERS]
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def delete_files(path: Path) -> None:
-    """Remove the file of a journal, and the original of one that was converted."""
-    for each in (path, version1_path(path)):
-        with suppress(OSError):
-            each.unlink()
+def encode_settings(settings: Mapping[str, object], version: Version) -> bytes:
+    """Return the record of a session's settings, in the words of a version."""
+    return msgspec.json.encode(settings if version == V1 else {"protocolVersion": version, **settings})
+
+
+class _SettingsVersion(msgspec.Struct):
+    protocol_version: Version = msgspec.field(default=V1, name="protocolVersion")
+
+
+def version_of_settings(config: bytes) -> Version:
+    """Return the version of ACP of settings, and so of the messages after them."""
+    try:
+        return msgspec.json.decode(config, type=_SettingsVersion).protocol_version
+    except msgspec.DecodeError:
+        return V1
+
+
+class EarlierTurn(msgspec.Struct, frozen=True):
+    """A turn whose prompt had a key; without an end it was cut off."""
+
+    stop_reason: str | None = None
+    error: msgspec.Raw | None = None
+
+
+class SessionDescription(msgspec.Struct, frozen=True):
+    """A session as lists show it."""
+
+    fields: dict[str, Any]
+    """The params of `_dragoman/session`."""
+    is_prompted: bool
+
+
+class JournalReader(Protocol):
+    """A session, as its journal needs it."""
+
+    def changed(self) -> None:
+        """Note that the journal fails, or has recovered."""
+        ...
+
+    def wake_viewers(self) -> None:
+        """Note that records can be seen that could not when they were flushed."""
+        ...
+
+    def describe_for_lists(self) -> SessionDescription:
+        """Give the facts that lists of other nodes show."""
+        ...
 
 
 class EarlierRun(msgspec.Struct, frozen=True):
@@ -116,53 +129,49 @@ class EarlierRun(msgspec.Struct, frozen=True):
     """The last settings of the session."""
     prompts: int = 0
     """The user's messages."""
+    versions: tuple[tuple[int, Version], ...] = ()
+    """The records after which the agent spoke another version of ACP, with that version."""
+    turns: Mapping[str, EarlierTurn] = {}
+    """The last turns whose prompts had a key, by it."""
+    has_open_turn: bool = False
+    """Whether its last turn was broken off."""
 
 
 class Journal:
     """One session's journal, open for more."""
 
-    def __init__(self, file: JournalFile, header: Header, budget: TailBudget) -> None:
-        self.file = file
+    def __init__(self, header: Header, budget: TailBudget, epoch: str, end: int) -> None:
         self.header = header
-        self.end = file.durable_end
+        self.end = end
         """The last record that viewers may see."""
         self.updated_ms = now_ms()
         self.failure: LogFailed | None = None
-        self.on_failure: Callable[[], None] | None = None
-        """Called when it fails, and when it has recovered."""
+        self.reader: JournalReader | None = None
+        """The session that it is the journal of."""
         self.earlier = EarlierRun()
         self.is_sync_due = False
         """Whether it is synced soon, which closes its file."""
-        self._epoch = make_epoch(header)
-        self._interim_epoch: str | None = None
-        self.tail = JournalTail(budget, self._epoch.encode(), self.end)
+        self.tail = JournalTail(budget, epoch.encode(), end)
+        self._lasting_epoch = epoch
+        self._versions: list[tuple[int, Version]] = []
+        """The last record before each change of the agent's version, with the new version; it begins with version 1."""
         self._drafts = [Draft()]
         """Blocks that are not written; the last one is added to."""
 
-    @classmethod
-    def create(cls, disk: Disk, path: Path, header: Header, budget: TailBudget) -> "Journal":
-        """Begin a journal; one that cannot even begin goes on in memory."""
-        file = JournalFile(disk, path, positions=[], end=LogPosition(0, 0, 0))
-        journal = cls(file, header, budget)
-        file.put_header(*encode_header(header, now_ms()))
-        journal._write("create")
-        file.close()
-        return journal
-
     @property
-    def path(self) -> Path:
-        """The path of its file."""
-        return self.file.path
+    def place(self) -> str:
+        """The place where it is written, for people."""
+        raise NotImplementedError
 
     @property
     def epoch(self) -> str:
         """The epoch of cursors into it, now."""
-        return self._epoch if self._interim_epoch is None or not self.is_waiting else self._interim_epoch
+        return self._lasting_epoch
 
     @property
     def is_waiting(self) -> bool:
         """Whether part of it waits for space on the disk."""
-        return self.file.is_waiting
+        return False
 
     @property
     def is_lost(self) -> bool:
@@ -174,10 +183,47 @@ class Journal:
         """The last record, written or about to be."""
         return self.end + sum(map(len, self._drafts))
 
+    @property
+    def version(self) -> Version:
+        """The version of ACP in which its next records are."""
+        return self._versions[-1][1] if self._versions else V1
+
+    def version_at(self, seq: int) -> Version:
+        """Return the version of ACP in which a record is."""
+        found: Version = V1
+        for after, version in self._versions:
+            if after < seq:
+                found = version
+        return found
+
+    def is_all_in(self, version: Version) -> bool:
+        """Tell whether all records are in this version: a viewer that speaks it needs no translation."""
+        begins_so = version == V1 or (bool(self._versions) and self._versions[0][0] == 1)
+        return begins_so and all(each == version for _, each in self._versions)
+
+    def keep_earlier(self, earlier: EarlierRun) -> None:
+        """Go on where an earlier run of the bridge ended."""
+        self.earlier = earlier
+        self._versions = list(earlier.versions)
+
+    @property
+    def versions(self) -> list[tuple[int, Version]]:
+        """The changes of the version, each with the record before the first in it."""
+        return list(self._versions)
+
+    def set_version(self, version: Version) -> None:
+        """Note that the next records are in this version of ACP, where that is another one.
+
+        The record is one of settings, which name the version of their words: a new kind of record could not be read by
+        earlier releases.
+        """
+        if version != self.version:
+            self._versions.append((self.next_end + 1, version))
+            self.note("config", encode_settings({}, version))
+
     def has(self, cursor: Cursor) -> bool:
         """Tell whether a cursor names a place of this journal."""
-        is_known = cursor.epoch in (self._epoch, self._interim_epoch)
-        return is_known and 0 <= cursor.seq <= self.end and not self.is_lost
+        return cursor.epoch == self._lasting_epoch and 0 <= cursor.seq <= self.end and not self.is_lost
 
     def cursor(self, seq: int) -> str:
         """Name a place of this journal."""
@@ -197,85 +243,36 @@ class Journal:
         self._drafts[-1].add_record(kind, payload)
 
     def flush(self) -> None:
-        """Write the added records, and show them to viewers."""
-        if not self._drafts[0]:
-            return
-        drafts, self._drafts = self._drafts, [Draft()]
-        self.updated_ms = now_ms()
-        if not self.is_lost:
-            for draft in drafts:
-                self.file.put(draft, self.updated_ms)
-            self._write("write to")
-        for draft in drafts:
-            for first, count, lines in draft.runs(self.end + 1):
-                self.tail.extend(first, lines, self.updated_ms, count=count)
-            self.end += len(draft)
+        """Have the added records written, and show them to viewers once they are."""
+        raise NotImplementedError
+
+    def note_change(self) -> None:
+        """Have the facts that lists of other nodes show written with the next flush."""
 
     def recover(self) -> bool:
         """Write the records that wait for space on the disk, if there is any now; tells whether none waits any more."""
-        if self.is_waiting:
-            self._write("write to")
-        return not self.is_waiting
+        return True
 
     async def read(self, after: int, until: int, *, with_cursors: bool) -> JournalPart:
-        """Read messages that are not in memory any more; raises OSError.
-
-        If the file was taken away, they are left out: the rest of the journal is still there for its viewers.
-        """
-        epoch = self.epoch.encode() if with_cursors else None
-        try:
-            return await asyncio.to_thread(self.file.read, after, until, epoch)
-        except FileNotFoundError:
-            pass  # a file that was renamed meanwhile has another path by now
-        try:
-            return await asyncio.to_thread(self.file.read, after, until, epoch)
-        except FileNotFoundError as error:
-            self.fail(error, "read")
-            return JournalPart([], until)
+        """Read messages that are not in memory any more; raises OSError."""
+        raise NotImplementedError
 
     def begin_sync(self) -> Callable[[], None] | None:
         """Write the added records, and give the work of a thread that syncs them, if there is any."""
         self.is_sync_due = False
         self.flush()
-        self.recover()
-        self.file.close()
-        return self._sync if self.failure is None and self.file.take_unsynced() else None
-
-    def fail(self, error: OSError, action: str) -> None:
-        """Go on in memory alone."""
-        self._forget_unwritten()
-        self.failure = LogFailed(str(self.path), error.errno or errno.EIO, action)
-        self.close()
-        self._tell()
+        return None
 
     def close(self) -> None:
-        """Close the file until the next write."""
-        self.file.close()
-
-    def move(self, path: Path) -> None:
-        """Give the file another name, in place of a file that has it."""
-        if self.is_waiting:
-            self.file.rename_later(path)
-            return
-        if path.exists():
-            self._sync()  # the file of that name is lost with the rename: a power cut must not take this one too
-        if not self.is_lost:
-            try:
-                self.path.replace(path)
-            except OSError as error:
-                self.fail(error, "rename")
-        self.file.path = path
+        """Close what is open until the next write."""
 
     def drop(self) -> None:
         """Hold nothing of it any more, neither in memory nor open."""
-        self._forget_unwritten()
-        self.close()
-        self.tail.drop()
+        raise NotImplementedError
 
     def delete(self) -> None:
-        """Remove the file."""
-        self.drop()
-        delete_files(self.path)
+        """Remove it for good."""
+        raise NotImplementedError
 
     def _add(self, lines: bytes, count: int | None) -> None:
         draft = self._drafts[-1]
@@ -284,41 +281,13 @@ class Journal:
             self._drafts.append(draft)
         draft.add_lines(lines, count)
 
-    def _write(self, action: str) -> None:
-        try:
-            self.file.write()
-        except OSError as error:
-            if error.errno in _FULL and self.file.unwritten_bytes <= MAX_UNWRITTEN_BYTES:
-                self._wait(error, action)
-            else:
-                self.fail(error, action)
-            return
-        if self.failure is not None:
-            self.failure = None
-            self.tail.release(self._epoch.encode())
-            self._tell()
-
-    def _wait(self, error: OSError, action: str) -> None:
-        """Go on in memory until there is space on the disk."""
-        self.close()
-        was_waiting = self.failure is not None
-        self.failure = LogFailed(str(self.path), error.errno or errno.ENOSPC, action)
-        if not was_waiting:
-            self._interim_epoch = self._interim_epoch or secrets.token_hex(_EPOCH_CHARACTERS // 2)
-            self.tail.hold(self._interim_epoch.encode())
-            self._tell()
-
-    def _forget_unwritten(self) -> None:
-        if self.file.forget_unwritten():
-            self.tail.release(self._epoch.encode())
+    def _show(self, drafts: Iterable[Draft]) -> None:
+        """Let viewers see records that were written."""
+        for draft in drafts:
+            for first, count, lines in draft.runs(self.end + 1):
+                self.tail.extend(first, lines, self.updated_ms, count=count)
+            self.end += len(draft)
 
     def _tell(self) -> None:
-        if self.on_failure is not None:
-            self.on_failure()
-
-    def _sync(self) -> None:
-        """Sync, in a thread; a failure counts from the next write on."""
-        try:
-            self.file.sync()
-        except OSError as error:
-            self.failure = LogFailed(str(self.path), error.errno or errno.EIO, "sync")
+        if self.reader is not None:
+            self.reader.changed()

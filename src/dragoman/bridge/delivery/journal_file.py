@@ -149,7 +149,7 @@ class JournalFile:
                 if not blocks:
                     part.reached = until  # unreadable blocks are left out: the rest is worth more than the gap
                     break
-                part.runs = [run for block in blocks for run in _runs_of(block, after, until, epoch)]
+                part.runs = [run for block in blocks for run in runs_of(block, after, until, epoch)]
                 part.reached = max(after, min(blocks[-1].last, until))
         finally:
             reader.close()
@@ -176,7 +176,8 @@ class JournalFile:
             self.path, self._next_path = self._next_path, None
 
 
-def _runs_of(block: Block, after: int, until: int, epoch: bytes | None) -> Iterator[MessageRun]:
+def runs_of(block: Block, after: int, until: int, epoch: bytes | None) -> Iterator[MessageRun]:
+    """Return the messages of a block between two records; with an epoch, each with its cursor."""
     if block.last <= after or block.first > until:
         return
     for first, count, lines in block.runs():

@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from dragoman.bridge.delivery.direct_queue import Backlog, DirectMessage, DirectQueue
 from dragoman.bridge.delivery.journal import Cursor, read_cursor
 from dragoman.bridge.delivery.runs import MessageRun, StreamItem
-from dragoman.bridge.delivery.subscription import Backlog, DirectMessage, DirectQueue, Subscriber, Subscription
+from dragoman.bridge.delivery.subscription import Subscriber, Subscription
 
 Pull = Callable[[int], list[StreamItem]]
 """Gives the messages that are there now, up to so many bytes."""
@@ -214,6 +215,8 @@ class ViewerOutbox:
         if self.over_http:
             if stream := self._session_streams.get(subscription.session_id):
                 stream.wake()
+            if self._queue.waiting:
+                self._wake_connection()
         else:
             self._ready[subscription] = None
             if self._stream is not None:
@@ -250,7 +253,11 @@ class ViewerOutbox:
         return cursor
 
     def _is_ready(self, direct: DirectMessage) -> bool:
-        if direct.gate is None or direct.gate.arrived >= direct.after:
+        if direct.gate is None:
+            return True
+        if not direct.gate.may_show(direct.after):
+            return False
+        if direct.gate.arrived >= direct.after:
             return True
         # Without a stream for the session nobody would ever take the records that the answer waits for.
         stream = self._session_streams.get(direct.gate.session_id)

@@ -3,164 +3,25 @@
 Nothing of the journal is copied for a viewer. It is at some record, and takes the records that follow: from memory
 where they still are, else a part at a time from the disk.
 
-Direct messages are those for one viewer alone, such as answers to its requests and requests to it. Each names the
-record of the session's journal that it must follow: it goes out once the cursor has reached that record, and no record
-beyond goes out before it. They are numbered as they are taken. Over HTTP, a taken message is kept until the viewer
-shows that it arrived, by a later `Last-Event-ID` or by its actions (it answers the request, it uses the session that it
-was told of), because a stream may break after a message was taken and before it was read.
-
-A viewer that opens a stream again without an id has seen none of its events, or does not keep ids. A viewer that has
-acted on an event and still sends no id does not keep ids: it gets again only the messages that were not even sent. Any
-other viewer gets again everything that it did not show to have.
+A viewer of another version of ACP than a record is told the record in its own version, by a translator that has seen
+the records before. A viewer that goes on at a cursor has its translator fed with the records up to there first, and is
+told nothing of them. Cursors are the same for all versions. Where one record becomes several messages, the cursor of
+all but the last is that of the record before: none of them is lost if the stream breaks in between.
 """
 
-from collections import deque
+import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Protocol
 
+from dragoman.bridge.delivery.direct_queue import DirectMessage, DirectQueue
 from dragoman.bridge.delivery.journal import Cursor
 from dragoman.bridge.delivery.journal_file import JournalPart
 from dragoman.bridge.delivery.runs import JournalTail, MessageRun, StreamItem, slice_runs
 from dragoman.bridge.envelope import rename_terminals
+from dragoman.bridge.translation import StreamTranslator, Version
 
 _MAX_SKIPS = 1_000
 """Own prompts that are remembered as not to be shown; a viewer that comes back by an older cursor sees them."""
-
-
-class Gate(Protocol):
-    """A subscription, as a message of the connection's stream waits for it."""
-
-    session_id: str
-    arrived: int
-
-
-class DirectMessage:
-    """One message for one viewer."""
-
-    __slots__ = ("after", "data", "gate", "key", "number", "request_id", "reveals")
-
-    def __init__(
-        self,
-        data: bytes,
-        after: int = 0,
-        *,
-        gate: Gate | None = None,
-        key: str | None = None,
-        request_id: bytes | None = None,
-        reveals: str | None = None,
-    ) -> None:
-        self.data = data
-        self.after = after
-        """The last record that must come before it."""
-        self.gate = gate
-        """In the stream of a connection: the subscription to the session of that record."""
-        self.key = key
-        """The session of which it is an announcement, which a newer one replaces."""
-        self.request_id = request_id
-        """Its id, if it is a request to the viewer."""
-        self.reveals = reveals
-        """The session that the viewer knows of by this message alone."""
-        self.number = 0
-
-
-class Backlog:
-    """The size of all that waits for one viewer, in all its streams."""
-
-    __slots__ = ("bytes",)
-
-    def __init__(self) -> None:
-        self.bytes = 0
-
-
-class DirectQueue:
-    """The direct messages of one stream, in order."""
-
-    def __init__(self, backlog: Backlog, *, keep_bytes: int = 0) -> None:
-        self.waiting: deque[DirectMessage] = deque()
-        self._backlog = backlog
-        self.number = 0
-        """The last one that was taken."""
-        self.sent = 0
-        """The last one that was taken and sent: its reader has come for more since."""
-        self._arrived = 0
-        """The last one that the viewer has shown to have."""
-        self._was_shown = False
-        self._keep_bytes = keep_bytes
-        self._kept: deque[DirectMessage] = deque()
-        self._kept_bytes = 0
-
-    def put(self, direct: DirectMessage) -> None:
-        """Add a message at the end."""
-        self._backlog.bytes += len(direct.data)
-        self.waiting.append(direct)
-
-    def replace(self, direct: DirectMessage, data: bytes) -> None:
-        """Give a waiting message another content."""
-        self._backlog.bytes += len(data) - len(direct.data)
-        direct.data = data
-
-    def bring_forward(self, end: int) -> None:
-        """Let no message wait for a record after this one."""
-        for direct in self.waiting:
-            direct.after = min(direct.after, end)
-
-    def clear(self) -> list[DirectMessage]:
-        """Remove all that waits, and give it."""
-        waiting = list(self.waiting)
-        self.waiting.clear()
-        self._backlog.bytes -= sum(len(direct.data) for direct in waiting)
-        return waiting
-
-    def take(self) -> DirectMessage:
-        """Take the first one."""
-        return self._took(self.waiting.popleft())
-
-    def take_ready(self, is_ready: Callable[[DirectMessage], bool], max_bytes: int) -> list[DirectMessage]:
-        """Take the messages that may go now, wherever they stand, as far as they fit."""
-        taken: list[DirectMessage] = []
-        passed: list[DirectMessage] = []
-        size = 0
-        while self.waiting and size < max_bytes:
-            direct = self.waiting.popleft()
-            if is_ready(direct):
-                size += len(direct.data)
-                taken.append(self._took(direct))
-            else:
-                passed.append(direct)
-        self.waiting.extendleft(reversed(passed))
-        return taken
-
-    def confirm(self, is_it: Callable[[DirectMessage], bool]) -> DirectMessage | None:
-        """Note that the viewer has shown to have a message, and so all before it; gives the last such message."""
-        shown = next((direct for direct in reversed(self._kept) if is_it(direct)), None)
-        if shown is not None:
-            self._was_shown = True
-            self._arrived = max(self._arrived, shown.number)
-        return shown
-
-    def reopen(self, *, keeps_ids: bool) -> None:
-        """Repeat the messages that may be missing at a viewer that opens its stream again without an id."""
-        self.rewind(max(self.sent, self._arrived) if self._was_shown and not keeps_ids else self._arrived)
-
-    def rewind(self, number: int) -> None:
-        """Forget messages up to this number, which arrived, and repeat the rest."""
-        again = [direct for direct in self._kept if direct.number > number]
-        self._kept.clear()
-        self._kept_bytes = 0
-        self.number = self.sent = self._arrived = min(self.number, number)
-        self._backlog.bytes += sum(len(direct.data) for direct in again)
-        self.waiting.extendleft(reversed(again))
-
-    def _took(self, direct: DirectMessage) -> DirectMessage:
-        self.number += 1
-        direct.number = self.number
-        self._backlog.bytes -= len(direct.data)
-        if self._keep_bytes:
-            self._kept.append(direct)
-            self._kept_bytes += len(direct.data)
-            while self._kept_bytes > self._keep_bytes and len(self._kept) > 1:
-                self._kept_bytes -= len(self._kept.popleft().data)
-        return direct
 
 
 class JournalSource(Protocol):
@@ -190,6 +51,18 @@ class JournalSource(Protocol):
         """Tell whether a cursor names a place of this journal."""
         ...
 
+    def cursor(self, seq: int) -> str:
+        """Name a place of this journal."""
+        ...
+
+    def version_at(self, seq: int) -> Version:
+        """Return the version of ACP in which a record is."""
+        ...
+
+    def is_all_in(self, version: Version) -> bool:
+        """Tell whether all records are in one version."""
+        ...
+
     async def read(self, after: int, until: int, *, with_cursors: bool) -> JournalPart:
         """Read messages that are not in memory; raises OSError."""
         ...
@@ -199,8 +72,22 @@ class Subscriber(Protocol):
     """The viewer of a subscription."""
 
     @property
-    def knows_extensions(self) -> bool:
+    def has_cursors(self) -> bool:
         """Whether it gets each message with its cursor."""
+        ...
+
+    @property
+    def version(self) -> Version:
+        """The version of ACP that it speaks."""
+        ...
+
+    def make_translator(self, session_id: str, name: Callable[[int], str]) -> StreamTranslator:
+        """Make a translator of the records of a session in the other version."""
+        ...
+
+    @property
+    def tell_untaken(self) -> Callable[[bytes], bytes] | None:
+        """Change lines that have updates which it does not take; None if it takes all."""
         ...
 
     @property
@@ -222,6 +109,26 @@ class Subscriber(Protocol):
         ...
 
 
+class StreamTranslation:
+    """The translation of one journal for one viewer: the translator, and the record that it has to reach unheard."""
+
+    __slots__ = ("origin", "silent_until", "translator")
+
+    def __init__(self) -> None:
+        self.translator: StreamTranslator | None = None
+        self.origin = 0
+        """The record at which the translator begins."""
+        self.silent_until = 0
+        """The last record of which the viewer is told nothing, because it has it."""
+
+    def restart(self, cursor: int, origin: int) -> int:
+        """Begin anew for a viewer that has all up to a record; return the record to begin after."""
+        self.translator = None
+        self.origin = min(origin, cursor)
+        self.silent_until = cursor
+        return self.origin
+
+
 class Subscription:
     """One viewer on one session; without a journal it is a stream that was opened before the session was."""
 
@@ -241,15 +148,31 @@ class Subscription:
         self._skips: dict[int, None] = {}
         self._part: JournalPart | None = None
         self._fetching = False
+        self.translation = StreamTranslation()
 
-    def bind(self, journal: JournalSource, cursor: int) -> None:
-        """Begin at a record of a journal; a viewer that begins further back wants to see its own prompts too."""
-        if cursor < self.cursor:
+    @property
+    def position(self) -> int:
+        """The last record that the viewer has."""
+        return max(self.cursor, self.translation.silent_until)
+
+    @property
+    def lag(self) -> int:
+        """The number of records that the viewer has not taken."""
+        return 0 if self.journal is None else max(0, self.journal.end - self.position)
+
+    def bind(self, journal: JournalSource, cursor: int, *, has_history: bool = False) -> None:
+        """Begin at a record of a journal; a viewer that begins further back wants to see its own prompts too.
+
+        `has_history` says that the viewer has the records before, so that those after it continue them.
+        """
+        if cursor < self.position:
             self._skips.clear()
+        is_other = journal is not self.journal
         self.journal = journal
-        self.cursor = self.arrived = self._shown = cursor
-        self._part = None
-        self.queue.bring_forward(journal.next_end)  # the journal may be another one now, with other numbers
+        self._shown = cursor
+        self._begin(cursor, 0 if has_history else cursor)
+        if is_other:
+            self.queue.bring_forward(journal.next_end)  # the numbers of another journal mean nothing here
 
     def take_resume_from(self) -> Cursor | None:
         """Give the cursor that a stream named before the session was opened, once."""
@@ -292,14 +215,13 @@ class Subscription:
         """Name where it is, as the id of an event does; None before there is a journal."""
         if self.journal is None:
             return None
-        return b"%b.%d.%d" % (self.journal.epoch.encode(), self.cursor, self.queue.number)
+        return b"%b.%d.%d" % (self.journal.epoch.encode(), self.position, self.queue.number)
 
     def has_more(self) -> bool:
         """Tell whether a pull would give something now."""
         if self.journal is None:
             return False
-        waiting = self.queue.waiting
-        if waiting and waiting[0].after <= self.cursor:
+        if self._is_direct_due(self.journal):
             return True
         return not self._fetching and self.cursor < self._limit(self.journal)
 
@@ -308,8 +230,7 @@ class Subscription:
         items: list[StreamItem] = []
         size = 0
         while (journal := self.journal) is not None and size < max_bytes:
-            waiting = self.queue.waiting
-            if waiting and waiting[0].after <= self.cursor:
+            if self._is_direct_due(journal):
                 direct = self.queue.take()
                 items.append(self._item(journal, MessageRun.of_message(direct.data, self.cursor), numbered=numbered))
                 size += len(direct.data)
@@ -321,22 +242,84 @@ class Subscription:
             runs, more_bytes = self._take_runs(journal, until, max_bytes - size)
             if not runs and self._fetching:
                 break
-            if self._skips and next(reversed(self._skips)) > before:
-                runs = [part for run in runs for part in self._without_skips(run)]
-            if names := self._viewer.terminal_names.get(self.session_id):
-                runs = [run.change(lambda lines, names=names: rename_terminals(lines, names)) for run in runs]
+            if before < self.translation.silent_until:
+                self._listen(journal, runs)
+                size += more_bytes
+                continue
+            runs = self._adapt(journal, runs, before)
             items += [self._item(journal, run, numbered=numbered) for run in runs]
             size += more_bytes
+        if size and not items and self.has_more():  # records that say nothing to this viewer: let others have a turn
+            asyncio.get_running_loop().call_soon(self._viewer.wake, self)
         return items, size
 
+    def may_show(self, after: int) -> bool:
+        """Tell whether the journal has a record, so that a message behind it may be seen."""
+        return self.journal is None or after <= self.journal.end
+
+    def _is_direct_due(self, journal: JournalSource) -> bool:
+        """Tell whether the next direct message may go: its record was taken, and is in the journal for good."""
+        waiting = self.queue.waiting
+        return bool(waiting) and waiting[0].after <= self.cursor and waiting[0].after <= journal.end
+
+    def _adapt(self, journal: JournalSource, runs: list[MessageRun], before: int) -> list[MessageRun]:
+        """Return runs as this viewer takes them: without its own prompts, in its words and its version."""
+        viewer = self._viewer
+        if self._skips and next(reversed(self._skips)) > before:
+            runs = [part for run in runs for part in self._without_skips(run)]
+        if (tell := viewer.tell_untaken) is not None:
+            runs = [run.change(tell) if journal.version_at(run.first) == viewer.version else run for run in runs]
+        if names := viewer.terminal_names.get(self.session_id):
+            runs = [run.change(lambda lines, names=names: rename_terminals(lines, names)) for run in runs]
+        if not journal.is_all_in(viewer.version):
+            runs = [told for run in runs for told in self._tell(journal, run)]
+        return runs
+
     def _go_to(self, seq: int) -> None:
-        self.cursor = self.arrived = seq
+        if seq != self.cursor:
+            self._begin(seq, self.translation.origin)
+        self.arrived = self.cursor
+        self._part = None
+
+    def _begin(self, cursor: int, origin: int) -> None:
+        """Begin after a record, or before it where a translator has to hear of the records up to there."""
+        if self.journal is None or self.journal.is_all_in(self._viewer.version):
+            origin = cursor
+        self.cursor = self.arrived = self.translation.restart(cursor, origin)
         self._part = None
 
     def _limit(self, journal: JournalSource) -> int:
         """Give the last record that may go out before the next direct message."""
         waiting = self.queue.waiting
-        return min(journal.end, waiting[0].after) if waiting else journal.end
+        limit = min(journal.end, waiting[0].after) if waiting else journal.end
+        silent_until = self.translation.silent_until
+        return min(limit, silent_until) if self.cursor < silent_until else limit
+
+    def _wants_cursors(self, journal: JournalSource) -> bool:
+        """Tell whether records are taken with their cursors; a translation has them added behind it."""
+        return self._viewer.has_cursors and journal.is_all_in(self._viewer.version)
+
+    def _listen(self, journal: JournalSource, runs: list[MessageRun]) -> None:
+        """Have the translator hear records that the viewer has."""
+        for run in runs:
+            if journal.version_at(run.first) != self._viewer.version:
+                self._translator(journal).translate(run.lines, run.first)
+
+    def _tell(self, journal: JournalSource, run: MessageRun) -> Iterator[MessageRun]:
+        """Return a run in the viewer's version, with its cursors."""
+        told: Iterator[MessageRun] = iter([run])
+        if journal.version_at(run.first) != self._viewer.version:
+            told = _translate(run, self._translator(journal))
+        if not self._viewer.has_cursors:
+            return told
+        epoch = journal.epoch.encode()
+        return (each.with_cursors(epoch) for each in told)
+
+    def _translator(self, journal: JournalSource) -> StreamTranslator:
+        translation = self.translation
+        if translation.translator is None:
+            translation.translator = self._viewer.make_translator(self.session_id, journal.cursor)
+        return translation.translator
 
     def _take_runs(self, journal: JournalSource, until: int, max_bytes: int) -> tuple[list[MessageRun], int]:
         """Take messages from memory, else from the part that was read; else have the next part read."""
@@ -344,7 +327,7 @@ class Subscription:
         before = self.cursor
         if before >= tail.start:
             self._part = None
-            with_cursors = self._viewer.knows_extensions
+            with_cursors = self._wants_cursors(journal)
             runs, size, self.cursor = tail.slice(before, until, max_bytes, with_cursors=with_cursors)
             return runs, size
         part = self._part
@@ -378,7 +361,7 @@ class Subscription:
         """Read the next part from the disk, beside; the stream is woken then."""
         after = self.cursor
         try:
-            part = await journal.read(after, until, with_cursors=self._viewer.knows_extensions)
+            part = await journal.read(after, until, with_cursors=self._wants_cursors(journal))
         except OSError as error:
             self._viewer.drop(f"the journal of session {self.session_id} cannot be read: {error.strerror}")
             return
@@ -389,3 +372,31 @@ class Subscription:
             if not part.runs:
                 self.cursor = max(self.cursor, part.reached)
         self._viewer.wake(self)
+
+
+def _translate(run: MessageRun, translator: StreamTranslator) -> Iterator[MessageRun]:
+    """Return the messages in the place of those of a run; messages that have one each in their place stay together."""
+    told = translator.translate(run.lines, run.first)
+    if told is run.lines:
+        yield run
+        return
+    if isinstance(told, bytes):
+        yield MessageRun(told, run.first, run.time_ms, count=run.last - run.first + 1)
+        return
+    together: list[bytes] = []
+    for seq, messages in enumerate(told, run.first):
+        if len(messages) != 1 and together:
+            yield _join(together, seq - 1, run.time_ms)
+            together = []
+        for message in messages[:-1]:
+            yield _join([message], seq - 1, run.time_ms)
+        if len(messages) > 1:
+            yield _join(messages[-1:], seq, run.time_ms)
+        else:
+            together += messages
+    if together:
+        yield _join(together, run.last, run.time_ms)
+
+
+def _join(messages: list[bytes], last: int, time_ms: int) -> MessageRun:
+    return MessageRun(b"\n".join([*messages, b""]), last - len(messages) + 1, time_ms, count=len(messages))

@@ -11,8 +11,10 @@ from msgspec import UNSET, Raw
 
 from dragoman.bridge.delivery.outbox import ViewerOutbox, ViewerStream
 from dragoman.bridge.delivery.subscription import Subscription
+from dragoman.bridge.delivery.untaken import teller_of
 from dragoman.bridge.envelope import (
     ELICIT,
+    encode,
     fields_of,
     is_given,
     make_error,
@@ -21,8 +23,11 @@ from dragoman.bridge.envelope import (
     string_of,
     with_id,
 )
+from dragoman.bridge.translation import V1, V2, RequestTranslator, StreamTranslator, Version, not_found_data
 from dragoman.errors import ErrorCode
-from dragoman.wire.message import NULL_ID
+from dragoman.protocol.translate.session_for_v1 import ClientTakes
+from dragoman.protocol.translate.session_for_v1 import read_capabilities as read_taken
+from dragoman.wire.message import BAD_JSON, NULL_ID
 
 _MAX_BURST = 16
 """Windows of answers, for a viewer that waits for them: it takes them as soon as all its requests are answered."""
@@ -52,6 +57,10 @@ class ViewerHandler(Protocol):
         """Tell whether a session is here, or might be at the agent."""
         ...
 
+    def is_part_of(self, session_id: str, of: str) -> bool:
+        """Tell whether a session is a subagent of another one, at any depth."""
+        ...
+
     def viewer_left(self, viewer: "Viewer") -> None:
         """Detach a viewer everywhere; its requests go on."""
         ...
@@ -64,9 +73,17 @@ class ViewerCapabilities(msgspec.Struct, frozen=True):
     """Methods that need a capability, and that it has."""
     extensions: bool = False
     """It knows our extensions: it is told the cursor of each message, and the state of sessions."""
+    is_relay: bool = False
+    """It passes messages on to a client that knows none of our extensions, and is told cursors alone."""
     read_only: bool = False
     notices: bool = False
     """It shows notices, which are about a conversation and not in it."""
+    version: Version = V1
+    """The version of ACP that it speaks."""
+    takes: ClientTakes = ClientTakes()
+    """The updates that it takes beyond the usual ones."""
+    tell_untaken: Callable[[bytes], bytes] | None = None
+    """Changes lines of version 1 that have others; None if it takes all, or speaks version 2."""
 
     def can(self, method: str, params: Raw) -> bool:
         """Tell whether it may be sent a request."""
@@ -78,9 +95,9 @@ class ViewerCapabilities(msgspec.Struct, frozen=True):
         return not method.startswith("fs/") or method in self.methods
 
 
-def read_capabilities(params: Raw) -> ViewerCapabilities:
-    """Read the params of `initialize`."""
-    capabilities = _inside(fields_of(params), "clientCapabilities")
+def read_capabilities(params: Raw, version: Version = V1) -> ViewerCapabilities:
+    """Read the params of `initialize`, of either version."""
+    capabilities = _inside(fields_of(params), "clientCapabilities" if version == V1 else "capabilities")
     methods: set[str] = set()
     files = _inside(capabilities, "fs")
     if is_given(files.get("readTextFile")):
@@ -94,12 +111,42 @@ def read_capabilities(params: Raw) -> ViewerCapabilities:
         # An empty object is how the first draft of the capability offered forms.
         methods.update(f"{ELICIT}:{mode}" for mode in modes or ["form"])
     own = _inside(_inside(capabilities, "_meta"), "dragoman")
+    extensions, read_only = is_given(own.get("viewer")), is_given(own.get("readOnly"))
+    is_relay = is_given(own.get("relay")) and not extensions
+    if version == V2:
+        # Every client of it takes notices, compactions and subagents, and none has files or terminals for the agent.
+        methods = {method for method in methods if method.startswith(ELICIT)}
+        takes = ClientTakes(notices=True, compaction=True, subagents=True)
+        return ViewerCapabilities(
+            frozenset(methods), extensions, is_relay, read_only, notices=True, version=V2, takes=takes
+        )
     notices = is_given(_inside(capabilities, "session").get("notices"))
-    return ViewerCapabilities(frozenset(methods), is_given(own.get("viewer")), is_given(own.get("readOnly")), notices)
+    takes = _read_taken(capabilities)
+    tell = teller_of(takes)
+    return ViewerCapabilities(
+        frozenset(methods), extensions, is_relay, read_only, notices, takes=takes, tell_untaken=tell
+    )
+
+
+def _read_taken(capabilities: dict[str, Raw]) -> ClientTakes:
+    try:
+        return read_taken(msgspec.json.decode(encode(capabilities)))
+    except BAD_JSON:
+        return ClientTakes()  # a number out of range is JSON, and means nothing here
 
 
 def _inside(fields: dict[str, Raw], key: str) -> dict[str, Raw]:
     return fields_of(fields.get(key, UNSET))
+
+
+class ViewerAccess(msgspec.Struct, frozen=True):
+    """What a viewer may do and see."""
+
+    read_only: bool = False
+    session_id: str | None = None
+    """The one session that it may see, with the subagents of that; None for all."""
+    share_id: str | None = None
+    """The share by which it was let in, which may end before it leaves."""
 
 
 class PendingRequests:
@@ -150,8 +197,7 @@ class Viewer:
         handler: ViewerHandler,
         window_bytes: int,
         spawn: Callable[[Coroutine[Any, Any, None]], object],
-        *,
-        read_only: bool,
+        access: ViewerAccess,
     ) -> None:
         self.id = str(uuid.uuid4())
         """Over HTTP this is the Acp-Connection-Id."""
@@ -159,11 +205,13 @@ class Viewer:
         """Set once it is gone, also when it was dropped."""
         self.close_reason: str | None = None
         """The reason why it was dropped, in words; None if it was not."""
-        self.read_only = read_only
+        self.access = access
         self.capabilities: ViewerCapabilities | None = None
         """None before `initialize` was answered."""
         self.terminal_names: dict[str, dict[str, str]] = {}
         """By session: its own names of terminals that the agent knows by others."""
+        self.translator: RequestTranslator | None = None
+        """Between its version and that of the agent, if they speak different ones."""
         self.requests = PendingRequests()
         self.outbox = ViewerOutbox(self.id, window_bytes)
         self.spawn = spawn
@@ -171,9 +219,49 @@ class Viewer:
         self._handler = handler
 
     @property
+    def read_only(self) -> bool:
+        """Whether it may only read."""
+        return self.access.read_only
+
+    @property
+    def is_scoped(self) -> bool:
+        """Whether it may see one session alone."""
+        return self.access.session_id is not None
+
+    def sees(self, session_id: str) -> bool:
+        """Tell whether it may see a session."""
+        only = self.access.session_id
+        return only is None or session_id == only or self._handler.is_part_of(session_id, only)
+
+    @property
     def knows_extensions(self) -> bool:
         """Whether it gets cursors and announcements."""
         return self.capabilities is not None and self.capabilities.extensions
+
+    @property
+    def has_cursors(self) -> bool:
+        """Whether it gets each message with its cursor."""
+        return self.capabilities is not None and (self.capabilities.extensions or self.capabilities.is_relay)
+
+    @property
+    def version(self) -> Version:
+        """The version of ACP that it speaks."""
+        return V1 if self.capabilities is None else self.capabilities.version
+
+    def make_translator(self, session_id: str, name: Callable[[int], str]) -> StreamTranslator:
+        """Make a translator of the records of a session in the other version."""
+        takes = ClientTakes() if self.capabilities is None else self.capabilities.takes
+        return StreamTranslator(session_id, self.version, takes, name)
+
+    @property
+    def takes_subagents(self) -> bool:
+        """Whether it shows sessions that an agent makes for parts of its work."""
+        return self.capabilities is not None and self.capabilities.takes.subagents
+
+    @property
+    def tell_untaken(self) -> Callable[[bytes], bytes] | None:
+        """Change lines that have updates which it does not take; None if it takes all."""
+        return None if self.capabilities is None else self.capabilities.tell_untaken
 
     @property
     def over_http(self) -> bool:
@@ -201,6 +289,8 @@ class Viewer:
     def session_stream(self, session_id: str, last_event_id: str | None) -> ViewerStream | None:
         """Give the stream of one session; None if there is none that this viewer could have or open."""
         subscriptions = self.outbox.subscriptions
+        if not self.sees(session_id):
+            return None
         if session_id not in subscriptions:
             expected = sum(subscription.journal is None for subscription in subscriptions.values())
             if expected >= _MAX_EXPECTED or not self._handler.could_open(session_id):
@@ -214,7 +304,7 @@ class Viewer:
 
     def can_use(self, session_id: str) -> bool:
         """Tell whether it knows a session, or could have learned of it here."""
-        return self.knows(session_id) or self._handler.knows_session(session_id)
+        return self.sees(session_id) and (self.knows(session_id) or self._handler.knows_session(session_id))
 
     async def close(self) -> None:
         """Detach it everywhere; its requests go on."""
@@ -225,6 +315,11 @@ class Viewer:
         if not self.closed.is_set():
             self.close_reason = reason
             self._handler.viewer_left(self)
+
+    def drop_if_stalled(self, stall_s: float, now: float) -> None:
+        """Close it if it does not read: for so long it took nothing although something waited for it."""
+        if self.outbox.is_stalled(stall_s, now):
+            self.drop(f"it took nothing for {stall_s:g} s although something waited for it")
 
     def end(self) -> None:
         """End all its streams, and wake the tasks that wait for that."""
@@ -283,23 +378,46 @@ class Viewer:
         return False
 
 
+class RepeatablePrompt(msgspec.Struct, eq=False):
+    """A prompt with a key: a client that lost its connection sends it again, and there is one turn all the same."""
+
+    key: str
+    request: "ViewerRequest"
+    answer: bytes | None = None
+
+
 class ViewerRequest(msgspec.Struct):
-    """A request of a viewer, as it came and decoded; answered exactly once."""
+    """A request of a viewer, as it came and decoded; answered exactly once.
+
+    Its method, params and line are in the version of the agent, its answers are given in that version, and the viewer
+    gets them in its own.
+    """
 
     viewer: Viewer
     id: bytes
     method: str
     params: Raw
     line: bytes
+    agent_version: Version = V1
+    """The version of the agent that it is for."""
+    translator: RequestTranslator | None = None
+    """By which it was translated, if it was."""
     key: bytes = b""
     """Its key among the pending requests: its id, or one of ours for a request whose id is null."""
     is_over: bool = False
     """Whether it was answered; another answer comes too late."""
+    repeatable: "RepeatablePrompt | None" = None
+    """The prompt that it is, if it has a key by which it may come again."""
 
     @property
     def session_id(self) -> str | None:
         """The session that it is about."""
         return session_of(self.params)
+
+    @property
+    def wants_replay(self) -> bool:
+        """Whether it opens a session with all that was said in it."""
+        return self.method == "session/load" or is_given(fields_of(self.params).get("replayFrom"))
 
     def begin(self, *, opens: str | None = None) -> None:
         """Count it as under way; `opens` is the session that it wants opened."""
@@ -309,6 +427,14 @@ class ViewerRequest(msgspec.Struct):
     def note_sent(self, agent_id: bytes) -> None:
         """Remember the id that it has at the agent, in case it is cancelled."""
         self.viewer.requests.note_sent(self.key, agent_id)
+
+    def continue_as(self, again: "ViewerRequest") -> None:
+        """Have the same request, which came again over another connection, get the answer."""
+        agent_id = self.viewer.requests.agent_id(self.key)
+        self.viewer.requests.end(self.key)
+        self.viewer, self.id, self.key, self.translator = again.viewer, again.id, again.key, again.translator
+        if agent_id:
+            self.note_sent(agent_id)
 
     def answer(self, result: Any) -> None:
         """Answer it."""
@@ -320,6 +446,8 @@ class ViewerRequest(msgspec.Struct):
 
     def refuse(self, code: int, problem: Any) -> None:
         """Answer it with an error in words."""
+        if code == ErrorCode.RESOURCE_NOT_FOUND and self.viewer.version == V2:
+            problem = not_found_data(problem, self.session_id)
         self._send(make_error(self.id, code, problem))
 
     def fail(self, data: dict[str, Any]) -> None:
@@ -328,8 +456,15 @@ class ViewerRequest(msgspec.Struct):
 
     def answer_opened(self, result: Any, subscription: Subscription, after: int) -> None:
         """Answer a request that opened a session."""
+        self.pass_opened(make_result(self.id, result), subscription, after)
+
+    def pass_opened(self, line: bytes, subscription: Subscription, after: int, *, is_new: bool = False) -> None:
+        """Answer a request that opened a session with the agent's answer."""
         if self.end():
-            self.viewer.send_opened(make_result(self.id, result), subscription, after)
+            answer, *updates = self._translate(with_id(line, self.id))
+            self.viewer.send_opened(answer, subscription, after, is_new=is_new)
+            for update in updates:
+                self.viewer.send(update, subscription)
 
     def end(self) -> bool:
         """Count it as answered, and tell whether it was not before."""
@@ -337,6 +472,12 @@ class ViewerRequest(msgspec.Struct):
         self.viewer.requests.end(self.key)
         return not was_over
 
+    def _translate(self, line: bytes) -> list[bytes]:
+        return [line] if self.translator is None else self.translator.answer(line)
+
     def _send(self, line: bytes) -> None:
+        if self.repeatable is not None:
+            self.repeatable.answer = line
         if self.end():
-            self.viewer.send(line, self.viewer.subscription(self.session_id))
+            for each in self._translate(line):
+                self.viewer.send(each, self.viewer.subscription(self.session_id))

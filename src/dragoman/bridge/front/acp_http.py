@@ -12,29 +12,36 @@ not an event: a client that loses the stream before its first event still knows 
 import asyncio
 import re
 import secrets
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from dragoman.bridge import ServedAgent, Viewer, ViewerStream
+from dragoman.bridge import ServedAgent, Viewer, ViewerAccess, ViewerStream
 from dragoman.bridge.front.asgi import Headers, Scope
 from dragoman.bridge.front.exchange import JSON, NO_STORE, ClientGone, Exchange, HttpError, race
 from dragoman.bridge.front.limits import RequestLimits
-from dragoman.bridge.guard import Grant
+from dragoman.bridge.guard import Grant, Share
 from dragoman.wire.message import BAD_JSON, Malformed, Message, parse
 
 AFFINITY_COOKIE = "acp_affinity"
 
 
+def access_of(grant: Grant) -> ViewerAccess:
+    """Return what a client that was let in may do and see as a viewer."""
+    share = grant.share
+    return ViewerAccess(grant.role == "reader", None if share is None else share.session, grant.share_id)
+
+
 class HttpViewer:
     """A viewer whose messages come by requests; there can be times without any."""
 
-    def __init__(self, agent: ServedAgent, viewer: Viewer, role: str) -> None:
+    def __init__(self, agent: ServedAgent, viewer: Viewer, grant: Grant) -> None:
         self.agent = agent
         self.viewer = viewer
-        self.role = role
+        self.role = grant.role
+        self.share_id = grant.share_id
         self.open_requests = 0
         """Requests that are not over yet, mostly event streams."""
         self.timer: asyncio.TimerHandle | None = None
@@ -48,10 +55,10 @@ class HttpViewers:
         self._open: dict[str, HttpViewer] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
-    def open(self, agent: ServedAgent, grant: Grant) -> HttpViewer:
+    def open(self, agent: ServedAgent, grant: Grant, address: str | None = None) -> HttpViewer:
         """Open a viewer; raises TooManyViewers."""
-        viewer = agent.open_viewer(read_only=grant.role == "reader")
-        connection = HttpViewer(agent, viewer, grant.role)
+        viewer = agent.open_viewer(access_of(grant), address=address)
+        connection = HttpViewer(agent, viewer, grant)
         self._open[viewer.id] = connection
         self._restart_timer(connection)
         return connection
@@ -59,7 +66,9 @@ class HttpViewers:
     def find(self, connection_id: str, agent: ServedAgent, grant: Grant) -> HttpViewer | None:
         """Return an open viewer for its next request; None if this agent has no such viewer with this role."""
         connection = self._open.get(connection_id)
-        if connection is None or connection.agent is not agent or connection.role != grant.role:
+        if connection is None or connection.agent is not agent:
+            return None
+        if (connection.role, connection.share_id) != (grant.role, grant.share_id):
             return None
         if connection.viewer.closed.is_set():
             self._forget(connection)
@@ -162,10 +171,19 @@ class HttpEndpoint:
     """Serves `/acp` over HTTP."""
 
     def __init__(
-        self, connections: HttpViewers, affinity: Affinity, limits: RequestLimits, max_message_bytes: int
+        self,
+        connections: HttpViewers,
+        affinity: Affinity,
+        limits: RequestLimits,
+        max_message_bytes: int,
+        *,
+        address_of: Callable[[Scope], str | None],
+        watch_share: Callable[[Share | None], asyncio.TimerHandle | None],
     ) -> None:
         self._connections = connections
         self._affinity = affinity
+        self._address_of = address_of
+        self._watch_share = watch_share
         self._limits = limits
         self._max_message_bytes = max_message_bytes
 
@@ -206,7 +224,7 @@ class HttpEndpoint:
         await exchange.reply(202)
 
     async def _greet(self, exchange: Exchange, agent: ServedAgent, grant: Grant, line: bytes) -> None:
-        connection = self._connections.open(agent, grant)
+        connection = self._connections.open(agent, grant, self._address_of(exchange.scope))
         answers: list[bytes] = []
 
         async def greet() -> None:
@@ -236,8 +254,13 @@ class HttpEndpoint:
                 stream = viewer.session_stream(session_id, last_event_id)
             if stream is None:
                 raise HttpError(404, "this connection knows no such session; create, load or resume it first")
-            await exchange.start(200, [*STREAM_HEADERS, (CONNECTION_ID, viewer.id.encode())])
-            await EventStreamWriter(exchange, stream, self._limits.keep_alive_s).run(viewer.closed, stopping)
+            over = self._watch_share(grant.share)
+            try:
+                await exchange.start(200, [*STREAM_HEADERS, (CONNECTION_ID, viewer.id.encode())])
+                await EventStreamWriter(exchange, stream, self._limits.keep_alive_s).run(viewer.closed, stopping)
+            finally:
+                if over is not None:
+                    over.cancel()
 
 
 def _parse(body: bytes) -> Message:

@@ -7,9 +7,14 @@
     /config.json         what the page needs to connect  with a credential
     /render              Markdown → HTML                 with a credential
     /link                a one-time link                 owners
-    /acp /acp/<agent>    ACP, by HTTP and WebSocket      with a credential
+    /metrics             figures for Prometheus          owners, and the token for metrics
+    /shares              links for readers               owners
+    /export/<agent>      a session as a file             with a credential that reaches the session
+    /acp /acp/<agent>    ACP, by HTTP and WebSocket      with a credential that reaches the agent
+    /oauth/callback      the way back from a login       with its state, once
 
-The guard checks a request before any of it is read and before any upgrade.
+The guard checks a request before any of it is read and before any upgrade. A reader of one session reaches its agent
+and the addresses in FOR_SCOPED, and there sees that session alone; all other addresses refuse it, also those to come.
 """
 
 import asyncio
@@ -18,18 +23,32 @@ from contextlib import AsyncExitStack, suppress
 from urllib.parse import quote
 
 from dragoman.bridge import Bridge, ServedAgent
-from dragoman.bridge.front.acp_http import Affinity, HttpEndpoint, HttpViewers
+from dragoman.bridge.figures import write_prometheus
+from dragoman.bridge.front.acp_http import Affinity, HttpEndpoint, HttpViewers, access_of
 from dragoman.bridge.front.acp_socket import ViewerSocket
 from dragoman.bridge.front.asgi import Receive, Scope, Send, note_credential, route
 from dragoman.bridge.front.exchange import ClientGone, Exchange, HttpError, raising_client_gone, refuse_upgrade
+from dragoman.bridge.front.export import EXPORT_PATH
 from dragoman.bridge.front.limits import RequestLimits
+from dragoman.bridge.front.login_return import LoginReturn
 from dragoman.bridge.front.pages import Pages
+from dragoman.bridge.front.share_pages import SHARES_PATH
 from dragoman.bridge.guard import AccessDenial, Grant, Guard
+from dragoman.bridge.guard.answers import NO_STORE
 from dragoman.bridge.problem import TooManyViewers
+from dragoman.bridge.settings import CALLBACK_PATH
 from dragoman.errors import DragomanError
+
+METRICS_PATH = "/metrics"
+PROMETHEUS = b"text/plain; version=0.0.4; charset=utf-8"
+
+FOR_SCOPED = frozenset({"/config.json", "/render", "/logout"})
+"""Addresses beside those of its agent that a reader of one session may use."""
 
 _RETRY_S = 30
 """Retry-After when there are too many viewers: some have timed out by then."""
+
+_NOT_SHARED = "this link is for one session, and this address is not part of it; ask the owner for another link"
 
 _log = logging.getLogger("dragoman.bridge.front")
 
@@ -60,8 +79,16 @@ class Application:
         self._affinity = Affinity()
         self._connections = HttpViewers(limits)
         self.max_message_bytes = bridge.settings.viewer_limits.max_message_bytes
-        self._http = HttpEndpoint(self._connections, self._affinity, limits, self.max_message_bytes)
-        self._pages = Pages(bridge.settings, guard, limits)
+        self._pages = Pages(bridge, guard, limits)
+        self._http = HttpEndpoint(
+            self._connections,
+            self._affinity,
+            limits,
+            self.max_message_bytes,
+            address_of=self._address_of,
+            watch_share=self._pages.shares.watch,
+        )
+        self._login_return = LoginReturn(bridge, guard)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -110,11 +137,19 @@ class Application:
                 raise _refused(refusal)
             await self._serve_public(exchange)
             return
-        grant = self._guard.admit(exchange.scope)
+        is_metrics = exchange.path == METRICS_PATH
+        grant = (self._guard.admit_metrics if is_metrics else self._guard.admit)(exchange.scope)
         if isinstance(grant, AccessDenial):
             raise _refused(grant)
         note_credential(exchange.scope)
-        await self._serve_admitted(exchange, grant)
+        if is_metrics:
+            await self._send_metrics(exchange)
+        else:
+            await self._serve_admitted(exchange, grant)
+
+    async def _send_metrics(self, exchange: Exchange) -> None:
+        exchange.allow("GET", "HEAD")
+        await exchange.reply(200, write_prometheus(self._bridge.measure()), [NO_STORE], kind=PROMETHEUS)
 
     async def _serve_public(self, exchange: Exchange) -> None:
         if exchange.path == "":
@@ -123,13 +158,21 @@ class Application:
             await self._pages.serve_file(exchange, "index.html")
         elif exchange.path == "/login":
             await self._pages.log_in(exchange)
+        elif exchange.path == CALLBACK_PATH:
+            await self._login_return.serve(exchange)
         else:
             await self._pages.serve_file(exchange, exchange.path.removeprefix("/static/"))
 
     async def _serve_admitted(self, exchange: Exchange, grant: Grant) -> None:
         agent = self._find_agent(exchange.path)
+        if not _may_use(grant, exchange.path, agent):
+            raise HttpError(403, _NOT_SHARED)
         if agent is not None:
             await self._http.serve(exchange, agent, grant, self.stopping)
+        elif exchange.path == SHARES_PATH or exchange.path.startswith(f"{SHARES_PATH}/"):
+            await self._pages.shares.serve(exchange, grant)
+        elif exchange.path.startswith(EXPORT_PATH):
+            await self._pages.exports.serve(exchange, grant)
         elif exchange.path == "/config.json":
             await self._pages.send_config(exchange, grant)
         elif exchange.path == "/render":
@@ -146,6 +189,12 @@ class Application:
             return self._bridge.agent()
         return self._bridge.agent(path.removeprefix("/acp/")) if path.startswith("/acp/") else None
 
+    def _address_of(self, scope: Scope) -> str | None:
+        """Return the address at which a client reaches the bridge, with the prefix that people see."""
+        origin = self._guard.origin_of(scope)
+        prefix = self._prefix or str(scope.get("root_path", "")).rstrip("/")
+        return None if origin is None else f"{origin}{quote(prefix)}"
+
     async def _serve_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
         grant = self._guard.admit(scope)
@@ -157,16 +206,22 @@ class Application:
         if agent is None:
             await refuse_upgrade(scope, send, HttpError(404, "there is no agent at this address; the first is at /acp"))
             return
+        if not _may_use(grant, route(scope), agent):
+            await refuse_upgrade(scope, send, HttpError(403, _NOT_SHARED))
+            return
         try:
-            viewer = agent.open_viewer(read_only=grant.role == "reader")
+            viewer = agent.open_viewer(access_of(grant), address=self._address_of(scope))
         except TooManyViewers as error:
             await refuse_upgrade(scope, send, _busy(error))
             return
+        over = self._pages.shares.watch(grant.share)
         try:
             socket = ViewerSocket(receive, send, viewer, self.max_message_bytes)
             await socket.accept(scope, self._guard, self._affinity)
             await socket.run(self.stopping)
         finally:
+            if over is not None:
+                over.cancel()
             await asyncio.shield(viewer.close())
 
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
@@ -186,7 +241,14 @@ class Application:
 
 
 def _is_public(path: str) -> bool:
-    return path in {"", "/", "/login"} or path.startswith("/static/")
+    return path in {"", "/", "/login", CALLBACK_PATH} or path.startswith("/static/")
+
+
+def _may_use(grant: Grant, path: str, agent: ServedAgent | None) -> bool:
+    if not grant.is_scoped:
+        return True
+    is_open = path in FOR_SCOPED or path.startswith(EXPORT_PATH)
+    return is_open if agent is None else grant.reaches(agent.spec.name)
 
 
 def _refused(refusal: AccessDenial) -> HttpError:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -12,6 +12,9 @@ from dragoman.errors import DragomanError
 
 JSON = b"application/json"
 NO_STORE = (b"cache-control", b"no-store")
+
+
+_Form = TypeVar("_Form")
 
 
 class HttpError(DragomanError):
@@ -54,6 +57,12 @@ class Exchange:
     def header(self, name: bytes) -> str | None:
         """Return the first header of this name; the name is in lower case."""
         return find_header(self.scope, name)
+
+    @property
+    def is_prefetch(self) -> bool:
+        """Whether a browser asks for a page that nobody has opened yet."""
+        purpose = self.header(b"sec-purpose") or self.header(b"purpose") or self.header(b"x-moz") or ""
+        return "prefetch" in purpose.lower()
 
     def allow(self, *methods: str) -> None:
         """Check that the request has one of these methods; raises HttpError."""
@@ -139,6 +148,14 @@ class Exchange:
     async def refuse(self, status: int, reason: str, headers: Headers | None = None) -> None:
         """Answer with an error and its reason."""
         await self.reply_json(status, {"error": reason}, [h for h in headers or [] if h[0] != b"cache-control"])
+
+
+def decode_form(body: bytes, kind: type[_Form]) -> _Form:
+    """Decode the body of a request; raises HttpError."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise HttpError(400, f"the body has another shape than expected: {error}") from None
 
 
 async def refuse_upgrade(scope: Scope, send: Send, refused: HttpError) -> None:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from dragoman.bridge.guard.policy import Rate
+from dragoman.bridge.guard.rate_limit import Rate
 
 KIB = 1024
 

@@ -3,16 +3,18 @@
 import asyncio
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal, NamedTuple, NoReturn, TypeVar
+from typing import NamedTuple, NoReturn
 from urllib.parse import parse_qs
 
 import msgspec
 
 import dragoman
-from dragoman.bridge import Settings
+from dragoman.bridge import Bridge
 from dragoman.bridge.front.asgi import Headers
-from dragoman.bridge.front.exchange import NO_STORE, Exchange, HttpError
+from dragoman.bridge.front.exchange import NO_STORE, Exchange, HttpError, decode_form
+from dragoman.bridge.front.export import SessionExport
 from dragoman.bridge.front.limits import RequestLimits
+from dragoman.bridge.front.share_pages import SharePages
 from dragoman.bridge.guard import Grant, Guard
 
 WEB = Path(__file__).parent.parent / "web"
@@ -85,22 +87,17 @@ class _Login(msgspec.Struct, forbid_unknown_fields=True):
     code: str | None = None
 
 
-class _Link(msgspec.Struct, forbid_unknown_fields=True):
-    role: Literal["owner", "reader"] = "owner"
-
-
 class _Text(msgspec.Struct, forbid_unknown_fields=True):
     markdown: str
-
-
-_Form = TypeVar("_Form")
 
 
 class Pages:
     """Serves everything but `/acp`."""
 
-    def __init__(self, settings: Settings, guard: Guard, limits: RequestLimits) -> None:
-        self._settings = settings
+    def __init__(self, bridge: Bridge, guard: Guard, limits: RequestLimits) -> None:
+        self.shares = SharePages(bridge, guard, limits)
+        self.exports = SessionExport(bridge)
+        self._settings = bridge.settings
         self._guard = guard
         self._limits = limits
         self._files = StaticFiles()
@@ -123,17 +120,17 @@ class Pages:
         """Give a browser its cookie: by a link with a one-time code, or by a form."""
         exchange.allow("GET", "HEAD", "POST")
         if exchange.method == "POST":
-            form = _decode(await self._read_form(exchange), _Login)
-            cookie = self._redeem(form)
+            form = decode_form(await self._read_form(exchange), _Login)
+            cookie = await self._redeem(form)
             if cookie is None:
                 self._refuse_login(exchange)
             await exchange.reply(204, headers=[NO_STORE, *_set_cookie(cookie)])
             return
-        if exchange.method == "HEAD" or _is_prefetch(exchange):
+        if exchange.method == "HEAD" or exchange.is_prefetch:
             await exchange.reply(204, headers=[NO_STORE])  # a preview of a link must not use its code up
             return
         codes = parse_qs(exchange.scope["query_string"].decode("latin-1")).get("code", [])
-        cookie = self._guard.redeem_code(codes[0]) if len(codes) == 1 else None
+        cookie = await self._redeem(_Login(code=codes[0])) if len(codes) == 1 else None
         if cookie is None:
             await self._refuse_link(exchange)
             return
@@ -145,23 +142,23 @@ class Pages:
         await exchange.reply(204, headers=[NO_STORE, *_set_cookie(self._guard.logout_cookie())])
 
     async def make_link(self, exchange: Exchange, grant: Grant) -> None:
-        """Make a one-time link; only an owner may."""
+        """Make a one-time link for another browser of the owner; only an owner may."""
         exchange.allow("POST")
         if grant.role != "owner":
             raise HttpError(403, "only an owner can make links; ask the owner who gave you yours")
-        form = _decode(await self._read_form(exchange), _Link)
-        code = self._guard.new_link_code(form.role)
-        await exchange.reply_json(200, {"path": f"login?code={code}", "role": form.role})
+        code = self._guard.new_link_code()
+        await exchange.reply_json(200, {"path": f"login?code={code}"})
 
     async def send_config(self, exchange: Exchange, grant: Grant) -> None:
         """Send what the page needs before it connects."""
         exchange.allow("GET", "HEAD")
-        agents = [{"name": agent.name, "title": agent.title or agent.name} for agent in self._settings.agents]
+        agents = [agent for agent in self._settings.agents if grant.reaches(agent.name)]
         config = {
             "version": dragoman.__version__,
-            "agents": agents,
-            "cwd": self._settings.cwd,
+            "agents": [{"name": agent.name, "title": agent.title or agent.name} for agent in agents],
+            "cwd": "" if grant.is_scoped else self._settings.cwd,
             "role": grant.role,
+            "session": None if grant.share is None else grant.share.session,
             "maxMessageBytes": self._settings.viewer_limits.max_message_bytes,
         }
         await exchange.reply_json(200, config)
@@ -172,7 +169,7 @@ class Pages:
 
         exchange.allow("POST")
         body = await exchange.read_json(self._limits.max_render_bytes, self._limits.body_timeout_s)
-        await exchange.reply_json(200, {"html": await render(_decode(body, _Text).markdown)})
+        await exchange.reply_json(200, {"html": await render(decode_form(body, _Text).markdown)})
 
     async def close(self) -> None:
         """End the renderer; a later text starts it again."""
@@ -183,9 +180,9 @@ class Pages:
     async def _read_form(self, exchange: Exchange) -> bytes:
         return await exchange.read_json(self._limits.max_form_bytes, self._limits.body_timeout_s)
 
-    def _redeem(self, form: _Login) -> str | None:
+    async def _redeem(self, form: _Login) -> str | None:
         if form.code is not None:
-            return self._guard.redeem_code(form.code)
+            return self._guard.redeem_code(form.code) or await self._guard.redeem_share(form.code)
         return None if form.token is None else self._guard.redeem_token(form.token)
 
     async def _refuse_link(self, exchange: Exchange) -> None:
@@ -205,11 +202,6 @@ def _is_cached(exchange: Exchange, file: StaticFile) -> bool:
     return file.etag.decode() in [tag.strip().removeprefix("W/") for tag in known]
 
 
-def _is_prefetch(exchange: Exchange) -> bool:
-    purpose = exchange.header(b"sec-purpose") or exchange.header(b"purpose") or exchange.header(b"x-moz") or ""
-    return "prefetch" in purpose.lower()
-
-
 def _is_navigation(exchange: Exchange) -> bool:
     """Tell whether a browser asks for a page to show."""
     kinds = [kind.partition(";")[0].strip().lower() for kind in (exchange.header(b"accept") or "").split(",")]
@@ -218,10 +210,3 @@ def _is_navigation(exchange: Exchange) -> bool:
 
 def _set_cookie(cookie: str | None) -> Headers:
     return [] if cookie is None else [(b"set-cookie", cookie.encode())]
-
-
-def _decode(body: bytes, kind: type[_Form]) -> _Form:
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise HttpError(400, f"the body has another shape than expected: {error}") from None

@@ -1,26 +1,36 @@
 """The guard: which requests may come in, and the headers that restrict browsers.
 
 guard.py         checks each request, in a fixed order
-policy.py        the hosts, origins and rates of a bridge; token buckets, one for each address
+origin.py        the check of Host and Origin, and their normal forms
+policy.py        the token, hosts, origins and rates of a bridge
+rate_limit.py    token buckets, one for each address
 credentials.py   the token, cookies and one-time codes
+shares.py        what other people may read, and until when
 answers.py       grants and denials; security headers
 """
 
 from dragoman.bridge.guard.answers import AccessDenial, Grant, Role
-from dragoman.bridge.guard.credentials import Token, TokenUnusable, keep_token, new_token
+from dragoman.bridge.guard.credentials import Token, TokenUnusable, keep_metrics_token, keep_token, new_token
 from dragoman.bridge.guard.guard import Guard
-from dragoman.bridge.guard.policy import BadServedAddress, GuardPolicy, is_loopback, make_policy, served_names
+from dragoman.bridge.guard.origin import is_loopback
+from dragoman.bridge.guard.policy import BadServedAddress, GuardPolicy, make_policy, served_names
+from dragoman.bridge.guard.shares import SHARES_FILE, Share, Shares, TooManyShares
 
 __all__ = [
+    "SHARES_FILE",
     "AccessDenial",
     "BadServedAddress",
     "Grant",
     "Guard",
     "GuardPolicy",
     "Role",
+    "Share",
+    "Shares",
     "Token",
     "TokenUnusable",
+    "TooManyShares",
     "is_loopback",
+    "keep_metrics_token",
     "keep_token",
     "make_policy",
     "new_token",

@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from dragoman.bridge.guard.shares import Share
+
 Role = Literal["owner", "reader"]
 """An owner may do everything, a reader may only read."""
 
@@ -18,6 +20,24 @@ class Grant(msgspec.Struct, frozen=True):
 
     role: Role
     credential: CredentialKind
+    share: Share | None = None
+    """By which a reader is let in."""
+
+    @property
+    def is_scoped(self) -> bool:
+        """Whether it is for one session alone."""
+        return self.share is not None and self.share.session is not None
+
+    @property
+    def share_id(self) -> str | None:
+        """The share by which a reader is let in."""
+        return None if self.share is None else self.share.id
+
+    def reaches(self, agent: str, session_id: str | None = None) -> bool:
+        """Tell whether it is good for an agent, and for a session of it."""
+        if self.share is None or self.share.session is None:
+            return True
+        return agent == self.share.agent and session_id in (None, self.share.session)
 
 
 class AccessDenial(msgspec.Struct, frozen=True):

@@ -1,14 +1,18 @@
-"""The three credentials of a bridge: its token, the cookies of browsers, and the one-time codes of links.
+"""The credentials of a bridge: its token, the cookies of browsers, and the one-time codes of links.
 
 The **token** is one long random word in a file that only its owner can read. It is made once and kept, so that
 programs and cookies survive a restart. A person replaces it by removing the file; then every cookie that was signed
 with it is invalid.
 
-A **cookie** is `<role>.<issued>.<nonce>.<signature>`. The bridge stores nothing of it: the signature is made with the
-token. Browsers keep cookies by host and not by port, so the name of the cookie has the port in it, and the name is
-signed too. Under TLS the prefix `__Host-` keeps other hosts of the domain, and plain HTTP, from setting it.
+A **cookie** is `<subject>.<issued>.<nonce>.<signature>`; its subject is the owner, or a share (`guard/shares.py`). The
+bridge stores nothing of it: the signature is made with the token. Browsers keep cookies by host and not by port, so the
+name of the cookie has the port in it, and the name is signed too. Under TLS the prefix `__Host-` keeps other hosts of
+the domain, and plain HTTP, from setting it.
 
-A **code** stands in a printed link in place of the token. It gives one browser a cookie, once.
+The **token for metrics** lets a monitoring program read `/metrics` and nothing else. It is derived from the token, so
+that it changes with it, and the token cannot be found from it.
+
+A **code** stands in a printed link in place of the token. It gives one browser the cookie of an owner, once.
 """
 
 import hmac
@@ -20,13 +24,12 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import cast
 
-from dragoman.bridge.guard.answers import Role
 from dragoman.errors import DragomanError
 from dragoman.files.private_file import Exposed, PrivateFile, next_step
 
 TOKEN_FILE = "token"  # noqa: S105 -- the name of the file
+METRICS_TOKEN_FILE = "metrics-token"  # noqa: S105 -- the same
 
 COOKIE_LIFE_S = 30 * 24 * 3600
 """A browser that was not here for a month needs a new link."""
@@ -49,7 +52,12 @@ _CODE_BYTES = 24
 _MAX_COOKIES_READ = 8
 """Cookies of our name that are read in one request: a page of another port can add some."""
 
-_COOKIE = re.compile(r"(owner|reader)\.([0-9]{1,12})\.([A-Za-z0-9_-]{12})\.([A-Za-z0-9_-]{43})")
+OWNER = "owner"
+"""The subject of an owner's cookie; that of another one is `share-` and the id of a share."""
+
+SHARE_PREFIX = "share-"
+
+_COOKIE = re.compile(r"(owner|share-[A-Za-z0-9_-]{12})\.([0-9]{1,12})\.([A-Za-z0-9_-]{12})\.([A-Za-z0-9_-]{43})")
 
 
 class TokenUnusable(DragomanError):
@@ -114,6 +122,18 @@ def keep_token(directory: Path) -> Token:
         raise TokenUnusable(path, problem, remedy) from None
 
 
+def metrics_token(token: Token) -> Token:
+    """Return the token for metrics, which opens nothing but the figures of the bridge."""
+    return Token(urlsafe_b64encode(token.sign(b"metrics", b"")).decode().rstrip("="))
+
+
+def keep_metrics_token(directory: Path, token: Token) -> None:
+    """Write the token for metrics beside the token; a monitoring program is given it from there. Raises OSError."""
+    file = PrivateFile(directory / METRICS_TOKEN_FILE, secret=True)
+    with file.writing():
+        file.replace(metrics_token(token).reveal().encode() + b"\n")
+
+
 def _read_token(file: PrivateFile) -> Token | None:
     try:
         content = file.read().strip()
@@ -138,21 +158,22 @@ class Cookies:
         self._clock = clock
         self._attributes = "Path=/; HttpOnly; SameSite=Strict" + ("; Secure" if is_secure else "")
 
-    def make(self, role: Role) -> str:
+    def make(self, subject: str = OWNER, life_s: float = COOKIE_LIFE_S) -> str:
         """Return a `Set-Cookie` that lets a browser in."""
-        claim = f"{role}.{int(self._clock())}.{secrets.token_urlsafe(_NONCE_BYTES)}"
-        return f"{self.name}={claim}.{self._sign(claim)}; Max-Age={COOKIE_LIFE_S}; {self._attributes}"
+        claim = f"{subject}.{int(self._clock())}.{secrets.token_urlsafe(_NONCE_BYTES)}"
+        max_age_s = int(min(life_s, COOKIE_LIFE_S))
+        return f"{self.name}={claim}.{self._sign(claim)}; Max-Age={max_age_s}; {self._attributes}"
 
     def remove(self) -> str:
         """Return a `Set-Cookie` that makes a browser forget its cookie."""
         return f"{self.name}=; Max-Age=0; {self._attributes}"
 
-    def read(self, header: str) -> Role | None:
-        """Return the role of the first cookie in this header that is ours and valid."""
+    def read(self, header: str) -> str | None:
+        """Return the subject of the first cookie in this header that is ours and valid."""
         for _, value in zip(range(_MAX_COOKIES_READ), self._values(header), strict=False):
-            role = self._check(value)
-            if role is not None:
-                return role
+            subject = self._check(value)
+            if subject is not None:
+                return subject
         return None
 
     def has_any(self, header: str) -> bool:
@@ -165,15 +186,15 @@ class Cookies:
             if name == self.name:
                 yield value
 
-    def _check(self, value: str) -> Role | None:
+    def _check(self, value: str) -> str | None:
         found = _COOKIE.fullmatch(value)
         if found is None:
             return None
-        role, issued, nonce, signature = found.groups()
-        if not hmac.compare_digest(signature, self._sign(f"{role}.{issued}.{nonce}")):
+        subject, issued, nonce, signature = found.groups()
+        if not hmac.compare_digest(signature, self._sign(f"{subject}.{issued}.{nonce}")):
             return None
         age_s = self._clock() - int(issued)
-        return cast("Role", role) if -_CLOCK_SLACK_S <= age_s < COOKIE_LIFE_S else None
+        return subject if -_CLOCK_SLACK_S <= age_s < COOKIE_LIFE_S else None
 
     def _sign(self, claim: str) -> str:
         signature = self._token.sign(b"cookie", f"{self.name}={claim}".encode())
@@ -185,26 +206,25 @@ class LinkCodes:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._unused: dict[bytes, tuple[Role, float]] = {}
+        self._unused: dict[bytes, float] = {}
 
-    def make(self, role: Role) -> str:
+    def make(self) -> str:
         """Return a code that lets one browser in, once."""
         code = secrets.token_urlsafe(_CODE_BYTES)
         self._remove_expired()
         while len(self._unused) >= MAX_CODES:
             del self._unused[next(iter(self._unused))]
-        self._unused[_hash(code)] = (role, self._clock() + CODE_LIFE_S)
+        self._unused[_hash(code)] = self._clock() + CODE_LIFE_S
         return code
 
-    def redeem(self, code: str) -> Role | None:
-        """Return the role that a code gives, and remove the code; None if it is unknown, used or expired."""
+    def redeem(self, code: str) -> bool:
+        """Remove a code; tells whether it was there, and so neither used nor expired."""
         self._remove_expired()
-        role, _ = self._unused.pop(_hash(code), (None, 0.0))
-        return role
+        return self._unused.pop(_hash(code), None) is not None
 
     def _remove_expired(self) -> None:
         now = self._clock()
-        for key in [key for key, (_, end) in self._unused.items() if end <= now]:
+        for key in [key for key, end in self._unused.items() if end <= now]:
             del self._unused[key]
 
 

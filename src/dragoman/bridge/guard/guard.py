@@ -19,9 +19,12 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from dragoman.bridge.guard.answers import AccessDenial, Grant, Role, deny_too_many, deny_unauthorized
-from dragoman.bridge.guard.credentials import Cookies, LinkCodes
-from dragoman.bridge.guard.policy import GuardPolicy, RateLimiter, normalize_host, normalize_origin, peer_of
+from dragoman.bridge.guard.answers import AccessDenial, Grant, deny_too_many, deny_unauthorized
+from dragoman.bridge.guard.credentials import OWNER, SHARE_PREFIX, Cookies, LinkCodes, metrics_token
+from dragoman.bridge.guard.origin import check_host, check_origin, make_origin, normalize_origin, parse_authority
+from dragoman.bridge.guard.policy import GuardPolicy
+from dragoman.bridge.guard.rate_limit import RateLimiter, peer_of
+from dragoman.bridge.guard.shares import Shares
 
 Scope = Mapping[str, Any]
 """The scope of an ASGI request, http or websocket."""
@@ -107,7 +110,8 @@ def _query(raw: bytes) -> tuple[tuple[str, str], ...] | None:
 class Guard:
     """Lets requests in, and gives browsers their cookies, for one bridge."""
 
-    def __init__(self, policy: GuardPolicy) -> None:
+    def __init__(self, policy: GuardPolicy, shares: Shares | None = None) -> None:
+        self.shares = shares or Shares()
         self._policy = policy
         self._codes = LinkCodes()
         self._cookies = Cookies(policy.token, policy.port, is_secure=policy.is_secure)
@@ -126,28 +130,47 @@ class Guard:
         answer = _limited(limiter, request.peer) or answer
         return answer if isinstance(answer, Grant) else _logged(answer, scope)
 
+    def admit_metrics(self, scope: Scope) -> Grant | AccessDenial:
+        """Return the grant of a request for the figures of the bridge: with the token for metrics, or of an owner."""
+        request = read_request(scope)
+        if isinstance(request, AccessDenial) or not self._has_metrics_token(request):
+            answer = self.admit(scope)
+            if isinstance(answer, Grant) and answer.role != "owner":
+                return _logged(AccessDenial(403, "the figures are for the owner and for the token for metrics"), scope)
+            return answer
+        denial = self._check_address(request) or _limited(self._admitted, request.peer)
+        return Grant("reader", "bearer") if denial is None else _logged(denial, scope)
+
+    def _has_metrics_token(self, request: GuardedRequest) -> bool:
+        scheme, _, token = (request.authorization or "").partition(" ")
+        return scheme.lower() == "bearer" and metrics_token(self._policy.token).matches(token.strip(" "))
+
     def admit_public(self, scope: Scope) -> AccessDenial | None:
         """Check a request for the page, its files or the login, which needs the right name and no credential."""
         request = read_request(scope)
         if isinstance(request, AccessDenial):
             return _logged(request, scope)
-        is_admitted = self._cookies.read(request.cookie) is not None
+        is_admitted = self._read_cookie(request) is not None
         limiter = self._admitted if is_admitted else self._anonymous
         denial = self._check_address(request) or _limited(limiter, request.peer)
         return None if denial is None else _logged(denial, scope)
 
-    def new_link_code(self, role: Role = "owner") -> str:
-        """Return a code for a link; it works once, and not for long."""
-        return self._codes.make(role)
+    def new_link_code(self) -> str:
+        """Return a code for a link that makes a browser an owner's; it works once, and not for long."""
+        return self._codes.make()
 
     def redeem_code(self, code: str) -> str | None:
-        """Use a code up and return the `Set-Cookie` for it; None if the code is not valid."""
-        role = self._codes.redeem(code)
-        return None if role is None else self._cookies.make(role)
+        """Use an owner's code up, and return the `Set-Cookie` for it; None if it is not valid."""
+        return self._cookies.make() if self._codes.redeem(code) else None
+
+    async def redeem_share(self, code: str) -> str | None:
+        """Use the code of a share up, and return the `Set-Cookie` for it; None if it is not valid. Raises OSError."""
+        share = await self.shares.redeem(code)
+        return None if share is None else self._cookies.make(f"{SHARE_PREFIX}{share.id}", self.shares.left_s(share))
 
     def redeem_token(self, token: str) -> str | None:
         """Return the owner's `Set-Cookie` for the token; None if it is not the token."""
-        return self._cookies.make("owner") if self._policy.token.matches(token) else None
+        return self._cookies.make() if self._policy.token.matches(token) else None
 
     def refuse_login(self, scope: Scope) -> AccessDenial:
         """Count an invalid code or token, and return the answer to it."""
@@ -160,6 +183,23 @@ class Guard:
         )
         return _logged(self._failed(request, reason), scope)
 
+    def origin_of(self, scope: Scope) -> str | None:
+        """Return the origin at which a client that was let in reaches the bridge; None if that is not known.
+
+        The page's own Origin is that. Programs send none, and pages of other origins send theirs: for those it is made
+        of Host, with the scheme under which the bridge is served by that name.
+        """
+        request = read_request(scope)
+        authority = None if isinstance(request, AccessDenial) else parse_authority(request.host)
+        if isinstance(request, AccessDenial) or authority is None:
+            return None
+        schemes = ("https", "http") if scope.get("scheme") in {"https", "wss"} else ("http", "https")
+        served = [make_origin(scheme, authority) for scheme in schemes]
+        own = normalize_origin(request.origin or "")
+        if own in served:
+            return own
+        return next((origin for origin in served if origin in self._policy.origins), served[0])
+
     def logout_cookie(self) -> str:
         """Return the `Set-Cookie` that makes a browser forget its cookie."""
         return self._cookies.remove()
@@ -169,18 +209,9 @@ class Guard:
         return SUBPROTOCOL if SUBPROTOCOL in (scope.get("subprotocols") or ()) else None
 
     def _check_address(self, request: GuardedRequest) -> AccessDenial | None:
-        if normalize_host(request.host) not in self._policy.hosts:
-            return AccessDenial(
-                403,
-                "this bridge is not served under that name; if the name is yours, start it with `--allow-host` and "
-                "the Host that the browser or the proxy sends",
-            )
-        if request.origin is not None and normalize_origin(request.origin) not in self._policy.origins:
-            return AccessDenial(
-                403,
-                "pages of that origin may not ask this bridge; if the page is yours, start it with `--allow-origin` "
-                "and its scheme, name and port",
-            )
+        denial = check_host(request.host, self._policy.hosts) or check_origin(request.origin, self._policy.origins)
+        if denial is not None:
+            return denial
         if any(name.lower() in _QUERY_NAMES or self._policy.token.matches(value) for name, value in request.query):
             return AccessDenial(
                 400,
@@ -217,11 +248,12 @@ class Guard:
         return self._failed(request, "the token in the subprotocol is not this bridge's")
 
     def _check_cookie(self, request: GuardedRequest) -> Grant | AccessDenial:
-        role = self._cookies.read(request.cookie)
-        if role is None:
+        grant = self._read_cookie(request)
+        if grant is None:
             return self._failed(
                 request,
-                "this browser's login is over; open a fresh link: press Enter where `dragoman serve` runs",
+                "this browser's login is over; open a fresh link: press Enter where `dragoman serve` runs, or ask "
+                "the owner who shared a session with you",
             )
         if request.fetch_site is not None and request.fetch_site.lower() not in _OWN_SITES:
             return AccessDenial(
@@ -229,7 +261,14 @@ class Guard:
             )
         if request.changes and request.origin is None:
             return AccessDenial(403, "a request with a cookie needs an Origin, so that it is known which page sent it")
-        return Grant(role, "cookie")
+        return grant
+
+    def _read_cookie(self, request: GuardedRequest) -> Grant | None:
+        subject = self._cookies.read(request.cookie)
+        if subject is None or subject == OWNER:
+            return None if subject is None else Grant("owner", "cookie")
+        share = self.shares.find(subject.removeprefix(SHARE_PREFIX))
+        return None if share is None else Grant("reader", "cookie", share)
 
     def _failed(self, request: GuardedRequest, reason: str) -> AccessDenial:
         wait_s = self._failures.take(request.peer)

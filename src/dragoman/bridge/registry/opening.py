@@ -4,19 +4,43 @@ A session that is open here is served from its journal, whatever the agent can d
 however many viewers want it: the others wait and are then served from the journal.
 """
 
-from collections.abc import Callable, Coroutine
+import asyncio
+import itertools
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
+from weakref import WeakValueDictionary
 
 from msgspec import UNSET, Raw
 
-from dragoman.bridge.delivery import Cursor, Journal, JournalStore, ReplayedJournal, Viewer, ViewerRequest, read_cursor
-from dragoman.bridge.envelope import fields_of, is_unrouted, make_request, parse_list, string_of, with_id
-from dragoman.bridge.registry.registry import Announcements, SessionRegistry, SessionRestorer
+from dragoman.bridge.delivery import (
+    Cursor,
+    Journal,
+    JournalStore,
+    ReplayedJournal,
+    Subscription,
+    Viewer,
+    ViewerRequest,
+    read_cursor,
+)
+from dragoman.bridge.envelope import (
+    fields_of,
+    is_given,
+    is_unrouted,
+    make_request,
+    parse_list,
+    string_of,
+    with_id,
+    with_result_meta,
+)
+from dragoman.bridge.registry.registry import Announcements, SessionRegistry
+from dragoman.bridge.registry.restorer import SessionRestorer
 from dragoman.bridge.registry.session import ServedSession
 from dragoman.bridge.registry.state import LifeEvent, SessionPhase
 from dragoman.bridge.settings import AgentLimits
 from dragoman.bridge.supervisor import AgentCall, AgentFailure, AgentSupervisor, SilenceTimer, silence_failure
-from dragoman.errors import ErrorCode
+from dragoman.bridge.translation import V1, V2, Version
+from dragoman.errors import DragomanError, ErrorCode
+from dragoman.protocol.origin import ORIGIN_KEY, read_origin
 from dragoman.store import is_same_directory
 from dragoman.wire import Message
 from dragoman.wire.message import ErrorObject, parse_error
@@ -28,12 +52,12 @@ RESUME = "session/resume"
 class OpeningQuestions(Protocol):
     """The router's questions, as they matter while a session is opened."""
 
-    def note_servers(self, viewer: Viewer, params: Raw) -> None:
-        """Remember the MCP servers inside a viewer, which it gives to a session."""
-        ...
-
     def viewer_joined(self, session: ServedSession, viewer: Viewer) -> None:
         """Ask a viewer the open questions of a session."""
+        ...
+
+    def count_for(self, session: ServedSession, viewer: Viewer) -> int:
+        """Count the open questions of a session that a viewer which joins is asked."""
         ...
 
     def wait_for(self, viewer: Viewer, session: ServedSession | None) -> bool:
@@ -66,12 +90,13 @@ class OpeningRequests:
         self._questions = questions
         self._under_way: dict[str, list[ViewerRequest]] = {}
         """Sessions that are being opened, with the requests that came meanwhile."""
+        self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """Held while the journal of a session is opened."""
 
     def new(self, request: ViewerRequest) -> None:
         """Have the agent open a session, and put the viewer on it: `session/new` and `session/fork`."""
         if self._is_full(request):
             return
-        self._questions.note_servers(request.viewer, request.params)
 
         def answered(message: Message, line: bytes) -> None:
             result = fields_of(message.result)
@@ -92,6 +117,9 @@ class OpeningRequests:
         session_id = request.session_id
         if session_id is None:
             self._restorer.forward(request)
+            return
+        if (refusal := _wrong_replay(request)) is not None:
+            request.refuse(ErrorCode.INVALID_PARAMS, refusal)
             return
         if session_id in self._under_way:
             self._under_way[session_id].append(request)
@@ -120,9 +148,10 @@ class OpeningRequests:
     async def _open(self, session_id: str, request: ViewerRequest) -> None:
         """Open a session that is not here: its journal has it, or the agent, or both."""
         try:
-            session = await self._open_journal(session_id)
-        except OSError as error:
-            problem = f"the journal of session {session_id} cannot be read: {error.strerror}; try again"
+            session = await self.open_journal(session_id)
+        except (OSError, DragomanError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            problem = f"the journal of session {session_id} cannot be read: {reason}; try again"
             request.refuse(ErrorCode.INTERNAL_ERROR, problem)
             self._finish(session_id)
             return
@@ -143,19 +172,30 @@ class OpeningRequests:
             return
         self._finish(session_id)
 
-    async def _open_journal(self, session_id: str) -> ServedSession | None:
-        """Open a session of which there is a journal; raises OSError."""
+    async def open_journal(self, session_id: str) -> ServedSession | None:
+        """Open a session of which there is a journal, or give it if it is open; raises OSError, DragomanError.
+
+        Among nodes a prompt opens a session too, beside a load: two journals of one session would part the history.
+        """
+        lock = self._reading.setdefault(session_id, asyncio.Lock())
+        async with lock:
+            return self._registry.find(session_id) or await self._read_journal(session_id)
+
+    async def _read_journal(self, session_id: str) -> ServedSession | None:
         journal = await self._journals.reopen(session_id)
         if journal is None:
             return None
         session = self._registry.add(session_id, {}, journal, SessionPhase.JOURNAL_ONLY)
         session.info.title = session.info.title or await self._journals.title_of(journal)
+        if journal.earlier.has_open_turn:
+            session.end_broken_turn("the bridge that ran this turn has ended, and the turn with it; ask again")
+        session.set_label(session.info.label)  # a title may have been given while nobody had it open
         return session
 
     def _open_unknown(self, request: ViewerRequest, session_id: str) -> None:
         """Ask the agent for a session that has no journal; the viewer follows its replay."""
-        session = self._create(session_id, request.params, SessionPhase.OPENING)
-        if request.method == LOAD and not request.viewer.closed.is_set():
+        session = self._create(session_id, request, SessionPhase.OPENING)
+        if request.wants_replay and not request.viewer.closed.is_set():
             session.subscribe(request.viewer, 0)
             is_reset = self._wanted(request, session) is not None
             self._announcements.session_opened(session, request.viewer, after=0, reset=is_reset)
@@ -167,19 +207,26 @@ class OpeningRequests:
         session_id: str,
         result: dict[str, Raw],
         line: bytes,
-        history: bytes = b"",
+        history: Sequence[tuple[Version, bytes]] = (),
     ) -> None:
         """Make a session known that the agent has opened, and put the viewer on it."""
         session = self._registry.find(session_id)
         if session is None:
-            session = self._create(session_id, request.params, SessionPhase.LIVE, history)
+            session = self._create(session_id, request, SessionPhase.LIVE, history)
         self._registry.settle(session)
         self._restorer.restored(session, result)
-        if request.end() and not request.viewer.closed.is_set():
-            cursor = history.count(b"\n")
-            subscription = session.subscribe(request.viewer, cursor)
-            self._announcements.session_opened(session, request.viewer, after=cursor)
-            request.viewer.send_opened(with_id(line, request.id), subscription, cursor, is_new=True)
+        origin = read_origin(_meta_of(request.params))
+        if origin is not None:
+            self._spawn(self._mark(session_id, origin))
+        if request.viewer.closed.is_set() or request.is_over:
+            request.end()
+            return
+        cursor = _count_records(history)
+        subscription = session.subscribe(request.viewer, cursor)
+        self._announcements.session_opened(session, request.viewer, after=cursor)
+        if request.viewer.has_cursors:
+            line = with_result_meta(line, {"cursor": session.journal.cursor(cursor)})
+        request.pass_opened(line, subscription, cursor, is_new=True)
 
     async def _add_fork(
         self, request: ViewerRequest, session_id: str, parent: ServedSession, result: dict[str, Raw], line: bytes
@@ -193,6 +240,9 @@ class OpeningRequests:
         fork.info.prompted = parent.info.prompted
         fork.changed()
 
+    async def _mark(self, session_id: str, origin: str) -> None:
+        await self._registry.change_label(session_id, origin=origin)
+
     def _is_full(self, request: ViewerRequest) -> bool:
         limit = self._limits.max_sessions
         if len(self._registry.sessions) < limit:
@@ -201,11 +251,22 @@ class OpeningRequests:
         request.refuse(ErrorCode.INTERNAL_ERROR, problem)
         return True
 
-    def _create(self, session_id: str, params: Raw, phase: SessionPhase, history: bytes = b"") -> ServedSession:
+    def _create(
+        self,
+        session_id: str,
+        request: ViewerRequest,
+        phase: SessionPhase,
+        history: Sequence[tuple[Version, bytes]] = (),
+    ) -> ServedSession:
         """Begin the journal of a session, with the messages that it begins with."""
-        journal = self._begin_journal(session_id, params)
-        journal.add(history)
-        return self._registry.add(session_id, fields_of(params), journal, phase)
+        journal = self._begin_journal(session_id, request.params)
+        for version, lines in history:
+            journal.set_version(version)
+            journal.add(lines)
+        journal.set_version(self._supervisor.version)
+        session = self._registry.add(session_id, fields_of(request.params), journal, phase)
+        session.info.params_version = request.agent_version
+        return session
 
     def _begin_journal(self, session_id: str, params: Raw) -> Journal:
         fields = fields_of(params)
@@ -215,8 +276,8 @@ class OpeningRequests:
     def _ask_agent(self, request: ViewerRequest, session: ServedSession) -> None:
         """Have the agent load or resume a session, in OPENING or REPLAYING."""
         support = self._supervisor.support
-        method = LOAD if support.load and (request.method == LOAD or not support.resume) else RESUME
-        self._questions.note_servers(request.viewer, request.params)
+        is_v1 = self._supervisor.version == V1
+        method = LOAD if is_v1 and support.load and (request.wants_replay or not support.resume) else RESUME
 
         def answered(message: Message, line: bytes) -> None:
             if is_unrouted(message) and method == RESUME and self._supervisor.initialize.forget_resume():
@@ -241,6 +302,9 @@ class OpeningRequests:
             return with_id(request.line, id_) if method == request.method else make_request(id_, method, request.params)
 
         def send() -> None:
+            if request.agent_version != self._supervisor.version:
+                failed(AgentFailure("the agent was started again and speaks another version of ACP now; try again"))
+                return
             call = AgentCall(method, answered, failed, origin=request)
             call.timer = self._make_timer(call, request, session)
             request.note_sent(self._supervisor.call(call, make_line))
@@ -321,9 +385,23 @@ class OpeningRequests:
         if request.is_over or subscription is None:
             self._serve(request, session)
             return
-        end = session.journal.next_end
-        request.answer_opened(self._result(request, session, end), subscription, end)
+        self._answer(request, session, subscription, session.journal.next_end)
         self._questions.viewer_joined(session, request.viewer)
+
+    def _answer(
+        self,
+        request: ViewerRequest,
+        session: ServedSession,
+        subscription: Subscription,
+        end: int,
+        *,
+        is_reset: bool = False,
+    ) -> None:
+        """Answer a request that opened a session behind its records, in version 2 with its state before the answer."""
+        if request.viewer.version == V2:
+            request.viewer.send(session.describe_state(), subscription, end)
+        result = self._result(request, session, end, is_reset=is_reset)
+        request.answer_opened(result, subscription, end)
 
     def _finish(self, session_id: str) -> None:
         """Take the requests that came while a session was opened."""
@@ -336,7 +414,7 @@ class OpeningRequests:
         if not self._may_wake(request, session):
             return
         if session.life.is_resting or not session.params:
-            session.params = fields_of(request.params)
+            _keep_params(session, request)
         if session.life.phase is SessionPhase.CLOSED:
             session.life.take(LifeEvent.OPEN)
         elif session.life.phase is SessionPhase.JOURNAL_ONLY:
@@ -344,17 +422,20 @@ class OpeningRequests:
 
     def _may_replay(self, request: ViewerRequest, session: ServedSession) -> bool:
         """Tell whether the agent may know more of a session than its journal, and may be asked."""
-        can_load = request.method == LOAD and self._supervisor.support.load
+        can_load = request.wants_replay and self._supervisor.support.load
         return session.life.is_resting and can_load and self._may_wake(request, session)
 
     def _replay(self, request: ViewerRequest, session: ServedSession) -> None:
-        session.begin_replay(ReplayedJournal(self._begin_journal(session.id, request.params)))
+        journal = self._begin_journal(session.id, request.params)
+        journal.set_version(self._supervisor.version)
+        session.begin_replay(ReplayedJournal(journal))
         session.life.take(LifeEvent.REPLAY)
-        session.params = fields_of(request.params)
+        _keep_params(session, request)
         self._ask_agent(request, session)
 
     def _may_wake(self, request: ViewerRequest, session: ServedSession) -> bool:
-        return not request.viewer.read_only and self._wrong_cwd(request, session) is None
+        is_subagent = session.info.label.parent is not None  # its parent has it opened
+        return not request.viewer.read_only and not is_subagent and self._wrong_cwd(request, session) is None
 
     def _serve(self, request: ViewerRequest, session: ServedSession) -> None:
         """Serve a session from its journal."""
@@ -369,15 +450,19 @@ class OpeningRequests:
         end = session.journal.next_end
         fits = wanted is not None and session.journal.has(wanted)
         here = session.subscriptions.get(viewer)
-        # A load begins at the start. A resume goes on where the viewer is, or at the end.
+        # A load begins at the start. A resume goes on where the viewer is, or at the end. A relay cannot take back what
+        # it has passed on: without a cursor that fits, it goes on at the end, too.
         cursor = 0
-        if request.method == RESUME and wanted is None:
-            cursor = end if here is None else here.cursor
+        is_relay = viewer.has_cursors and not viewer.knows_extensions
+        if not request.wants_replay and (wanted is None or (is_relay and not fits)):
+            cursor = end if here is None else here.position
         if wanted is not None and fits:
             cursor = wanted.seq
-        subscription = session.subscribe(viewer, cursor)
-        self._announcements.session_opened(session, viewer, after=cursor, reset=wanted is not None and not fits)
-        request.answer_opened(self._result(request, session, end), subscription, end)
+        has_history = here is not None or (wanted is not None and fits)
+        subscription = session.subscribe(viewer, cursor, has_history=has_history)
+        is_reset = wanted is not None and not fits
+        self._announcements.session_opened(session, viewer, after=cursor, reset=is_reset)
+        self._answer(request, session, subscription, end, is_reset=is_reset)
         self._questions.viewer_joined(session, viewer)
 
     def _wanted(self, request: ViewerRequest, session: ServedSession) -> Cursor | None:
@@ -397,10 +482,47 @@ class OpeningRequests:
         problem = f"session {session.id} belongs to {session.cwd}; send that as its cwd"
         return {"path": "params.cwd", "problem": problem, "expected": session.cwd, "got": cwd}
 
-    def _result(self, request: ViewerRequest, session: ServedSession, end: int) -> dict[str, Any]:
+    def _result(self, request: ViewerRequest, session: ServedSession, end: int, *, is_reset: bool) -> dict[str, Any]:
         # Over HTTP the answer names the session, as in the proposal's examples: clients open its stream by that.
         named = {"sessionId": session.id} if request.viewer.over_http else {}
-        if not request.viewer.knows_extensions:
-            return {**named, **session.setup.fields}
-        own = {"cursor": session.journal.cursor(end), "state": session.state, "title": session.info.title}
-        return {**named, **session.setup.fields, "_meta": {"dragoman": own}}
+        setup = session.setup.fields
+        if session.version != self._supervisor.version:
+            setup = {}  # it is in the words of the version that the agent spoke before
+        if not request.viewer.has_cursors:
+            return {**named, **setup}
+        own: dict[str, Any] = {"cursor": session.journal.cursor(end), "state": session.state}
+        own |= {"title": session.info.title, "asked": self._questions.count_for(session, request.viewer)}
+        if is_reset:
+            own["reset"] = True
+        return {**named, **setup, "_meta": {"dragoman": own}}
+
+
+def _count_records(history: Sequence[tuple[Version, bytes]]) -> int:
+    """Count the records of a history in its journal, where each change of the version is one too."""
+    versions = [V1, *(version for version, _ in history)]
+    changes = sum(before != after for before, after in itertools.pairwise(versions))
+    return changes + sum(lines.count(b"\n") for _, lines in history)
+
+
+def _keep_params(session: ServedSession, request: ViewerRequest) -> None:
+    session.params = fields_of(request.params)
+    session.info.params_version = request.agent_version
+
+
+def _wrong_replay(request: ViewerRequest) -> dict[str, Any] | None:
+    """Give the refusal of a request whose replay is to begin at an unknown place."""
+    start = fields_of(request.params).get("replayFrom")
+    if start is None or not is_given(start) or string_of(fields_of(start).get("type")) == "start":
+        return None
+    problem = "sessions are replayed from their start alone"
+    return {
+        "path": "params.replayFrom",
+        "problem": problem,
+        "expected": '{"type": "start"}',
+        "got": bytes(start).decode(),
+    }
+
+
+def _meta_of(params: Raw) -> dict[str, str | None]:
+    """Give the origin in the `_meta` of params, if there is one."""
+    return {ORIGIN_KEY: string_of(fields_of(fields_of(params).get("_meta", UNSET)).get(ORIGIN_KEY))}

@@ -37,6 +37,8 @@ class WireInspector:
     """Answers `_dragoman/inspect`, and sends `_dragoman/wire` while a viewer wants it."""
 
     def __init__(self, wire_log: WireLog) -> None:
+        self.traffic = wire_log.traffic
+        """The counts of messages, whether anybody looks at them or not."""
         self._wire_log = wire_log
         self._viewers: dict[Viewer, str | None] = {}
         """The session whose messages each viewer wants; None for all messages."""

@@ -3,8 +3,8 @@
 A question (a permission, an elicitation) goes to every viewer that can answer it, and the first answer settles it. Any
 other request (a file, a terminal, an extension) goes to one viewer, and to another if that one leaves first.
 
-Some things one viewer has and no other: terminals, MCP servers inside it, and connections to those. Requests about such
-a thing go to the viewer that has it, whoever else may be able to answer. Clients number their terminals, each for
+Some things one viewer has and no other: terminals, and MCP servers inside it (`viewer_servers`). Requests about such a
+thing go to the viewer that has it, whoever else may be able to answer. Clients number their terminals, each for
 itself, so two of them on one session have the same ids soon. The agent is told the viewer's own id where that is free,
 and else one of ours. A message of the agent that has our id is sent to the viewer with its own id, and the other
 terminal, which has that id at the agent, by ours.
@@ -16,9 +16,10 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Raw
 
-from dragoman.bridge.delivery import Delivery, Subscription, Viewer
+from dragoman.bridge.delivery import Delivery, Subscription, Viewer, ViewerRequest
 from dragoman.bridge.envelope import (
     ELICIT,
+    decode_fields,
     encode,
     fields_of,
     make_error,
@@ -31,10 +32,13 @@ from dragoman.bridge.envelope import (
     with_id,
 )
 from dragoman.bridge.registry import ServedSession
+from dragoman.bridge.router.viewer_servers import MCP_MESSAGE, ViewerServers
+from dragoman.bridge.settings import AgentLimits
 from dragoman.bridge.supervisor import AgentSupervisor
+from dragoman.bridge.translation import V2, answer_to_v1, question_for
 from dragoman.errors import ErrorCode
 from dragoman.protocol.permission_options import find_default
-from dragoman.wire import Message
+from dragoman.wire import Malformed, Message, parse
 
 PERMISSION = "session/request_permission"
 QUESTIONS = frozenset({PERMISSION, ELICIT})
@@ -43,47 +47,21 @@ SettledBy = Literal["viewer", "timeout", "cancel", "agent"]
 
 CREATE_TERMINAL = "terminal/create"
 
-_KEYS = ("connectionId", "serverId")
-"""The fields by which messages name a connection to a server, or a server."""
+MAX_HELD = 64
+"""Requests for servers of viewers that are away, at a time; more are refused at once."""
 
 
 class Ownership:
-    """Knows the viewer of each terminal, server and connection."""
+    """Knows the viewer of each terminal and of each server."""
 
     def __init__(self) -> None:
-        self._servers: dict[tuple[str, str], Viewer] = {}
-        """By field and id: servers, and connections to them."""
+        self.servers = ViewerServers()
         self._terminals: dict[tuple[str, str], Viewer | None] = {}
         """By session and id at the agent; None for those of viewers that have left."""
 
-    def note_servers(self, viewer: Viewer, params: Raw) -> None:
-        """Remember the MCP servers that a viewer gives to a session and that it answers itself."""
-        servers = fields_of(params).get("mcpServers")
-        if servers is None or b'"acp"' not in bytes(servers):
-            return
-        for server in map(fields_of, parse_list(servers)):
-            server_id = string_of(server.get("serverId")) or string_of(server.get("id"))
-            if string_of(server.get("type")) == "acp" and server_id is not None:
-                self._servers["serverId", server_id] = viewer
-
     def note_answer(self, method: str, params: Raw, answer: bytes, viewer: Viewer) -> bytes:
-        """Remember a terminal or connection that a viewer has made, and give its answer with the id for the agent."""
-        if method == CREATE_TERMINAL:
-            return self._note_terminal(params, answer, viewer)
-        if method == "mcp/connect":
-            made = string_of(fields_of(fields_of(Raw(answer)).get("result", UNSET)).get("connectionId"))
-            if made is not None:
-                self._servers["connectionId", made] = viewer
-        return answer
-
-    def server_owner(self, method: str, params: Raw) -> Viewer | None:
-        """Give the viewer that has the server or connection of a message, if it is about one."""
-        if not method.startswith("mcp/"):
-            return None
-        fields = fields_of(params)
-        named = ((key, string_of(fields.get(key))) for key in _KEYS)
-        found = (self._servers.get((key, name)) for key, name in named if name is not None)
-        return next((viewer for viewer in found if viewer is not None), None)
+        """Remember a terminal that a viewer has made, and give its answer with the id for the agent."""
+        return self._note_terminal(params, answer, viewer) if method == CREATE_TERMINAL else answer
 
     def terminal_owner(self, params: Raw) -> Viewer | None:
         """Give the viewer that has the terminal of a request."""
@@ -92,7 +70,7 @@ class Ownership:
 
     def viewer_left(self, viewer: Viewer) -> None:
         """Forget the things of a viewer that is gone."""
-        self._servers = {key: owner for key, owner in self._servers.items() if owner is not viewer}
+        self.servers.viewer_left(viewer)
         for key, owner in self._terminals.items():
             if owner is viewer:
                 self._terminals[key] = None
@@ -203,12 +181,19 @@ class Questions:
     """All requests of the agent that are not answered."""
 
     def __init__(
-        self, delivery: Delivery, supervisor: AgentSupervisor, ownership: Ownership, permission_timeout_s: float
+        self,
+        delivery: Delivery,
+        supervisor: AgentSupervisor,
+        ownership: Ownership,
+        limits: AgentLimits,
+        node: str | None = None,
     ) -> None:
+        """Take the name of this node, if a viewer may be asked by several."""
         self._delivery = delivery
         self._supervisor = supervisor
         self._ownership = ownership
-        self._permission_timeout_s = permission_timeout_s
+        self._limits = limits
+        self._node = node
         self._open: dict[AgentRequest, None] = {}
         self._asked: dict[Viewer, dict[bytes, AgentRequest]] = {}
         """Requests to each viewer that it has not answered, by the ids that they have there."""
@@ -223,6 +208,11 @@ class Questions:
     def of_session(self, session: ServedSession) -> list[AgentRequest]:
         """Give the open questions of a session."""
         return [request for request in self._open if request.session is session and request.is_question]
+
+    def askable(self, session: ServedSession) -> list[Viewer]:
+        """Give the viewers of a session that may answer questions, those that prompted it last first."""
+        viewers = [viewer for viewer in session.subscriptions if not viewer.read_only]
+        return sorted(viewers, key=lambda viewer: -self._activity.get((viewer, session.id), 0))
 
     def take(self, request: AgentRequest) -> None:
         """Take a request of the agent."""
@@ -242,17 +232,25 @@ class Questions:
         self._prompts += 1
         self._activity[viewer, session_id] = self._prompts
 
-    def note_servers(self, viewer: Viewer, params: Raw) -> None:
-        """Remember the MCP servers inside a viewer, which it gives to a session."""
-        self._ownership.note_servers(viewer, params)
+    def take_offers(self, request: ViewerRequest, session: ServedSession | None) -> None:
+        """Note the MCP servers inside a viewer, which it gives to a session, and ask for those that were awaited."""
+        self._ownership.servers.take_offers(request, None if session is None else session.params.get("mcpServers"))
+        for held in [held for held in self._open if held.method == MCP_MESSAGE and not held.asked]:
+            self._ask_next(held)
+
+    def to_agent(self, line: bytes, params: Raw, viewer: Viewer) -> bytes | None:
+        """Give a viewer's message about a server inside it as the agent knows that; None if it has no such server."""
+        return self._ownership.servers.to_agent(line, params, viewer)
 
     def viewer_joined(self, session: ServedSession, viewer: Viewer) -> None:
         """Ask a viewer the open questions of a session."""
-        for request in self.of_session(session):
-            is_new = viewer not in request.asked and viewer not in request.refused_by
-            if is_new and _may_answer(request, viewer):
-                self._put(request, viewer)
-                request.stop_timer()
+        for request in self._unasked(session, viewer):
+            self._put(request, viewer)
+            request.stop_timer()
+
+    def count_for(self, session: ServedSession, viewer: Viewer) -> int:
+        """Count the open questions of a session that a viewer which joins is asked."""
+        return len(self._unasked(session, viewer))
 
     def viewer_left(self, viewer: Viewer, session: ServedSession | None = None) -> None:
         """Ask others the questions of a viewer that left a session, or all sessions."""
@@ -263,7 +261,10 @@ class Questions:
                 continue
             del self._asked[viewer][id_]
             request.asked.pop(viewer, None)
-            if not request.is_question and not request.is_settled:
+            if request.method == MCP_MESSAGE:
+                problem = "the viewer that has this server left before it answered, so nobody knows what it did"
+                self._settle(request, make_error(request.agent_id, ErrorCode.MCP_BACKEND_FAILED, problem), "timeout")
+            elif not request.is_question and not request.is_settled:
                 self._ask_next(request)
         if session is None:
             self._asked.pop(viewer, None)
@@ -282,6 +283,8 @@ class Questions:
             return
         viewer.outbox.note_answer(id_, request.subscription_of(viewer))
         answer = with_id(line, request.agent_id)
+        if viewer.version == V2 and viewer.translator is not None and message.result is not UNSET:
+            answer = make_result(request.agent_id, answer_to_v1(request.method, message.result))
         if message.error is UNSET or not request.is_question:
             self._settle(request, answer, "viewer", viewer, id_)
             return
@@ -289,6 +292,17 @@ class Questions:
         request.refused_by.add(viewer)
         if not request.asked:
             self._settle(request, answer, "viewer")
+
+    def answered_badly(self, viewer: Viewer, id_: bytes, problem: str) -> None:
+        """Settle a request whose answer cannot be read, as one that is too long."""
+        request = self._asked.get(viewer, {}).get(id_)
+        if request is None:
+            return
+        code = ErrorCode.MCP_BACKEND_FAILED if request.method == MCP_MESSAGE else ErrorCode.INTERNAL_ERROR
+        error = make_error(id_, code, f"the answer was dropped, because {problem}")
+        message = parse(error)
+        if not isinstance(message, Malformed):
+            self.answered(viewer, message, error)
 
     def wait_for(self, viewer: Viewer, session: ServedSession | None) -> bool:
         """Tell whether the agent waits for a person: one on this session, or this viewer about its own request."""
@@ -324,6 +338,14 @@ class Questions:
             refusal = make_error(request.agent_id, ErrorCode.REQUEST_CANCELLED, problem)
             self._settle(request, request.cancellation() if request.is_question else refusal, "agent")
 
+    def _unasked(self, session: ServedSession, viewer: Viewer) -> list[AgentRequest]:
+        """Give the open questions of a session that a viewer can answer and was not asked."""
+        return [
+            request
+            for request in self.of_session(session)
+            if viewer not in request.asked and viewer not in request.refused_by and _may_answer(request, viewer)
+        ]
+
     def _able(self, request: AgentRequest) -> list[Viewer]:
         """Give the viewers that can answer a request, those that prompted its session last first."""
         session = request.session
@@ -338,28 +360,59 @@ class Questions:
     def _put(self, request: AgentRequest, viewer: Viewer) -> None:
         """Send a request to a viewer, under an id of its own."""
         self._last_id += 1
-        id_ = b"%d" % self._last_id
+        id_ = b"%d" % self._last_id if self._node is None else b'"%b-%d"' % (self._node.encode(), self._last_id)
         request.asked[viewer] = id_
         self._asked.setdefault(viewer, {})[id_] = request
         names: Mapping[str, str] | None = None
         if request.session is not None:
             names = viewer.terminal_names.get(request.session.id)
         line = rename_terminals(request.line, names) if names else request.line
-        viewer.send(with_id(line, id_), request.subscription_of(viewer), request_id=id_)
+        if request.method == MCP_MESSAGE:
+            line = self._ownership.servers.to_viewer(line, request.params, viewer)
+        subscription = request.subscription_of(viewer)
+        if viewer.translator is not None and request.is_question:
+            stream = None if subscription is None else subscription.translation.translator
+            fields = decode_fields(line)
+            made = question_for(viewer.version, request.method, fields["params"], stream, lambda: _name_call(request))
+            line = encode({**fields, "params": made})
+        viewer.send(with_id(line, id_), subscription, request_id=id_)
 
     def _ask_next(self, request: AgentRequest) -> None:
         """Send a request to the one viewer that has its subject, or to the first that could answer."""
+        if request.method == MCP_MESSAGE:
+            self._ask_for_server(request)
+            return
+        able, lacks = self._able(request), "could answer"
         if _is_about_terminal(request):
             owner = self._ownership.terminal_owner(request.params)
             able, lacks = [] if owner is None else [owner], "has that terminal"
-        else:
-            owner = self._ownership.server_owner(request.method, request.params)
-            able, lacks = self._able(request) if owner is None else [owner], "could answer"
         if able:
             self._put(request, able[0])
             return
         problem = f"{request.method}: no viewer of this session is there that {lacks}"
         self._settle(request, make_error(request.agent_id, ErrorCode.METHOD_NOT_FOUND, problem), "timeout")
+
+    def _ask_for_server(self, request: AgentRequest) -> None:
+        """Send a request to the viewer that has the server, or hold it for a while if that one is away."""
+        servers = self._ownership.servers
+        viewer = servers.owner(request.params)
+        if viewer is not None:
+            request.stop_timer()
+            self._put(request, viewer)
+        elif request.timer is not None:
+            return
+        elif servers.has_left(request.params) and self._held() < MAX_HELD:
+            loop = asyncio.get_running_loop()
+            request.timer = loop.call_later(self._limits.server_return_s, self._miss_server, request)
+        else:
+            self._miss_server(request)
+
+    def _held(self) -> int:
+        return sum(request.method == MCP_MESSAGE and not request.asked for request in self._open)
+
+    def _miss_server(self, request: AgentRequest) -> None:
+        problem = "no viewer is here that has this server"
+        self._settle(request, make_error(request.agent_id, ErrorCode.MCP_SERVER_UNAVAILABLE, problem), "timeout")
 
     def _owns(self, viewer: Viewer, request: AgentRequest) -> bool:
         """Tell whether a request is about a terminal of this viewer, which no other could answer for."""
@@ -371,7 +424,7 @@ class Questions:
             request.stop_timer()
         elif request.timer is None:
             loop = asyncio.get_running_loop()
-            request.timer = loop.call_later(self._permission_timeout_s, self._time_out, request)
+            request.timer = loop.call_later(self._limits.permission_timeout_s, self._time_out, request)
 
     def _time_out(self, request: AgentRequest) -> None:
         self._settle(request, request.refusal(), "timeout")
@@ -411,8 +464,15 @@ class Questions:
 
     def _journal(self, request: AgentRequest, record: dict[str, object]) -> None:
         if request.session is not None and request.method == PERMISSION:
-            call = fields_of(fields_of(request.params).get("toolCall", UNSET)).get("toolCallId")
+            params = fields_of(request.params)
+            about = fields_of(params.get("subject", UNSET)) or params  # version 2, or version 1
+            call = fields_of(about.get("toolCall", UNSET)).get("toolCallId") or about.get("toolCallId")
             request.session.journal.note("permission", encode({**record, "toolCallId": call}))
+
+
+def _name_call(request: AgentRequest) -> str:
+    """Name the tool call that shows a question about none, for all viewers alike."""
+    return f"question-{request.agent_id.decode()}"
 
 
 def _may_answer(request: AgentRequest, viewer: Viewer) -> bool:

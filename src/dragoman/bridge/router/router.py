@@ -5,46 +5,49 @@ the agent goes into its session's journal, a request to the viewers that can ans
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from msgspec import UNSET, Raw
 
 from dragoman.bridge.delivery import Delivery, Viewer, ViewerRequest
 from dragoman.bridge.envelope import (
-    ELICIT,
-    UPDATE,
-    OrdinaryRun,
     fields_of,
     make_error,
     make_notification,
-    ordinary_runs,
-    parse_list,
-    rename_request,
     session_of,
-    session_of_update,
-    string_of,
 )
 from dragoman.bridge.registry import (
     Announcements,
-    LifeEvent,
     OpeningRequests,
     ServedSession,
     SessionRegistry,
     SessionRestorer,
 )
+from dragoman.bridge.router.file_requests import FileRequests
 from dragoman.bridge.router.handshake import ViewerHandshakes
 from dragoman.bridge.router.inspection import WireInspector
-from dragoman.bridge.router.questions import AgentRequest, Ownership, Questions
+from dragoman.bridge.router.label_requests import LabelRequests
+from dragoman.bridge.router.listing import SessionListing
+from dragoman.bridge.router.logins import PendingLogins
+from dragoman.bridge.router.questions import Questions
+from dragoman.bridge.router.search import SessionSearch
+from dragoman.bridge.router.session_requests import STEER, SessionRequests
+from dragoman.bridge.router.viewer_servers import MCP_MESSAGE
 from dragoman.bridge.settings import AgentSpec, Settings
-from dragoman.bridge.supervisor import AgentFailure, AgentSupervisor, WireLog
-from dragoman.errors import ErrorCode, RpcError
-from dragoman.store import is_same_directory
-from dragoman.wire import Malformed, Message, Oversized, error_object, parse
-from dragoman.wire.message import NULL_ID, is_sound, replace_lone_surrogates
+from dragoman.bridge.supervisor import AgentSupervisor, WireLog
+from dragoman.bridge.translation import RequestTranslator, check_params, explain_refusal
+from dragoman.errors import ErrorCode, InvalidParams
+from dragoman.wire import Malformed, Message, Oversized, parse
+from dragoman.wire.message import NULL_ID, replace_lone_surrogates
 
-_FOR_READERS = frozenset({"session/list", "session/load", "session/resume", "_dragoman/sessions"})
+_FOR_READERS = frozenset(
+    {"session/list", "session/load", "session/resume", "session/status", "_dragoman/sessions", "_dragoman/search"}
+)
 
 _REOPENING = frozenset({"session/load", "session/resume"})
+_OPENING = _REOPENING | {"session/new", "session/fork"}
+
+_SETTING = frozenset({"session/set_mode", "session/set_config_option"})
 
 
 class Router:
@@ -62,10 +65,13 @@ class Router:
         restorer: SessionRestorer,
         announcements: Announcements,
         questions: Questions,
+        logins: PendingLogins,
     ) -> None:
         self.questions = questions
+        self.logins = logins
         self.inspector = WireInspector(wire_log)
-        self._limits = settings.viewer_limits
+        self.files = FileRequests(settings.cwd, delivery.spawn, registry)
+        self._search = SessionSearch(delivery, registry)
         self._supervisor = supervisor
         self._registry = registry
         self._restorer = restorer
@@ -80,7 +86,7 @@ class Router:
         self._session_requests = session_requests = SessionRequests(
             delivery=delivery, supervisor=supervisor, registry=registry, restorer=restorer, questions=questions
         )
-        opening = OpeningRequests(
+        self.opening = opening = OpeningRequests(
             settings.agent_limits,
             journals=delivery.journals,
             spawn=delivery.spawn,
@@ -90,18 +96,45 @@ class Router:
             announcements=announcements,
             questions=questions,
         )
+        listing = SessionListing(
+            settings.agent_limits.open_timeout_s,
+            delivery=delivery,
+            supervisor=supervisor,
+            registry=registry,
+            restorer=restorer,
+        )
+        labelling = LabelRequests(
+            settings.agent_limits.open_timeout_s,
+            delivery=delivery,
+            supervisor=supervisor,
+            registry=registry,
+            restorer=restorer,
+            questions=questions,
+            listing=listing,
+        )
         self._handlers: dict[str, Callable[[ViewerRequest], None]] = {
             "session/new": opening.new,
             "session/fork": opening.new,
             "session/load": opening.load,
             "session/resume": opening.load,
             "session/prompt": session_requests.prompt,
-            "session/list": session_requests.list,
+            "session/list": listing.list_sessions,
+            "session/set_title": labelling.set_title,
+            "session/archive": labelling.archive,
+            "session/unarchive": labelling.unarchive,
+            "session/status": labelling.status,
             "session/delete": session_requests.delete,
             "session/close": session_requests.close,
+            STEER: session_requests.steer,
             "authenticate": self._authenticate,
-            "_dragoman/sessions": session_requests.describe,
+            "auth/login": self._authenticate,
+            "_dragoman/sessions": listing.describe,
+            "_dragoman/queue/change": session_requests.change_queued,
+            "_dragoman/queue/resume": session_requests.resume_queue,
+            "_dragoman/files": self.files.find,
+            "_dragoman/revert": self.files.revert,
             "_dragoman/inspect": self.inspector.answer,
+            "_dragoman/search": self._search.search,
         }
 
     async def greet(self, viewer: Viewer, line: bytes) -> bytes:
@@ -130,6 +163,8 @@ class Router:
         if isinstance(message, Malformed):
             if message.answerable:
                 viewer.refuse(message.id, message.code, message.problem)
+            else:
+                self.questions.answered_badly(viewer, message.id, message.problem)
         elif self._handshakes.is_pending(viewer) and message.method != "initialize":
             self._handshakes.hold(viewer, message, line)
         elif message.method is None:
@@ -139,20 +174,31 @@ class Router:
         elif message.method == "initialize":
             self._handshakes.initialize(viewer, bytes(message.id), message, viewer.send)
         else:
-            self._request(ViewerRequest(viewer, bytes(message.id), message.method, message.params, line))
+            version = self._supervisor.version
+            self._request(ViewerRequest(viewer, bytes(message.id), message.method, message.params, line, version))
 
     def viewer_left(self, viewer: Viewer) -> None:
         """Forget a viewer; others are asked the questions that it has not answered."""
         self._handshakes.viewer_left(viewer)
         self.questions.viewer_left(viewer)
         self.inspector.viewer_left(viewer)
+        self._search.viewer_left(viewer)
+        self.logins.viewer_left(viewer)
+
+    def initialize_params(self, viewer: Viewer) -> Raw:
+        """Return the params of a viewer's `initialize`, as it sent them."""
+        return self._handshakes.given_params(viewer)
+
+    def begin_next(self, session: ServedSession) -> None:
+        """Begin with the next prompt that waited for the end of a turn."""
+        self._session_requests.begin_next(session)
 
     def join_capabilities(self, params: Raw) -> Raw:
         """Add the capabilities of all connected viewers to params of `initialize`."""
         return self._handshakes.join_capabilities(params)
 
     def _parse(self, line: bytes) -> Message | Malformed:
-        limit = self._limits.max_message_bytes
+        limit = self._handshakes.limits.max_message_bytes
         return parse(line if len(line) <= limit else Oversized.of(line, limit))
 
     def _request(self, request: ViewerRequest) -> None:
@@ -161,23 +207,63 @@ class Router:
         if problem is not None:
             viewer.refuse(request.id, ErrorCode.INVALID_REQUEST, problem, viewer.subscription(session_id))
             return
+        if viewer.translator is not None and not self._translate(request, viewer.translator):
+            return
         if session_id is not None:
             viewer.outbox.note_use(session_id)
         request.begin(opens=session_id if request.method in _REOPENING else None)
+        if request.method in _OPENING:
+            known = self._registry.find(session_id) if request.method in _REOPENING else None
+            self.questions.take_offers(request, known)
         handle = self._handlers.get(request.method)
         if handle is not None:
             handle(request)
         else:
             self._restorer.forward(request, session=self._registry.find(session_id))
 
+    def agent_ready(self) -> None:
+        """Note that the agent takes requests, maybe in another version than before."""
+        self._handshakes.agent_ready()
+
+    def _translate(self, request: ViewerRequest, translator: RequestTranslator) -> bool:
+        """Put a request into the words of the agent's version; tells whether the agent can be asked it."""
+        viewer, session = request.viewer, self._registry.find(request.session_id)
+        try:
+            check_params(viewer.version, request.method, request.params)
+            is_set = request.method in _SETTING and session is not None
+            made = translator.request(request.line, session.setup.fields if is_set and session is not None else None)
+        except InvalidParams as error:
+            viewer.send(explain_refusal(request.id, error), viewer.subscription(request.session_id))
+            return False
+        if isinstance(made, list):
+            if session is not None and request.method == "session/close":
+                self._cancel_turns(session)  # the agent has no such method
+            for line in made:
+                viewer.send(line, viewer.subscription(request.session_id))
+            return False
+        is_prompt = request.method == "session/prompt"  # which the session answers, in the viewer's own version
+        request.translator = None if is_prompt else translator
+        request.method, request.params, request.line = made.method, made.params, made.line
+        return True
+
+    def _cancel_turns(self, session: ServedSession) -> None:
+        """Cancel all that a session does, on behalf of a viewer that closes it."""
+        session.cancel_prompts()
+        session.turns.withdraw()
+        if session.info.turns and self._supervisor.is_ready:
+            self._supervisor.write(make_notification("session/cancel", {"sessionId": session.id}))
+        self.questions.cancel_session(session)
+
     def _objection(self, request: ViewerRequest) -> str | None:
         """Give the reason why a request is not served, if there is one."""
         viewer = request.viewer
-        limit = self._limits.max_requests
+        limit = self._handshakes.limits.max_requests
         if viewer.capabilities is None:
             return f"{request.method} came before initialize was answered; send that first"
         if viewer.read_only and request.method not in _FOR_READERS:
             return f"this viewer may only read, and {request.method} would do more; ask the owner for a link that may"
+        if request.session_id is not None and not viewer.sees(request.session_id):
+            return f"this viewer may see one session, and {request.method} names another; ask the owner to share that"
         if request.id in viewer.requests:
             return f"a request with the id {request.id.decode()} is still under way; give each its own"
         if len(viewer.requests) >= limit:
@@ -209,9 +295,12 @@ class Router:
         else:
             cancelled = session if method == "session/cancel" else None
             if cancelled is not None:
-                self._session_requests.cancel_prompts(cancelled)
-            if self._supervisor.is_ready and not self._supervisor.is_clogged:
-                self._supervisor.write(line)
+                cancelled.cancel_prompts()
+            passed = line if method != MCP_MESSAGE else self.questions.to_agent(line, message.params, viewer)
+            if passed is not None and self._supervisor.is_ready and not self._supervisor.is_clogged:
+                self._supervisor.write(passed)
+                for id_ in [] if cancelled is None else cancelled.turns.uninserted():
+                    self._supervisor.write(make_notification("$/cancel_request", {"requestId": Raw(id_)}))
             if cancelled is not None:
                 self.questions.cancel_session(cancelled)
 
@@ -220,241 +309,11 @@ class Router:
         agent_id = None if requested is None else viewer.requests.agent_id(bytes(requested))
         if requested is None or agent_id is None:
             return
-        if agent_id:
+        inserted = self._registry.session_of_prompt(agent_id)
+        if inserted is not None:
+            self._supervisor.write(make_notification("session/cancel", {"sessionId": inserted.id}))
+        elif agent_id:
             params = {**fields_of(message.params), "requestId": Raw(agent_id)}
             self._supervisor.write(make_notification("$/cancel_request", params))
         else:
             self._restorer.withdraw(viewer, bytes(requested))
-
-
-class AgentMessages:
-    """Takes the lines of the agent."""
-
-    def __init__(
-        self,
-        *,
-        delivery: Delivery,
-        supervisor: AgentSupervisor,
-        registry: SessionRegistry,
-        announcements: Announcements,
-        questions: Questions,
-        ownership: Ownership,
-    ) -> None:
-        self._delivery = delivery
-        self._supervisor = supervisor
-        self._registry = registry
-        self._announcements = announcements
-        self._questions = questions
-        self._ownership = ownership
-
-    def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
-        """Take the next lines, many in one piece: updates of a session go on as they came, all at once."""
-        for block in lines:
-            if isinstance(block, Oversized):
-                self._take(block)
-                continue
-            runs = ordinary_runs(block)
-            if runs is None:
-                for line in block.split(b"\n"):
-                    if line and not line.isspace():
-                        self._take_line(line)
-                continue
-            for run in runs:
-                self._take_run(run)
-
-    def input_ended(self, *, was_file: bool) -> None:
-        """Do nothing: the process itself tells its end."""
-
-    def _take_run(self, run: OrdinaryRun) -> None:
-        session = self._registry.sessions.get(run.session_id)
-        if session is None:
-            for line in run.lines[:-1].split(b"\n"):
-                self._registry.early.put(run.session_id, line)
-            return
-        session.take(run)
-        self._delivery.touch(session)
-
-    def _take_line(self, line: bytes) -> None:
-        session_id = session_of_update(line) if UPDATE in line and is_sound(line) else None
-        if session_id is None:
-            self._take(line)
-            return
-        session = self._registry.sessions.get(session_id)
-        if session is None:
-            self._registry.early.put(session_id, line)
-            return
-        session.take_notification(line)
-        self._delivery.touch(session)
-
-    def _take(self, line: bytes | Oversized) -> None:
-        message = parse(line)
-        if isinstance(message, Malformed):
-            mended = replace_lone_surrogates(line) if isinstance(line, bytes) else None
-            if mended is not None:
-                self._take_line(mended)
-            else:
-                self._refuse(message, line)
-        elif message.method is None:
-            self._supervisor.calls.settle(message, bytes(line) if isinstance(line, bytes) else b"")
-        elif isinstance(line, bytes):
-            if message.id is UNSET:
-                self._notification(message.method, message, line)
-            else:
-                self._request(message.method, bytes(message.id), message, line)
-
-    def _refuse(self, malformed: Malformed, line: bytes | Oversized) -> None:
-        """Fail the request, on either side, whose message is malformed; else tell that a message was dropped."""
-        if isinstance(line, bytes):
-            self._supervisor.note_printed(line.decode(errors="replace"))
-        if malformed.id != NULL_ID and malformed.answerable:
-            self._supervisor.write(make_error(malformed.id, malformed.code, malformed.problem))
-            return
-        remedy = "" if isinstance(line, bytes) else ": ask for less at a time"
-        lost = f"the agent has answered, and its answer was dropped because {malformed.problem}{remedy}"
-        has_failed = malformed.id != NULL_ID and self._supervisor.calls.fail(malformed.id, AgentFailure(lost))
-        if not has_failed and not isinstance(line, bytes):
-            self._announcements.agent_notice(f"a message of the agent was dropped because {malformed.problem}")
-
-    def _request(self, method: str, id_: bytes, message: Message, line: bytes) -> None:
-        session = self._registry.find(session_of(message.params))
-        viewer: Viewer | None = None
-        about = fields_of(message.params).get("requestId") if method == ELICIT and session is None else None
-        if about is not None:
-            request = self._supervisor.calls.origin_of(bytes(about))
-            if isinstance(request, ViewerRequest):
-                line, viewer = rename_request(line, request.id), request.viewer
-        self._questions.take(AgentRequest(id_, method, message.params, line, session=session, only=viewer))
-
-    def _notification(self, method: str, message: Message, line: bytes) -> None:
-        if method == "$/cancel_request":
-            cancelled = fields_of(message.params).get("requestId")
-            if cancelled is not None:
-                self._questions.cancel(bytes(cancelled))
-            return
-        session = self._registry.find(session_of(message.params))
-        if session is not None:
-            session.take_notification(line)
-            self._delivery.touch(session)
-            return
-        owner = self._ownership.server_owner(method, message.params)
-        for viewer in [owner] if owner is not None else list(self._delivery.viewers.values()):
-            if viewer.capabilities is not None:
-                viewer.send(line)
-
-
-_LISTED = ("sessionId", "cwd", "title", "updatedAt")
-"""The fields of `session/list`."""
-
-
-class SessionRequests:
-    """Serves such requests."""
-
-    def __init__(
-        self,
-        *,
-        delivery: Delivery,
-        supervisor: AgentSupervisor,
-        registry: SessionRegistry,
-        restorer: SessionRestorer,
-        questions: Questions,
-    ) -> None:
-        self._delivery = delivery
-        self._supervisor = supervisor
-        self._registry = registry
-        self._restorer = restorer
-        self._questions = questions
-
-    def prompt(self, request: ViewerRequest) -> None:
-        """Show a prompt to all viewers of its session, pass it to the agent, and journal its end."""
-        session = self._registry.find(request.session_id)
-        if session is None:
-            self._restorer.forward(request)
-            return
-        viewer = request.viewer
-        if viewer not in session.subscriptions:
-            session.subscribe(viewer, session.journal.next_end)
-            self._questions.viewer_joined(session, viewer)
-        if not session.journal.recover():
-            problem = f"the conversation cannot be written down: there is no space for {session.journal.path}"
-            request.refuse(ErrorCode.INTERNAL_ERROR, f"{problem}; free some space on that disk, then send this again")
-            return
-        if not session.info.turns:
-            viewer.outbox.note_step(session.id)
-        self._questions.note_activity(viewer, session.id)
-        self._restorer.when_live(request, session, lambda: self._begin_turn(request, session))
-
-    def cancel_prompts(self, session: ServedSession) -> None:
-        """Answer prompts that the agent has not seen yet."""
-        prompts = [waiting for waiting in session.waiting if waiting.request.method == "session/prompt"]
-        session.waiting = [waiting for waiting in session.waiting if waiting not in prompts]
-        for waiting in prompts:
-            waiting.request.answer({"stopReason": "cancelled"})
-        if prompts:
-            session.changed()
-
-    def list(self, request: ViewerRequest) -> None:
-        """List sessions: the agent's own list, or the sessions that have journals."""
-        if self._supervisor.support.list:
-            self._restorer.forward(request)
-            return
-        cwd = string_of(fields_of(request.params).get("cwd"))
-        listed = [
-            {key: session[key] for key in _LISTED}
-            for session in self._registry.describe()
-            if cwd is None or is_same_directory(session["cwd"], cwd)
-        ]
-        request.answer({"sessions": listed})
-
-    def describe(self, request: ViewerRequest) -> None:
-        """Answer `_dragoman/sessions`."""
-        request.answer({"sessions": self._registry.describe()})
-
-    def delete(self, request: ViewerRequest) -> None:
-        """Have the agent delete a session, and then delete its journal."""
-        session_id = request.session_id or ""
-
-        def answered(message: Message, line: bytes) -> None:
-            request.pass_on(line)
-            if message.error is UNSET:
-                self._registry.delete(session_id)
-
-        self._restorer.forward(request, answered=answered)
-
-    def close(self, request: ViewerRequest) -> None:
-        """Have the agent close a session, until a viewer opens it again."""
-        session = self._registry.find(request.session_id)
-        request.viewer.outbox.note_step(request.session_id or "")
-
-        def answered(message: Message, line: bytes) -> None:
-            request.pass_on(line)
-            if message.error is UNSET and session is not None:
-                session.life.take(LifeEvent.CLOSE)
-                self._questions.forget_session(session)
-                session.changed()
-
-        self._restorer.forward(request, answered=answered)
-
-    def _begin_turn(self, request: ViewerRequest, session: ServedSession) -> None:
-        has_begun = False
-
-        def answered(message: Message, line: bytes) -> None:
-            request.pass_on(line)  # behind all updates, and not behind the record of the turn's end
-            self._end_turn(session, message)
-
-        def failed(failure: AgentFailure) -> None:
-            if has_begun:
-                session.end_turn(None, error_object(RpcError(ErrorCode.INTERNAL_ERROR, failure.data())))
-            request.fail(failure.data())
-
-        # First of all, so that the agent is at work while the prompt is journalled.
-        self._restorer.forward(request, session=session, answered=answered, failed=failed)
-        if not request.is_over:
-            has_begun = True
-            session.begin_turn(request.viewer, parse_list(fields_of(request.params).get("prompt")))
-
-    def _end_turn(self, session: ServedSession, message: Message) -> None:
-        if message.error is not UNSET:
-            session.end_turn(None, Raw(bytes(message.error)))
-        else:
-            session.end_turn(string_of(fields_of(message.result).get("stopReason")))
-        self._delivery.sync_soon(session.journal)

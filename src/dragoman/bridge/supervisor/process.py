@@ -100,6 +100,15 @@ class WireBatch(msgspec.Struct, gc=False):
                 yield block
 
 
+class AgentTraffic:
+    """Counts over all lives of an agent: starts, bytes and messages."""
+
+    def __init__(self) -> None:
+        self.starts = 0
+        self.bytes = {TO_AGENT: 0, FROM_AGENT: 0}
+        self.messages = {TO_AGENT: 0, FROM_AGENT: 0}
+
+
 class WireLog:
     """The last lines between the bridge and its agent, in memory.
 
@@ -109,6 +118,7 @@ class WireLog:
     def __init__(self, max_messages: int, max_bytes: int) -> None:
         self.on_batch: Callable[[WireBatch], None] | None = None
         """Takes each batch as it comes, while an inspector is open."""
+        self.traffic = AgentTraffic()
         self._max_messages = max_messages
         self._max_bytes = max_bytes
         self._batches: deque[WireBatch] = deque()
@@ -122,6 +132,8 @@ class WireLog:
         for block in lines:
             count += block.count(b"\n") if isinstance(block, bytes) else 1
             size += line_size(block)
+        self.traffic.bytes[direction] += size
+        self.traffic.messages[direction] += count
         batch = WireBatch(self._count + 1, time.time(), direction, lines, count, size)
         self._batches.append(batch)
         self._count += count
@@ -186,6 +198,13 @@ class AgentProcess:
         del was_file
         self.ended.set()
 
+    def hold_output(self, *, is_held: bool) -> None:
+        """Read nothing more of it, or go on."""
+        if is_held:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
+
     def note_printed(self, text: str) -> None:
         """Remember a line that is no message, to be quoted if it never answers initialize."""
         if len(self.printed) < MAX_PRINTED:
@@ -222,6 +241,7 @@ async def start_agent(
     It is the user's own program and needs their keys and settings: it inherits the whole environment.
     """
     child = await processes.start(spec.command, cwd=spec.cwd, env=spec.env, inherit=EVERYTHING)
+    wire_log.traffic.starts += 1
     return AgentProcess(child, limits, receiver, wire_log)
 
 

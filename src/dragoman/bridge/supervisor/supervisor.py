@@ -6,6 +6,10 @@
                        crashed ◄──────────────┴──┘
 
 A crashed agent is started again after a wait that doubles, while viewers are connected; else when it is needed.
+
+An agent is asked for the version of ACP that its first viewer speaks, because between peers of one version nothing is
+translated; later lives are asked for the version that the last one spoke. Asked for version 2, it gets the params of
+both versions, because one that answers with version 1 has read only those. One that refuses is asked for the other.
 """
 
 import asyncio
@@ -14,7 +18,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Literal, Protocol
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from dragoman.bridge.envelope import fields_of, is_given, make_request
 from dragoman.bridge.settings import AgentLimits
@@ -27,7 +31,9 @@ from dragoman.bridge.supervisor.process import (
     death_failure,
     own_call,
 )
+from dragoman.bridge.translation import V1, V2, Version, initialize_of_both, is_v2_on, version_of_agent
 from dragoman.errors import StartError
+from dragoman.wire import Message
 from dragoman.wire.message import ErrorObject, parse_error
 
 AgentState = Literal["starting", "ready", "crashed", "stopped"]
@@ -37,6 +43,8 @@ Failed = Callable[[AgentFailure], None]
 
 CLOSE_S = 2.0
 """For the agent to end when the bridge does; one that is not gone then is killed."""
+
+_UNSUPPORTED_VERSION = -32022
 
 END_TIMEOUT_S = 0.5
 """For everybody to be told of the end of a life: the process itself is gone by then."""
@@ -53,7 +61,7 @@ class AgentListener(Protocol):
         """Note that the agent takes requests."""
         ...
 
-    def agent_ended(self) -> None:
+    def agent_ended(self, failure: AgentFailure) -> None:
         """Note that a life of the agent is over; its pending requests have failed already."""
         ...
 
@@ -97,11 +105,22 @@ class SessionSupport(msgspec.Struct, frozen=True):
     load: bool = False
     resume: bool = False
     list: bool = False
+    close: bool = False
+    title: bool = False
+    archive: bool = False
+    status: bool = False
 
     @property
     def can_reopen(self) -> bool:
         """Whether it can open a session that there was before."""
         return self.load or self.resume
+
+
+def _support_of_v2(session: Raw | UnsetType) -> SessionSupport:
+    """Return the support of an agent of version 2: whoever has sessions has all that is not said apart."""
+    has = session is not UNSET and is_given(session)
+    offered = {name: is_given(fields_of(session).get(name)) for name in ("title", "archive", "status")}
+    return SessionSupport(load=has, resume=has, list=has, close=has, **offered)
 
 
 class InitializeCache:
@@ -116,23 +135,36 @@ class InitializeCache:
         """Params that the running agent was initialized with."""
         self.result: Raw | None = None
         """Its answer; None before the first."""
+        self.version: Version = V1
+        """The version of ACP that the agent speaks, or is asked for before it has ever answered."""
         self.support = SessionSupport()
         self.has_login = False
         """Whether somebody has logged in with the running agent, which may not remember that."""
 
-    def propose(self, params: Raw, *, is_reader: bool) -> None:
-        """Keep a viewer's params for the next life, unless those of a viewer with more rights are there."""
+    def propose(self, params: Raw, version: Version, *, is_reader: bool) -> None:
+        """Keep a viewer's params, as version 1 has them, for the next life, unless those of one with more rights are.
+
+        The agent is asked for the viewer's version if it has never spoken any.
+        """
         if self.params is None or (self.is_from_reader and not is_reader):
             self.params = params
             self.is_from_reader = is_reader
+            if self.result is None:
+                self.version = version
 
     def keep_result(self, result: Raw) -> None:
         """Keep the agent's answer."""
         self.result = result
-        capabilities = fields_of(fields_of(result).get("agentCapabilities", UNSET))
+        fields = fields_of(result)
+        self.version = version_of_agent(fields)
+        if self.version == V2:
+            session = fields_of(fields.get("capabilities", UNSET)).get("session", UNSET)
+            self.support = _support_of_v2(session)
+            return
+        capabilities = fields_of(fields.get("agentCapabilities", UNSET))
         sessions = fields_of(capabilities.get("sessionCapabilities", UNSET))
-        load, resume, list_ = capabilities.get("loadSession"), sessions.get("resume"), sessions.get("list")
-        self.support = SessionSupport(is_given(load), is_given(resume), is_given(list_))
+        offered = {name: is_given(sessions.get(name)) for name in SessionSupport.__struct_fields__}
+        self.support = SessionSupport(**{**offered, "load": is_given(capabilities.get("loadSession"))})
 
     def forget_resume(self) -> bool:
         """Note that the agent lacks session/resume although it offered it; tells whether it can load instead."""
@@ -169,6 +201,11 @@ class AgentSupervisor:
         return self.initialize.support
 
     @property
+    def version(self) -> Version:
+        """The version of ACP that the agent speaks."""
+        return self.initialize.version
+
+    @property
     def heard(self) -> int:
         """A number that grows while the agent sends anything."""
         return 0 if self._process is None else self._process.heard
@@ -190,6 +227,25 @@ class AgentSupervisor:
             return
         self._waiting.append((go_on, failed))
         self._ensure()
+
+    async def ask(self, method: str, params: Any, timeout_s: float) -> Message | None:
+        """Ask the agent something of the bridge's own; None if it does not answer in time, or has failed."""
+        answer: asyncio.Future[Message | None] = asyncio.get_running_loop().create_future()
+
+        def settle(message: Message | None) -> None:
+            if not answer.done():
+                answer.set_result(message)
+
+        def send() -> None:
+            call = AgentCall(method, lambda message, _: settle(message), lambda _: settle(None))
+            self.call(call, lambda id_: make_request(id_, method, params))
+
+        self.when_ready(send, lambda _: settle(None))
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await answer
+        except TimeoutError:
+            return None
 
     def restart(self, go_on: Callable[[], None], failed: Failed) -> None:
         """Stop an agent that is ready, start it again, and then call `go_on`."""
@@ -221,6 +277,23 @@ class AgentSupervisor:
             self.status = AgentStatus("stopped")  # at once: requests from now on are for its next life
         if self._process is not None:
             await self._process.stop()
+
+    async def abandon(self, reason: str) -> None:
+        """Kill the agent now, because its sessions may go on elsewhere; requests fail for this reason."""
+        self._want_stop()
+        self.calls.fail_all(AgentFailure(reason))
+        if self.is_ready:
+            self.status = AgentStatus("stopped")
+        task = self._task
+        if self._process is not None:
+            self._process.kill()
+        if task is not None and self.status.state != "crashed":
+            await asyncio.wait({task}, timeout=CLOSE_S)
+
+    def hold_output(self, *, is_held: bool) -> None:
+        """Read nothing more of the agent, or go on."""
+        if self._process is not None:
+            self._process.hold_output(is_held=is_held)
 
     async def close(self) -> None:
         """Stop the agent for good, in bounded time."""
@@ -264,7 +337,7 @@ class AgentSupervisor:
             self._backoff_s = self._limits.backoff_min_s
         self._task = None
         self.calls.fail_all(failure)
-        self._listener.agent_ended()
+        self._listener.agent_ended(failure)
         self._finish(failure)
 
     async def _live(self) -> AgentFailure:
@@ -287,13 +360,31 @@ class AgentSupervisor:
         return failure or AgentFailure("the agent was stopped")
 
     async def _introduce(self, process: AgentProcess) -> AgentFailure | None:
-        """Send `initialize`, and wait for the answer, for the end of the process or for the timeout."""
-        call, answer = own_call("initialize")
-        ended = asyncio.ensure_future(process.ended.wait())
+        """Send `initialize`, and wait for the answer; an agent that refuses a version is asked for the other."""
         cache = self.initialize
         cache.sent = self._listener.join_capabilities(cache.params or cache.sent)
         cache.has_login = False
-        self.call(call, lambda id_: make_request(id_, "initialize", cache.sent))
+        asked = cache.version if is_v2_on() else V1
+        answer = await self._ask_version(process, asked)
+        other = _other_version(asked, answer)
+        if other is not None:
+            second = await self._ask_version(process, other)
+            answer = second if isinstance(second, Message) and second.result is not UNSET else answer
+        if isinstance(answer, AgentFailure):
+            return answer
+        if answer.result is UNSET:
+            error = parse_error(answer.error or Raw(b"{}"))
+            said = f"the agent refused to begin: {error.words}"
+            return InitializeRefused(said, stderr=process.stderr_tail, error=error)
+        cache.keep_result(answer.result)
+        return None
+
+    async def _ask_version(self, process: AgentProcess, version: Version) -> Message | AgentFailure:
+        """Send `initialize`, and wait for the answer, for the end of the process or for the timeout."""
+        call, answer = own_call("initialize")
+        ended = asyncio.ensure_future(process.ended.wait())
+        params = _params_of(version, self.initialize.sent)
+        self.call(call, lambda id_: make_request(id_, "initialize", params))
         timeout_s = self._limits.initialize_timeout_s
         done, _ = await asyncio.wait({answer, ended}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()
@@ -305,15 +396,9 @@ class AgentSupervisor:
             failure = death_failure(await process.explain(), during=" before it answered initialize")
             return AgentFailure(failure.reason + _quote(process), failure.exit_code, failure.signal, failure.stderr)
         try:
-            message = answer.result()
+            return answer.result()
         except CallFailed as failed:
             return failed.failure
-        if message.result is UNSET:
-            error = parse_error(message.error or Raw(b"{}"))
-            said = f"the agent refused to begin: {error.words}"
-            return InitializeRefused(said, stderr=process.stderr_tail, error=error)
-        cache.keep_result(message.result)
-        return None
 
     def _become_ready(self) -> None:
         self._set(AgentStatus("ready"))
@@ -349,6 +434,26 @@ class AgentSupervisor:
     def _set(self, status: AgentStatus) -> None:
         self.status = status
         self._listener.agent_changed()
+
+
+def _params_of(version: Version, params: Raw) -> Any:
+    """Return params for an agent that is asked for a version, from those of version 1."""
+    if version == V2:
+        return initialize_of_both(params)
+    return params
+
+
+def _other_version(asked: Version, answer: Message | AgentFailure) -> Version | None:
+    """Return the version to ask for after a refusal; None if there was none, or the reason was another.
+
+    An agent of version 1 that refuses version 2 may do so with any error.
+    """
+    if isinstance(answer, AgentFailure) or answer.result is not UNSET:
+        return None
+    if asked == V2:
+        return V1
+    is_version = parse_error(answer.error or Raw(b"{}")).code == _UNSUPPORTED_VERSION
+    return V2 if is_version and is_v2_on() else None
 
 
 def _quote(process: AgentProcess) -> str:

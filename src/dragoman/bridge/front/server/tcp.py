@@ -22,7 +22,7 @@ import msgspec
 
 from dragoman.bridge.front.asgi import AsgiApplication
 from dragoman.bridge.front.limits import ServerLimits
-from dragoman.bridge.guard.policy import TokenBucket
+from dragoman.bridge.guard.rate_limit import TokenBucket
 
 _log = logging.getLogger("dragoman.bridge.front")
 

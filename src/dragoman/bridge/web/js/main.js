@@ -61,6 +61,8 @@ function start(config) {
   new Plan(part("plan"), app);
   const composer = new Composer(part("composer"), app);
   app.focusComposer = () => composer.focus();
+  app.propose = (text) => composer.propose(text);
+  app.composer = composer;
   new Options(composer.options, app);
   new Usage(part("usage"), app);
   narrate(app);
@@ -82,10 +84,11 @@ function start(config) {
 
 /** @param {App} app */
 function mountViews(app) {
-  const views = { conversation: part("chat"), inspector: part("inspector") };
+  const views = { conversation: part("chat"), review: part("review"), inspector: part("inspector") };
   const show = () => {
     for (const [name, element] of Object.entries(views)) element.hidden = name !== app.state.view;
     if (app.state.view === "inspector") mountInspectorOnce(app);
+    if (app.state.view === "review") mountReviewOnce(app);
   };
   app.state.addEventListener("view", show);
   show();
@@ -117,6 +120,19 @@ function mountInspectorOnce(app) {
     .catch((error) => {
       console.error(error);
       app.toast("The wire inspector could not be shown.", "error");
+    });
+}
+
+/** @type {Promise<unknown> | null} */
+let review = null;
+
+/** @param {App} app */
+function mountReviewOnce(app) {
+  review ??= import("./review/review.js")
+    .then(({ Review }) => new Review(part("review"), app))
+    .catch((error) => {
+      console.error(error);
+      app.toast("The changed files could not be shown.", "error");
     });
 }
 

@@ -11,16 +11,24 @@
  *   app.state         an EventTarget (state.js) with the state that is shown; its events carry no detail, read the field:
  *                       "connection"  state.connection   the same as connection.state
  *                       "agent"       state.agent        the last `_dragoman/agent`: {state, reason, stderr, retryInS}
+ *                       "auth"        state.auth         the last auth/status of the agent, null if it tells none
  *                       "sessions"    state.sessions     Map of id → the last `_dragoman/session` (see state.js)
  *                       "session"     state.session      the open session (session.js) or null; also fired when the
  *                                                        facts about it change (title, running, options)
  *                       "view"        state.view         "conversation" or "inspector"
+ *                       "introduction"  app.introductions  the agent told about an empty conversation
  *   app.openSession(id)        shows a session of state.sessions; resolves when its history is there
  *   app.newSession(params)     session/new with {cwd, mcpServers}, both optional; shows it, resolves to its id
+ *   app.canSteer               whether the agent takes messages into a turn that is under way
+ *   app.findFiles(query)       the files of the session's directories whose paths fit, from the bridge
  *   app.forkSession(id)        session/fork of a session, shows the copy
  *   app.deleteSession(id)      session/delete; the open one is left
- *   app.show(view)             "conversation" or "inspector"
+ *   app.renameSession(id, title)                    session/set_title
+ *   app.archiveSession(id), app.unarchiveSession(id)
+ *   app.show(view)             "conversation", "review" or "inspector"
  *   app.closeDrawer()          on a phone, hides the sidebar again
+ *   app.propose(text)          puts a message into the composer, for the person to send
+ *   app.composer               the message field, once it is there
  *   app.toast(words, kind)     a short note on screen, kind "info", "hint" or "error"; read aloud too
  *   app.announce(words)        only read aloud
  */
@@ -28,6 +36,7 @@
 import { Connection } from "../connection/connection.js";
 import { sentence } from "../connection/failure.js";
 import { AppState } from "./state.js";
+import { Introductions } from "../start/introduction.js";
 import { Session } from "../session/session.js";
 import { readPlace, writePlace } from "./fragment.js";
 
@@ -37,7 +46,8 @@ const CLIENT = {
   clientCapabilities: {
     fs: { readTextFile: false, writeTextFile: false },
     terminal: false,
-    session: { configOptions: { boolean: {} }, notices: {} },
+    session: { configOptions: { boolean: {} }, notices: {}, compaction: {} },
+    subagents: {},
     elicitation: { form: {}, url: {} },
     _meta: { dragoman: { viewer: 1 }, terminal_output: true },
   },
@@ -62,6 +72,7 @@ export class App {
     /** @type {string | null} */
     this.agentName = readPlace().agent ?? config.agents?.[0]?.name ?? null;
     this.state = new AppState();
+    this.introductions = new Introductions(this);
     this.connection = this.#connect();
     /** @type {(words: string, kind?: "info" | "hint" | "error") => void} */
     this.toast = () => {};
@@ -69,11 +80,29 @@ export class App {
     this.announce = () => {};
     /** @type {() => void} */
     this.focusComposer = () => {};
+    /** @type {(text: string) => void} */
+    this.propose = () => {};
     this.closeDrawer = () => {};
+    /** @type {page.Composer | null} */
+    this.composer = null;
   }
 
   get capabilities() {
     return this.initialized?.agentCapabilities ?? {};
+  }
+
+  /**
+   * The content beyond text that the model takes: another one than at the start may take other content.
+   *
+   * @param {string[]} takes
+   */
+  noteTakes(takes) {
+    const told = this.capabilities.promptCapabilities;
+    if (told) Object.assign(told, { image: takes.includes("image"), audio: takes.includes("audio") });
+  }
+
+  get canSteer() {
+    return this.initialized?._meta?.steering?.supported === true;
   }
 
   start() {
@@ -87,8 +116,8 @@ export class App {
     this.agentName = name;
     this.initialized = null;
     this.#known.clear();
-    this.state.forgetAgent();
     writePlace({ agent: name, session: null });
+    this.state.forgetAgent();
     this.connection.start();
   }
 
@@ -128,10 +157,71 @@ export class App {
     return result.sessionId;
   }
 
+  /**
+   * @param {string} query
+   * @returns {Promise<{ files: string[], isWhole: boolean }>}
+   */
+  findFiles(query) {
+    const { session } = this.state;
+    return this.connection.request("_dragoman/files", session ? { sessionId: session.id, query } : { query });
+  }
+
   /** @param {string} id */
   async deleteSession(id) {
     await this.connection.request("session/delete", { sessionId: id });
     this.#forgetSession(id);
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} title
+   */
+  async renameSession(id, title) {
+    const result = await this.connection.request("session/set_title", { sessionId: id, title });
+    this.#changeFacts(id, { title: result.title });
+  }
+
+  /** @param {string} id */
+  async archiveSession(id) {
+    await this.connection.request("session/archive", { sessionId: id });
+    this.#changeFacts(id, { archived: true });
+  }
+
+  /** @param {string} id */
+  async unarchiveSession(id) {
+    await this.connection.request("session/unarchive", { sessionId: id });
+    this.#changeFacts(id, { archived: false });
+  }
+
+  /**
+   * The bridge tells of sessions that it has; others are in the agent's list alone.
+   *
+   * @param {string} id
+   * @param {Partial<bridge.SessionFacts>} changes
+   */
+  #changeFacts(id, changes) {
+    const facts = this.state.sessions.get(id);
+    if (facts) this.state.noteSession({ ...facts, ...changes });
+  }
+
+  /**
+   * Have the agent log the person in.
+   *
+   * @param {string} methodId
+   */
+  async logIn(methodId) {
+    await this.connection.request("authenticate", { methodId });
+    await this.#askForLogin();
+  }
+
+  /** An agent that does not tell whether somebody is logged in says so when it is prompted. */
+  async #askForLogin() {
+    if (this.readOnly || !this.capabilities.auth?.status) return this.state.setAuth(null);
+    try {
+      this.state.setAuth(await this.connection.request("auth/status", {}));
+    } catch {
+      this.state.setAuth(null);
+    }
   }
 
   leaveSession() {
@@ -205,6 +295,8 @@ export class App {
     connection.addEventListener("state", () => this.#connectionMoved());
     connection.on("_dragoman/agent", (params) => this.#agentTold(params));
     connection.on("_dragoman/session", (params) => this.#noteSession(params));
+    connection.on("auth/status_update", (params) => this.state.setAuth(params));
+    connection.on("_dragoman/queue", (params) => this.#known.get(params.sessionId)?.receiveQueue(params));
     connection.on("_dragoman/settled", (params) => this.#settled(params));
     connection.on("$/cancel_request", ({ requestId }) => this.#settled({ requestId, by: "agent" }));
     connection.on("session/update", (params) => this.#update(params));
@@ -235,6 +327,7 @@ export class App {
   #connectionMoved() {
     this.state.setConnection(this.connection.state);
     if (!this.connection.isOpen) return this.#eachKnown((session) => session.lose());
+    this.#askForLogin();
     const session = this.state.session;
     if (session) session.attach().catch(() => {});
     else this.#openPlace();
@@ -282,6 +375,17 @@ export class App {
     else this.state.receiveEarly(params);
   }
 
+  /**
+   * Where a question is shown: one outside a session in the open one, that of a subagent in the session that made it.
+   *
+   * @param {string | undefined} id
+   */
+  #asked(id) {
+    if (id === undefined || id === this.state.session?.id) return this.state.session;
+    const parent = this.state.sessions.get(id)?.parent;
+    return this.#known.get(parent !== undefined && parent === this.state.session?.id ? parent : id);
+  }
+
   /** @param {bridge.Settled} params */
   #settled(params) {
     this.state.dropQuestion(params.requestId);
@@ -294,8 +398,7 @@ export class App {
    * @param {page.Answer} answer
    */
   #receiveQuestion(method, params, answer) {
-    // A question outside a session is shown in the open one.
-    const session = params.sessionId === undefined ? this.state.session : this.#known.get(params.sessionId);
+    const session = this.#asked(params.sessionId);
     if (session) session.receiveQuestion(method, params, answer);
     else this.state.keepQuestion(method, params, answer);
   }

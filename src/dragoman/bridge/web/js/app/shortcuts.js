@@ -4,7 +4,8 @@ import { closestTo, el } from "../page/dom.js";
 
 const KEYS = [
   ["?", "Show these keys"],
-  ["Enter", "Send the message"],
+  ["Enter", "Send the message; while the agent works: into the turn if the agent takes it, else after it"],
+  ["Ctrl Enter", "While the agent works: send the message after this turn"],
   ["Shift Enter", "Start a new line"],
   ["Esc", "Stop the agent; reject or dismiss a question; close what is open"],
   ["1 … 9", "Answer a question with that option"],
@@ -13,6 +14,8 @@ const KEYS = [
   ["↑", "In the empty field: the last message again"],
   ["Alt N", "New session"],
   ["Alt S", "Go to the sessions"],
+  ["F2", "In the sessions: rename the chosen one"],
+  ["Alt C", "Show or leave the changed files"],
   ["Alt I", "Show or leave the wire inspector"],
 ];
 
@@ -62,6 +65,7 @@ export function listenForKeys(app, { focusSidebar, newSession }) {
     ({
       KeyN: newSession,
       KeyS: focusSidebar,
+      KeyC: () => app.show(app.state.view === "review" ? "conversation" : "review"),
       KeyI: () => app.show(app.state.view === "inspector" ? "conversation" : "inspector"),
     })[code];
 

@@ -2,7 +2,7 @@
  * The state of the page beyond one conversation. See app.js for the fields and the events.
  *
  * A session's facts, as the bridge tells them: {sessionId, cwd, title, state: "idle" | "running" | "asleep" | "gone",
- * pending, viewers, updatedAt, stopReason?, error?}.
+ * pending, viewers, updatedAt, archived?, stopReason?, error?}.
  */
 
 const MOST_EARLY = 10_000;
@@ -21,6 +21,8 @@ export class AppState extends EventTarget {
     this.connection = { phase: "idle" };
     /** @type {bridge.AgentFacts | null} */
     this.agent = null;
+    /** @type {acp.AuthStatusResponse | null} */
+    this.auth = null;
     /** @type {Map<string, bridge.SessionFacts>} */
     this.sessions = new Map();
     /** @type {page.Session | null} */
@@ -43,6 +45,12 @@ export class AppState extends EventTarget {
     this.#fire("agent");
   }
 
+  /** @param {acp.AuthStatusResponse | null} auth */
+  setAuth(auth) {
+    this.auth = auth;
+    this.#fire("auth");
+  }
+
   /** @param {page.Session | null} session */
   setSession(session) {
     this.session = session;
@@ -52,6 +60,10 @@ export class AppState extends EventTarget {
     this.#questions = kept.filter((one) => !isHere(one));
     for (const { method, params, answer } of kept.filter(isHere)) session?.receiveQuestion(method, params, answer);
     this.#fire("session");
+  }
+
+  touchIntroduction() {
+    this.#fire("introduction");
   }
 
   touchSession() {
@@ -92,6 +104,7 @@ export class AppState extends EventTarget {
   forgetAgent() {
     this.session = null;
     this.agent = null;
+    this.auth = null;
     this.sessions = new Map();
     for (const name of ["session", "agent", "sessions"]) this.#fire(name);
   }

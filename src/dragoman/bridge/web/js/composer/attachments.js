@@ -62,13 +62,6 @@ export class Attachments {
     });
   }
 
-  /** The blocks for the prompt; the list is empty afterwards. */
-  take() {
-    const blocks = this.#list.map((one) => one.block);
-    this.restore([]);
-    return blocks;
-  }
-
   snapshot() {
     return [...this.#list];
   }

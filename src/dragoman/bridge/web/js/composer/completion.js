@@ -5,6 +5,9 @@ import { oneLine } from "../text/safe.js";
 import { directoriesOf, fittingPaths, knownPaths } from "./paths.js";
 
 const MOST = 8;
+// The files that the conversation named last come before those of the disk.
+const MOST_NAMED = 3;
+const PAUSE_MS = 60;
 
 export class Completion {
   #field;
@@ -16,6 +19,15 @@ export class Completion {
   #at = 0;
   /** @type {[number, number]} */
   #range = [0, 0];
+  /**
+   * The last answer from the disk, and for what it was asked.
+   *
+   * @type {{ query: string, files: string[], isWhole: boolean } | null}
+   */
+  #disk = null;
+  #timer = 0;
+  /** Whether the person has chosen with the arrows. */
+  #moved = false;
   #list = el("ul", { role: "listbox", id: "completion", "aria-label": "Suggestions" });
   #hint = el("p", { class: "completion-foot" });
 
@@ -56,6 +68,7 @@ export class Completion {
     if (!this.isOpen) return false;
     if (this.#choices.length === 0 && event.key !== "Escape") return false;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    this.#moved ||= step !== undefined;
     if (step) this.#mark((this.#at + step + this.#choices.length) % this.#choices.length);
     else if (event.key === "Tab" || (event.key === "Enter" && !event.shiftKey)) this.#take(this.#choices[this.#at]);
     else if (event.key === "Escape") this.close();
@@ -65,6 +78,9 @@ export class Completion {
 
   close() {
     this.element.hidden = true;
+    this.#disk = null;
+    this.#moved = false;
+    clearTimeout(this.#timer);
     this.#field.removeAttribute("aria-activedescendant");
   }
 
@@ -73,8 +89,38 @@ export class Completion {
     const command = /^\/(\S*)$/.exec(before);
     const mentioned = /(?:^|\s)@([^\s@]*)$/.exec(before);
     if (command) this.#offer(this.#commands(command[1]), 0, before.length);
-    else if (mentioned) this.#offer(this.#files(mentioned[1]), before.length - mentioned[1].length - 1, before.length);
+    else if (mentioned) this.#mentioned(mentioned[1], before.length);
     else this.close();
+  }
+
+  /**
+   * Offer what is known here at once, and the files of the disk when they come.
+   *
+   * @param {string} typed
+   * @param {number} end
+   */
+  #mentioned(typed, end) {
+    this.#offer(this.#files(typed), end - typed.length - 1, end);
+    if (this.#disk?.query === typed) return;
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => this.#ask(typed), this.#disk ? PAUSE_MS : 0);
+  }
+
+  /** @param {string} typed */
+  async #ask(typed) {
+    const found = await this.#app.findFiles(typed).catch(() => ({ files: [], isWhole: false }));
+    // The person may have gone on meanwhile.
+    if (this.element.hidden || this.#typed() !== typed) return;
+    this.#disk = { query: typed, ...found };
+    const at = this.#choices[this.#at]?.text;
+    this.#offer(this.#files(typed), ...this.#range);
+    const again = this.#choices.findIndex(({ text }) => text === at);
+    if (this.#moved && again > 0) this.#mark(again);
+  }
+
+  #typed() {
+    const before = this.#field.value.slice(0, this.#field.selectionStart);
+    return /(?:^|\s)@([^\s@]*)$/.exec(before)?.[1] ?? null;
   }
 
   /** @param {string} typed */
@@ -103,16 +149,28 @@ export class Completion {
   #files(typed) {
     const cwd = this.#app.state.session?.cwd ?? this.#app.config.cwd ?? "";
     const known = knownPaths(this.#app.transcriptsIn(cwd), cwd);
-    const files = fittingPaths(known, typed);
-    const directories = typed ? fittingPaths(directoriesOf(known), typed).filter((path) => path !== typed) : [];
-    const choices = [...files.map(mention), ...directories.map(directory)].slice(0, typed ? MOST - 1 : MOST);
-    // The page cannot look into the directory, so a path is also taken as it was typed.
+    const disk = this.#disk?.files ?? [];
+    const named = fittingPaths(known, typed);
+    // Until the disk answers, all that was named; then it may be named and gone.
+    const first = this.#disk ? named.slice(0, MOST_NAMED) : named;
+    const files = [...new Set([...first, ...fittingPaths(disk, typed), ...disk])];
+    const directories = typed ? fittingPaths(directoriesOf([...known, ...disk]), typed).filter((path) => path !== typed) : [];
+    const room = Math.max(MOST - 1 - Math.min(directories.length, 2), 0);
+    const choices = [...files.slice(0, room).map(mention), ...directories.map(directory)].slice(0, typed ? MOST - 1 : MOST);
+    // The disk may have more than was listed, so a path is also taken as it was typed.
     if (typed && !files.includes(typed)) choices.push({ ...mention(typed), name: typed, words: "mention this path" });
-    const hint =
-      known.length > 0
-        ? "Files that were named in this directory's sessions. Any other path can be typed."
-        : `No file was named here yet. Type a path; it counts from ${cwd}.`;
+    const hint = this.#hintOf(files.length, cwd);
     return { choices, hint };
+  }
+
+  /**
+   * @param {number} found
+   * @param {string} cwd
+   */
+  #hintOf(found, cwd) {
+    if (!this.#disk) return found > 0 ? "" : "Looking for files…";
+    if (found === 0) return `No file fits. A path counts from ${cwd}.`;
+    return this.#disk.isWhole ? "" : "There are more files than are listed. Any path can be typed.";
   }
 
   /**

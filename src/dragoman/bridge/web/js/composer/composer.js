@@ -1,13 +1,28 @@
-/** The message field: text with completion, attachments, send and stop. */
+/**
+ * The message field: text with completion, attachments, send and stop.
+ *
+ * Enter sends. While the agent works the message goes into the turn, if the agent takes it, else it waits at the bridge
+ * for the end of the turn. Before there is a connection, or a session that is loading or starting, it waits here.
+ */
 
 import { Attachments } from "./attachments.js";
 import { Completion } from "./completion.js";
-import { el, icon, iconButton } from "../page/dom.js";
+import { Queue } from "./queue.js";
+import { readPlace } from "../app/fragment.js";
+import { el, fill, icon, iconButton } from "../page/dom.js";
 import { lastText } from "../session/transcript.js";
 import { explain } from "../connection/failure.js";
 
 const DRAFT = "dragoman.draft.";
 const MOST_HEIGHT_PX = 260;
+
+/**
+ * A message as it was written, for the session of this id; "" is one that is to begin.
+ *
+ * @typedef {{ id: string, name: string, text: string, attachments: page.Attachment[], blocks: acp.ContentBlock[] }} Message
+ */
+
+let names = 0;
 
 export class Composer {
   /** @type {page.App} */
@@ -22,6 +37,12 @@ export class Composer {
   /** @type {string | undefined} */
   #sessionId = undefined;
   #starting = false;
+  #queue;
+  /** @type {Message[]} */
+  #pending = [];
+  /** @type {page.Resend | null} */
+  #resend = null;
+  #resendNote = el("div", { class: "resend", hidden: true });
   // Of the sessions that are not open; their texts are in the browser's storage, which is too small for pictures.
   #keptAttachments = new Map();
 
@@ -44,6 +65,10 @@ export class Composer {
       app,
       (path) => this.#mention(path),
     );
+    this.#queue = new Queue(app, {
+      takeBack: (name) => this.#takeBack(name),
+      remove: (name) => this.#forget(name),
+    });
     this.#send = el(
       "button",
       { type: "button", class: "send", "aria-label": "Send", title: "Send (Enter)", onclick: () => this.#submit() },
@@ -75,7 +100,14 @@ export class Composer {
         this.#stop,
       ),
     );
-    this.element = el("div", { class: "composer" }, this.#completion.element, box, this.#files);
+    this.element = el(
+      "div",
+      { class: "composer" },
+      this.#queue.element,
+      this.#resendNote,
+      el("div", { class: "composer-place" }, this.#completion.element, box),
+      this.#files,
+    );
     root.append(this.element);
     this.#listen(box);
     this.#enter();
@@ -83,6 +115,16 @@ export class Composer {
 
   focus() {
     this.#field.focus({ preventScroll: true });
+  }
+
+  /**
+   * Put a message in place of the draft, for the person to send.
+   *
+   * @param {string} text
+   */
+  propose(text) {
+    this.#write(text);
+    this.focus();
   }
 
   /** @param {HTMLElement} box */
@@ -94,6 +136,8 @@ export class Composer {
       this.#attachments.addFiles([...(this.#files.files ?? [])]).then(() => this.focus());
       this.#files.value = "";
     });
+    // What waits here is in the field again after a reload: it was not sent.
+    addEventListener("pagehide", () => this.#giveUp());
     const area = box.closest("main") ?? document.body;
     area.addEventListener("dragover", (event) => this.#drag(event));
     area.addEventListener("dragleave", () => this.element.classList.remove("dropping"));
@@ -102,17 +146,25 @@ export class Composer {
   }
 
   #enter() {
-    const id = this.#app.state.session?.id ?? "";
+    const id = this.#target();
     if (id !== this.#sessionId) this.#moveTo(id);
+    this.#flush();
     this.#draw();
+  }
+
+  /** The session that a message is for: while the page connects, the one in its address. */
+  #target() {
+    return this.#app.state.session?.id ?? readPlace().session ?? "";
   }
 
   /** @param {string} id */
   #moveTo(id) {
     const from = this.#sessionId;
     this.#sessionId = id;
+    this.#setResend(null);
     // Text that is typed while a session starts belongs to that session.
     if (this.#starting && from === "") {
+      for (const message of this.#pending) if (message.id === "") message.id = id;
       sessionStorage.removeItem(DRAFT);
       this.#edited();
       return;
@@ -128,26 +180,49 @@ export class Composer {
     const { session } = this.#app.state;
     const running = Boolean(session?.running);
     const why = this.#blocked();
-    this.#field.disabled = this.#app.readOnly || session?.facts.state === "gone" || session?.phase === "failed";
-    this.#field.placeholder = this.#field.disabled && why ? why : "Message…";
+    const isEmpty = this.#field.value.trim() === "" && this.#attachments.isEmpty;
+    this.#field.disabled = why !== null;
+    this.#field.placeholder = why ?? (running ? this.#hintOfTurn() : "Message…");
     this.#attach.disabled = this.#field.disabled;
-    this.#send.hidden = running;
+    this.#send.hidden = running && isEmpty;
+    this.#send.disabled = why !== null || isEmpty;
+    const label = !running ? "Send" : this.#app.canSteer ? "Send into the turn" : "Send after this turn";
+    this.#send.setAttribute("aria-label", label);
+    this.#send.title = `${label} (Enter)`;
     this.#stop.hidden = !running || this.#app.readOnly;
     this.#stop.disabled = Boolean(session?.stopping);
-    this.#send.disabled = why !== null || (this.#field.value.trim() === "" && this.#attachments.isEmpty);
+    this.#queue.draw(this.#rows());
     this.#fit();
   }
 
-  /** Why nothing can be sent now, or null. */
+  #hintOfTurn() {
+    return this.#app.canSteer ? "Message for the turn under way…" : "Message for after this turn…";
+  }
+
+  #rows() {
+    const here = this.#pending.filter(({ id }) => id === this.#sessionId);
+    return here.map(({ name, text, attachments }) => ({
+      id: name,
+      text,
+      attachments: attachments.map((one) => one.name),
+      isHere: true,
+    }));
+  }
+
+  /** Why nothing can be written here, or null. */
   #blocked() {
-    const { session, connection } = this.#app.state;
+    const { session } = this.#app.state;
+    if (session?.facts.parent !== undefined) return "A subagent takes no messages of yours.";
     if (this.#app.readOnly) return "You are reading along; only an owner can write.";
-    if (connection.phase !== "open") return "There is no connection right now.";
     if (session?.facts.state === "gone") return "This session can be read, not continued.";
-    if (session?.phase === "failed") return "This session cannot be opened.";
-    if (session?.phase === "loading") return "The conversation is still loading.";
-    if (session?.running) return "The agent is still working; Esc stops it.";
-    return this.#starting ? "The session is being started." : null;
+    return session?.phase === "failed" ? "This session cannot be opened." : null;
+  }
+
+  /** Whether a message can leave the page now. */
+  #isReady() {
+    const { session, connection } = this.#app.state;
+    if (connection.phase !== "open" || this.#starting) return false;
+    return session ? session.phase === "ready" && !session.stale : readPlace().session === null;
   }
 
   #fit() {
@@ -168,7 +243,7 @@ export class Composer {
     if (this.#completion.key(event)) return event.preventDefault();
     if (event.key === "Enter" && !event.shiftKey && !event.altKey) {
       event.preventDefault();
-      this.#submit();
+      this.#submit({ later: event.ctrlKey || event.metaKey });
     } else if (event.key === "ArrowUp" && this.#field.value === "") this.#recall(event);
   }
 
@@ -191,24 +266,170 @@ export class Composer {
     this.#edited();
   }
 
-  async #submit() {
+  /** @param {{ later?: boolean }} options `later`: not into the turn under way, but after it */
+  #submit({ later = false } = {}) {
     const why = this.#blocked();
     const text = this.#field.value;
     if (text.trim() === "" && this.#attachments.isEmpty) return;
     if (why !== null) return this.#app.toast(why, "hint");
-    const kept = this.#attachments.snapshot();
-    const blocks = this.#attachments.take();
-    if (text.trim()) blocks.unshift({ type: "text", text });
+    const message = this.#message(text, this.#attachments.snapshot());
+    this.#attachments.restore([]);
     this.#write("");
-    let id = this.#app.state.session?.id ?? "";
+    const resend = this.#resend;
+    this.#setResend(null);
+    if (resend) return this.#sendInCopy(message, resend);
+    this.#pending.push(message);
+    this.#flush({ later });
+    this.#draw();
+  }
+
+  /**
+   * @param {string} text
+   * @param {page.Attachment[]} attachments
+   * @returns {Message}
+   */
+  #message(text, attachments) {
+    const blocks = attachments.map(({ block }) => block);
+    if (text.trim()) blocks.unshift({ type: "text", text });
+    return { id: this.#sessionId ?? "", name: `here-${(names += 1)}`, text, attachments, blocks };
+  }
+
+  /**
+   * Send what waits here, in its order, once it can leave. Each message is taken out before it is sent: whatever
+   * happens then, it is not sent twice.
+   *
+   * @param {{ later?: boolean }} options
+   */
+  #flush({ later = false } = {}) {
+    if (this.#blocked() !== null) return this.#giveUp();
+    const { session } = this.#app.state;
+    const isNext = (/** @type {Message} */ { id }) => id === (session?.id ?? "");
+    while (this.#isReady() && this.#pending.some(isNext)) {
+      if (!session) {
+        this.#start();
+        return;
+      }
+      const [message] = this.#pending.splice(this.#pending.findIndex(isNext), 1);
+      this.#deliver(session, message, later);
+    }
+  }
+
+  /** A session that cannot be written to gives back what waited for it. */
+  #giveUp() {
+    const waited = this.#pending.find(({ id }) => id === this.#sessionId);
+    this.#pending = this.#pending.filter(({ id }) => id !== this.#sessionId);
+    if (waited) this.#giveBack(waited);
+  }
+
+  async #start() {
     try {
-      const session = this.#app.state.session ?? (await this.#begin());
-      id = session.id;
-      if (await session.prompt(blocks)) this.#giveBack(text, kept, id);
+      await this.#begin();
     } catch (error) {
-      this.#giveBack(text, kept, id);
+      this.#giveUp();
       this.#app.toast(explain(error), "error");
     }
+    this.#flush();
+    this.#draw();
+  }
+
+  /**
+   * @param {page.Session} session
+   * @param {Message} message
+   * @param {boolean} later
+   */
+  async #deliver(session, message, later) {
+    message.id = session.id;
+    try {
+      if (!session.running) {
+        if (await session.prompt(message.blocks)) this.#giveBack(message);
+      } else if (later || !(await this.#steer(session, message))) await session.enqueue(message.blocks);
+    } catch (error) {
+      this.#giveBack(message);
+      this.#app.toast(explain(error), "error");
+    }
+  }
+
+  /**
+   * @param {page.Session} session
+   * @param {Message} message
+   */
+  async #steer(session, { blocks }) {
+    // A turn that is being stopped takes nothing in.
+    if (!this.#app.canSteer || session.stopping) return false;
+    try {
+      return await session.steer(blocks);
+    } catch (error) {
+      if (!this.#app.connection.isOpen) throw error;
+      this.#app.toast(`The agent did not take it into this turn: ${explain(error)}`, "hint");
+      return false;
+    }
+  }
+
+  /**
+   * Write a message of before again, to send it better; where the agent can copy a session, into a copy.
+   *
+   * @param {page.Resend} resend
+   */
+  rewrite(resend) {
+    this.#attachments.restore(resend.attachments);
+    this.#write(resend.text);
+    this.#setResend(resend);
+    this.focus();
+  }
+
+  /**
+   * Send a message of before again, as it is, in the open session.
+   *
+   * @param {{ text: string, attachments: page.Attachment[] }} written
+   */
+  resend({ text, attachments }) {
+    this.#pending.push(this.#message(text, attachments));
+    this.#flush();
+    this.#draw();
+  }
+
+  /** @param {page.Resend | null} resend */
+  #setResend(resend) {
+    this.#resend = resend;
+    this.#resendNote.hidden = resend === null;
+    if (!resend) return;
+    const leave = () => {
+      this.#setResend(null);
+      this.#attachments.restore([]);
+      this.#write("");
+    };
+    const cancel = el("button", { type: "button", class: "text-button", onclick: leave }, "Cancel");
+    fill(this.#resendNote, icon("pencil"), el("span", {}, resend.words), cancel);
+    this.#app.announce(resend.words);
+  }
+
+  /**
+   * @param {Message} message
+   * @param {page.Resend} resend
+   */
+  async #sendInCopy(message, resend) {
+    try {
+      const session = await resend.open();
+      await this.#deliver(session, message, false);
+    } catch (error) {
+      this.#giveBack(message);
+      this.#app.toast(explain(error), "error");
+    }
+  }
+
+  /** @param {string} name */
+  #takeBack(name) {
+    const message = this.#forget(name);
+    if (message) this.#giveBack(message);
+    this.focus();
+  }
+
+  /** @param {string} name */
+  #forget(name) {
+    const message = this.#pending.find((one) => one.name === name);
+    this.#pending = this.#pending.filter((one) => one !== message);
+    this.#draw();
+    return message;
   }
 
   async #begin() {
@@ -226,11 +447,9 @@ export class Composer {
   /**
    * Put a message back where it was written, unless another one is there by now.
    *
-   * @param {string} text
-   * @param {page.Attachment[]} attachments
-   * @param {string} id
+   * @param {Message} message
    */
-  #giveBack(text, attachments, id) {
+  #giveBack({ text, attachments, id }) {
     if (id !== this.#sessionId) {
       if (sessionStorage.getItem(DRAFT + id)) return;
       sessionStorage.setItem(DRAFT + id, text);

@@ -1,8 +1,8 @@
 /**
  * The files that conversations have named, as suggestions for mentions. It touches no document.
  *
- * The page cannot look into the agent's directory. But most files that matter were named already: by tool calls, by
- * changes, by links, in lists that commands wrote, in the text itself.
+ * The bridge lists the files of the directory. But those that matter most were named already: by tool calls, by changes,
+ * by links, in lists that commands wrote, in the text itself.
  */
 
 import { relativePath } from "../conversation/content.js";

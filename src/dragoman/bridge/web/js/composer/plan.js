@@ -1,4 +1,7 @@
-/** The agent's plan above the composer: one line with how far it is, all steps when opened. */
+/**
+ * The agent's plan above the composer: one line with how far it is, all steps when opened. A finished plan folds, and is
+ * gone with the next message.
+ */
 
 import { el, fill, icon } from "../page/dom.js";
 import { oneLine } from "../text/safe.js";
@@ -27,6 +30,9 @@ export class Plan {
     const key = JSON.stringify(entries);
     if (key === this.#drawn) return;
     this.#drawn = key;
+    const isDone = entries.every(({ status }) => status === "completed");
+    this.#details.classList.toggle("plan-done", isDone);
+    if (isDone) this.#details.open = false;
     this.#details.hidden = entries.length === 0;
     if (entries.length > 0) fill(this.#details, summary(entries), el("ol", {}, entries.map(step)));
   }

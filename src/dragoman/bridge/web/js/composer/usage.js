@@ -53,12 +53,12 @@ function words({ used, size, cost }) {
 }
 
 /** @param {number} count */
-function short(count) {
+export function short(count) {
   return new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 }).format(count ?? 0);
 }
 
 /** @param {acp.Cost} cost */
-function money({ amount, currency }) {
+export function money({ amount, currency }) {
   try {
     return new Intl.NumberFormat(undefined, { style: "currency", currency, maximumFractionDigits: 4 }).format(amount);
   } catch {

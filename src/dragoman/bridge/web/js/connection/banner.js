@@ -1,8 +1,10 @@
 /** The line above the conversation for what is wrong with the connection or the agent, and what happens next. */
 
 import { el, fill, icon } from "../page/dom.js";
-import { cleanText } from "../text/safe.js";
-import { sentence } from "./failure.js";
+import { cleanText, oneLine } from "../text/safe.js";
+import { explain, sentence } from "./failure.js";
+
+const MOST_METHODS = 3;
 
 /**
  * The words of the line; `until` is when the next try starts.
@@ -29,6 +31,7 @@ export class Banner {
     this.#app = app;
     app.state.addEventListener("connection", () => this.#draw());
     app.state.addEventListener("session", () => this.#draw());
+    app.state.addEventListener("auth", () => this.#draw());
     app.state.addEventListener("agent", () => {
       this.#crashedAt = Date.now();
       this.#draw();
@@ -37,7 +40,7 @@ export class Banner {
   }
 
   #draw() {
-    const face = this.#ofConnection() ?? this.#ofAgent();
+    const face = this.#ofConnection() ?? this.#ofAgent() ?? this.#ofLogin();
     clearInterval(this.#timer);
     if (face?.until) this.#timer = setInterval(() => this.#count(face), 500);
     const key = face && `${face.words} ${face.kind} ${face.more}`;
@@ -99,5 +102,34 @@ export class Banner {
       more: agent.stderr,
       until,
     };
+  }
+
+  /** @returns {Face | null} */
+  #ofLogin() {
+    const { auth, connection } = this.#app.state;
+    if (auth?.state !== "unauthenticated" || connection.phase !== "open") return null;
+    const methods = this.#app.initialized?.authMethods ?? [];
+    // The page can only begin a login that the agent does itself; others need a terminal or a variable.
+    const own = methods.filter((method) => (Reflect.get(method, "type") ?? "agent") === "agent");
+    const rest = methods.filter((method) => !own.includes(method)).map(({ name }) => oneLine(name ?? ""));
+    const words = own.length > 0 || rest.length === 0 ? "" : ` Its ways are ${rest.join(", ")}, on the agent's machine.`;
+    const action = el("span", { class: "banner-actions" }, own.slice(0, MOST_METHODS).map((method) => this.#loginButton(method)));
+    return { kind: "banner-warn", words: `The agent wants somebody to sign in.${words}`, action };
+  }
+
+  /** @param {{ id: string, name?: string | null }} method */
+  #loginButton({ id, name }) {
+    const button = el("button", { type: "button", class: "text-button" }, `Sign in: ${oneLine(name ?? id)}`);
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      try {
+        await this.#app.logIn(id);
+        this.#app.announce("You are signed in.");
+      } catch (error) {
+        this.#app.toast(explain(error), "error");
+      }
+      button.disabled = false;
+    });
+    return button;
   }
 }

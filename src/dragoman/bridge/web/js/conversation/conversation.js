@@ -6,10 +6,14 @@
 import { el, fill } from "../page/dom.js";
 import { onFrame } from "../page/scheduling.js";
 import { isMessage } from "../session/transcript.js";
+import { CompactionView } from "./compaction.js";
 import { MessageView } from "./message.js";
+import { SessionMessageView } from "./session_message.js";
+import { SubagentView } from "./subagent.js";
+import { resendOf, writtenOf } from "./resending.js";
 import { ToolCallView } from "./tool_call.js";
 import { Scroller } from "./scroller.js";
-import { drawStage, failureNote, noticeNote } from "./stage.js";
+import { drawStage, endNote, noticeNote } from "./stage.js";
 
 const FIRST_ITEMS = 60;
 const MORE_ITEMS = 60;
@@ -48,7 +52,7 @@ export class Conversation {
       root: box,
       rootMargin: "400px",
     }).observe(this.#older);
-    for (const name of ["session", "connection", "agent"]) app.state.addEventListener(name, () => this.#react());
+    for (const name of ["session", "connection", "agent", "introduction"]) app.state.addEventListener(name, () => this.#react());
     this.#react();
   }
 
@@ -65,7 +69,7 @@ export class Conversation {
     if (!session) return;
     const items = () => this.#note();
     const restart = () => this.#restart();
-    const listeners = { items, reset: restart, phase: restart, sent: () => this.#scroller.follow() };
+    const listeners = { items, reset: restart, phase: restart, sent: () => this.#scroller.follow(), reveal: () => this.#reveal(session.revealed) };
     for (const [name, fn] of Object.entries(listeners)) session.addEventListener(name, fn);
     this.#unlisten = () => Object.entries(listeners).forEach(([name, fn]) => session.removeEventListener(name, fn));
   }
@@ -129,7 +133,7 @@ export class Conversation {
 
   /** @param {page.Item} item */
   #make(item) {
-    const view = makeView(item, this.#session?.cwd ?? "");
+    const view = makeView(item, this.#session, this.#app);
     this.#views.set(item, view);
     this.#changed.delete(item);
     view.update(this.#isLive(item));
@@ -157,6 +161,23 @@ export class Conversation {
     onFrame(this.#drawState);
   }
 
+  /**
+   * Scroll to an item, wherever in the history it is, and mark it.
+   *
+   * @param {page.Item | null} item
+   */
+  #reveal(item) {
+    if (!item) return;
+    this.#work(Infinity);
+    while (this.#first > item.n) this.#addOlder();
+    const element = this.#views.get(item)?.element;
+    if (!element) return;
+    this.#scroller.leave();
+    element.scrollIntoView({ block: "center" });
+    element.classList.add("revealed");
+    setTimeout(() => element.classList.remove("revealed"), 3000);
+  }
+
   #trim() {
     if (!this.#scroller.following || this.#end - this.#first <= MOST_ITEMS) return;
     const items = this.#items();
@@ -182,12 +203,64 @@ export class Conversation {
 
 /**
  * @param {page.Item} item
- * @param {string} cwd
+ * @param {page.Session | null} session
+ * @param {page.App} app
  * @returns {page.ItemView}
  */
-function makeView(item, cwd) {
-  if (item.type === "tool") return new ToolCallView(item, cwd);
-  if (item.type === "message") return new MessageView(item);
-  const note = item.type === "notice" ? noticeNote(item) : failureNote(item.error);
+function makeView(item, session, app) {
+  switch (item.type) {
+    case "tool":
+      return new ToolCallView(item, session?.cwd ?? "");
+    case "message":
+      return new MessageView(item, session && actionsOf(item, session, app));
+    case "compaction":
+      return new CompactionView(item);
+    case "subagent":
+      return new SubagentView(item, app);
+    case "session_message":
+      return session ? new SessionMessageView(item, session, app) : noteView(el("div"));
+    case "notice":
+      return noteView(noticeNote(item));
+    case "end":
+      return endView(item, session, app);
+  }
+}
+
+/**
+ * @param {page.MessageItem} item
+ * @param {page.Session} session
+ * @param {page.App} app
+ * @returns {page.MessageActions | null}
+ */
+function actionsOf(item, session, app) {
+  if (app.readOnly || item.role !== "user" || session.facts.parent !== undefined) return null;
+  return {
+    edit: () => app.composer?.rewrite(resendOf(item, session, app)),
+    retry: () => app.composer?.resend(writtenOf(item)),
+  };
+}
+
+/** @param {HTMLElement} note */
+function noteView(note) {
   return { element: el("div", { class: "item" }, note), update: () => {} };
+}
+
+/**
+ * @param {page.EndItem} item
+ * @param {page.Session | null} session
+ * @param {page.App} app
+ */
+function endView(item, session, app) {
+  const note = endNote(item);
+  const asked = session?.transcript.items.slice(0, item.n).findLast((one) => isMessage(one, "user"));
+  const again = session && asked?.type === "message" ? actionsOf(asked, session, app) : null;
+  const retry = again && el("button", { type: "button", class: "button end-action", onclick: again.retry }, "Try again");
+  // The last failure is what a person has to know now, and can try again; earlier ones are history.
+  const update = () => {
+    const isLast = Boolean(session?.transcript.isLast(item));
+    if (item.error && isLast) note.setAttribute("role", "alert");
+    else note.removeAttribute("role");
+    if (retry) retry.hidden = !item.error || !isLast || Boolean(session?.running);
+  };
+  return { element: el("div", { class: "item" }, note, retry), update };
 }

@@ -1,7 +1,8 @@
 /** One message: the person's, the agent's, or what the agent thought. */
 
-import { contentElement } from "./content.js";
-import { el, icon } from "../page/dom.js";
+import { BlocksView } from "./blocks_view.js";
+import { el, fill, icon } from "../page/dom.js";
+import { money, short } from "../composer/usage.js";
 import { textOf } from "../session/transcript.js";
 import { MarkdownText, copyButton } from "../text/markdown.js";
 import { GrowingText } from "../text/growing_text.js";
@@ -11,16 +12,25 @@ const NAMES = { user: "You", agent: "Agent", thought: "Thought" };
 export class MessageView {
   /** @type {page.MessageItem} */
   #item;
-  #body = el("div", { class: "message-body" });
-  /** @type {Array<{ update?: (text: string, live: boolean) => void }>} */
-  #parts = [];
+  #blocks;
+  #body;
+  #turn = el("span", { class: "message-turn" });
+  #actions;
   #seen = -1;
   /** @type {boolean | null} */
   #live = null;
 
-  /** @param {page.MessageItem} item */
-  constructor(item) {
+  /**
+   * @param {page.MessageItem} item
+   * @param {page.MessageActions | null} actions what a person can do with a message of theirs
+   */
+  constructor(item, actions) {
     this.#item = item;
+    this.#actions = actions;
+    this.#blocks = new BlocksView("message-body", (element) =>
+      item.role === "user" ? new PlainText(element) : new MarkdownText(element),
+    );
+    this.#body = this.#blocks.element;
     this.element = item.role === "thought" ? this.#thought() : this.#article();
   }
 
@@ -29,11 +39,9 @@ export class MessageView {
     if (this.#seen === this.#item.version && this.#live === live) return;
     this.#seen = this.#item.version;
     this.#live = live;
-    this.#item.blocks.forEach((block, n) => {
-      this.#parts[n] ??= this.#add(block);
-      this.#parts[n].update?.(textOf(block), live && n === this.#item.blocks.length - 1);
-    });
+    this.#blocks.update(this.#item.blocks, 0, live);
     this.element.classList.toggle("live", live);
+    fill(this.#turn, this.#item.turn && turnWords(this.#item.turn));
     if (this.#item.void) this.#withdraw();
   }
 
@@ -44,9 +52,17 @@ export class MessageView {
       "div",
       { class: "message-foot" },
       role === "user" && this.#time(),
+      role === "user" && this.#turn,
       copyButton(() => this.#text()),
+      role === "user" && this.#again(),
     );
     return el("article", { class: `item message message-${role}` }, label, this.#body, foot);
+  }
+
+  #again() {
+    if (!this.#actions) return null;
+    const { edit, retry } = this.#actions;
+    return [footButton("pencil", "Edit", edit), footButton("refresh", "Retry", retry)];
   }
 
   #withdraw() {
@@ -67,20 +83,37 @@ export class MessageView {
     return el("time", { datetime: time.toISOString(), title: time.toLocaleString() }, words);
   }
 
-  /** @param {page.Block} block */
-  #add(block) {
-    if (block.type !== "text") {
-      this.#body.append(contentElement(block));
-      return {};
-    }
-    const element = el("div", { class: "text" });
-    this.#body.append(element);
-    return this.#item.role === "user" ? new PlainText(element) : new MarkdownText(element);
-  }
-
   #text() {
     return this.#item.blocks.map(textOf).join("");
   }
+}
+
+/**
+ * @param {string} drawing
+ * @param {string} label
+ * @param {() => void} onclick
+ */
+function footButton(drawing, label, onclick) {
+  return el("button", { type: "button", class: "copy-button", "aria-label": label, title: label, onclick }, icon(drawing));
+}
+
+/**
+ * What the work on a message took.
+ *
+ * @param {NonNullable<page.MessageItem["turn"]>} turn
+ */
+function turnWords({ ms, tokens, cost }) {
+  const parts = [ms !== null && duration(ms), tokens !== null && `${short(tokens)} tokens`, cost && money(cost)];
+  return parts.filter(Boolean).join(" · ");
+}
+
+/** @param {number} ms */
+export function duration(ms) {
+  const seconds = ms / 1000;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes} min ${Math.round(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 /** The text of a person, shown as it was written. */

@@ -44,6 +44,11 @@ export class Scroller {
     this.#toEnd();
   }
 
+  /** Stay where one is, whatever comes at the end. */
+  leave() {
+    this.#setFollowing(false);
+  }
+
   /**
    * Change the part above without moving the visible part.
    *

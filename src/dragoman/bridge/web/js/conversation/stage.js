@@ -2,7 +2,8 @@
 
 import { el, fill, icon } from "../page/dom.js";
 import { explain, sentence } from "../connection/failure.js";
-import { cleanText, oneLine, visible } from "../text/safe.js";
+import { welcome } from "../start/welcome.js";
+import { cleanText } from "../text/safe.js";
 
 /** @typedef {{ key: string, make: () => HTMLElement }} Face what is drawn anew when its key is another */
 
@@ -13,6 +14,9 @@ const STOPS = {
   refusal: "The agent refused to go on with this.",
   cancelled: "Stopped.",
 };
+
+/** @type {Record<string, string>} */
+const NOTICES = { warning: "Warning", error: "Error" };
 
 /**
  * Fill both for the state that `app` is in now.
@@ -49,7 +53,7 @@ function faceOfSession(app, session) {
   if (session.phase === "loading") return waiting("Loading the conversation…");
   if (session.phase === "failed") return broken(app, session);
   if (session.transcript.items.length > 0 || session.running) return null;
-  return { key: `empty ${session.cwd} ${app.readOnly}`, make: () => welcome(app, session.cwd) };
+  return welcome(app, session.cwd, session);
 }
 
 /**
@@ -62,7 +66,7 @@ function faceOfApp(app, connection, agent) {
     return agent?.state === "starting" ? waiting("Starting the agent…") : waiting("Connecting…");
   }
   if (agent?.state === "starting") return waiting("Starting the agent…");
-  return { key: `welcome ${app.config.cwd} ${app.readOnly}`, make: () => welcome(app, app.config.cwd) };
+  return welcome(app, app.config.cwd, null);
 }
 
 /** @param {string} words */
@@ -71,49 +75,6 @@ function waiting(words) {
     key: words,
     make: () => el("div", { class: "face", role: "status" }, el("span", { class: "spinner" }), el("p", {}, words)),
   };
-}
-
-/**
- * @param {page.App} app
- * @param {string} cwd
- */
-function welcome(app, cwd) {
-  const info = app.initialized?.agentInfo;
-  const name = oneLine(info?.title || info?.name || "the agent");
-  const where = el("p", { class: "face-where" }, "in ", el("code", {}, visible(cwd)));
-  if (app.readOnly) {
-    return el(
-      "div",
-      { class: "face" },
-      icon("eye", "face-icon"),
-      el("h2", {}, "You are reading along"),
-      el("p", {}, "Choose a session from the list."),
-    );
-  }
-  return el(
-    "div",
-    { class: "face" },
-    mark(),
-    el("h2", {}, `Talk with ${name}`),
-    where,
-    el("p", { class: "face-hint" }, hint()),
-  );
-}
-
-function hint() {
-  return [
-    "Type ",
-    el("kbd", {}, "/"),
-    " for commands, ",
-    el("kbd", {}, "@"),
-    " and a path to mention a file.",
-    el("span", { class: "face-keys" }, " All keys are under ", el("kbd", {}, "?"), " above."),
-  ];
-}
-
-/** Two voices and what lies between them. */
-function mark() {
-  return el("span", { class: "mark", "aria-hidden": "true" }, el("span", {}), el("span", {}));
 }
 
 /**
@@ -162,10 +123,43 @@ function end(app, session) {
       : "The agent no longer has this session; it can be read, not continued.";
     return { key: `gone ${why}`, make: () => note("warning", cleanText(why), "bad") };
   }
-  const { failure } = session;
-  if (failure) return { key: `error ${JSON.stringify(failure)}`, make: () => failureNote(failure, { role: "alert" }) };
-  const words = STOPS[facts.stopReason ?? ""];
-  return words ? { key: words, make: () => note(facts.stopReason === "cancelled" ? "stop" : "warning", words) } : null;
+  const { error, archived, parent } = facts;
+  // A turn that failed is in the transcript; the rest is about the session itself.
+  if (error && JSON.stringify(error) !== JSON.stringify(session.failure)) {
+    return { key: `error ${JSON.stringify(error)}`, make: () => failureNote(error, { role: "alert" }) };
+  }
+  if (parent !== undefined) return { key: `parent ${parent}`, make: () => subagentNote(app, parent) };
+  return archived ? { key: `archived ${app.readOnly}`, make: () => archivedNote(app, session) } : null;
+}
+
+/**
+ * @param {page.App} app
+ * @param {string} parent
+ */
+function subagentNote(app, parent) {
+  const back = () => app.openSession(parent).catch((error) => app.toast(explain(error), "error"));
+  return el(
+    "div",
+    { class: "note" },
+    icon("fork"),
+    el("span", {}, "A subagent did this, for another session."),
+    el("button", { type: "button", class: "button note-action", onclick: back }, "Go to that session"),
+  );
+}
+
+/**
+ * @param {page.App} app
+ * @param {page.Session} session
+ */
+function archivedNote(app, session) {
+  const back = () => app.unarchiveSession(session.id).catch((error) => app.toast(explain(error), "error"));
+  return el(
+    "div",
+    { class: "note" },
+    icon("archive"),
+    el("span", {}, "This session is archived."),
+    !app.readOnly && el("button", { type: "button", class: "button note-action", onclick: back }, "Unarchive"),
+  );
 }
 
 /** @param {page.App} app */
@@ -200,7 +194,19 @@ function note(drawing, words, kind = "") {
 export function noticeNote({ severity, title, description }) {
   const more = description && el("p", { class: "notice-detail" }, cleanText(description));
   const drawing = severity === "warning" || severity === "error" ? "warning" : "info";
-  return el("div", { class: "note notice" }, icon(drawing), el("div", {}, el("p", {}, cleanText(title)), more));
+  const kind = { warning: "warn", error: "bad" }[severity] ?? "";
+  return el("div", { class: `note notice ${kind}`.trim(), "aria-label": NOTICES[severity] ?? "Notice", role: "note" }, icon(drawing), el("div", {}, el("p", {}, cleanText(title)), more));
+}
+
+/**
+ * How a turn ended that did not end by itself.
+ *
+ * @param {page.EndItem} end
+ */
+export function endNote({ error, stopReason }) {
+  if (error) return failureNote(error);
+  const words = STOPS[stopReason ?? ""] ?? `The agent stopped: ${cleanText(stopReason ?? "it did not say why")}.`;
+  return note(stopReason === "cancelled" ? "stop" : "warning", words);
 }
 
 /**

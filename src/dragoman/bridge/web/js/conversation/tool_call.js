@@ -38,6 +38,7 @@ export class ToolCallView {
   #state = el("span", { class: "tool-state" });
   #kind = el("span", { class: "tool-kind" });
   #title = el("span", { class: "tool-title" });
+  #name = el("code", { class: "tool-name" });
   #note = el("span", { class: "tool-note" });
   #places = el("div", { class: "tool-places" });
   #body = el("div", { class: "tool-body", hidden: true });
@@ -60,6 +61,7 @@ export class ToolCallView {
       this.#state,
       this.#kind,
       this.#title,
+      this.#name,
       this.#note,
       arrow,
     );
@@ -82,6 +84,9 @@ export class ToolCallView {
     if (this.#kind.dataset.kind !== call.kind) this.#drawKind(call.kind ?? "other");
     const title = oneLine(call.title || "Tool call");
     if (this.#title.textContent !== title) this.#title.textContent = title;
+    // The tool's own name says more than the title only where the title does not have it.
+    const name = oneLine(call.name ?? "");
+    this.#name.textContent = title.includes(name) ? "" : name;
     this.#note.textContent = noteOf(this.#item);
     this.#drawBody();
   }

@@ -1,6 +1,7 @@
 /** A question of the agent that is answered by filling in a form, or by going to another address. */
 
 import { el, fill, icon } from "../page/dom.js";
+import { loginOf } from "../session/login.js";
 import { SchemaForm } from "./form.js";
 import { cleanText, oneLine, visible } from "../text/safe.js";
 
@@ -10,17 +11,22 @@ const DONE = { accept: "answered", decline: "declined", cancel: "dismissed" };
 export class ElicitationCard {
   /** @type {page.ElicitationQuestion} */
   #question;
+  /** @type {page.Session} */
+  #session;
+  #login;
   /** @type {SchemaForm | null} */
   #form = null;
   #actions = el("div", { class: "question-actions" });
 
   /**
    * @param {page.ElicitationQuestion} question
-   * @param {page.Session} _session
+   * @param {page.Session} session
    * @param {page.App} app
    */
-  constructor(question, _session, app) {
+  constructor(question, session, app) {
     this.#question = question;
+    this.#session = session;
+    this.#login = loginOf(question);
     this.isSettled = false;
     const message = visible(question.params.message ?? "", { lines: true });
     this.words = `The agent asks: ${message}`;
@@ -50,13 +56,30 @@ export class ElicitationCard {
   /** @param {KeyboardEvent} event */
   key(event) {
     if (event.key !== "Escape") return false;
-    this.#answer("cancel");
+    if (this.#question.waiting) this.#session.dismiss(this.#question);
+    else this.#answer("cancel");
     return true;
+  }
+
+  /** Show that the person is on another page, until the agent tells how that ended. */
+  wait() {
+    if (this.element.classList.contains("waiting") || this.#question.params.mode !== "url") return;
+    this.element.classList.add("waiting");
+    const url = new URL(this.#question.params.url);
+    const words = `Waiting until you have agreed at ${url.host}…`;
+    fill(
+      this.#actions,
+      el("p", { class: "question-waiting", role: "status" }, words),
+      link(url, "Open it again", "button"),
+      this.#dismissButton(),
+    );
   }
 
   /** @param {page.Settled} settled */
   settle({ by, result }) {
     this.isSettled = true;
+    this.element.classList.remove("waiting");
+    if (by === "login") return this.#tell(result);
     const done = DONE[result?.action] ?? "settled";
     /** @type {Partial<Record<page.Settled["by"], string>>} */
     const words = {
@@ -69,6 +92,16 @@ export class ElicitationCard {
     this.element.classList.add("settled");
     for (const control of this.element.querySelectorAll("input, select, textarea")) control.toggleAttribute("disabled", true);
     fill(this.#actions, el("p", { class: "question-settled", role: "status" }, icon("check"), `${told}.`));
+    return told;
+  }
+
+  /** @param {{ server: string, outcome: string, reason?: string }} login */
+  #tell({ server, outcome, reason }) {
+    const isDone = outcome === "done";
+    const name = oneLine(server);
+    const told = isDone ? `You are logged in to ${name}` : `The login at ${name} failed: ${oneLine(reason ?? "no reason was given")}`;
+    this.element.classList.add("settled");
+    fill(this.#actions, el("p", { class: "question-settled", role: "status" }, icon(isDone ? "check" : "warning"), `${told}.`));
     return told;
   }
 
@@ -94,30 +127,31 @@ export class ElicitationCard {
         visible(address),
       );
     }
-    const open = () => {
-      window.open(url.href, "_blank", "noopener,noreferrer");
-      this.#answer("accept");
-    };
-    this.#buttons(
-      el(
-        "button",
-        { type: "button", class: "button button-primary", onclick: open },
-        icon("external"),
-        `Open ${url.host}`,
-      ),
-    );
+    const words = this.#login ? `Log in at ${url.host}` : `Open ${url.host}`;
+    this.#buttons(link(url, words, "button button-primary", () => this.#answer("accept")));
     const host = el("strong", {}, url.host);
     const odd =
       /(^|\.)xn--/.test(url.hostname) &&
       el("p", { class: "field-error" }, "The name has letters that can look like others: read it with care.");
     const plain =
       url.protocol === "http:" && el("p", { class: "field-hint" }, "The connection to it is not encrypted.");
+    if (this.#login)
+      return [
+        el("p", {}, "Agree on a page of ", host, ", which opens in a new tab. Then its tools are in this session."),
+        odd,
+        plain,
+        el("details", {}, el("summary", {}, "The whole address"), el("pre", { class: "question-command", tabindex: "0" }, url.href)),
+      ];
     return [
       el("p", {}, "It wants you to go to ", host, " in a new tab:"),
       el("pre", { class: "question-command", tabindex: "0" }, url.href),
       odd,
       plain,
     ];
+  }
+
+  #dismissButton() {
+    return el("button", { type: "button", class: "button", onclick: () => this.#session.dismiss(this.#question) }, "Dismiss");
   }
 
   /** @param {HTMLElement | null} first */
@@ -150,4 +184,19 @@ export class ElicitationCard {
   #answer(action, content) {
     this.#question.answer(content === undefined ? { action } : { action, content });
   }
+}
+
+/**
+ * A link that opens in a new tab, and tells that page nothing of this one.
+ *
+ * @param {URL} url
+ * @param {string} words
+ * @param {string} look
+ * @param {() => void} [opened]
+ */
+function link(url, words, look, opened) {
+  const shape = { class: look, href: url.href, target: "_blank", rel: "noopener noreferrer" };
+  // The answer waits for the click to be over: it takes the link away.
+  const onclick = opened && (() => setTimeout(opened, 0));
+  return el("a", { ...shape, ...(onclick && { onclick }) }, icon("external"), words);
 }

@@ -61,6 +61,7 @@ export class Questions {
   #show(session) {
     for (const question of session.questions) {
       const card = this.#cards.get(question) ?? this.#add(question, session);
+      if (question.waiting && !question.settled) card.wait?.();
       if (question.settled && !card.isSettled) this.#settle(question, card, question.settled);
     }
   }

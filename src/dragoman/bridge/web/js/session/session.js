@@ -3,13 +3,19 @@
  *
  * Its events: "items" (the transcript grew; `takeChanged()` gives the items), "facts" (title, options, plan,
  * usage, servers, running), "questions" (the open questions changed), "reset" (everything changed), "phase",
- * "sent" (a prompt of this page).
+ * "sent" (a prompt of this page), "reveal" (`revealed` is to be scrolled to).
  */
 
 import { Failure, explain } from "../connection/failure.js";
+import { loginOf } from "./login.js";
 import { Transcript, isMessage } from "./transcript.js";
 
-const ASIDES = ["failure", "notice"];
+const ASIDES = ["end", "notice"];
+const REQUEST_CANCELLED = -32800;
+// Outcomes of steering after which the message is part of the turn.
+const TAKEN = ["injected", "startedNewTurn"];
+
+let queued = 0;
 
 export class Session extends EventTarget {
   /** @type {page.App} */
@@ -20,13 +26,6 @@ export class Session extends EventTarget {
   #changed = new Set();
   /** @type {Promise<void> | null} */
   #attaching = null;
-  /**
-   * Failures that are not in the transcript yet, each with the time until which it was told.
-   *
-   * @type {Array<{ error: acp.Error, at: number }>}
-   */
-  #failures = [];
-
   /**
    * @param {page.App} app
    * @param {string} id
@@ -41,6 +40,12 @@ export class Session extends EventTarget {
     /** @type {page.Question[]} */
     this.questions = [];
     /**
+     * The messages that wait for the end of the turn, as the bridge tells them.
+     *
+     * @type {bridge.Queue}
+     */
+    this.queue = { prompts: [], held: false };
+    /**
      * With "failed", `problem` says why.
      *
      * @type {"loading" | "ready" | "failed"}
@@ -51,12 +56,8 @@ export class Session extends EventTarget {
     this.sending = false;
     this.stopping = false;
     this.stale = true;
-    /**
-     * How the last turn failed, while nothing came after it.
-     *
-     * @type {acp.Error | null}
-     */
-    this.failure = null;
+    /** @type {page.Item | null} */
+    this.revealed = null;
   }
 
   /**
@@ -74,6 +75,16 @@ export class Session extends EventTarget {
 
   get running() {
     return this.sending || this.facts.state === "running";
+  }
+
+  /**
+   * How the last turn failed, while nothing came after it.
+   *
+   * @returns {acp.Error | null}
+   */
+  get failure() {
+    const last = this.transcript.items.at(-1);
+    return last?.type === "end" ? last.error : null;
   }
 
   /**
@@ -99,7 +110,8 @@ export class Session extends EventTarget {
 
   async #attach() {
     if (!this.stale) return;
-    this.#setQuestions([]);
+    this.#setQuestions(this.questions.filter((one) => one.waiting));
+    this.queue = { prompts: [], held: false };
     const after = this.#cursor;
     if (after === null) this.#clear("loading");
     /** @type {acp.LoadSessionRequest} */
@@ -109,7 +121,7 @@ export class Session extends EventTarget {
       const result = await this.#app.connection.request("session/load", params);
       this.transcript.begin(result);
       this.stale = false;
-      this.#noteFailure(this.facts.error);
+      if (!this.running) this.transcript.endTurn();
       this.#enter("ready");
     } catch (error) {
       // A broken connection is tried again by itself and shown elsewhere.
@@ -126,36 +138,28 @@ export class Session extends EventTarget {
   receive({ update, _meta }) {
     const told = _meta?.dragoman;
     if (told?.cursor) this.#cursor = told.cursor;
-    if (update?.sessionUpdate === "user_message_chunk") this.#keepFailure(told?.time ?? Infinity);
     const changed = this.transcript.apply(update ?? {}, told?.time ?? null);
     if (changed === null) return;
     if (typeof changed === "string") this.#fire("facts");
     else {
+      changed.place ??= placeOf(told?.cursor);
       this.#changed.add(changed);
       this.#fire("items");
+      // With a message of the user the plan and the turn before it are over.
+      if (isMessage(changed, "user")) this.#fire("facts");
     }
   }
 
   /**
-   * The next message leaves it behind; news of it may come before the message that failed, which does not.
+   * Show the item that has a record of the journal; "reveal" is fired with it in `revealed`.
    *
-   * @param {number} time
+   * @param {number} seq
    */
-  #keepFailure(time) {
-    for (let next = this.#failures[0]; next && next.at < time; next = this.#failures[0]) {
-      const { error } = next;
-      this.#failures.shift();
-      this.#changed.add(this.transcript.fail(error));
-      if (same(error, this.failure)) this.failure = null;
-    }
-  }
-
-  /** @param {acp.Error | null | undefined} error */
-  #noteFailure(error) {
-    this.failure = error ?? null;
-    const last = this.#failures.at(-1);
-    if (this.failure === null || (last && same(last.error, this.failure))) return;
-    this.#failures.push({ error: this.failure, at: Date.parse(this.facts.updatedAt ?? "") || 0 });
+  reveal(seq) {
+    const item = this.transcript.items.findLast(({ place }) => place !== undefined && place <= seq);
+    if (!item) return;
+    this.revealed = item;
+    this.#fire("reveal");
   }
 
   takeChanged() {
@@ -173,8 +177,17 @@ export class Session extends EventTarget {
     if (facts.cwd) this.cwd = facts.cwd;
     if (facts.reset) this.#clear(this.phase);
     if (facts.state !== "running") this.stopping = false;
-    // News before a history is about the end of that history.
-    if (facts.state !== "running" && !this.#attaching) this.#noteFailure(facts.error);
+    if (!this.running) this.#endTurn();
+    this.#fire("facts");
+  }
+
+  /**
+   * One `_dragoman/queue` about it.
+   *
+   * @param {bridge.Queue} queue
+   */
+  receiveQueue({ prompts, held }) {
+    this.queue = { prompts, held };
     this.#fire("facts");
   }
 
@@ -207,10 +220,13 @@ export class Session extends EventTarget {
       method,
       params,
       settled: null,
+      waiting: false,
       answer: (result) => {
-        if (question.settled) return;
+        if (question.settled || question.waiting) return;
         answer.result(result);
-        this.#settle(question, { by: "you", result });
+        // A login ends on another page, and the card tells how.
+        if (result.action === "accept" && loginOf(question)) this.#await(question);
+        else this.#settle(question, { by: "you", result });
       },
     };
     this.#setQuestions([...this.questions, question]);
@@ -219,7 +235,7 @@ export class Session extends EventTarget {
   /** @param {bridge.Settled} settled */
   settled({ requestId, by, result }) {
     const question = this.questions.find((one) => one.id === requestId);
-    if (question && !question.settled) this.#settle(question, { by, result: result ?? null });
+    if (question && !question.settled && !question.waiting) this.#settle(question, { by, result: result ?? null });
   }
 
   /**
@@ -227,9 +243,18 @@ export class Session extends EventTarget {
    *
    * @param {acp.CompleteElicitationNotification} params
    */
-  completed({ elicitationId }) {
+  completed({ elicitationId, _meta }) {
     const question = this.questions.find(({ params }) => "elicitationId" in params && params.elicitationId === elicitationId);
-    if (question) this.dismiss(question);
+    if (!question) return;
+    const login = _meta?.["dragoman/oauth"];
+    if (login && !question.settled) this.#settle(question, { by: "login", result: login });
+    else this.dismiss(question);
+  }
+
+  /** @param {page.Question} question */
+  #await(question) {
+    question.waiting = true;
+    this.#fire("questions");
   }
 
   /** @param {page.Question} question */
@@ -267,6 +292,8 @@ export class Session extends EventTarget {
     this.#fire("sent");
     const before = this.transcript.items.length;
     try {
+      // The protocol wants an archived session to be taken out of the archive before it goes on.
+      if (this.facts.archived) await this.#app.unarchiveSession(this.id);
       await this.#app.connection.request("session/prompt", { sessionId: this.id, prompt: blocks });
       return false;
     } catch (error) {
@@ -274,13 +301,60 @@ export class Session extends EventTarget {
       if (!since.some((item) => isMessage(item, "user"))) throw error;
       // Without a code it is the connection that broke, and the turn goes on.
       if (!(error instanceof Failure) || error.code === null) return false;
-      this.failure ??= { code: error.code, message: error.message, data: error.data };
       return since.every((item) => isMessage(item, "user"));
     } finally {
       this.sending = false;
       this.stopping = false;
+      if (!this.running) this.#endTurn();
       this.#fire("facts");
     }
+  }
+
+  /**
+   * Have a message sent once the turn has ended. Rejects when it does not even wait.
+   *
+   * @param {acp.ContentBlock[]} blocks
+   */
+  async enqueue(blocks) {
+    const id = `${Date.now()}-${(queued += 1)}`;
+    let waited = false;
+    const note = () => (waited ||= this.queue.prompts.some((one) => one.id === id));
+    this.addEventListener("facts", note);
+    try {
+      const params = { sessionId: this.id, prompt: blocks, _meta: { dragoman: { queue: id } } };
+      await this.#app.connection.request("session/prompt", params);
+    } catch (error) {
+      const wasRemoved = error instanceof Failure && error.code === REQUEST_CANCELLED;
+      // Once it waited, all that becomes of it is in the history.
+      if (!waited && !wasRemoved) throw error;
+    } finally {
+      this.removeEventListener("facts", note);
+    }
+  }
+
+  /**
+   * Change the text of a message that waits; null takes it out.
+   *
+   * @param {string} id
+   * @param {string | null} text
+   */
+  async changeQueued(id, text) {
+    await this.#app.connection.request("_dragoman/queue/change", { sessionId: this.id, id, text: text ?? undefined });
+  }
+
+  async resumeQueue() {
+    await this.#app.connection.request("_dragoman/queue/resume", { sessionId: this.id });
+  }
+
+  /**
+   * Send a message into the turn under way; resolves to whether the agent has taken it.
+   *
+   * @param {acp.ContentBlock[]} blocks
+   */
+  async steer(blocks) {
+    const params = { sessionId: this.id, prompt: blocks, _meta: { steering: { idleBehavior: "promptRequired" } } };
+    const { outcome } = await this.#app.connection.request("_session/steering", params);
+    return TAKEN.includes(outcome);
   }
 
   cancel() {
@@ -308,6 +382,16 @@ export class Session extends EventTarget {
     this.receive({ update: { sessionUpdate: "config_option_update", configOptions } });
   }
 
+  /**
+   * Undo changes of a file that the agent has shown, if it still is as the agent left it.
+   *
+   * @param {string} path
+   * @param {Array<{ oldText: string | null, newText: string }>} changes
+   */
+  async revert(path, changes) {
+    return this.#app.connection.request("_dragoman/revert", { sessionId: this.id, path, changes });
+  }
+
   // ── inside ────────────────────────────────────────────────────────────────────────────────────
 
   /** @param {Session["phase"]} phase */
@@ -316,10 +400,16 @@ export class Session extends EventTarget {
     this.transcript = new Transcript();
     this.transcript.begin({ modes, configOptions });
     this.#changed.clear();
-    this.#failures = [];
     this.#cursor = null;
     this.#enter(phase);
     this.#fire("reset");
+  }
+
+  #endTurn() {
+    const item = this.transcript.endTurn();
+    if (!item) return;
+    this.#changed.add(item);
+    this.#fire("items");
   }
 
   /** @param {string} problem */
@@ -345,9 +435,11 @@ export class Session extends EventTarget {
 }
 
 /**
- * @param {unknown} one
- * @param {unknown} other
+ * The record that a cursor names.
+ *
+ * @param {string | undefined} cursor
  */
-function same(one, other) {
-  return JSON.stringify(one) === JSON.stringify(other);
+function placeOf(cursor) {
+  const seq = Number(cursor?.split(".")[1]);
+  return Number.isInteger(seq) ? seq : undefined;
 }

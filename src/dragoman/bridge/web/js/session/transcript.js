@@ -6,11 +6,17 @@
  *                                           void: the agent has withdrawn it and begins anew
  *   {type: "tool", id, call, terminals}     call: the fields of the tool call, as last told
  *   {type: "notice", severity, title, description}  a note of the agent about the conversation
- *   {type: "failure", error}                how a turn failed, after its items
+ *   {type: "compaction", id, status, summary, error, round}   the conversation before it was summed up; `round` grows
+ *                                           when the summary begins anew
+ *   {type: "subagent", id, told}            a session that the agent made for a part of the work; told: its fields
+ *   {type: "session_message", id, told, blocks, round}  a message between sessions
+ *   {type: "end", error, stopReason}        how a turn ended that did not end by itself, after its items
+ * A message of the user has `turn` once the work on it has ended: {ms, tokens, cost}, as far as they are known.
  * Every item has `n`, its place, and `version`, which grows with each change. A text block's text only ever grows.
  */
 
 const VOID = "dragoman/void";
+const TURN_END = "dragoman/turn";
 
 // The blocks of one prompt are journalled together; a later prompt without a message id is another message.
 const SAME_PROMPT_MS = 25;
@@ -33,8 +39,16 @@ export class Transcript {
     this.servers = [];
     /** @type {string | null} */
     this.title = null;
+    /** @type {page.OpenTurn | null} */
+    this.turn = null;
     /** @type {Map<string, page.ToolItem>} */
     this.tools = new Map();
+    /**
+     * Compactions, subagents and messages between sessions, by their kind and id.
+     *
+     * @type {Map<string, any>}
+     */
+    this.entities = new Map();
   }
 
   /**
@@ -45,6 +59,7 @@ export class Transcript {
    * @returns {page.Item | string | null}
    */
   apply(update, time = null) {
+    if (this.turn && time !== null && update.sessionUpdate !== "user_message_chunk") this.turn.until = time;
     switch (update.sessionUpdate) {
       case "user_message_chunk":
         return this.#chunk("user", update, time);
@@ -58,6 +73,16 @@ export class Transcript {
         return this.#tool(update, time);
       case "notice":
         return this.#notice(update);
+      case "compaction_update":
+        return this.#compaction(update);
+      case "compaction_summary_chunk":
+        return grow(this.#entity("compaction", update.compactionId, { status: "in_progress", summary: [], error: null, round: 0 }), "summary", update.content);
+      case "subagent_update":
+        return this.#subagent(update);
+      case "session_message":
+        return this.#sessionMessage(update);
+      case "session_message_chunk":
+        return grow(this.#entity("session_message", update.messageId, { told: {}, blocks: [], round: 0 }), "blocks", update.content);
       case "plan":
         this.plan = update.entries ?? [];
         return "plan";
@@ -66,6 +91,7 @@ export class Transcript {
         return "commands";
       case "usage_update":
         this.usage = update;
+        if (this.turn) this.turn.cost = update.cost ?? this.turn.cost;
         return "usage";
       case "current_mode_update":
         return this.#mode(update.currentModeId);
@@ -77,15 +103,6 @@ export class Transcript {
       default:
         return null;
     }
-  }
-
-  /**
-   * Keep how a turn failed where it did: the next message comes after it.
-   *
-   * @param {acp.Error} error
-   */
-  fail(error) {
-    return this.#add({ type: "failure", error });
   }
 
   /**
@@ -116,11 +133,42 @@ export class Transcript {
    */
   #chunk(role, update, time) {
     const last = this.items.at(-1);
-    const item = last && continues(last, role, update, time) ? last : this.#add(message(role, update, time));
+    const goesOn = last && continues(last, role, update, time);
+    const item = goesOn ? last : this.#add(message(role, update, time));
+    if (role === "user" && !goesOn) this.#beginTurn(item, time);
     item.time = time ?? item.time;
     addBlock(item.blocks, update.content ?? { type: "text", text: "" });
     item.version += 1;
     return item;
+  }
+
+  /**
+   * @param {page.MessageItem} item
+   * @param {number | null} time
+   */
+  #beginTurn(item, time) {
+    this.endTurn();
+    // A finished plan belongs to the work before.
+    if (this.plan?.every(({ status }) => status === "completed")) this.plan = null;
+    const cost = this.usage?.cost ?? null;
+    this.turn = { item, from: time, until: time, tokens: null, costBefore: cost, cost };
+  }
+
+  /**
+   * Sum up the work on the last message of the user; returns that message, if there is something new to say of it. The
+   * news that the work has ended can come before its last updates, so it may be summed up more than once.
+   *
+   * @returns {page.MessageItem | null}
+   */
+  endTurn() {
+    const turn = this.turn;
+    if (!turn) return null;
+    const ms = turn.from && turn.until ? turn.until - turn.from : null;
+    const summed = { ms, tokens: turn.tokens, cost: spent(turn) };
+    if (JSON.stringify(summed) === JSON.stringify(turn.item.turn)) return null;
+    turn.item.turn = summed;
+    turn.item.version += 1;
+    return turn.item;
   }
 
   /**
@@ -138,6 +186,42 @@ export class Transcript {
   /** @param {acp.Notice} notice */
   #notice({ severity, title, description }) {
     return title ? this.#add({ type: "notice", severity, title, description: description ?? null }) : null;
+  }
+
+  /** @param {acp.CompactionUpdate} update */
+  #compaction({ compactionId, status, summary, error }) {
+    const item = this.#entity("compaction", compactionId, { status, summary: [], error: null, round: 0 });
+    item.status = status;
+    if (error !== undefined) item.error = error;
+    return replace(item, "summary", summary);
+  }
+
+  /** @param {acp.SubagentUpdate & { sessionUpdate: string }} update */
+  #subagent({ sessionUpdate, sessionId, _meta, ...fields }) {
+    const item = this.#entity("subagent", sessionId, { told: {} });
+    Object.assign(item.told, fields);
+    item.version += 1;
+    return item;
+  }
+
+  /** @param {acp.SessionMessage & { sessionUpdate: string }} update */
+  #sessionMessage({ sessionUpdate, messageId, content, _meta, ...fields }) {
+    const item = this.#entity("session_message", messageId, { told: {}, blocks: [], round: 0 });
+    Object.assign(item.told, fields);
+    return replace(item, "blocks", content);
+  }
+
+  /**
+   * The item of this kind and id; its first update gives it its place.
+   *
+   * @param {string} type
+   * @param {string} id
+   * @param {object} fields
+   */
+  #entity(type, id, fields) {
+    const key = `${type} ${id}`;
+    if (!this.entities.has(key)) this.entities.set(key, this.#add({ type, id, ...fields }));
+    return this.entities.get(key);
   }
 
   /**
@@ -189,7 +273,16 @@ export class Transcript {
   /** @param {acp.SessionInfoUpdate} update */
   #info(update) {
     if (update.title !== undefined) this.title = update.title;
+    const end = update._meta?.[TURN_END];
+    if (end) return this.#end(end);
     return this.#servers(update._meta) ? "servers" : "title";
+  }
+
+  /** @param {{ error?: acp.Error, stopReason?: string | null, usage?: acp.Usage }} end */
+  #end({ error, stopReason, usage }) {
+    if (this.turn) this.turn.tokens = usage?.totalTokens ?? null;
+    if (!error && stopReason === "end_turn") return "turn";
+    return this.#add({ type: "end", error: error ?? null, stopReason: stopReason ?? null });
   }
 
   /** @param {Record<string, any> | null | undefined} meta */
@@ -199,6 +292,18 @@ export class Transcript {
     this.servers = servers;
     return true;
   }
+}
+
+/**
+ * What a turn cost, if the agent tells a sum that grows.
+ *
+ * @param {page.OpenTurn} turn
+ * @returns {acp.Cost | null}
+ */
+function spent({ costBefore, cost }) {
+  if (!cost || (costBefore && costBefore.currency !== cost.currency)) return null;
+  const amount = cost.amount - (costBefore?.amount ?? 0);
+  return amount > 0 ? { amount, currency: cost.currency } : null;
 }
 
 /** @param {page.Block} block */
@@ -232,7 +337,7 @@ export function isMessage(item, role) {
  * @param {number | null} time
  */
 function message(role, update, time) {
-  return { type: "message", role, messageId: update.messageId ?? null, time, blocks: [], void: false };
+  return { type: "message", role, messageId: update.messageId ?? null, time, blocks: [], void: false, turn: null };
 }
 
 /**
@@ -258,6 +363,33 @@ function addBlock(blocks, content) {
   if (content.type === "text" && last?.type === "text") last.text += content.text ?? "";
   else if (content.type === "text") blocks.push({ type: "text", text: content.text ?? "" });
   else blocks.push(content);
+}
+
+/**
+ * Put other content in the place of that of an item: undefined keeps it, null and nothing clear it.
+ *
+ * @param {any} item
+ * @param {string} field
+ * @param {acp.ContentBlock[] | null | undefined} content
+ */
+function replace(item, field, content) {
+  item.version += 1;
+  if (content === undefined) return item;
+  item.round += 1;
+  item[field] = [];
+  for (const block of content ?? []) addBlock(item[field], block);
+  return item;
+}
+
+/**
+ * @param {any} item
+ * @param {string} field
+ * @param {acp.ContentBlock} content
+ */
+function grow(item, field, content) {
+  item.version += 1;
+  addBlock(item[field], content ?? { type: "text", text: "" });
+  return item;
 }
 
 /**

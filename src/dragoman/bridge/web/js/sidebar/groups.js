@@ -1,34 +1,47 @@
 /** Which sessions are shown, in which order, under which heading. */
 
 /**
- * [{heading, hint, sessions}] of those that fit the search, latest first.
+ * [{heading, hint, sessions, fold}] of those that fit the search, latest first. Sessions of programs (`dragoman run`)
+ * and archived ones are groups of their own, the last ones, which are folded. Subagents belong to the session that made
+ * them, and are in no group.
  *
  * @param {bridge.SessionFacts[]} sessions
  * @param {{ by: string, search: string }} wanted
  */
 export function groupSessions(sessions, { by, search }) {
   const wanted = search.trim().toLowerCase().split(/\s+/).filter(Boolean);
-  const found = [...sessions].filter((session) => fits(session, wanted));
+  const found = [...sessions].filter((session) => !session.parent && fits(session, wanted));
   found.sort((one, other) => millis(other.updatedAt) - millis(one.updatedAt) || one.sessionId.localeCompare(other.sessionId));
   /** @type {Map<string, bridge.SessionFacts[]>} */
   const groups = new Map();
-  for (const session of found) {
+  const folds = FOLDS.map(({ heading, has }) => ({ heading, hint: "", sessions: found.filter(has), fold: heading })).filter((one) => one.sessions.length > 0);
+  for (const session of found.filter((one) => !FOLDS.some(({ has }) => has(one)))) {
     const name = by === "directory" ? session.cwd ?? "" : dayName(millis(session.updatedAt));
     groups.set(name, [...(groups.get(name) ?? []), session]);
   }
-  return [...groups].map(([name, members]) => ({
+  const made = [...groups].map(([name, members]) => ({
     heading: by === "directory" ? lastName(name) : name,
     hint: by === "directory" ? name : "",
     sessions: members,
+    fold: "",
   }));
+  return [...made, ...folds];
 }
+
+/** @type {Array<{ heading: string, has: (session: bridge.SessionFacts) => boolean }>} */
+const FOLDS = [
+  { heading: "Runs", has: (session) => !session.archived && Boolean(session.origin) },
+  { heading: "Archived", has: (session) => Boolean(session.archived) },
+];
+
+/** @typedef {ReturnType<typeof groupSessions>[number]} SessionGroup */
 
 /**
  * @param {bridge.SessionFacts} session
  * @param {string[]} words
  */
-function fits({ title, cwd, sessionId }, words) {
-  const text = `${title ?? ""} ${cwd ?? ""} ${sessionId}`.toLowerCase();
+function fits({ title, cwd }, words) {
+  const text = `${title ?? ""} ${lastName(cwd ?? "")}`.toLowerCase();
   return words.every((word) => text.includes(word));
 }
 

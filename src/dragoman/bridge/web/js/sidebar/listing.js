@@ -26,10 +26,13 @@ export class Listing {
     const round = this.#round;
     this.loading = true;
     try {
-      const params = this.#cursor === null ? {} : { cursor: this.#cursor };
+      /** @type {bridge.Requests["session/list"]["params"]} */
+      const params = this.#cursor === null ? { archived: "include" } : { archived: "include", cursor: this.#cursor };
       const { sessions = [], nextCursor = null } = await this.app.connection.request("session/list", params);
       if (round !== this.#round) return;
-      for (const { sessionId, cwd, title, updatedAt } of sessions) this.#note({ sessionId, cwd, title, updatedAt });
+      for (const { sessionId, cwd, title, updatedAt, archived, _meta } of sessions) {
+        this.#note({ sessionId, cwd, title, updatedAt, archived: archived ?? false, origin: _meta?.["dragoman/origin"] });
+      }
       this.#cursor = nextCursor;
       this.hasMore = nextCursor !== null;
     } finally {
@@ -37,10 +40,13 @@ export class Listing {
     }
   }
 
-  /** @param {acp.SessionInfo} facts */
+  /** @param {acp.SessionInfo & { archived: boolean, origin?: string }} facts */
   #note(facts) {
-    const known = this.app.state.sessions.get(facts.sessionId);
-    if (!known) this.app.state.noteSession({ ...facts, state: "asleep", pending: 0, viewers: 0 });
-    else if (!known.title && facts.title) this.app.state.noteSession({ ...known, title: facts.title });
+    const { state } = this.app;
+    const known = state.sessions.get(facts.sessionId);
+    if (!known) state.noteSession({ ...facts, state: "asleep", pending: 0, viewers: 0 });
+    // Of a session that nobody has open the agent may know more: it may have been renamed elsewhere.
+    else if (known.state === "asleep") state.noteSession({ ...known, title: facts.title ?? known.title, archived: facts.archived, origin: facts.origin ?? known.origin });
+    else if (!known.title && facts.title) state.noteSession({ ...known, title: facts.title });
   }
 }

@@ -12,12 +12,14 @@ export function titleOf(facts) {
 
 export class SessionRow {
   #written = "";
+  /** @type {HTMLInputElement | null} */
+  #input = null;
 
   /**
-   * `actions`: {open(id), menu(id, anchor)}
+   * `actions`: {open(id), menu(id, anchor), select(id)}
    *
    * @param {string} id
-   * @param {{ open: (id: string) => void, menu: (id: string, anchor: HTMLElement) => void }} actions
+   * @param {{ open: (id: string) => void, menu: (id: string, anchor: HTMLElement) => void, select: (id: string) => void }} actions
    */
   constructor(id, actions) {
     this.id = id;
@@ -27,20 +29,57 @@ export class SessionRow {
     this.more = iconButton("more", "More", () => actions.menu(id, this.more), {
       class: "session-more", tabindex: "-1", "aria-haspopup": "menu", "aria-expanded": "false",
     });
-    this.element = el("li", { class: "session-item", dataset: { session: id } }, this.open, this.more);
+    this.box = el("input", { type: "checkbox", class: "session-select", hidden: true, onchange: () => actions.select(id) });
+    this.element = el("li", { class: "session-item", dataset: { session: id } }, this.box, this.open, this.more);
+  }
+
+  /**
+   * Have the person write another title in its place: Enter and leaving the field keep it, Escape does not.
+   *
+   * @param {(title: string) => void} keep
+   */
+  rename(keep) {
+    if (this.#input) return;
+    const before = this.title.textContent ?? "";
+    const input = el("input", { class: "input session-rename", value: before, "aria-label": "Title of the session", maxlength: "200", spellcheck: "false" });
+    this.#input = input;
+    /** @param {{ keeps: boolean, refocus: boolean }} how */
+    const finish = ({ keeps, refocus }) => {
+      if (this.#input !== input) return;
+      this.#input = null;
+      input.remove();
+      this.open.hidden = false;
+      if (refocus) this.open.focus();
+      const title = input.value.trim();
+      if (keeps && title && title !== before) keep(title);
+    };
+    input.addEventListener("keydown", (event) => {
+      if (event.isComposing || (event.key !== "Enter" && event.key !== "Escape")) return;
+      event.preventDefault();
+      event.stopPropagation();
+      finish({ keeps: event.key === "Enter", refocus: true });
+    });
+    // A list that is arranged anew takes the focus and gives it back at once.
+    input.addEventListener("blur", () => queueMicrotask(() => {
+      if (document.activeElement !== input) finish({ keeps: true, refocus: false });
+    }));
+    this.open.hidden = true;
+    this.element.prepend(input);
+    input.focus();
+    input.select();
   }
 
   /**
    * @param {bridge.SessionFacts} facts
-   * @param {{ current: boolean, showDirectory: boolean, hasMenu: boolean }} shown
+   * @param {{ current: boolean, showDirectory: boolean, hasMenu: boolean, selected: boolean | null }} shown
    */
-  update(facts, { current, showDirectory, hasMenu }) {
+  update(facts, { current, showDirectory, hasMenu, selected }) {
     const title = titleOf(facts);
     const time = ago(millis(facts.updatedAt));
     const where = showDirectory && facts.cwd ? visible(lastName(facts.cwd)) : "";
     // A question matters more than the directory, and there is no room for both.
     const place = facts.pending > 0 ? "" : where;
-    const written = JSON.stringify([title, time, where, facts.state, facts.pending, facts.viewers, facts.error?.message, current, hasMenu]);
+    const written = JSON.stringify([title, time, where, facts.state, facts.pending, facts.viewers, facts.error?.message, current, hasMenu, selected]);
     if (written === this.#written) return;
     this.#written = written;
     this.title.textContent = title;
@@ -49,6 +88,9 @@ export class SessionRow {
     else this.open.removeAttribute("aria-current");
     this.element.classList.toggle("current", current);
     this.more.hidden = !hasMenu;
+    this.box.hidden = selected === null;
+    this.box.checked = selected === true;
+    this.box.setAttribute("aria-label", `Select ${title}`);
     this.more.setAttribute("aria-label", `More for ${title}`);
     fill(this.meta, badges(facts), place && el("span", { class: "session-where" }, place), time && el("span", { class: "session-time" }, time));
   }

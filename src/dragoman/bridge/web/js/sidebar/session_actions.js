@@ -1,66 +1,96 @@
-/** The actions on a session besides opening it: share it to read, delete it. */
+/** The actions on sessions that ask first: export one, delete one or many. */
 
 import { ask, field } from "./dialog.js";
 import { el } from "../page/dom.js";
 import { explain } from "../connection/failure.js";
 import { titleOf } from "./row.js";
 
+const FORMATS = [["html", "HTML: one file to read or print"], ["markdown", "Markdown"], ["json", "JSON: every update, for programs"]];
+const MOST_NAMED = 10;
+
 /**
- * Show a link with which another person can read along.
+ * Have the browser save a session as a file.
  *
  * @param {page.App} app
  * @param {bridge.SessionFacts} facts
  */
-export async function showShareLink(app, facts) {
-  let link;
-  try {
-    link = await makeLink(app, facts.sessionId);
-  } catch (error) {
-    app.toast(explain(error), "error");
-    return;
-  }
-  const input = el("input", { class: "input share-link", readonly: true, value: link, spellcheck: "false" });
-  input.addEventListener("focus", () => input.select());
+export async function exportSession(app, facts) {
+  const format = el("select", { class: "input" }, FORMATS.map(([value, words]) => el("option", { value }, words)));
   await ask({
-    title: "Share to read",
-    body: [
-      el("p", { class: "dialog-words" }, "A person who opens this link can read all sessions, beginning with ",
-        el("strong", { class: "dialog-name", dir: "auto" }, titleOf(facts)), ", and can change nothing. It works once, and not for long."),
-      field("Link", input),
-    ],
-    action: "Copy",
-    submit: () => copy(app, input),
+    title: "Export",
+    body: [el("p", { class: "dialog-words" }, el("strong", { class: "dialog-name", dir: "auto" }, titleOf(facts))), field("Format", format)],
+    action: "Export",
+    submit: async () => {
+      const query = new URLSearchParams({ session: facts.sessionId, format: format.value });
+      const response = await fetch(`./export/${encodeURIComponent(app.agentName ?? "")}?${query}`, { cache: "no-store" }).catch(() => null);
+      if (!response) throw new Error("The bridge cannot be reached. Try again.");
+      if (!response.ok) throw new Error(String((await response.json().catch(() => ({}))).error ?? "The bridge could not export it."));
+      save(await response.blob(), nameOf(response, format.value));
+    },
   });
 }
 
 /**
- * @param {page.App} app
- * @param {string} id
+ * @param {Response} response
+ * @param {string} format
  */
-async function makeLink(app, id) {
-  const response = await fetch("./link", {
-    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ role: "reader" }),
-  }).catch(() => null);
-  if (!response) throw new Error("The bridge cannot be reached, so there is no link.");
-  if (!response.ok) throw new Error(`The bridge makes no link: ${(await response.text()).slice(0, 300)}`);
-  const { path } = await response.json();
-  const link = new URL(path, document.baseURI);
-  link.hash = [app.agentName ?? "", id].map(encodeURIComponent).join("/");
-  return link.href;
+function nameOf(response, format) {
+  const given = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "");
+  return given?.[1] ?? `session.${format}`;
+}
+
+/**
+ * @param {Blob} content
+ * @param {string} name
+ */
+function save(content, name) {
+  const url = URL.createObjectURL(content);
+  el("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+/**
+ * Delete several sessions after the person has seen which; resolves to whether they agreed.
+ *
+ * @param {page.App} app
+ * @param {bridge.SessionFacts[]} chosen
+ */
+export async function confirmDeleteMany(app, chosen) {
+  const running = chosen.filter((facts) => facts.state === "running").length;
+  const words = running === 0 ? "" : running === 1 ? " One of them is running and will be stopped." : ` ${running} of them are running and will be stopped.`;
+  const more = chosen.length - MOST_NAMED;
+  const done = await ask({
+    title: `Delete ${chosen.length} sessions?`,
+    body: [
+      el("ul", { class: "delete-names" }, chosen.slice(0, MOST_NAMED).map((facts) => el("li", { dir: "auto" }, titleOf(facts))), more > 0 && el("li", {}, `and ${more} more`)),
+      el("p", {}, `They will be gone for everybody, with all that was said in them.${words}`),
+    ],
+    action: "Delete",
+    danger: true,
+    submit: () => removeMany(app, chosen),
+  });
+  return done === true;
 }
 
 /**
  * @param {page.App} app
- * @param {HTMLInputElement} input
+ * @param {bridge.SessionFacts[]} chosen
  */
-async function copy(app, input) {
-  try {
-    await navigator.clipboard.writeText(input.value);
-  } catch {
-    input.select();
-    throw new Error("The browser does not let the page copy. The link is marked: copy it yourself.");
+async function removeMany(app, chosen) {
+  let failed = 0;
+  /** @type {unknown} */
+  let problem = null;
+  for (const { sessionId } of chosen) {
+    try {
+      await app.deleteSession(sessionId);
+    } catch (error) {
+      failed += 1;
+      problem = error;
+    }
   }
-  app.toast("The link was copied.", "info");
+  if (failed > 0) app.toast(`${failed} of ${chosen.length} sessions could not be deleted. ${explain(problem)}`, "error");
+  else app.announce(`${chosen.length} sessions were deleted.`);
+  return true;
 }
 
 /**

@@ -1,14 +1,17 @@
-/** The sessions, on the left: found, opened, made, forked, shared and deleted. */
+/** The sessions, on the left: found, opened, made, renamed, forked, archived, exported, shared and deleted. */
 
 import { closestTo, el, fill, find, icon } from "../page/dom.js";
 import { explain } from "../connection/failure.js";
 import { visible } from "../text/safe.js";
+import { FoundList } from "./found.js";
 import { groupSessions } from "./groups.js";
 import { Listing } from "./listing.js";
 import { openMenu } from "./menu.js";
 import { agentChoice, askForNewSession } from "./new_session.js";
 import { SessionRow, titleOf } from "./row.js";
-import { confirmDelete, showShareLink } from "./session_actions.js";
+import { Selection } from "./selection.js";
+import { confirmDelete, exportSession } from "./session_actions.js";
+import { share } from "./sharing.js";
 
 const SHOWN_AT_ONCE = 150;
 const GROUPING_KEY = "dragoman.sidebar.by";
@@ -30,6 +33,8 @@ class Sidebar {
   #order = "";
   #scheduled = false;
   #limit = SHOWN_AT_ONCE;
+  /** @type {Set<string>} */
+  #unfolded = new Set();
 
   /**
    * @param {page.App} app
@@ -45,17 +50,19 @@ class Sidebar {
       autocomplete: "off", spellcheck: "false", oninput: () => this.#searched(), onkeydown: (event) => this.#searchKey(event),
     });
     this.grouping = el("select", { class: "sidebar-by", "aria-label": "Group sessions by", onchange: () => this.#regroup() },
-      el("option", { value: "day" }, "By day"), el("option", { value: "directory" }, "By directory"));
+      el("option", { value: "day" }, "By day"), el("option", { value: "directory" }, "By project"));
     this.grouping.value = this.by;
     this.agent = agentChoice(app);
     this.agent?.setAttribute("aria-label", "Agent whose sessions are shown");
     this.agent?.addEventListener("change", () => app.chooseAgent(this.agent?.value ?? null));
     this.list = el("div", { class: "session-groups", onkeydown: (event) => this.#listKey(event) });
+    this.found = new FoundList(app, (hit) => this.#open(hit.sessionId, hit.seq));
+    this.selection = new Selection(app, () => this.#schedule());
     this.foot = el("div", { class: "sidebar-foot" });
     this.element = fill(root,
       el("div", { class: "sidebar-head" }, this.create, this.agent,
-        el("div", { class: "sidebar-tools" }, this.search, this.grouping)),
-      el("div", { class: "sidebar-list" }, this.list, this.foot));
+        el("div", { class: "sidebar-tools" }, this.search, this.grouping, this.selection.button)),
+      el("div", { class: "sidebar-list" }, this.list, this.foot, this.found.element), this.selection.bar);
     this.element.classList.add("sidebar-body");
     for (const name of ["sessions", "session"]) app.state.addEventListener(name, () => this.#schedule());
     app.state.addEventListener("connection", () => this.#connected());
@@ -71,6 +78,7 @@ class Sidebar {
 
   #connected() {
     this.create.hidden = this.app.readOnly;
+    this.selection.button.hidden = !this.#canDelete();
     if (this.agent) this.agent.value = this.app.agentName ?? "";
     // Where one agent does not start, a session with another one can.
     this.create.disabled = !this.app.connection.isOpen && !this.agent;
@@ -100,41 +108,78 @@ class Sidebar {
   #draw() {
     const all = [...this.app.state.sessions.values()];
     const groups = cut(groupSessions(all, { by: this.by, search: this.search.value }), this.#limit);
-    const shown = groups.flatMap(({ sessions }) => sessions);
+    const shown = groups.flatMap((group) => (this.#isFolded(group) ? [] : group.sessions));
     for (const facts of shown) this.#updateRow(facts);
     this.#arrange(groups);
-    this.#drawFoot(all.length, shown.length);
+    this.#drawFoot(all.length, groups.reduce((sum, { sessions }) => sum + sessions.length, 0));
     this.#markTabStop(shown);
   }
 
   /** @param {bridge.SessionFacts} facts */
   #updateRow(facts) {
     const id = facts.sessionId;
-    if (!this.#rows.has(id)) this.#rows.set(id, new SessionRow(id, { open: (one) => this.#open(one), menu: (one, anchor) => this.#menu(one, anchor) }));
+    if (!this.#rows.has(id)) {
+      const open = (/** @type {string} */ one) => (this.selection.isOn ? this.selection.toggle(one) : this.#open(one));
+      this.#rows.set(id, new SessionRow(id, { open, menu: (one, anchor) => this.#menu(one, anchor), select: (one) => this.selection.toggle(one) }));
+    }
     this.#rows.get(id)?.update(facts, {
       current: this.app.state.session?.id === id,
       showDirectory: this.by === "day",
-      hasMenu: this.#menuItems(facts).length > 0,
+      hasMenu: !this.selection.isOn && this.#menuItems(facts).length > 0,
+      selected: this.selection.isOn ? this.selection.has(id) : null,
     });
+  }
+
+  /**
+   * Archived sessions and those of programs are shown when one asks for them, or searches.
+   *
+   * @param {import("./groups.js").SessionGroup} group
+   */
+  #isFolded({ fold }) {
+    return fold !== "" && !this.#unfolded.has(fold) && this.search.value.trim() === "";
   }
 
   /**
    * Moving an element takes the focus from it, so rows are moved only when their order changed, and get it back.
    *
-   * @param {Array<{ heading: string, hint: string, sessions: bridge.SessionFacts[] }>} groups
+   * @param {import("./groups.js").SessionGroup[]} groups
    */
   #arrange(groups) {
-    const order = JSON.stringify(groups.map(({ heading, hint, sessions }) => [heading, hint, sessions.map((one) => one.sessionId)]));
+    const order = JSON.stringify(groups.map((group) => [group.heading, group.hint, this.#isFolded(group), group.sessions.map((one) => one.sessionId)]));
     if (order === this.#order) return;
     this.#order = order;
     const focused = document.activeElement;
-    fill(this.list, groups.map(({ heading, hint, sessions }) =>
-      el("section", { class: "session-group", "aria-label": visible(hint || heading) },
-        el("h2", { class: "session-heading", title: visible(hint) || null }, visible(heading)),
-        el("ul", {}, sessions.map((facts) => this.#rows.get(facts.sessionId)?.element)))));
-    if (focused instanceof HTMLElement && focused !== document.activeElement && this.list.contains(focused)) focused.focus();
-    const shown = new Set(groups.flatMap(({ sessions }) => sessions.map((one) => one.sessionId)));
+    const fold = focused?.classList.contains("session-fold") ? focused.getAttribute("data-fold") : null;
+    fill(this.list, groups.map((group) => this.#group(group)));
+    if (fold) find(this.list, `.session-fold[data-fold="${fold}"]`)?.focus();
+    else if (focused instanceof HTMLElement && focused !== document.activeElement && this.list.contains(focused)) focused.focus();
+    const shown = new Set(groups.flatMap((group) => (this.#isFolded(group) ? [] : group.sessions.map((one) => one.sessionId))));
     for (const id of this.#rows.keys()) if (!shown.has(id)) this.#rows.delete(id);
+  }
+
+  /** @param {import("./groups.js").SessionGroup} group */
+  #group(group) {
+    const { heading, hint, sessions, fold } = group;
+    const folded = this.#isFolded(group);
+    const name = fold ? this.#foldButton(fold, folded, sessions.length) : visible(heading);
+    return el("section", { class: "session-group", "aria-label": visible(hint || heading) },
+      el("h2", { class: "session-heading", title: visible(hint) || null }, name),
+      !folded && el("ul", {}, sessions.map((facts) => this.#rows.get(facts.sessionId)?.element)));
+  }
+
+  /**
+   * @param {string} fold
+   * @param {boolean} folded
+   * @param {number} count
+   */
+  #foldButton(fold, folded, count) {
+    const turn = () => {
+      if (folded) this.#unfolded.add(fold);
+      else this.#unfolded.delete(fold);
+      this.#schedule();
+    };
+    return el("button", { type: "button", class: "session-fold", "aria-expanded": String(!folded), dataset: { fold }, onclick: turn },
+      icon("chevron"), fold, el("span", { class: "session-count" }, String(count)));
   }
 
   /**
@@ -144,7 +189,7 @@ class Sidebar {
   #drawFoot(total, shown) {
     const searching = this.search.value.trim() !== "";
     if (total === 0 && !this.listing.loading) fill(this.foot, el("p", { class: "sidebar-empty" }, this.#emptyWords()));
-    else if (shown === 0 && searching) fill(this.foot, el("p", { class: "sidebar-empty" }, "No session fits the search."));
+    else if (shown === 0 && searching) fill(this.foot, el("p", { class: "sidebar-empty" }, "No title fits the search."));
     else if (shown >= this.#limit) fill(this.foot, this.#moreButton(() => this.#showMore()));
     else if (this.listing.hasMore) fill(this.foot, this.#moreButton(() => this.#load(() => this.listing.more())));
     else fill(this.foot);
@@ -178,6 +223,7 @@ class Sidebar {
 
   #searched() {
     this.#limit = SHOWN_AT_ONCE;
+    this.found.search(this.search.value);
     this.#schedule();
   }
 
@@ -196,12 +242,13 @@ class Sidebar {
       event.stopPropagation();
       this.search.value = "";
       this.#searched();
-    } else if (event.key === "Enter") find(this.list, ".session-open")?.click();
+    } else if (event.key === "Enter") (find(this.list, ".session-open") ?? find(this.found.element, ".found-hit"))?.click();
   }
 
   /** @param {KeyboardEvent} event */
   #listKey(event) {
     const item = closestTo(event, ".session-item");
+    if (event.target instanceof HTMLInputElement) return;
     if (!item || event.altKey || event.ctrlKey || event.metaKey) return;
     const opens = [.../** @type {NodeListOf<HTMLElement>} */ (this.list.querySelectorAll(".session-open"))];
     const at = opens.findIndex((open) => item.contains(open));
@@ -214,15 +261,22 @@ class Sidebar {
     } else if (event.key === "Delete") {
       event.preventDefault();
       if (this.#canDelete()) this.#delete(item.getAttribute("data-session") ?? "");
+    } else if (event.key === "F2") {
+      event.preventDefault();
+      if (!this.app.readOnly) this.#rename(item.getAttribute("data-session") ?? "");
     } else if (event.key === "ArrowRight") find(item, ".session-more:not([hidden])")?.focus();
     else if (event.key === "ArrowLeft") find(item, ".session-open")?.focus();
   }
 
-  /** @param {string} id */
-  async #open(id) {
+  /**
+   * @param {string} id
+   * @param {number | null} seq
+   */
+  async #open(id, seq = null) {
     try {
       await this.app.openSession(id);
       this.app.show("conversation");
+      if (seq !== null && this.app.state.session?.id === id) this.app.state.session.reveal(seq);
     } catch (error) {
       this.app.toast(explain(error), "error");
     }
@@ -242,14 +296,40 @@ class Sidebar {
     if (this.app.readOnly) return [];
     const id = facts.sessionId;
     /** @type {import("./menu.js").MenuItem[]} */
-    const items = [{ icon: "link", words: "Share to read", run: () => showShareLink(this.app, facts) }];
-    if (this.app.capabilities.sessionCapabilities?.fork) items.unshift({ icon: "fork", words: "Fork", run: () => this.#fork(id) });
+    const items = [{ icon: "pencil", words: "Rename", run: () => this.#rename(id) }];
+    if (this.app.capabilities.sessionCapabilities?.fork) items.push({ icon: "fork", words: "Fork", run: () => this.#fork(id) });
+    items.push({ icon: "download", words: "Export…", run: () => exportSession(this.app, facts) });
+    items.push({ icon: "link", words: "Share to read…", run: () => share(this.app, facts) });
+    items.push({ icon: "archive", words: facts.archived ? "Unarchive" : "Archive", run: () => this.#archive(facts) });
     if (this.#canDelete()) items.push({ icon: "trash", words: "Delete…", danger: true, run: () => this.#delete(id) });
     return items;
   }
 
   #canDelete() {
     return !this.app.readOnly && Boolean(this.app.capabilities.sessionCapabilities?.delete);
+  }
+
+  /** @param {string} id */
+  #rename(id) {
+    this.#rows.get(id)?.rename(async (title) => {
+      try {
+        await this.app.renameSession(id, title);
+        this.app.announce(`The session is called ${title}.`);
+      } catch (error) {
+        this.app.toast(explain(error), "error");
+      }
+    });
+  }
+
+  /** @param {bridge.SessionFacts} facts */
+  async #archive({ sessionId, archived }) {
+    try {
+      await (archived ? this.app.unarchiveSession(sessionId) : this.app.archiveSession(sessionId));
+      this.app.toast(archived ? "The session is in the list again." : "The session is archived. It can be read, and goes on with the next message.", "info");
+      this.search.focus();
+    } catch (error) {
+      this.app.toast(explain(error), "error");
+    }
   }
 
   /** @param {string} id */
@@ -272,7 +352,7 @@ class Sidebar {
 /**
  * The first `limit` sessions of all groups.
  *
- * @param {Array<{ heading: string, hint: string, sessions: bridge.SessionFacts[] }>} groups
+ * @param {import("./groups.js").SessionGroup[]} groups
  * @param {number} limit
  */
 function cut(groups, limit) {

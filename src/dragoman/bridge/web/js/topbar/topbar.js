@@ -11,6 +11,7 @@ export class Topbar {
   #title = el("h1", { class: "topbar-title" });
   #where = el("span", { class: "topbar-where" });
   #state = el("span", { class: "topbar-state" });
+  #review;
   #inspector;
 
   /**
@@ -29,9 +30,15 @@ export class Topbar {
       () => app.show(app.state.view === "inspector" ? "conversation" : "inspector"),
       { "aria-pressed": "false" },
     );
-    right.append(this.#inspector, appearanceButton(), iconButton("help", "Keys", showHelp, { class: "keys-button" }));
+    this.#review = iconButton(
+      "changes",
+      "Changed files",
+      () => app.show(app.state.view === "review" ? "conversation" : "review"),
+      { "aria-pressed": "false" },
+    );
+    right.append(this.#review, this.#inspector, appearanceButton(), iconButton("help", "Keys", showHelp, { class: "keys-button" }));
     root.append(menu, el("div", { class: "topbar-names" }, this.#title, this.#where), right);
-    for (const name of ["session", "connection", "view", "agent"]) app.state.addEventListener(name, () => this.#draw());
+    for (const name of ["session", "connection", "view", "agent", "auth"]) app.state.addEventListener(name, () => this.#draw());
     this.#draw();
   }
 
@@ -46,14 +53,16 @@ export class Topbar {
     // Messages on the wire have secrets that sessions do not have, such as the keys of MCP servers: for owners only.
     this.#inspector.hidden = this.#app.readOnly;
     this.#inspector.setAttribute("aria-pressed", String(view === "inspector"));
+    this.#review.hidden = !session;
+    this.#review.setAttribute("aria-pressed", String(view === "review"));
     this.#drawState();
   }
 
   #drawState() {
     const [dot, words] = stateOf(this.#app);
+    this.#state.title = [words, ...accounts(this.#app)].join("\n");
     if (this.#state.dataset.words === words) return;
     this.#state.dataset.words = words;
-    this.#state.title = words;
     fill(
       this.#state,
       this.#app.readOnly && el("span", { class: "chip" }, icon("eye"), "reading along"),
@@ -61,6 +70,16 @@ export class Topbar {
       el("span", { class: "topbar-words" }, words),
     );
   }
+}
+
+/**
+ * The accounts that the agent uses, as it names them.
+ *
+ * @param {page.App} app
+ */
+function accounts({ state }) {
+  const used = (state.auth?.accounts ?? []).filter(({ active }) => active !== false);
+  return used.map(({ label, email, name }) => oneLine([label, email ?? name].filter(Boolean).join(", ")));
 }
 
 /** @param {page.App} app */

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.bridge.guard.policy import normalize_host, normalize_origin
+from dragoman.bridge.guard.origin import normalize_host, normalize_origin
 
 
 @pytest.mark.parametrize(

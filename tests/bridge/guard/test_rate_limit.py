@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.bridge.guard.policy import MAX_PEERS, Rate, RateLimiter, TokenBucket, peer_of
+from dragoman.bridge.guard.rate_limit import MAX_PEERS, Rate, RateLimiter, TokenBucket, peer_of
 from tests.bridge.clock import Clock
 
 

@@ -1,0 +1,104 @@
+"""`/shares`: an owner lets other people read one session or all, sees who may, and withdraws it.
+
+GET     all shares
+POST    {session, agent, title, hours} → a share, with the path of its link
+DELETE  /shares/<id>
+"""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from dragoman.bridge import Bridge
+from dragoman.bridge.front.exchange import NO_STORE, Exchange, HttpError, decode_form
+from dragoman.bridge.front.limits import RequestLimits
+from dragoman.bridge.guard import Grant, Guard, Share, TooManyShares
+from dragoman.text import one_line
+
+SHARES_PATH = "/shares"
+
+WITHDRAWN = "the owner has withdrawn this link"
+OVER = "the time of this link is over; ask the owner for another"
+
+_MAX_HOURS = 30 * 24
+_HOUR_S = 3600
+_MAX_TITLE = 200
+
+
+class _NewShare(msgspec.Struct, forbid_unknown_fields=True):
+    hours: int
+    agent: str | None = None
+    session: str | None = None
+    title: str = ""
+
+
+class SharePages:
+    """Serves the shares of a bridge to its owners, and ends viewers with their share."""
+
+    def __init__(self, bridge: Bridge, guard: Guard, limits: RequestLimits) -> None:
+        self._bridge = bridge
+        self._shares = guard.shares
+        self._limits = limits
+
+    async def serve(self, exchange: Exchange, grant: Grant) -> None:
+        """Answer one request; raises HttpError."""
+        if grant.role != "owner":
+            raise HttpError(403, "only an owner can share; ask the owner who gave you your link")
+        share_id = exchange.path.removeprefix(SHARES_PATH).removeprefix("/")
+        if share_id:
+            exchange.allow("DELETE")
+            await self._withdraw(exchange, share_id)
+            return
+        exchange.allow("GET", "HEAD", "POST")
+        if exchange.method == "POST":
+            await self._make(exchange)
+        else:
+            await exchange.reply_json(200, {"shares": [_describe(share) for share in self._shares.list()]})
+
+    async def _make(self, exchange: Exchange) -> None:
+        form = decode_form(
+            await exchange.read_json(self._limits.max_form_bytes, self._limits.body_timeout_s), _NewShare
+        )
+        if not 1 <= form.hours <= _MAX_HOURS:
+            raise HttpError(400, f"hours is {form.hours}; expected 1 to {_MAX_HOURS}")
+        if form.session is not None:
+            agent = None if form.agent is None else self._bridge.agent(form.agent)
+            if agent is None:
+                raise HttpError(400, "a share of one session names its agent, too; there is none of that name")
+            if not agent.knows_session(form.session):
+                raise HttpError(404, "the bridge has no such session; open it once, then share it")
+        title = one_line(form.title, _MAX_TITLE)
+        agent_name = form.agent if form.session is not None else None
+        try:
+            share, code = await self._shares.make(form.hours * _HOUR_S, agent_name, form.session, title)
+        except TooManyShares as error:
+            raise HttpError(409, str(error)) from None
+        except OSError as error:
+            raise HttpError(507, f"the share cannot be written down: {error.strerror}; free some space") from None
+        await exchange.reply_json(200, {**_describe(share), "path": f"login?code={code}"})
+
+    async def _withdraw(self, exchange: Exchange, share_id: str) -> None:
+        if not await self._shares.withdraw(share_id):
+            raise HttpError(404, "there is no such share any more")
+        self._bridge.end_share(share_id, WITHDRAWN)
+        await exchange.reply(204, headers=[NO_STORE])
+
+    def watch(self, share: Share | None) -> asyncio.TimerHandle | None:
+        """End the viewers of a share when its time is over; cancel the timer when the viewer has left before."""
+        if share is None:
+            return None
+        left_s = self._shares.left_s(share)
+        return asyncio.get_running_loop().call_later(left_s, self._bridge.end_share, share.id, OVER)
+
+
+def _describe(share: Share) -> dict[str, Any]:
+    return {
+        "id": share.id,
+        "agent": share.agent,
+        "session": share.session,
+        "title": share.title,
+        "created": share.created * 1000,
+        "expires": share.expires * 1000,
+        "opened": share.unused is None,
+    }

@@ -1,0 +1,310 @@
+"""One agent's sessions among the nodes that share a database."""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.bridge.delivery import Delivery, Journal, SessionDescription, StoredJournal, TailBudget, Viewer
+from dragoman.bridge.delivery.database_journal import DatabaseJournal, SharedTables
+from dragoman.bridge.delivery.database_journal_store import DatabaseJournalStore
+from dragoman.bridge.delivery.viewer import ViewerHandler
+from dragoman.bridge.envelope import encode
+from dragoman.bridge.nodes.labels import DatabaseLabels
+from dragoman.bridge.nodes.messages import (
+    Announced,
+    CloseLink,
+    Labelled,
+    NodeMessage,
+    OpenLink,
+    ViewerLine,
+)
+from dragoman.bridge.nodes.node import BridgeNode
+from dragoman.bridge.nodes.relay import ViewerRelay, give_up_unseen
+from dragoman.bridge.nodes.remote_viewer import RemoteViewer, RemoteViewers
+from dragoman.bridge.nodes.replica import ReplicaJournal
+from dragoman.bridge.registry import Announcements, ServedSession, SessionRegistry
+from dragoman.bridge.router import Router
+from dragoman.bridge.settings import ViewerLimits
+from dragoman.bridge.supervisor import AgentSupervisor
+from dragoman.errors import DragomanError, LogFailed
+from dragoman.store.block import Header, now_ms
+from dragoman.store.opening import journal_scope
+from dragoman.store.postgresql.errors import Fenced
+from dragoman.store.postgresql.label_table import LabelTable
+from dragoman.store.postgresql.message_table import SessionTip
+from dragoman.store.postgresql.session_table import SessionTable, find_lost
+
+Spawn = Callable[[Coroutine[Any, Any, None]], object]
+
+MAX_WAITING_BYTES = 8 * 1024 * 1024
+"""Of all journals of an agent: beyond it the agent is not read from until the database has taken half."""
+
+_decode_header = msgspec.json.Decoder(Header).decode
+
+
+class AgentParts(msgspec.Struct, frozen=True):
+    """The parts of a bridge that serve one agent."""
+
+    delivery: Delivery
+    supervisor: AgentSupervisor
+    registry: SessionRegistry
+    announcements: Announcements
+    router: Router
+    handler: ViewerHandler
+    limits: ViewerLimits
+
+
+class AgentNode:
+    """Shares the sessions of one agent with other nodes."""
+
+    def __init__(self, agent: str, node: BridgeNode, budget: TailBudget, spawn: Spawn) -> None:
+        self._agent = agent
+        self._node = node
+        self._spawn = spawn
+        scope = journal_scope(agent)
+        self._table = SessionTable(node.database, scope)
+        replays = SessionTable(node.database, f"replay:{agent}")
+        self.journals = DatabaseJournalStore(SharedTables(self._table, replays, node.node, self, spawn), budget)
+        self.journals.on_deleted = self._deleted
+        self.labels = DatabaseLabels(LabelTable(node.database, scope), self._labelled)
+        self.relay = ViewerRelay(
+            agent, node.node.id, table=self._table, budget=budget, parts=self, send=node.mailbox.send, spawn=spawn
+        )
+        self.viewers = RemoteViewers(agent, node.mailbox, self._admit)
+        self._parts: AgentParts | None = None
+        self._waiting_bytes = 0
+        self._lost: dict[ServedSession, LogFailed] = {}
+
+    @property
+    def name(self) -> str:
+        """The name of this node, in the ids of questions."""
+        return self._node.node.id.hex[:12]
+
+    @property
+    def parts(self) -> AgentParts:
+        """The parts that serve the agent."""
+        if self._parts is None:
+            raise RuntimeError("the node is connected with its agent before anything else")
+        return self._parts
+
+    def connect(self, parts: AgentParts) -> None:
+        """Take the parts that serve the agent, which are made after this."""
+        self._parts = parts
+        self._node.add(self._agent, self)
+
+    def receive(self, viewer: Viewer, line: bytes) -> None:
+        """Take a message of a viewer here."""
+        self.relay.receive(viewer, line)
+
+    def viewer_left(self, viewer: Viewer) -> None:
+        """Note that a viewer has left."""
+        self.relay.viewer_left(viewer)
+
+    # relay.RelayParts
+
+    def is_open(self, session_id: str) -> bool:
+        """Tell whether a session is open here."""
+        return session_id in self.parts.registry.sessions
+
+    def route(self, viewer: Viewer, line: bytes) -> None:
+        """Have the router take a message."""
+        self.parts.router.receive(viewer, line)
+
+    async def adopt(self, session_id: str) -> bool:
+        """Own a session that nobody owns, and open it here; raises DragomanError, OSError."""
+        session = await self.parts.router.opening.open_journal(session_id)
+        return session is not None
+
+    def initialize_params(self, viewer: Viewer) -> Raw:
+        """Return the params of a viewer's `initialize`."""
+        return self.parts.router.initialize_params(viewer)
+
+    def session_added(self, session: ServedSession) -> None:
+        """Have viewers follow a session here that is open here now."""
+        for viewer, position in self.relay.unwatch(session.id).items():
+            session.subscribe(viewer, position, has_history=True)
+
+    # delivery.database_journal.JournalListener
+
+    def journal_committed(self, journal: DatabaseJournal) -> None:
+        """Wake the nodes whose viewers follow a session."""
+        nodes = self.viewers.nodes_of(journal.header.id)
+        if nodes:
+            self._node.wake(nodes)
+
+    def journal_told(self, journal: DatabaseJournal, described: SessionDescription) -> None:
+        """Tell other nodes of a session that changed."""
+        self._tell_nodes(self._announcement(journal, described))
+
+    def greet_node(self, node: uuid.UUID) -> None:
+        """Tell a node that has come of the sessions that are open here."""
+        self.relay.add_node(node)
+        for session in self.parts.registry.sessions.values():
+            self._node.mailbox.send(node, self._announcement(session.journal, session.describe_for_lists()))
+
+    def _announcement(self, journal: Journal, described: SessionDescription) -> Announced:
+        header, fields = msgspec.json.encode(journal.header), encode(described.fields)
+        return Announced(self._agent, journal.header.id, header, fields, described.is_prompted)
+
+    def journal_lost(self, journal: DatabaseJournal, failure: LogFailed) -> None:
+        """Give a session up that another node may own."""
+        session = self.parts.registry.sessions.get(journal.header.id)
+        if session is None or session.journal is not journal:
+            return
+        for viewer, subscription in session.subscriptions.items():
+            give_up_unseen(viewer, subscription, journal.end, str(failure))
+        if not self._lost:
+            self._spawn(self._give_up())
+        self._lost[session] = failure
+
+    def waiting_changed(self, change: int) -> None:
+        """Read nothing of the agent while too much waits for the database."""
+        was, self._waiting_bytes = self._waiting_bytes, self._waiting_bytes + change
+        if was <= MAX_WAITING_BYTES < self._waiting_bytes:
+            self.parts.supervisor.hold_output(is_held=True)
+        elif self._waiting_bytes <= MAX_WAITING_BYTES // 2 < was:
+            self.parts.supervisor.hold_output(is_held=False)
+
+    # node.NodeAgent
+
+    def take(self, message: NodeMessage, sender: uuid.UUID) -> None:
+        """Take a message of another node."""
+        parts = self.parts
+        match message:
+            case OpenLink():
+                self.viewers.open(message, sender, parts.handler, parts.limits.window_bytes, self._spawn)
+            case ViewerLine() | CloseLink():
+                self.viewers.take(message, sender)
+            case Announced():
+                self._take_announced(message)
+            case Labelled():
+                self._take_label(message)
+            case _:
+                self.relay.take(message)
+
+    def followed(self) -> list[int]:
+        """Return the keys of all sessions that viewers here follow and other nodes write."""
+        return self.relay.followed()
+
+    async def follow(self, tips: dict[int, SessionTip]) -> None:
+        """Show viewers what other nodes have committed; raises DragomanError."""
+        await self.relay.follow(tips)
+        self.viewers.forget_closed()
+
+    async def drop_nodes(self, nodes: set[uuid.UUID]) -> None:
+        """Note that nodes are gone: their sessions are asleep, their viewers have left. Raises DragomanError."""
+        for node in nodes:
+            self.relay.drop_node(node)
+            self.viewers.drop_node(node)
+        before = self.journals.stored
+        await self.journals.scan()
+        for session_id, stored in self.journals.stored.items():
+            known = before.get(session_id)
+            if known is not None and known.described is not None and stored.described is None:
+                self.parts.registry.announce_stored(stored)
+
+    def lose_all(self, failure: LogFailed) -> None:
+        """Stop everything that only an owner may do: the database was out of reach for too long."""
+        self.journals.lose_all(failure)
+        self.relay.lose_all(str(failure))
+
+    async def find_lost(self) -> None:
+        """Give up the sessions that another node took while this process stood still; raises DragomanError."""
+        journals = self.journals.open_journals()
+        sessions = [journal.session for journal in journals if journal.session is not None]
+        lost = await find_lost(self._node.database, sessions) if sessions else set[int]()
+        for journal in journals:
+            if journal.session is not None and journal.session.key in lost:
+                journal.lose(Fenced(journal.header.id))
+
+    # The rest.
+
+    def _admit(self, viewer: Viewer) -> None:
+        self.parts.delivery.admit(viewer)
+
+    async def _give_up(self) -> None:
+        """End the work of the agent, then let the viewers of lost sessions follow them from the database."""
+        reason = str(next(iter(self._lost.values())))
+        if any(session.life.is_asked_for for session in self._lost):
+            await self.parts.supervisor.abandon(reason)
+        lost, self._lost = self._lost, {}
+        for session, failure in lost.items():
+            self._release(session, str(failure))
+
+    def _release(self, session: ServedSession, reason: str) -> None:
+        journal = session.journal
+        viewers = {viewer: each.position for viewer, each in session.subscriptions.items()}
+        for viewer, subscription in session.subscriptions.items():
+            give_up_unseen(viewer, subscription, journal.end, reason)
+        described = {**session.describe(), "state": "asleep", "viewers": 0, "pending": 0}
+        self.parts.registry.release(session, reason)
+        self.journals.stored[session.id] = StoredJournal(
+            header=journal.header,
+            title=session.info.title,
+            updated_ms=journal.updated_ms,
+            prompted=session.info.prompted,
+        )
+        self.parts.announcements.stored_changed(described)
+        here = {viewer: min(at, journal.end) for viewer, at in viewers.items() if not isinstance(viewer, RemoteViewer)}
+        for viewer in viewers.keys() - here.keys():
+            viewer.drop(reason)
+        if isinstance(journal, DatabaseJournal) and journal.session is not None and here:
+            replica = ReplicaJournal(
+                self._table,
+                journal.session.key,
+                journal.header,
+                end=journal.end,
+                versions=[each for each in journal.versions if each[0] <= journal.end],
+                budget=self.journals.budget,
+            )
+            self.relay.watch(session.id, replica, here)
+
+    def _take_announced(self, message: Announced) -> None:
+        registry = self.parts.registry
+        if message.is_deleted:
+            self.journals.stored.pop(message.session, None)
+            ended = {"sessionId": message.session, "state": "gone", "deleted": True, "viewers": 0, "pending": 0}
+            self.parts.announcements.stored_changed(ended)
+            return
+        if message.session in registry.sessions:
+            return
+        described: dict[str, Any] = msgspec.json.decode(message.described)
+        stored = StoredJournal(
+            header=_decode_header(message.header),
+            title=described.get("title"),
+            updated_ms=now_ms(),
+            prompted=message.is_prompted,
+            described=described,
+        )
+        self.journals.stored[message.session] = stored
+        registry.announce_stored(stored)
+
+    def _take_label(self, message: Labelled) -> None:
+        label = self.labels.take_told(message.session, message.label)
+        registry = self.parts.registry
+        session = registry.sessions.get(message.session)
+        stored = self.journals.stored.get(message.session)
+        if session is not None:
+            session.set_label(label)
+        elif stored is not None:
+            registry.announce_stored(stored)
+
+    def _deleted(self, session_id: str) -> None:
+        self._tell_nodes(Announced(self._agent, session_id, is_deleted=True))
+
+    def _labelled(self, session_id: str, label: bytes) -> None:
+        self._tell_nodes(Labelled(self._agent, session_id, label))
+
+    def _tell_nodes(self, message: NodeMessage) -> None:
+        for node in self._node.others(self._agent):
+            self._node.mailbox.send(node, message)
+
+    async def close(self) -> None:
+        """Have the last records committed."""
+        with suppress(asyncio.CancelledError, DragomanError):
+            await self.journals.close()

@@ -1,0 +1,128 @@
+"""Labels of sessions, for agents that keep none: a title that a person gave, archived or not, the parent of a subagent.
+
+They are in one small file for each agent, `<home>/bridge/<agent>/labels.json`, and not in the journals: a session that
+only the agent lists has no journal, and a journal that nobody has opened would have to be read whole to be added to.
+Most sessions have no label. A changed label is on the disk before it is told.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.bridge.envelope import fields_of, string_of
+from dragoman.cancellation import finish_in_thread
+from dragoman.files.replacement import replace_file
+from dragoman.store.sealed_log import keep_aside
+from dragoman.text.title import make_title
+
+_OWN_RIGHTS = 0o600
+
+_COMMAND = re.compile(r"/[\w:.-]+(?:\s|$)")
+
+_log = logging.getLogger("dragoman.bridge")
+
+
+class SessionLabel(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The label of one session."""
+
+    title: str | None = None
+    """The title that a person gave: no title of the agent takes its place."""
+    archived: bool = False
+    parent: str | None = None
+    """The session whose agent made this one, as a subagent."""
+    origin: str | None = None
+    """The program that began it, if it named itself: `run` for `dragoman run`."""
+
+
+NO_LABEL = SessionLabel()
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+_decode = msgspec.json.Decoder(dict[str, SessionLabel]).decode
+
+
+class SessionLabels:
+    """The labels of one agent's sessions, in memory and in their file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._labels: dict[str, SessionLabel] = {}
+        self._writing = asyncio.Lock()
+
+    async def read(self) -> None:
+        """Read the file, if there is one; one that cannot be read is kept aside. Raises OSError."""
+        self._labels = await asyncio.to_thread(_read, self._path)
+
+    def of(self, session_id: str) -> SessionLabel:
+        """Give the label of a session."""
+        return self._labels.get(session_id, NO_LABEL)
+
+    def ids(self) -> list[str]:
+        """Give the sessions that have a label."""
+        return list(self._labels)
+
+    async def change(self, session_id: str, **changes: str | bool | None) -> SessionLabel:
+        """Change fields of a label, on the disk and then here; raises OSError."""
+        async with self._writing:
+            before = self.of(session_id)
+            label = msgspec.structs.replace(before, **changes)
+            if label != before:
+                await self._write(session_id, label)
+                self.take(session_id, label)
+            return label
+
+    async def forget(self, session_id: str) -> None:
+        """Drop the label of a session that is gone; raises OSError."""
+        async with self._writing:
+            if session_id in self._labels:
+                await self._write(session_id, NO_LABEL)
+                self.take(session_id, NO_LABEL)
+
+    def take(self, session_id: str, label: SessionLabel) -> None:
+        """Keep a label that is written."""
+        self._labels = _with(self._labels, session_id, label)
+
+    async def _write(self, session_id: str, label: SessionLabel) -> None:
+        kept = _with(self._labels, session_id, label)
+        await finish_in_thread(lambda: replace_file(self._path, _encode(kept), mode=_OWN_RIGHTS))
+
+
+def _with(labels: dict[str, SessionLabel], session_id: str, label: SessionLabel) -> dict[str, SessionLabel]:
+    """Return labels with another one in them; none is kept that says nothing."""
+    changed = {**labels, session_id: label}
+    return {key: value for key, value in changed.items() if value != NO_LABEL}
+
+
+def _read(path: Path) -> dict[str, SessionLabel]:
+    try:
+        return _decode(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        aside = keep_aside(path)
+        _log.warning(
+            "%s cannot be read (%s) and is kept as %s: titles and archived sessions begin anew", path, error, aside
+        )
+        path.unlink()
+        return {}
+
+
+def title_of(prompt: Iterable[Raw]) -> str | None:
+    """Make a title of the first words of a prompt; a command makes none, because the next prompt says more."""
+    for block in map(fields_of, prompt):
+        words = (string_of(block.get("text")) or "").strip() if string_of(block.get("type")) == "text" else ""
+        if words:
+            return None if _COMMAND.match(words) else make_title(words) or None
+    return None
+
+
+def describe_label(label: SessionLabel) -> dict[str, Any]:
+    """Give the fields of an announcement that a label adds."""
+    described: dict[str, Any] = {"archived": True} if label.archived else {}
+    named = {"parent": label.parent, "origin": label.origin}
+    return {**described, **{key: value for key, value in named.items() if value is not None}}

@@ -1,0 +1,56 @@
+/** The ways to say something again: as it was, or better, and then in a copy of the session where the agent can copy. */
+
+import { baseName } from "./content.js";
+import { textOf } from "../session/transcript.js";
+
+/**
+ * A message of the user as it was written: its text, and what went with it.
+ *
+ * @param {page.MessageItem} item
+ * @returns {{ text: string, attachments: page.Attachment[] }}
+ */
+export function writtenOf({ blocks }) {
+  const attachments = blocks.filter((block) => block.type !== "text").map(attachmentOf);
+  return { text: blocks.map(textOf).join(""), attachments };
+}
+
+/**
+ * What it means to edit a message and send it again, for the agent at hand.
+ *
+ * @param {page.MessageItem} item
+ * @param {page.Session} session
+ * @param {page.App} app
+ * @returns {page.Resend}
+ */
+export function resendOf(item, session, app) {
+  const written = writtenOf(item);
+  if (!app.capabilities.sessionCapabilities?.fork) {
+    const words = "This agent cannot go back: the message is sent at the end of this session.";
+    return { ...written, words, open: async () => session };
+  }
+  const words = "Sent in a copy of this session. The copy has all that was said, and this session stays as it is.";
+  const open = async () => {
+    await app.forkSession(session.id);
+    const copy = app.state.session;
+    if (!copy) throw new Error("The copy was left before the message was sent.");
+    return copy;
+  };
+  return { ...written, words, open };
+}
+
+/**
+ * @param {page.Block} block
+ * @returns {page.Attachment}
+ */
+function attachmentOf(block) {
+  const isPicture = block.type === "image";
+  const bytes = "data" in block && typeof block.data === "string" ? block.data.length : 0;
+  return { name: nameOf(block), drawing: isPicture ? "image" : "file", bytes, block: /** @type {acp.ContentBlock} */ (block) };
+}
+
+/** @param {page.Block} block */
+function nameOf(block) {
+  if (block.type === "resource_link") return block.name;
+  if (block.type === "resource") return baseName(block.resource?.uri ?? "") || "File";
+  return block.type === "image" ? "Picture" : "Attachment";
+}

@@ -1,0 +1,146 @@
+/** The empty conversation: what this is, who answers, and what to try. */
+
+import { el, icon } from "../page/dom.js";
+import { explain, sentence } from "../connection/failure.js";
+import { cleanText, oneLine, visible } from "../text/safe.js";
+
+/**
+ * @param {page.App} app
+ * @param {string} cwd
+ * @param {page.Session | null} session
+ * @returns {{ key: string, make: () => HTMLElement }}
+ */
+export function welcome(app, cwd, session) {
+  if (app.readOnly) return { key: "reading", make: reading };
+  const told = app.introductions.find(cwd, session);
+  const methods = app.introductions.methods ? [] : (app.initialized?.authMethods ?? []);
+  const key = JSON.stringify(["welcome", app.agentName, cwd, told, told?.error && explain(told.error), methods]);
+  return { key, make: () => face(app, cwd, told, methods) };
+}
+
+function reading() {
+  return el(
+    "div",
+    { class: "face" },
+    icon("eye", "face-icon"),
+    el("h2", {}, "You are reading along"),
+    el("p", {}, "Choose a session from the list."),
+  );
+}
+
+/**
+ * @param {page.App} app
+ * @param {string} cwd
+ * @param {bridge.Introduction | null} told
+ * @param {acp.AuthMethod[]} methods
+ */
+function face(app, cwd, told, methods) {
+  const info = app.initialized?.agentInfo;
+  const name = oneLine(info?.title || info?.name || "the agent");
+  return el(
+    "div",
+    { class: "face start" },
+    mark(),
+    el("h2", {}, `Talk with ${name}`),
+    el(
+      "p",
+      {},
+      `${name} is an agent: it reads and changes files and runs commands in `,
+      el("code", { class: "start-where" }, visible(cwd)),
+      ". You see each step here, and answer what it asks.",
+    ),
+    told && answering(app, told),
+    methods.length > 0 && logins(app, name, methods),
+    told && prompts(app, told.prompts),
+    el("p", { class: "face-hint" }, hint()),
+  );
+}
+
+/**
+ * The model that answers, and the way to another one.
+ *
+ * @param {page.App} app
+ * @param {bridge.Introduction} told
+ */
+function answering(app, { words, isLanguageModel, error }) {
+  if (!app.introductions.methods) return null;
+  const connect = async () => {
+    const { openConnect } = await import("./connect.js");
+    openConnect(app);
+  };
+  const button = el(
+    "button",
+    { type: "button", class: isLanguageModel ? "button" : "button button-primary", onclick: connect },
+    icon("plug"),
+    isLanguageModel && !error ? "Change the model" : "Connect a model",
+  );
+  const problem = error ? sentence(explain(error)) : words;
+  return el("div", { class: "start-model" }, el("p", { class: error ? "bad" : "" }, cleanText(problem)), button);
+}
+
+/**
+ * What an agent other than ours offers for its login.
+ *
+ * @param {page.App} app
+ * @param {string} name
+ * @param {acp.AuthMethod[]} methods
+ */
+function logins(app, name, methods) {
+  return el(
+    "details",
+    { class: "start-logins" },
+    el("summary", {}, `Sign in to ${name}`),
+    el("ul", {}, methods.map((method) => el("li", {}, login(app, method)))),
+  );
+}
+
+/**
+ * @param {page.App} app
+ * @param {acp.AuthMethod} method
+ */
+function login(app, method) {
+  const words = el("div", {}, el("strong", {}, oneLine(method.name ?? method.id)), method.description && el("p", {}, cleanText(method.description)));
+  // The page can only begin a login that the agent does itself.
+  if ((Reflect.get(method, "type") ?? "agent") !== "agent") {
+    return [words, el("p", { class: "face-hint" }, "This one is done on the agent's machine.")];
+  }
+  const button = el("button", { type: "button", class: "button" }, "Sign in");
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      await app.logIn(method.id);
+      app.toast("You are signed in.", "info");
+    } catch (error) {
+      app.toast(explain(error), "error");
+    }
+    button.disabled = false;
+  });
+  return [words, button];
+}
+
+/**
+ * @param {page.App} app
+ * @param {string[]} examples
+ */
+function prompts(app, examples) {
+  const rows = examples.map((text) =>
+    el("li", {}, el("button", { type: "button", class: "start-prompt", onclick: () => app.propose(text) }, oneLine(text))),
+  );
+  return el("section", { class: "start-prompts", "aria-label": "Prompts to try" }, el("h3", {}, "Try one of these"), el("ul", {}, rows));
+}
+
+function hint() {
+  return [
+    "Type ",
+    el("kbd", {}, "/"),
+    " for commands, ",
+    el("kbd", {}, "@"),
+    " and a path to mention a file.",
+    el("span", { class: "face-keys" }, " All keys are under ", el("kbd", {}, "?"), " above."),
+  ];
+}
+
+/** Two voices and what lies between them. */
+function mark() {
+  return el("span", { class: "mark", "aria-hidden": "true" }, el("span", {}), el("span", {}));
+}

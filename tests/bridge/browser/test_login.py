@@ -1,0 +1,112 @@
+"""A login at an MCP server of our own agent behind the bridge, from the card on the page to the call of a tool.
+
+The browser reaches the bridge by a proxy, as it does on another machine: it comes back to the address in front of it.
+"""
+
+import json
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import expect
+
+from tests.bridge.browser.conftest import DESK
+from tests.bridge.browser.pages import PHONE, agent_messages, composer, say, shoot
+from tests.bridge.browser.proxy import CuttableProxy
+from tests.bridge.guard.serving import serving
+from tests.mcp.servers.authorising import authorising
+
+SCRIPT = """
+- - text: "Hello."
+- - tool: {name: tickets__look, arguments: {}}
+- - text: "It was called."
+"""
+
+
+@pytest.fixture
+def oauth():
+    with authorising() as server:
+        server.shows_page = True
+        yield server
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def proxied(tmp_path, oauth):
+    """Our own agent behind a bridge behind a proxy, with a server that wants a login."""
+    home, work, script = tmp_path / "bridge-home", tmp_path / "work", tmp_path / "script.yaml"
+    home.mkdir(mode=0o700)
+    work.mkdir()
+    script.write_text(SCRIPT)
+    tickets = {"type": "http", "url": f"{oauth.address}/mcp", "permission": "allow"}
+    (home / "dragoman.yaml").write_text(json.dumps({"mcpServers": {"tickets": tickets}}))
+    proxy = CuttableProxy()
+    await proxy.open()
+    options = ["--cwd", str(work), "--model", f"script:{script}"]
+    names = ["--allow-host", proxy.host, "--allow-origin", proxy.origin]
+    with serving(home, *options, *names, agent=()) as served:
+        proxy.port_beyond = served.port
+        yield served, proxy
+    await proxy.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def begin(browser, proxied):
+    """`await begin(**options of the browser context)`: a page with a session, and the card in it."""
+    served, proxy = proxied
+    contexts = []
+
+    async def begin(**options):
+        context = await browser.new_context(**{"viewport": DESK, "reduced_motion": "reduce", **options})
+        contexts.append(context)
+        page = await context.new_page()
+        await page.goto(proxy.origin + served.url.removeprefix(served.origin))
+        await expect(composer(page)).to_be_visible()
+        await say(page, "Hello")
+        await expect(question(page)).to_contain_text("tickets wants you to log in")
+        return page
+
+    yield begin
+    for context in contexts:
+        await context.close()
+
+
+def question(page):
+    return page.locator(".question.elicitation")
+
+
+async def go_to_consent(page):
+    """Follow the link of the card, and return the page of the server."""
+    async with page.context.expect_page() as opening:
+        await question(page).get_by_role("link", name="Log in at").click()
+    return await opening.value
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_from_the_card_to_the_call_of_a_tool(begin, proxied, oauth, scheme):
+    page = await begin(color_scheme=scheme)
+    await shoot(page, f"login-card-{scheme}")
+    consent = await go_to_consent(page)
+    await expect(question(page)).to_contain_text("Waiting until you have agreed")
+    await shoot(page, f"login-waiting-{scheme}")
+    await consent.get_by_role("link", name="Agree").click()
+    await expect(consent.get_by_role("heading")).to_have_text("Thank you, tickets has let you in")
+    assert consent.url.startswith(f"{proxied[1].origin}/oauth/callback?")
+    await shoot(consent, f"login-returned-{scheme}")
+    await expect(question(page)).to_contain_text("You are logged in to tickets")
+    await shoot(page, f"login-done-{scheme}")
+    await say(page, "Look")
+    await expect(agent_messages(page).last).to_contain_text("It was called.")
+    assert oauth.grants == ["authorization_code"]
+    again = await consent.reload()
+    assert again.status == 400
+    await expect(consent.get_by_role("heading")).to_have_text("No login waits for this")
+
+
+async def test_a_person_who_refuses_on_a_phone_reads_it_on_the_card(begin, proxied):
+    page = await begin(viewport=PHONE, has_touch=True, is_mobile=True)
+    await shoot(page, "login-card-phone")
+    consent = await go_to_consent(page)
+    await consent.get_by_role("link", name="Refuse").click()
+    await expect(consent.get_by_role("heading")).to_have_text("tickets is not used")
+    await shoot(consent, "login-returned-phone")
+    await expect(question(page)).to_contain_text("The login at tickets failed: you did not agree to the use of it.")
+    await shoot(page, "login-failed-phone")

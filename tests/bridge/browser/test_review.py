@@ -1,0 +1,79 @@
+"""All files that a session changed, in one place, with their differences and the way back."""
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import expect
+
+from tests.bridge.browser.axe import barriers
+from tests.bridge.browser.pages import PHONE, say, shoot
+from tests.bridge.browser.test_composer import TOO_WIDE
+
+
+def diff(path, old, new):
+    return {"type": "diff", "path": str(path), "oldText": old, "newText": new}
+
+
+async def change_files(page, agent):
+    """Have the agent change a file twice, make one, and fail to change a third; return the first two."""
+    work = Path(await page.evaluate("dragoman.config.cwd"))
+    reader, made = work / "reader.py", work / "made.py"
+    reader.write_text("one\nfour\n")
+    made.write_text("new\n")
+    await say(page, "Change them")
+    turn = await agent.next_turn()
+    turn.start_call("one", kind="edit", status="completed", content=[diff(reader, "one\ntwo\n", "one\nthree\n")])
+    turn.start_call("two", kind="edit", status="completed", content=[diff(reader, "three", "four")])
+    turn.start_call("three", kind="edit", status="completed", content=[diff(made, None, "new\n")])
+    turn.start_call("four", kind="edit", status="failed", content=[diff(work / "never.py", "a", "b")])
+    turn.end()
+    await page.get_by_role("button", name="Changed files").click()
+    return reader, made
+
+
+def file(page, path):
+    return page.locator(f"details[data-path='{path}']")
+
+
+async def revert(page, path, action="Revert"):
+    await file(page, path).get_by_role("button", name="Revert this file").click()
+    await page.get_by_role("dialog").get_by_role("button", name=action, exact=True).click()
+
+
+async def test_changed_files_are_shown_together_and_put_back_if_they_are_as_the_agent_left_them(page, agent):
+    reader, made = await change_files(page, agent)
+    await expect(page.locator(".review-path")).to_have_text(["reader.py", "made.py"])
+    await file(page, reader).locator("summary").click()
+    await expect(file(page, reader).locator(".diff-del")).to_contain_text("two")
+    await expect(file(page, reader).locator(".diff-add")).to_contain_text("four")
+    await shoot(page, "review")
+    assert await barriers(page) == []
+    reader.write_text("one\nmine\n")
+    await revert(page, reader)
+    await expect(page.get_by_role("dialog")).to_contain_text("was changed after the agent; nothing was reverted")
+    assert reader.read_text() == "one\nmine\n"
+    await page.keyboard.press("Escape")
+    reader.write_text("one\nfour\n")
+    await revert(page, reader)
+    await expect(file(page, reader).locator("summary")).to_contain_text("reverted")
+    assert reader.read_text() == "one\ntwo\n"
+    await file(page, made).locator("summary").click()
+    await revert(page, made, "Delete it")
+    await expect(file(page, made).locator("summary")).to_contain_text("reverted")
+    assert not made.exists()
+    reader.unlink()
+    await page.keyboard.press("Alt+c")
+    await expect(page.get_by_role("log", name="Conversation")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_the_changed_files_fit_a_phone(visit, agent, scheme):
+    page = await visit(viewport=PHONE, has_touch=True, color_scheme=scheme)
+    reader, made = await change_files(page, agent)
+    await file(page, reader).locator("summary").click()
+    await expect(file(page, reader).locator(".diff")).to_be_visible()
+    assert not await page.evaluate(TOO_WIDE)
+    assert await barriers(page) == []
+    await shoot(page, f"review_phone_{scheme}")
+    reader.unlink()
+    made.unlink()

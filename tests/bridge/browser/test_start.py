@@ -1,0 +1,167 @@
+"""The first minute on the page, with our own agent: what it is, what to try, and how a model is connected."""
+
+import json
+import os
+import sys
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import expect
+
+from tests.assistant.models.loopback import Chat, Refusal, loopback
+from tests.bridge.browser.axe import barriers
+from tests.bridge.browser.conftest import DESK, Visitor
+from tests.bridge.browser.pages import PHONE, agent_messages, composer, shoot
+from tests.bridge.guard.serving import serving
+
+KEY = "sk-canary-7b20d6e1"
+CHAT = Chat()
+TOO_WIDE = "() => document.documentElement.scrollWidth > innerWidth"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def own(tmp_path, monkeypatch, no_keys):
+    """`dragoman serve` without options, in a small project, with one other agent on PATH."""
+    work, programs = tmp_path / "work", tmp_path / "programs"
+    programs.mkdir()
+    (work / "src").mkdir(parents=True)
+    (work / "README.md").write_text("# Door\n\nIt opens.\n")
+    (work / "src" / "door.py").write_text("# TODO: a bell\n")
+    (work / "Makefile").write_text("test:\n\techo all 3 passed\n")
+    other = programs / "opencode"
+    other.write_text(f"#!/bin/sh\nexec {sys.executable} -m dragoman agent\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
+    with serving(tmp_path / "home", "--cwd", str(work), agent=()) as served:
+        yield served
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def come(browser, own):
+    """`await come(**options of the browser context)`: a page that a link let in."""
+    visitors = []
+
+    async def come(**options):
+        role = options.pop("role", "owner")
+        context = await browser.new_context(**{"viewport": DESK, "reduced_motion": "reduce", **options})
+        visitors.append(Visitor(context, own.origin))
+        path, body = ("/link", b"{}") if role == "owner" else ("/shares", b'{"hours": 1}')
+        answer = own.ask(f"POST {path}", own.bearer, "Content-Type: application/json", body=body)
+        return await visitors[-1].come("/" + json.loads(answer.body)["path"].removeprefix("./").removeprefix("/"))
+
+    yield come
+    for visitor in visitors:
+        await visitor.context.close()
+    assert [words for visitor in visitors for words in visitor.faults.unexpected] == []
+
+
+def prompts(page):
+    return page.get_by_role("region", name="Prompts to try").get_by_role("button")
+
+
+async def open_dialog(page):
+    await page.get_by_role("button", name="Connect a model").click()
+    dialog = page.get_by_role("dialog", name="Connect a model")
+    await expect(dialog.get_by_text("Found on this machine")).to_be_visible()
+    return dialog
+
+
+async def fill_server(dialog, server, *, key=KEY):
+    await dialog.get_by_label("Provider").select_option("OpenAI-compatible server")
+    await dialog.get_by_label("Address").fill(server.url)
+    await dialog.get_by_label("Model", exact=True).fill("gpt-test")
+    await dialog.get_by_label("Key", exact=True).fill(key)
+
+
+async def test_the_empty_page_says_what_answers_and_a_prompt_to_try_works(come, own):
+    page = await come()
+    await expect(page.get_by_role("heading", name="Talk with Dragoman")).to_be_visible()
+    await expect(page.locator(".start-model")).to_contain_text("guide answers. It is no language model")
+    await expect(prompts(page)).to_have_count(5)
+    assert await barriers(page) == []
+    await shoot(page, "start")
+    await prompts(page).filter(has_text="Find TODO in src").click()
+    await expect(composer(page)).to_have_value("Find TODO in src")
+    await expect(composer(page)).to_be_focused()
+    await composer(page).press("Enter")
+    await expect(agent_messages(page).last).to_contain_text("door.py")
+    await expect(prompts(page)).to_have_count(0)
+
+
+@pytest.mark.parametrize(("name", "options"), [("phone", {"viewport": PHONE, "has_touch": True}), ("dark", {})])
+async def test_the_start_and_the_dialog_fit_a_phone_and_the_dark(come, name, options):
+    page = await come(color_scheme="dark" if name == "dark" else "light", **options)
+    await expect(prompts(page)).to_have_count(5)
+    assert not await page.evaluate(TOO_WIDE)
+    await prompts(page).last.scroll_into_view_if_needed()
+    await shoot(page, f"start_{name}")
+    dialog = await open_dialog(page)
+    assert await barriers(page) == []
+    assert not await page.evaluate(TOO_WIDE)
+    await shoot(page, f"connect_{name}")
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_have_count(0)
+    assert await barriers(page) == []
+
+
+async def test_a_model_is_tested_kept_and_used_without_a_restart(come, own):
+    async with loopback(Refusal(401, f"bad key {KEY}"), CHAT.reply(("text", "I am a **test**."))) as server:
+        page = await come()
+        await page.evaluate("() => dragoman.connection.request('_dragoman/inspect', {on: true})")
+        wire = await page.evaluate_handle(
+            "() => { const all = []; dragoman.connection.on('_dragoman/wire', (told) => all.push(told)); return all; }"
+        )
+        dialog = await open_dialog(page)
+        await fill_server(dialog, server)
+        await dialog.get_by_role("button", name="Test and use").click()
+        await expect(dialog.get_by_role("status")).to_contain_text("did not accept the key")
+        assert not (own.home / "keys.json").exists()
+        await shoot(page, "connect_refused")
+        await dialog.get_by_role("button", name="Test and use").click()
+        await expect(dialog.get_by_role("status")).to_contain_text("openai:gpt-test answered")
+        await expect(dialog.get_by_role("status")).to_contain_text("I am a **test**.")
+        await expect(dialog.get_by_label("Key", exact=True)).to_have_count(0)
+        await shoot(page, "connect_done")
+        assert await barriers(page) == []
+        await dialog.get_by_role("button", name="Done").click()
+        await expect(page.locator(".start-model")).to_contain_text("openai:gpt-test answers.")
+        await prompts(page).first.click()
+        await composer(page).press("Enter")
+        await expect(agent_messages(page).last).to_have_text("I am a test.")
+        assert server.requests[-1].headers["authorization"] == f"Bearer {KEY}"
+        assert json.loads((own.home / "keys.json").read_text()) == {f"{server.url}/v1": KEY}
+        shown = json.dumps(await wire.json_value())
+        assert "_dragoman/models/connect" in shown
+        assert KEY not in shown
+    kept = [path for path in own.home.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    assert kept == [own.home / "keys.json"]
+    assert KEY not in own.stderr
+
+
+async def test_what_is_here_is_offered_and_an_agent_takes_one_click(come, own):
+    page = await come()
+    dialog = await open_dialog(page)
+    offered = dialog.locator(".offer")
+    await expect(offered.filter(has_text="Anthropic")).to_contain_text("with the key in ANTHROPIC_API_KEY")
+    await shoot(page, "connect")
+    await offered.filter(has_text="Anthropic").get_by_role("button").click()
+    await expect(dialog.get_by_role("status")).to_contain_text("Nothing answers")
+    assert not (own.home / "preferences.json").exists(), "a model that does not answer is not chosen"
+    await offered.filter(has_text="OpenCode").get_by_role("button").click()
+    await expect(dialog).to_have_count(0)
+    await expect(page.get_by_role("combobox", name="Agent")).to_have_value("opencode")
+    await expect(page.locator(".topbar-state")).to_contain_text("Connected")
+    assert json.loads((own.home / "preferences.json").read_text()) == {"agent": "opencode"}
+
+
+async def test_a_reader_can_connect_nothing(come, own):
+    page = await come(role="reader")
+    await expect(page.get_by_role("heading", name="You are reading along")).to_be_visible()
+    await expect(page.get_by_role("button", name="Connect a model")).to_have_count(0)
+    refused = await page.evaluate(
+        """() => dragoman.connection.request("_dragoman/models/connect", {provider: "guide"})
+            .then(() => "done", (error) => error.message)"""
+    )
+    assert "this viewer may only read" in refused

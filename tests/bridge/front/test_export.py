@@ -1,0 +1,58 @@
+"""A session as a file: for those who may see it, whatever its words are, and whether it is open or not."""
+
+import json
+
+import httpx2
+import pytest
+
+from tests.bridge.front.serving import serving
+from tests.bridge.front.sockets import call, dial, open_session
+
+EVIL = "</p><script>alert(1)</script>"
+
+
+async def say_something(served):
+    async with dial(served) as socket:
+        session = await open_session(socket)
+        words = [{"type": "text", "text": json.dumps({"chunks": 2, "note": EVIL})}]
+        await call(socket, id=5, method="session/prompt", params={"sessionId": session, "prompt": words})
+        await call(socket, id=6, method="session/set_title", params={"sessionId": session, "title": 'Ápples & "pears"'})
+    return session
+
+
+async def export(served, session, kind="json", agent="one", headers=None):
+    async with httpx2.AsyncClient(base_url=served.url, headers=headers or served.headers) as http:
+        return await http.get(f"/export/{agent}", params={"session": session, "format": kind})
+
+
+async def test_a_session_is_exported_in_three_formats_also_after_a_restart(tmp_path):
+    async with serving(tmp_path) as served:
+        session = await say_something(served)
+        written = await export(served, session)
+        assert written.headers["content-disposition"] == 'attachment; filename="pples-pears.json"'
+        assert written.json()["session"]["sessionId"] == session
+        kinds = [update["sessionUpdate"] for update in written.json()["updates"]]
+        assert kinds.count("agent_message_chunk") == 2
+        html = await export(served, session, "html")
+        assert "<script" not in html.text
+        assert "&lt;script&gt;alert(1)" in html.text
+        assert "sandbox" in html.headers["content-security-policy"]
+    async with serving(tmp_path) as served:
+        again = await export(served, session, "markdown")
+        assert again.status_code == 200, again.text
+        assert again.text.startswith('# Ápples & "pears"\n')
+        assert "## Agent\n\n0:1:" in again.text
+
+
+async def test_a_reader_of_one_session_exports_that_alone(served):
+    mine, other = await say_something(served), await say_something(served)
+    _, code = await served.guard.shares.make(3600, "one", mine)
+    headers = {"cookie": (await served.guard.redeem_share(code)).partition(";")[0]}
+    assert (await export(served, mine, headers=headers)).status_code == 200
+    for session, agent in [(other, "one"), (mine, "two"), ("no such session", "one"), ("", "one")]:
+        assert (await export(served, session, agent=agent, headers=headers)).status_code == 403
+
+
+@pytest.mark.parametrize(("session", "kind", "status"), [("nowhere", "json", 404), ("nowhere", "exe", 400)])
+async def test_an_export_that_cannot_be_is_refused(served, session, kind, status):
+    assert (await export(served, session, kind)).status_code == status

@@ -1,0 +1,231 @@
+"""Nodes that are killed, stand still or stop, and a database that goes and comes: nothing shown is lost or repeated."""
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.bridge.nodes.test_two_nodes import keeping, node_of
+from tests.bridge.viewers import agent, join
+from tests.store.postgres import make_database
+from tests.waiting import until
+
+soak = pytest.mark.skipif(not os.environ.get("DRAGOMAN_SOAK"), reason="long: set DRAGOMAN_SOAK=1, or run make soak")
+LEASE_S = 1.5
+OWNER = Path(__file__).parent / "owner.py"
+
+
+@asynccontextmanager
+async def owner_of(address, tmp_path, *steps, shared=None):
+    """Start a node in a process of its own, which begins a session; give the process, the session and its files."""
+    settings = {
+        "store": address,
+        "home": str(tmp_path / "owner"),
+        "lease_s": LEASE_S,
+        "agent": keeping(tmp_path if shared is None else shared).command,
+        "go": str(tmp_path / "go"),
+        "steps": steps or [{"say": "begun"}, {"until": str(tmp_path / "release")}, {"say": "late"}],
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(OWNER),
+        json.dumps(settings),
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+    )
+    try:
+        yield process, (await process.stdout.readline()).decode().strip()
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def prompt_until_taken(viewer, session, text):
+    """Prompt until a node has taken the session over; every refusal is in words."""
+    refusals = []
+    for _ in range(200):
+        answer = await viewer.prompt(session, {"say": text})
+        if "result" in answer:
+            return refusals
+        refusals.append(answer["error"]["message"])
+    raise AssertionError(refusals)
+
+
+def says(message, text):
+    """Tell whether a message is this piece of an answer."""
+    update = message.get("params", {}).get("update", {})
+    return update.get("sessionUpdate") == "agent_message_chunk" and update["content"]["text"] == text
+
+
+def owners(address, session):
+    query = (
+        "SELECT e.owner, e.fence FROM dragoman_end e JOIN dragoman_session s ON s.key = e.session "
+        "WHERE s.id = %s AND s.scope = 'journal:one'"
+    )
+    with psycopg.connect(address) as connection:
+        return connection.execute(query, (session,)).fetchall()
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
+async def test_another_node_goes_on_when_the_owner_dies_or_stands_still_in_a_turn(address, tmp_path, end):
+    async with (
+        node_of(address, tmp_path, "here", lease_s=LEASE_S) as served,
+        owner_of(address, tmp_path) as (process, session),
+    ):
+        viewer = await join(served, extensions=True)
+        await viewer.load(session)
+        (tmp_path / "go").touch()
+        await viewer.until(lambda message: says(message, "begun"))
+        process.send_signal(end)
+        refusals = await prompt_until_taken(viewer, session, "after")
+        assert viewer.said(session) == ["begun", "after"], refusals
+        ends = [
+            update["_meta"]["dragoman/turn"]
+            for update in viewer.updates(session)
+            if "_meta" in update and "dragoman/turn" in update["_meta"]
+        ]
+        assert "has ended" in ends[0]["error"]["message"]
+        assert session in served.registry.sessions
+        ((_, fence),) = owners(address, session)
+        (tmp_path / "release").touch()
+        if end == signal.SIGSTOP:
+            process.send_signal(signal.SIGCONT)
+            refused = json.loads(await process.stdout.readline())
+            assert "error" in refused, refused
+        await prompt_until_taken(viewer, session, "again")
+        assert viewer.said(session) == ["begun", "after", "again"]
+        again = await join(served, extensions=True)
+        await again.load(session)
+        assert again.said(session) == ["begun", "after", "again"]
+        assert owners(address, session)[0][1] == fence
+
+
+async def test_a_session_that_the_agent_of_another_node_does_not_know_can_be_read(address, tmp_path):
+    async with node_of(address, tmp_path, "one", agent()) as one:
+        here = await join(one, extensions=True)
+        session = await here.new()
+        await here.prompt(session, {"say": "known"})
+    async with node_of(address, tmp_path, "two", agent()) as two:
+        there = await join(two, extensions=True)
+        await there.load(session)
+        assert there.said(session) == ["known"]
+        refused = await there.prompt(session, {"say": "more"})
+        assert "can only be read" in refused["error"]["message"]
+
+
+async def test_a_node_that_stops_in_order_hands_its_sessions_over_at_once(address, tmp_path):
+    async with node_of(address, tmp_path, "two", lease_s=600) as two:
+        async with node_of(address, tmp_path, "one", lease_s=600) as one:
+            here, there = await join(one, extensions=True), await join(two, extensions=True)
+            session = await here.new()
+            await there.load(session)
+            await here.prompt(session, {"say": "before"})
+        await prompt_until_taken(there, session, "after")
+        assert there.said(session) == ["before", "after"]
+        assert session in two.registry.sessions
+
+
+class Trouble:
+    """A database that does not do its work for a time."""
+
+    def __init__(self, kind, server, address):
+        self._kind = kind
+        self._server = server
+        self._name = address.rpartition("/")[2]
+
+    def begin(self):
+        match self._kind:
+            case "stopped":
+                self._server.stop()
+            case "paused":
+                self._server.pause()
+            case "read-only":
+                self._set_read_only("on")
+
+    def end(self):
+        match self._kind:
+            case "stopped":
+                self._server.start()
+            case "paused":
+                self._server.go_on()
+            case "read-only":
+                self._set_read_only("off")
+
+    def _set_read_only(self, value):
+        with psycopg.connect(self._server.address("postgres"), autocommit=True) as connection:
+            connection.execute(f"ALTER DATABASE {self._name} SET default_transaction_read_only = {value}")
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (self._name,)
+            )
+
+
+@pytest.mark.parametrize("kind", ["stopped", "paused", "read-only"])
+async def test_a_database_in_trouble_ends_the_turn_in_words_and_loses_nothing_shown(own_postgres, tmp_path, kind):
+    address = await make_database(own_postgres)
+    trouble = Trouble(kind, own_postgres, address)
+    async with (
+        node_of(address, tmp_path, "one", lease_s=LEASE_S) as one,
+        node_of(address, tmp_path, "two", lease_s=LEASE_S) as two,
+    ):
+        here, there = await join(one, extensions=True), await join(two, extensions=True)
+        session = await here.new()
+        await there.load(session)
+        release = tmp_path / "release"
+        prompt = here.start_prompt(session, {"say": "begun"}, {"until": str(release)}, {"say": "unseen"})
+        for viewer in (here, there):
+            await viewer.until(lambda message: says(message, "begun"))
+        trouble.begin()
+        release.touch()
+        refused = await here.answer(prompt)
+        assert "database" in refused["error"]["message"]
+        trouble.end()
+        await prompt_until_taken(there, session, "after")
+        await prompt_until_taken(here, session, "again")
+        late = await join(two, extensions=True)
+        await late.load(session)
+        for viewer in (here, there, late):
+            await viewer.until(lambda message: says(message, "again"))
+            assert viewer.said(session) == late.said(session)
+        # A database that hangs may commit what it was given before, when everybody has stopped waiting for it.
+        said = [text for text in late.said(session) if kind != "paused" or text != "unseen"]
+        assert said == ["begun", "after", "again"]
+
+
+async def kill_in_a_turn(address, tmp_path, served, wait_s):
+    """Kill the owner of a session at some moment, go on here, and compare all that a viewer saw with the journal."""
+    tmp_path.mkdir()
+    async with owner_of(address, tmp_path, {"flood": 2_000}, shared=tmp_path.parent) as (process, session):
+        viewer = await join(served, extensions=True)
+        await viewer.load(session)
+        (tmp_path / "go").touch()
+        await asyncio.sleep(wait_s)  # any moment will do
+        process.kill()
+        await process.wait()
+    await prompt_until_taken(viewer, session, "after")
+    seen = [message["params"] for message in viewer.seen if message.get("method") == "session/update"]
+    again = await join(served, extensions=True)
+    await again.load(session)
+    assert seen == [message["params"] for message in again.seen if message.get("method") == "session/update"]
+    said = again.said(session)
+    assert said == [*map(str, range(len(said) - 1)), "after"]
+    agent_pid = int(session.removeprefix("s").partition("-")[0])
+    await until(lambda: not Path(f"/proc/{agent_pid}").exists())
+    await viewer.viewer.close()
+    await again.viewer.close()
+
+
+@pytest.mark.parametrize("rounds", [2, pytest.param(200, marks=[pytest.mark.soak, soak, pytest.mark.timeout(3600)])])
+async def test_no_update_is_lost_or_repeated_when_owners_are_killed_at_random_moments(address, tmp_path, rounds):
+    moments = random.Random(rounds)
+    spec = keeping(tmp_path)
+    for number in range(rounds):
+        async with node_of(address, tmp_path, f"here{number}", spec, lease_s=LEASE_S) as served:
+            await kill_in_a_turn(address, tmp_path / f"round{number}", served, moments.uniform(0.0, 0.4))

@@ -1,0 +1,64 @@
+"""`dragoman serve --store` as people start it: two nodes, our own agent, one session used through both."""
+
+import asyncio
+import json
+import os
+import sys
+from contextlib import asynccontextmanager
+
+
+def environment(tmp_path):
+    home = str(tmp_path / "home")
+    return {**os.environ, "DRAGOMAN_HOME": home, "DRAGOMAN_STORE_LEASE": "600", "DRAGOMAN_MODEL": "guide"}
+
+
+async def dragoman(env, *arguments):
+    """Run the program to its end; give its exit code and its output."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "dragoman", *arguments),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=env,
+    )
+    output, errors = await asyncio.wait_for(process.communicate(), 60)
+    return process.returncode, output.decode(), errors.decode()
+
+
+@asynccontextmanager
+async def served(env, address):
+    """Start a node, and give its address and its token; it stops in order."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "dragoman", "serve", "--port", "0", "--format", "json", "--no-open"),
+        *("--store", address),
+        stdout=asyncio.subprocess.PIPE,
+        env=env,
+    )
+    try:
+        yield json.loads(await process.stdout.readline())
+    finally:
+        process.terminate()
+        assert await process.wait() == 0
+
+
+async def test_a_session_of_one_node_goes_on_through_another(address, tmp_path):
+    env = environment(tmp_path)
+    async with served(env, address) as one, served(env, address) as two:
+        env["DRAGOMAN_TOKEN"] = one["token"]
+        code, output, errors = await dragoman(env, "run", "hello", "--url", one["acp"], "--format", "json")
+        assert code == 0, errors
+        session = json.loads(output)["session_id"]
+        code, output, errors = await dragoman(
+            env, "run", "and again", "--url", two["acp"], "--session", session, "--format", "json"
+        )
+        assert (code, json.loads(output)["session_id"]) == (0, session), errors
+        code, output, errors = await dragoman(env, "sessions", "show", session, "--url", two["acp"])
+        assert code == 0, errors
+        assert "hello" in output
+        assert "and again" in output
+
+
+async def test_a_database_without_tables_is_refused_with_the_command_that_makes_them(postgres, tmp_path):
+    env = environment(tmp_path)
+    code, _, errors = await dragoman(env, "serve", "--port", "0", "--store", postgres.new_database())
+    assert code == 1
+    assert "dragoman store init" in errors

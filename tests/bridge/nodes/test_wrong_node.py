@@ -1,0 +1,151 @@
+"""Viewers of every kind on a node that does not own the session: they meet what viewers of the owner meet."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+import httpx2
+
+from tests.bridge.front.client import answer_to, http_viewer, until_answer
+from tests.bridge.front.client import texts as texts_of_events
+from tests.bridge.front.serving import serving
+from tests.bridge.nodes.test_two_nodes import keeping, node_of
+from tests.bridge.router.test_search import search
+from tests.bridge.versions.pairs import join_v2, texts
+from tests.bridge.viewers import OPTIONS, join, steps_text
+from tests.waiting import until
+
+
+@asynccontextmanager
+async def two_nodes(address, tmp_path):
+    async with node_of(address, tmp_path, "one") as one, node_of(address, tmp_path, "two") as two:
+        yield one, two
+
+
+async def test_a_mode_is_set_once_and_known_on_every_node(address, tmp_path):
+    log = tmp_path / "log"
+    spec = keeping(tmp_path, log=str(log))
+    async with node_of(address, tmp_path, "one", spec) as one, node_of(address, tmp_path, "two", spec) as two:
+        here, there = await join(one, extensions=True), await join(two, extensions=True)
+        session = await here.new()
+        loaded = await there.load(session)
+        assert loaded["result"]["modes"]["currentModeId"] == "ask"
+        assert (await there.ask("session/set_mode", {"sessionId": session, "modeId": "code"}))["result"] == {}
+        asked = [json.loads(line) for line in log.read_text().splitlines()]
+        assert [each["params"]["modeId"] for each in asked if each["method"] == "session/set_mode"] == ["code"]
+        for node in (one, two):
+            late = await join(node, extensions=True)
+            assert (await late.load(session))["result"]["modes"]["currentModeId"] == "code"
+
+
+async def test_both_versions_are_served_on_the_wrong_node(address, tmp_path):
+    async with two_nodes(address, tmp_path) as (one, two):
+        here = await join(one, extensions=True)
+        session = await here.new()
+        await here.prompt(session, {"say": "before"})
+        newer, older = await join_v2(two), await join(two)
+        assert "error" not in await newer.resume(session)
+        await older.load(session)
+        assert texts(newer) == texts(older) == ["before"]
+        prompt = older.start_prompt(session, {"ask": OPTIONS}, {"say": "asked"})
+        newer.choose(await newer.asked(), "yes")
+        assert (await older.answer(prompt))["result"]["stopReason"] == "end_turn"
+        assert "error" not in await newer.turn(session, {"say": "after"})
+        assert [state["state"] for state in newer.states()][-2:] == ["running", "idle"]
+        await older.until(lambda message: '"after"' in json.dumps(message))
+        assert older.said(session)[-1] == "after"
+        assert newer.said(session)[-1] == "after"
+        assert not any(update["sessionUpdate"] == "state_update" for update in older.updates())
+
+
+async def test_a_session_moves_over_three_nodes_and_its_viewers_stay(address, tmp_path):
+    async with node_of(address, tmp_path, "three") as three:
+        async with node_of(address, tmp_path, "two") as two:
+            async with node_of(address, tmp_path, "one") as one:
+                viewers = [await join(node, extensions=True) for node in (one, two, three)]
+                session = await viewers[0].new()
+                for viewer in viewers[1:]:
+                    await viewer.load(session)
+                prompts = [viewer.start_prompt(session, {"say": f"{number}"}) for number, viewer in enumerate(viewers)]
+                for viewer, prompt in zip(viewers, prompts, strict=True):
+                    assert (await viewer.answer(prompt))["result"]["stopReason"] == "end_turn"
+                for viewer in viewers:
+                    await viewer.until(lambda _, viewer=viewer: len(viewer.said(session)) == 3)
+                assert len({tuple(viewer.said(session)) for viewer in viewers}) == 1
+            assert "result" in await viewers[1].prompt(session, {"say": "by two"})
+            assert session in two.registry.sessions
+            assert "result" in await viewers[2].prompt(session, {"say": "by three, at two"})
+        assert "result" in await viewers[2].prompt(session, {"say": "by three"})
+        assert session in three.registry.sessions
+        assert viewers[2].said(session)[3:] == ["by two", "by three, at two", "by three"]
+
+
+async def test_words_are_found_on_every_node_and_a_reader_finds_those_of_its_session_alone(address, tmp_path):
+    async with two_nodes(address, tmp_path) as (one, two):
+        here, there = await join(one, extensions=True), await join(two, extensions=True)
+        mine, other = await here.new(), await here.new()
+        await here.prompt(mine, {"say": "a yellow Submar"}, {"say": "ine"})
+        await here.prompt(other, {"say": "no yellow submarine"})
+        await until(lambda: len(two.registry.describe()) == 2)
+        answer, hits = await search(there, "yellow submarine")
+        assert answer["result"] == {"searched": 2, "complete": True}
+        assert {hit["sessionId"] for hit in hits} == {mine, other}
+        reader = await join(two, only=mine, extensions=True)
+        answer, hits = await search(reader, "yellow submarine")
+        assert (answer["result"]["searched"], {hit["sessionId"] for hit in hits}) == (1, {mine})
+        await reader.load(mine)
+        assert reader.said() == ["a yellow Submar", "ine"]
+        assert "error" in await reader.load(other)
+        assert "error" in await reader.prompt(mine, {"say": "never"})
+        assert "error" in await reader.ask("session/set_title", {"sessionId": mine, "title": "never"})
+        await here.prompt(mine, {"say": "more"})
+        await reader.until(lambda message: '"more"' in json.dumps(message))
+        assert reader.said() == ["a yellow Submar", "ine", "more"]
+
+
+async def test_a_viewer_over_http_and_an_export_work_on_the_wrong_node(address, tmp_path):
+    specs = {"agents": (keeping(tmp_path),), "store": address}
+    async with (
+        asyncio.timeout(40),
+        serving(tmp_path / "one", **specs) as one,
+        serving(tmp_path / "two", **specs) as two,
+        http_viewer(two) as there,
+    ):
+        here = await join(one.bridge.agent(), extensions=True)
+        session = await here.new()
+        await here.prompt(session, {"say": "before"})
+        await there.initialize()
+        async with there.stream() as connection, there.stream(session) as events:
+            place = {"sessionId": session, "cwd": "/work", "mcpServers": []}
+            assert "result" in await answer_to(await there.call("session/load", place), connection)
+            text = steps_text({"ask": OPTIONS}, {"flood": 50})
+            params = {"sessionId": session, "prompt": [{"type": "text", "text": text}]}
+            prompt = await there.call("session/prompt", params, acp_session_id=session)
+            before = []
+            async for event in events:
+                before.append(event)
+                if event.message.get("method") == "session/request_permission":
+                    break
+            assert texts_of_events(before) == ["before"]
+            chosen = {"outcome": {"outcome": "selected", "optionId": "no"}}
+            assert (await there.post({"id": event.message["id"], "result": chosen})).status_code == 202
+            taken = await until_answer(prompt, events)
+            assert taken[-1].message["result"]["stopReason"] == "end_turn"
+            assert texts_of_events(taken)[1:] == [str(number) for number in range(50)]
+            middle = taken[len(taken) // 2]
+        async with there.stream(session, after=middle.id) as events:
+            number = await there.call(
+                "session/set_mode", {"sessionId": session, "modeId": "code"}, acp_session_id=session
+            )
+            again = await until_answer(number, events)
+            assert texts_of_events(again)[0] == str(int(texts_of_events([middle])[0]) + 1)
+        await until(
+            lambda: two.bridge.agent().describe_session(session)
+        )  # a node that has just come is told of it later
+        _, code = await two.guard.shares.make(3600, "one", session)
+        for headers in (two.headers, {"cookie": (await two.guard.redeem_share(code)).partition(";")[0]}):
+            async with httpx2.AsyncClient(base_url=two.url, headers=headers) as http:
+                exported = await http.get("/export/one", params={"session": session, "format": "json"})
+            assert exported.status_code == 200, exported.text
+            kinds = [update["sessionUpdate"] for update in exported.json()["updates"]]
+            assert kinds.count("agent_message_chunk") == 52

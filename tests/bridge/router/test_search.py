@@ -1,0 +1,61 @@
+"""Words that were said are found in the journals of all sessions, open or not, where they are."""
+
+from tests.bridge.viewers import RESUMING, agent, join, serve
+
+
+async def search(viewer, query, number=1):
+    """Search, and give the answer and the hits."""
+    before = len(viewer.told("_dragoman/found"))
+    answer = await viewer.ask("_dragoman/search", {"query": query, "searchId": number})
+    found = viewer.told("_dragoman/found")[before:]
+    return answer, [hit for news in found if news["searchId"] == number for hit in news["hits"]]
+
+
+async def test_words_are_found_in_open_and_stored_sessions_over_the_borders_of_chunks(tmp_path):
+    store = tmp_path / "store"
+    store.mkdir()
+    spec = agent(capabilities=RESUMING, store=str(store))
+    async with serve(tmp_path, spec) as served:
+        one = await join(served)
+        stored = await one.new()
+        await one.prompt(stored, {"say": "a yellow Submar"}, {"say": "ine, <b>deep</b> below"})
+    async with serve(tmp_path, spec) as served:
+        one = await join(served, extensions=True)
+        opened = await one.new()
+        await one.prompt(opened, {"say": "no boat at all"})
+        answer, [hit] = await search(one, "yellow submarine")
+        assert answer["result"] == {"searched": 2, "complete": True}
+        assert (hit["sessionId"], hit["role"], hit["match"]) == (stored, "agent", "yellow Submarine")
+        assert (hit["before"], hit["after"]) == ("a ", ", <b>deep</b> below")
+        _, hits = await search(one, "BOAT", 2)
+        assert [(hit["sessionId"], hit["role"]) for hit in hits] == [(opened, "user"), (opened, "agent")]
+        # Every word has to be in the same message, and ids are no words that were said.
+        assert (await search(one, "yellow boat", 3))[1] == []
+        assert (await search(one, stored, 4))[1] == []
+        for query in ("x", "", "y" * 201, "a b c d e f g h i j k"):
+            assert (await search(one, query, 5))[0]["error"]["code"] == -32602
+
+
+async def test_a_session_has_its_first_hits_alone_and_a_newer_search_ends_the_one_before(tmp_path):
+    async with serve(tmp_path, agent()) as served:
+        one = await join(served, extensions=True)
+        session = await one.new()
+        for _ in range(5):
+            await one.prompt(session, {"say": "needle"})
+        first = one.request("_dragoman/search", {"query": "needle", "searchId": 1})
+        _, hits = await search(one, "needle", 2)
+        assert len(hits) == 3
+        assert [hit["seq"] for hit in hits] == sorted({hit["seq"] for hit in hits})
+        assert (await one.answer(first))["result"]["complete"] is False
+
+
+async def test_a_reader_of_one_session_finds_words_of_that_alone(tmp_path):
+    async with serve(tmp_path, agent()) as served:
+        owner = await join(served)
+        mine, other = await owner.new(), await owner.new()
+        await owner.prompt(mine, {"say": "a needle here"})
+        await owner.prompt(other, {"say": "a needle there"})
+        reader = await join(served, only=mine, extensions=True)
+        answer, hits = await search(reader, "needle")
+        assert answer["result"] == {"searched": 1, "complete": True}
+        assert {hit["sessionId"] for hit in hits} == {mine}
