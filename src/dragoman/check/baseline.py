@@ -2,6 +2,8 @@
 
     {"dragoman-baseline": 1, "known": {"ACP-NEW-003": "the agent answers with the wrong code"}}
 
+A failure in version 2 of the protocol is named `ACP-NEW-003@2`.
+
 The text beside a rule is for people: the finding when the file was written, or the reason why it stays.
 """
 
@@ -42,7 +44,7 @@ def read_baseline(path: str) -> dict[str, str]:
 
 def write_baseline(path: str, report: CheckReport) -> int:
     """Write the failures of a report, and return their number. Raises BaselineUnusable."""
-    known = {result.id: result.detail for result in report.results if result.verdict == "fail"}
+    known = {result.key: result.detail for result in report.results if result.verdict == "fail"}
     try:
         Path(path).write_text(as_json(_File(VERSION, known)), encoding="utf-8")
     except OSError as error:
@@ -52,10 +54,10 @@ def write_baseline(path: str, report: CheckReport) -> int:
 
 def without_known(report: CheckReport, known: frozenset[str]) -> CheckReport:
     """Return the report without the known failures."""
-    results = [result for result in report.results if result.verdict != "fail" or result.id not in known]
+    results = [result for result in report.results if result.verdict != "fail" or result.key not in known]
     return CheckReport(report.role, results, summarize(results))
 
 
 def mended(report: CheckReport, known: frozenset[str]) -> list[str]:
     """Return the rules that are listed as known failures and pass."""
-    return [result.id for result in report.results if result.verdict == "pass" and result.id in known]
+    return [result.key for result in report.results if result.verdict == "pass" and result.key in known]

@@ -1,13 +1,13 @@
 """The findings of judges, and the result for each rule over several conversations."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from dragoman.check.conversation import RecordedConversation, Side
-from dragoman.check.rule import Level, Role, Rule
-from dragoman.check.rules import RULES
+from dragoman.check.rule import VERSIONS, Level, Role, Rule, Version
+from dragoman.check.rules import REMOTE_AREAS, RULES
 
 if TYPE_CHECKING:
     from dragoman.check.judge import Judge
@@ -45,7 +45,7 @@ class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """The result of one rule over all conversations."""
+    """The result of one rule over all conversations in one version of the protocol."""
 
     id: str
     title: str
@@ -57,6 +57,12 @@ class Result(msgspec.Struct, frozen=True):
     fix: str = ""
     url: str = ""
     occasions: int = 0
+    protocol: Version = 1
+
+    @property
+    def key(self) -> str:
+        """Return the id of the rule, with the version of the protocol behind it if that is not version 1."""
+        return self.id if self.protocol == 1 else f"{self.id}@{self.protocol}"
 
 
 class VerdictCounts(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
@@ -75,6 +81,11 @@ class CheckReport(msgspec.Struct, frozen=True):
     role: Role
     results: list[Result]
     summary: VerdictCounts
+
+    @property
+    def protocols(self) -> list[Version]:
+        """Return the versions of the protocol that were judged."""
+        return sorted({each.protocol for each in self.results})
 
     def exit_code(self, level: Literal["must", "should"] = "should") -> int:
         """Return 2 when the checker itself failed, 1 when a rule of this level or a graver one did, else 0."""
@@ -100,18 +111,30 @@ MAX_SHOWN = 3
 """Findings of one rule whose messages are shown; the rest are counted."""
 
 
-def conclude(judges: Sequence["Judge"], role: Role) -> list[Result]:
-    """Return the result of every rule on one side, over all conversations."""
-    return [_conclude_rule(rule, judges) for rule in RULES.values() if rule.role == role]
+def conclude(judges: Sequence["Judge"], role: Role, versions: Collection[Version] = ()) -> list[Result]:
+    """Return the result of every rule on one side, over all conversations.
+
+    The versions of the protocol are those given, else those that were spoken. Rules on HTTP and WebSockets are left
+    out where none of their area had an occasion: most agents have no URL.
+    """
+    results: list[Result] = []
+    spoken: Collection[Version] = versions or {judge.version for judge in judges}
+    for version in sorted(spoken) or VERSIONS[:1]:
+        judged = [judge for judge in judges if judge.version == version]
+        left_out = REMOTE_AREAS - {RULES[name].area for judge in judged for name in judge.occasions}
+        rules = [rule for rule in RULES.values() if rule.role == role and version in rule.versions]
+        rules = [rule for rule in rules if rule.area not in left_out]
+        results += [_conclude_rule(rule, judged, version) for rule in rules]
+    return results
 
 
-def report(judges: Sequence["Judge"], role: Role) -> CheckReport:
+def report(judges: Sequence["Judge"], role: Role, versions: Collection[Version] = ()) -> CheckReport:
     """Return the results about one side, with their count."""
-    results = conclude(judges, role)
+    results = conclude(judges, role, versions)
     return CheckReport(role, results, summarize(results))
 
 
-def _conclude_rule(rule: Rule, judges: Sequence["Judge"]) -> Result:
+def _conclude_rule(rule: Rule, judges: Sequence["Judge"], version: Version) -> Result:
     found = [(judge.conversation, each) for judge in judges for each in judge.findings if each.rule == rule.id]
     faults = [each for judge in judges for each in judge.faults if each.area == rule.area]
     occasions = sum(judge.occasions[rule.id] for judge in judges)
@@ -122,12 +145,13 @@ def _conclude_rule(rule: Rule, judges: Sequence["Judge"]) -> Result:
         title=rule.title,
         level=rule.level,
         verdict=verdict,
-        clause=rule.clause,
+        clause=rule.clauses[version],
         detail=_describe(rule, verdict, [each for _, each in found], faults),
         evidence=evidence,
         fix=rule.fix if verdict in ("fail", "warn") else "",
-        url=rule.url,
+        url=rule.url_in(version),
         occasions=occasions,
+        protocol=version,
     )
 
 

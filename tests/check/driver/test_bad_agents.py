@@ -36,6 +36,19 @@ async def test_an_agent_that_is_slow_to_start_is_waited_for(tmp_path: Path):
     assert spoken_for(report)["ACP-LIST-003"] == ("pass", "")
 
 
+async def test_an_agent_that_answers_with_any_version_is_not_taken_to_speak_version_2():
+    text = (
+        "import json, sys\n"
+        "for asked in map(json.loads, sys.stdin):\n"
+        "    result = {'protocolVersion': asked['params']['protocolVersion'], 'agentCapabilities': {}}\n"
+        "    print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': result}), flush=True)"
+    )
+    report = await check_agent(AgentOptions(command=program(text), scenes=frozenset()))
+    assert report.protocols == [1]
+    report = await check_agent(AgentOptions(command=program(text), scenes=frozenset(), protocols=(2,)))
+    assert report.protocols == [2]
+
+
 async def test_an_agent_that_dies_at_its_start_breaks_a_must():
     report = await check_agent(AgentOptions(command=program("raise SystemExit(3)")))
     unanswered = "the agent exited 3 before it answered initialize; expected a version and capabilities"
@@ -58,7 +71,12 @@ async def test_an_agent_that_never_answers_is_blamed_for_that_alone():
 
 async def test_of_an_agent_that_speaks_another_version_nothing_passes_that_is_of_version_1(tmp_path: Path):
     report = await check_agent(
-        AgentOptions(command=(*clean_agent(tmp_path), "ACP-INIT-010"), env={"PYTHONPATH": str(ROOT)}, auth="key")
+        AgentOptions(
+            command=(*clean_agent(tmp_path), "ACP-INIT-010"),
+            env={"PYTHONPATH": str(ROOT)},
+            auth="key",
+            protocols=(1,),
+        )
     )
     verdicts = spoken_for(report)
     detail = "asked for version 1, the agent answered 2: by the rules of version 1 nothing more is judged"

@@ -25,7 +25,8 @@ SCRIPT = """
 LOGINS = {f"ACP-AUTH-00{number}" for number in range(1, 6)}
 FORMS = {f"ACP-ELICIT-00{number}" for number in range(1, 10)}
 NEVER_DONE = {
-    *LOGINS,  # neither the guide nor a script needs a key
+    "ACP-AUTH-002",  # neither the guide nor a script needs a key
+    "ACP-AUTH-004",
     *FORMS,  # it puts none before its user by itself
     "ACP-CONTENT-002",  # it says nothing but text
     "ACP-CONTENT-003",
@@ -59,13 +60,25 @@ def script(tmp_path: Path) -> Path:
 
 async def test_our_agent_keeps_every_rule_when_it_uses_tools(script: Path):
     command = (*AGENT, "--model", f"script:{script}")
-    report = await check_agent(AgentOptions(command=command, turns=(ScriptTurn("one"), ScriptTurn("two"))))
+    turns = (ScriptTurn("one"), ScriptTurn("two"))
+    report = await check_agent(AgentOptions(command=command, turns=turns, protocols=(1,)))
     assert blamed(report) == {}
     assert silent(report) == NEVER_DONE
 
 
+async def test_our_agent_keeps_every_rule_of_version_2(script: Path):
+    command = (*AGENT, "--model", f"script:{script}")
+    turns = (ScriptTurn("one"), ScriptTurn("two"))
+    report = await check_agent(AgentOptions(command=command, turns=turns, protocols=(2,)))
+    assert blamed(report) == {}
+    assert report.exit_code() == 0
+    assert {"ACP-LOAD-006", "ACP-LOAD-008", "ACP-PROMPT-012", "ACP-CANCEL-001", "ACP-PERM-008"}.isdisjoint(
+        silent(report)
+    )
+
+
 async def test_our_agent_keeps_every_rule_when_it_only_talks():
-    report = await check_agent(AgentOptions(command=AGENT))
+    report = await check_agent(AgentOptions(command=AGENT, protocols=(1,)))
     assert blamed(report) == {}
     assert report.exit_code() == 0
     needs_tools = {"FS", "NEW", "PERM", "PLAN", "TERM", "TOOL"}
@@ -76,7 +89,9 @@ async def test_our_agent_keeps_every_rule_when_it_only_talks():
 
 async def test_our_agent_keeps_the_rules_on_logins_when_it_has_no_key(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    options = AgentOptions(command=(*AGENT, "--model", "anthropic:claude-x"), scenes=frozenset({"log_in"}))
+    options = AgentOptions(
+        command=(*AGENT, "--model", "anthropic:claude-x"), scenes=frozenset({"log_in"}), protocols=(1,)
+    )
     report = await check_agent(options)
     assert blamed(report) == {}
     assert LOGINS - silent(report) == {"ACP-AUTH-001", "ACP-AUTH-003", "ACP-AUTH-005"}
@@ -85,10 +100,13 @@ async def test_our_agent_keeps_the_rules_on_logins_when_it_has_no_key(monkeypatc
 async def test_our_bridge_passes_on_what_keeps_every_rule(tmp_path: Path, script: Path):
     with serving(tmp_path, "--model", f"script:{script}", agent=()) as served:
         report = await check_agent(
-            AgentOptions(url=served.acp, token=served.token, turns=(ScriptTurn("one"), ScriptTurn("two")))
+            AgentOptions(
+                url=served.acp, token=served.token, turns=(ScriptTurn("one"), ScriptTurn("two")), protocols=(1,)
+            )
         )
     assert blamed(report) == {}
     assert silent(report) - NEVER_DONE == {
+        "ACP-HTTP-014",  # its agent can load sessions, and only the agent knows which
         "ACP-WIRE-017",  # what ends a process is not to be seen at an address
         "ACP-WIRE-018",
         "ACP-WIRE-019",

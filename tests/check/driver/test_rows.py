@@ -15,7 +15,8 @@ async def count_starts(home: Path, *rule: str) -> int:
     agent = shlex.join([sys.executable, "-m", "tests.check.mutants.agent", str(home / "kept"), *rule])
     starts = home / "starts"
     command = ("sh", "-c", f"echo >> {shlex.quote(str(starts))}; exec {agent}")
-    await check_agent(AgentOptions(command=command, env={"PYTHONPATH": str(ROOT)}, auth="key", scenes=SESSIONS))
+    options = {"auth": "key", "scenes": SESSIONS, "protocols": (1,)}
+    await check_agent(AgentOptions(command=command, env={"PYTHONPATH": str(ROOT)}, **options))
     return len(starts.read_bytes()) - 1
 
 

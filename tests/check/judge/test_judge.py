@@ -12,11 +12,14 @@ from dragoman.check.judge.message import SeenMessage
 from dragoman.check.judge.observer import watch
 from dragoman.check.judge.prompt_turn import PromptObserver
 from dragoman.check.results import conclude
+from dragoman.check.rules import REMOTE_AREAS
+from tests.check.judge import talking_v2
 from tests.check.judge.cases.case import Case
 from tests.check.judge.talking import (
     cancel,
     chunk,
     end,
+    give,
     initialize,
     judge,
     new,
@@ -94,7 +97,8 @@ def test_a_mistake_of_the_checker_is_an_error_and_no_verdict(monkeypatch):
 def test_results_are_over_all_conversations():
     clean, broken = judge([*session(), *turn(chunk())]), judge([*session(), raw("agent", "oops"), raw("agent", "ow")])
     results = {each.id: each for each in conclude([clean, broken], "agent")}
-    assert set(results) == {rule.id for rule in RULES.values() if rule.role == "agent"}
+    judged = [rule for rule in RULES.values() if rule.role == "agent" and rule.area not in REMOTE_AREAS]
+    assert set(results) == {rule.id for rule in judged if 1 in rule.versions}
     wrong = results["ACP-WIRE-001"]
     assert (wrong.verdict, wrong.level, wrong.clause) == ("fail", "must", "transports#stdio")
     assert [each.line for each in wrong.evidence] == ["oops", "ow"]
@@ -104,6 +108,41 @@ def test_results_are_over_all_conversations():
     idle = results["ACP-LOAD-001"]
     assert idle.verdict == "not_exercised"
     assert idle.detail.startswith("needed: session/load")
+
+
+def test_each_version_of_the_protocol_has_its_own_results():
+    first, second = judge([*session(), raw("agent", "oops")]), judge([*talking_v2.session(), *talking_v2.turn()])
+    found = report([first, second], "agent")
+    verdicts = {each.key: each.verdict for each in found.results}
+    assert found.protocols == [1, 2]
+    assert (verdicts["ACP-WIRE-001"], verdicts["ACP-WIRE-001@2"]) == ("fail", "pass")
+    assert "ACP-MODE-001@2" not in verdicts
+    assert "ACP-PROMPT-011" not in verdicts
+    assert verdicts["ACP-PROMPT-011@2"] == "pass"
+
+
+@pytest.mark.parametrize("answered", [1, 2])
+def test_a_client_that_asks_for_version_2_is_judged_by_the_version_that_it_gets(answered):
+    hello, _ = talking_v2.initialize()
+    court = judge(
+        [hello, give("i", {"protocolVersion": answered, "agentInfo": talking_v2.INFO, "info": talking_v2.INFO})]
+    )
+    assert court.version == answered
+    assert court.findings == []
+
+
+def test_an_agent_that_answers_a_version_above_the_one_asked_for_is_judged_by_the_latter():
+    hello, _ = initialize()
+    court = judge([hello, give("i", {"protocolVersion": 2, "capabilities": {}, "info": talking_v2.INFO})], "agent")
+    assert court.version == 1
+    assert [each.rule for each in court.findings] == ["ACP-INIT-010"]
+
+
+def test_text_of_version_2_takes_the_fast_path_and_stays_with_its_message():
+    pieces = [talking_v2.chunk(each) for each in ["several", "words", "in", "pieces"]]
+    court = judge([*talking_v2.session(), *talking_v2.turn(*pieces, talking_v2.chunk("x", "u1"))])
+    assert [each.rule for each in court.findings] == ["ACP-MSG-002"]
+    assert court.state.sessions["s1"].last.said == ["wordsinpieces"]
 
 
 def test_the_exit_code_follows_the_level():

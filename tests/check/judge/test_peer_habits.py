@@ -30,7 +30,7 @@ from tests.check.judge.talking import (
 )
 
 FILES = {"fs": {"readTextFile": True, "writeTextFile": True}}
-HEARD = [ask("heard", "_heard"), refuse("heard", -32601)]
+HEARD = [ask("heard", "_heard", {"sessionId": "s1"}), refuse("heard", -32601)]
 
 
 def found(rows: list[Row]) -> list[str]:
@@ -54,6 +54,26 @@ def test_a_prompt_for_an_unknown_session_may_be_refused_by_its_stop_reason(reaso
 def test_an_agent_that_answers_with_version_2_says_its_name_as_that_has_it():
     hello = [ask(1, "initialize", {"protocolVersion": 65_535, "clientCapabilities": {}})]
     assert found([*hello, give(1, {"protocolVersion": 2, "info": {"name": "a", "version": "1"}})]) == []
+
+
+def test_an_agent_that_answers_with_version_2_names_its_logins_as_that_does():
+    hello = [ask(1, "initialize", {"protocolVersion": 65_535, "clientCapabilities": {}})]
+    logins = [{"methodId": name, "name": name, "type": "agent"} for name in ("key", "page")]
+    told = {"protocolVersion": 2, "info": {"name": "a", "version": "1"}, "authMethods": logins}
+    assert found([*hello, give(1, told)]) == []
+
+
+def test_an_agent_may_want_a_login_before_it_reads_params():
+    offer = initialize(authMethods=[{"id": "login", "name": "Log in"}])
+    assert found([*offer, ask(1, "session/new", {"cwd": 7}), refuse(1, -32000)]) == []
+
+
+def test_an_agent_may_want_a_login_before_it_deletes():
+    agent = {"sessionCapabilities": {"delete": {}}}
+    offer = initialize(agent, authMethods=[{"id": "login", "name": "Log in"}])
+    delete = ask(1, "session/delete", {"sessionId": "dragoman-invented-session"})
+    assert found([*offer, delete, refuse(1, -32000)]) == []
+    assert found([*offer, delete, refuse(1, -32603)]) == ["ACP-DELETE-002"]
 
 
 def test_an_agent_that_has_refused_hello_may_leave():

@@ -50,8 +50,13 @@ def test_updates_on_their_way_at_the_cancel_prove_nothing():
 
 
 def test_an_answer_to_what_was_asked_after_the_cancel_proves_that_it_was_read():
+    behind = [ask(7, "_heard", {"sessionId": "s1"}), refuse(7, -32601)]
+    assert found([*RUNNING, cancel(), *behind, end()]) == ["ACP-CANCEL-001"]
+
+
+def test_an_answer_without_the_session_proves_nothing_because_bridges_keep_the_order_of_a_session_alone():
     rows = [*session(LISTING), prompt(), chunk(), cancel(), ask(7, "session/list"), give(7, {"sessions": []}), end()]
-    assert found(rows) == ["ACP-CANCEL-001"]
+    assert found(rows) == []
 
 
 def test_a_turn_whose_permission_was_dismissed_may_end_as_cancelled():

@@ -92,7 +92,7 @@ class Agent(Peer):
             else:
                 self.take_strange_request(request_id, method)
         except Refused as refused:
-            self.error(request_id, method, refused.code, str(refused))
+            self.error(request_id, method, refused.code, str(refused), refused.data)
 
     def take_strange_request(self, request_id: Any, method: str) -> None:
         raise Refused(METHOD_NOT_FOUND, f"there is no method {method}")

@@ -13,7 +13,7 @@ from tests.check.mutants.peer import INVALID_PARAMS, Object, Refused
 
 def keep_server(self: Any, session: Any, server: Object) -> None:
     """Let it outlive us for some seconds, with an open stdin, in a session of its own."""
-    inner = ["sh", "-c", 'sleep 4 | exec "$@"', "sh", server["command"], *server["args"]]
+    inner = ["sh", "-c", 'sleep 9 | exec "$@"', "sh", server["command"], *server["args"]]
     nowhere = subprocess.DEVNULL
     subprocess.Popen(inner, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True)
 

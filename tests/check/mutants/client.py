@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,8 @@ class Client(Peer):
     def prompt(self, opened: Object) -> None:
         params = {"sessionId": self.session_id, "prompt": self.blocks(), "_meta": {"traceparent": TRACE}}
         answer = self.begin("session/prompt", params)
-        self.notify("_clean/note", {"sessionId": self.session_id})
+        with suppress(BrokenPipeError):  # the agent may have died of the prompt; `lose` sees to that
+            self.notify("_clean/note", {"sessionId": self.session_id})
         if "modes" in opened:
             self.do_meanwhile(opened)
         answer.get(timeout=30)

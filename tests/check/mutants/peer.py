@@ -22,8 +22,9 @@ INVALID_PARAMS = -32602
 class Refused(Exception):
     """The answer is an error."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
         self.code = code
+        self.data = data
         super().__init__(message)
 
 
@@ -104,8 +105,8 @@ class Peer:
     def result(self, request_id: Any, method: str, result: Any) -> None:
         self.send(f"result {method}", {"jsonrpc": "2.0", "id": request_id, "result": result})
 
-    def error(self, request_id: Any, method: str, code: int, message: str) -> None:
-        error = {"code": code, "message": message}
+    def error(self, request_id: Any, method: str, code: int, message: str, data: Any = None) -> None:
+        error = {"code": code, "message": message} | ({} if data is None else {"data": data})
         self.send(f"error {method}", {"jsonrpc": "2.0", "id": request_id, "error": error})
 
     # ── what came ───────────────────────────────────────────────────────────────────────────────

@@ -89,7 +89,7 @@ def test_json_is_one_object_of_results_and_a_summary():
     read = json.loads(render(SUBJECT, "json"))
     assert set(read) == {"results", "summary"}
     for each in read["results"]:
-        assert set(each) == {"id", "title", "level", "verdict", "clause", "detail", "evidence"}
+        assert set(each) == {"id", "title", "level", "verdict", "clause", "detail", "evidence", "protocol"}
     assert read["summary"] == {"pass": 1, "fail": 2, "warn": 1, "not_exercised": 1, "error": 0}
     assert read["results"][1]["evidence"][0]["line"] == REQUEST.line
 

@@ -31,11 +31,15 @@ OPTIONS = [
 
 def _announce(player: Player, session_id: str, title: str) -> str:
     call_id = f"call-{uuid.uuid4()}"
-    player.update(session_id, "tool_call", toolCallId=call_id, title=title, kind="other", status="pending")
+    kind = "tool_call_update" if player.is_v2 else "tool_call"
+    player.update(session_id, kind, toolCallId=call_id, title=title, kind="other", status="pending")
     return call_id
 
 
-def _permission(session_id: str, call_id: str) -> Object:
+def _permission(player: Player, session_id: str, call_id: str) -> Object:
+    if player.is_v2:
+        subject = {"type": "tool_call", "toolCall": {"toolCallId": call_id}}
+        return {"sessionId": session_id, "title": "May it be done?", "subject": subject, "options": OPTIONS}
     return {"sessionId": session_id, "toolCall": {"toolCallId": call_id}, "options": OPTIONS}
 
 
@@ -48,7 +52,9 @@ async def surprise(player: Player, session_id: str) -> str:
     await player.ask(f"_{INVENTED}method", {"sessionId": session_id}, f"a string, as an id may be, {uuid.uuid4()}")
     await player.ask(f"{INVENTED}method", {})
     call_id = _announce(player, session_id, "Ask for permission")
-    answer = await player.ask("session/request_permission", _permission(session_id, call_id), f"ask-{uuid.uuid4()}")
+    answer = await player.ask(
+        "session/request_permission", _permission(player, session_id, call_id), f"ask-{uuid.uuid4()}"
+    )
     outcome = part(part(answer or {}, "result"), "outcome")
     status = "completed" if text(outcome, "optionId") == "yes" else "failed"
     player.update(session_id, "tool_call_update", toolCallId=call_id, status=status)
@@ -62,7 +68,7 @@ async def take_back(player: Player, session_id: str) -> str:
     """Ask for a permission and take the request back."""
     call_id = _announce(player, session_id, "Ask, and think better of it")
     request_id = f"taken back {uuid.uuid4()}"
-    call = player.begin("session/request_permission", _permission(session_id, call_id), request_id)
+    call = player.begin("session/request_permission", _permission(player, session_id, call_id), request_id)
     player.notify("$/cancel_request", {"requestId": request_id})
     await player.wait(call, SETTLE_S)
     player.update(session_id, "tool_call_update", toolCallId=call_id, status="failed")
@@ -71,8 +77,9 @@ async def take_back(player: Player, session_id: str) -> str:
 
 async def use_offers(player: Player, session_id: str) -> str:
     """Use every capability of the client, and ask once for one that it does not have."""
-    await _use_files(player, session_id)
-    await _use_terminals(player, session_id)
+    if not player.is_v2:
+        await _use_files(player, session_id)
+        await _use_terminals(player, session_id)
     await _elicit(player, session_id)
     player.say(session_id, "Thank you.")
     return "end_turn"
@@ -123,7 +130,8 @@ async def strange_lines(player: Player, session_id: str) -> str:
     await player.ask(f"_{INVENTED}method", {})
     player.say(session_id, "x" * LONG_BYTES)
     await player.ask(f"_{INVENTED}method", {})
-    await player.ask("session/request_permission", {"sessionId": session_id, "options": OPTIONS})
+    if not player.is_v2:  # where a client may ask the person without a subject
+        await player.ask("session/request_permission", {"sessionId": session_id, "options": OPTIONS})
     return "end_turn"
 
 
@@ -138,11 +146,13 @@ async def linger(player: Player, session_id: str) -> str:
 async def wait_for_cancel(player: Player, session_id: str) -> str:
     """Ask for a permission, and wait until the turn is cancelled."""
     call_id = _announce(player, session_id, "Wait to be cancelled")
-    asking = player.begin("session/request_permission", _permission(session_id, call_id), "cancel me")
+    asking = player.begin("session/request_permission", _permission(player, session_id, call_id), "cancel me")
     await asyncio.wait({asking, asyncio.ensure_future(player.cancelled.wait())}, return_when="FIRST_COMPLETED")
     if not player.cancelled.is_set():
         player.say(session_id, "Working on it. ")
         await player.cancelled.wait()
+    if player.is_v2:
+        player.notify("$/cancel_request", {"requestId": "cancel me"})
     await player.wait(asking, SETTLE_S)
     player.update(session_id, "tool_call_update", toolCallId=call_id, status="failed")
     return "cancelled"
@@ -175,9 +185,17 @@ PARTS = {
         Part("fails", [fail]),
         Part("dies", [die]),
         Part("unknown-version", [surprise], version=65_535),
+        Part("v2-surprises", [surprise], version=2),
+        Part("v2-offers", [use_offers], version=2),
+        Part("v2-strange-lines", [strange_lines], version=2),
+        Part("v2-takes-back", [take_back], version=2),
+        Part("v2-is-cancelled", [wait_for_cancel, surprise], version=2),
+        Part("v2-offers-all", [linger], version=2, is_generous=True),
+        Part("v2-fails", [fail], version=2),
+        Part("v2-dies", [die], version=2),
     )
 }
-"""The parts for a client that we start, one after the other."""
+"""The parts for a client that we start, one after the other; those of version 2 for one that asks for it."""
 
 TOUR_TURNS = {
     surprise: "say anything, and deny or allow the request",

@@ -22,6 +22,14 @@ CAPABILITIES: Object = {
     "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}, "additionalDirectories": {}},
     "auth": {"logout": {}},
 }
+CAPABILITIES_OF_V2: Object = {
+    "session": {
+        "prompt": {"image": {}, "audio": {}, "embeddedContext": {}},
+        "mcp": {"stdio": {}, "http": {}},
+        "delete": {},
+        "additionalDirectories": {},
+    }
+}
 AUTH_METHODS: list[Object] = [{"id": "check-login", "name": "A login that always succeeds"}]
 MODES = ("ask", "work")
 MODELS = ("small", "large")
@@ -43,6 +51,8 @@ class AdversarySessions:
     """The sessions of one client, with their modes and options."""
 
     def __init__(self) -> None:
+        self.is_v2 = False
+        """Whether version 2 of the protocol was agreed."""
         self._sessions: dict[str, str] = {f"check-earlier-{number}": EARLIER for number in (1, 2)}
         self._cursor = f"check-cursor-{uuid.uuid4()}"
         self._values: dict[str, dict[str, str]] = {}
@@ -56,6 +66,8 @@ class AdversarySessions:
             "session/delete": self._delete,
             "session/set_mode": self._set_mode,
             "session/set_config_option": self._set_option,
+            "auth/login": self._authenticate,
+            "auth/logout": lambda _: {},
         }
 
     def open(self, session_id: str, cwd: str) -> Object:
@@ -67,6 +79,9 @@ class AdversarySessions:
 
     def _settings(self, session_id: str) -> Object:
         values = self._values.setdefault(session_id, {"mode": MODES[0], "model": MODELS[0]})
+        if self.is_v2:
+            given = (("mode", MODES), ("model", MODELS))
+            return {"configOptions": [_option(name, each, values[name], "configId") for name, each in given]}
         modes = [{"id": each, "name": each} for each in MODES]
         return {
             "modes": {"currentModeId": values["mode"], "availableModes": modes},
@@ -116,9 +131,16 @@ class AdversarySessions:
         self._values[session_id][name] = value
 
 
-def _option(name: str, values: tuple[str, ...], current: str) -> Object:
+def _option(name: str, values: tuple[str, ...], current: str, id_field: str = "id") -> Object:
     options = [{"value": each, "name": each} for each in values]
-    return {"type": "select", "id": name, "name": name, "category": name, "currentValue": current, "options": options}
+    return {
+        "type": "select",
+        id_field: name,
+        "name": name,
+        "category": name,
+        "currentValue": current,
+        "options": options,
+    }
 
 
 ANSWER_TIMEOUT_S = 10.0
@@ -186,6 +208,11 @@ class Player:
 
     # ── for the turns of a part ──────────────────────────────────────────────────────────────────────
 
+    @property
+    def is_v2(self) -> bool:
+        """Tell whether version 2 of the protocol was agreed."""
+        return self._sessions.is_v2
+
     def offers(self, path: str) -> bool:
         """Tell whether the client has advertised a capability."""
         return offered(self.capabilities, path)
@@ -205,7 +232,13 @@ class Player:
 
     def say(self, session_id: str, words: str) -> None:
         """Send a piece of the answer."""
-        self.update(session_id, "agent_message_chunk", content={"type": "text", "text": words})
+        message: Object = {"messageId": f"said-{session_id}-{self._prompts}"} if self.is_v2 else {}
+        self.update(session_id, "agent_message_chunk", **message, content={"type": "text", "text": words})
+
+    def tell_state(self, session_id: str, state: str, **fields: Any) -> None:
+        """Tell the state of a session of version 2."""
+        if self.is_v2:
+            self.update(session_id, "state_update", state=state, **fields)
 
     def begin(self, method: str, params: Object, request_id: str | None = None) -> asyncio.Future[Object]:
         """Send a request; its answer is the whole message."""
@@ -252,8 +285,13 @@ class Player:
     def _answer(self, request_id: Any, method: str, params: Any) -> None:
         match method:
             case "initialize":
-                self.capabilities = part(params, "clientCapabilities")
+                asked = part({"params": params}, "params").get("protocolVersion")
+                self._sessions.is_v2 = self._part.version == 2 and isinstance(asked, int) and asked >= 2
+                self.capabilities = part(params, "capabilities" if self.is_v2 else "clientCapabilities")
                 self._result(request_id, self._greeting())
+            case "session/resume" if self.is_v2 and self._part.is_generous:
+                self.tell_state(text(params, "sessionId") or "", "idle")
+                self._keep(request_id, method, params)
             case "session/new":
                 self._result(request_id, self._open(text(params, "cwd") or ""))
             case "session/prompt":
@@ -280,8 +318,17 @@ class Player:
     def _greeting(self) -> Object:
         is_generous = self._part.is_generous
         strange = {"_meta": {f"{INVENTED}capability": {"level": 3}}}
+        if self.is_v2:
+            offered: Object = CAPABILITIES_OF_V2 if is_generous else {"session": {}}
+            methods = [{"type": "agent", "methodId": each["id"], "name": each["name"]} for each in AUTH_METHODS]
+            return {
+                "protocolVersion": 2,
+                "capabilities": {**offered, **strange},
+                "info": {"name": "dragoman-adversary", "title": "dragoman check", "version": __version__},
+                "authMethods": methods if is_generous else [],
+            }
         return {
-            "protocolVersion": self._part.version,
+            "protocolVersion": 1 if self._part.version == 2 else self._part.version,
             "agentCapabilities": {**CAPABILITIES, **strange} if is_generous else strange,
             "agentInfo": {"name": "dragoman-adversary", "title": "dragoman check", "version": __version__},
             "authMethods": AUTH_METHODS if is_generous else [],
@@ -292,6 +339,9 @@ class Player:
         turn = turns[min(self._prompts, len(turns) - 1)]
         self._prompts += 1
         self.cancelled.clear()
+        if self.is_v2:
+            await self._work(request_id, session_id, turn)
+            return
         try:
             reason = await turn(self, session_id)
         except ErrorAnswer as failed:
@@ -300,6 +350,23 @@ class Player:
         self._result(request_id, {"stopReason": reason})
         if reason == "end_turn":
             self.say(session_id, "(said after the end of the turn)")
+
+    async def _work(self, request_id: Any, session_id: str, turn: PromptHandler) -> None:
+        """Accept a prompt of version 2, work on it, and go on saying something while the session is idle."""
+        message_id = f"asked-{uuid.uuid4()}"
+        self._result(request_id, {"messageId": message_id})
+        self.update(session_id, "user_message", messageId=message_id)
+        self.tell_state(session_id, "running")
+        try:
+            reason = await turn(self, session_id)
+        except ErrorAnswer as failed:
+            error = {"code": failed.code, "message": str(failed)}
+            self.tell_state(session_id, "idle", stopReason="error", error=error)
+            return
+        self.tell_state(session_id, "idle", stopReason=reason)
+        self.tell_state(session_id, "idle", stopReason=reason)  # a snapshot, and no second end
+        if reason == "end_turn":
+            self.say(session_id, "(said while the session is idle)")
 
     def _result(self, request_id: Any, result: Object) -> None:
         self.send(msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "result": result}))

@@ -23,6 +23,7 @@ from dragoman.check.adversary.player import ANSWER_TIMEOUT_S, Player
 from dragoman.check.conversation import Flooded, RecordedConversation
 from dragoman.check.judge import Judge
 from dragoman.check.results import CheckReport, report
+from dragoman.check.rule import VERSIONS, Version
 from dragoman.errors import DragomanError
 from dragoman.proc import EVERYTHING, Child, Supervisor
 from dragoman.wire.websocket import MAX_FRAME_BYTES
@@ -37,8 +38,10 @@ AT_ONCE = 3
 LOOK_S = 0.02
 ASKING = b"cancel me"
 """The id of the question at which the client is interrupted."""
-CANCELLED = "is-cancelled"
-"""The part in which the client is interrupted."""
+CANCELLED = frozenset({"is-cancelled", "v2-is-cancelled"})
+"""The parts in which the client is interrupted."""
+EXTENSIONS = 4
+"""A client that goes on talking has this many times its time."""
 INTERRUPTED = frozenset({-signal.SIGINT, 128 + signal.SIGINT})
 """Exit statuses of a client that does not handle Ctrl-C, with or without a shell around it."""
 
@@ -52,11 +55,13 @@ class ClientOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     command: tuple[str, ...]
     timeout_s: float = 30.0
-    """The time for the client to end by itself, once for each part."""
+    """The time for the client to end by itself, from its start and again from each message of a part."""
     answer_timeout_s: float = ANSWER_TIMEOUT_S
     """The time for the client to answer a request of the agent."""
     parts: frozenset[str] | None = None
     """The names of the parts to play; None for all."""
+    protocols: tuple[Version, ...] | None = None
+    """The versions of the protocol to judge; None for version 1, and version 2 too if the client asks for it."""
     on_part: Callable[[str], None] | None = None
 
 
@@ -67,19 +72,33 @@ async def check_client(options: ClientOptions) -> CheckReport:
     and Flooded.
     """
     limit = asyncio.Semaphore(AT_ONCE)
+    judges: list[Judge] = []
+    judged: list[Version] = []
     with tempfile.TemporaryDirectory(prefix="dragoman-check-") as directory:
         async with Supervisor() as supervisor:
-            plays = [_play(options, supervisor, part, Path(directory), limit) for part in _select(options)]
-            judges = await _all(plays)
+            for version in options.protocols or VERSIONS:
+                if options.protocols is None and version == 2 and not any(map(_asks_for_2, judges)):
+                    break
+                judged.append(version)
+                selected = _select(options, version)
+                judges += await _all([_play(options, supervisor, part, Path(directory), limit) for part in selected])
     if not any(each.sender == "client" and each.line for judge in judges for each in judge.conversation.entries):
         raise NeverStarted(
             f"{options.command[0]} said nothing to the agent that it started, so there is nothing to judge"
         )
-    return report(judges, "client")
+    return report(judges, "client", judged)
 
 
-def _select(options: ClientOptions) -> list[str]:
-    return [each for each in PARTS if options.parts is None or each in options.parts]
+def _select(options: ClientOptions, version: Version) -> list[str]:
+    names = [each.name for each in PARTS.values() if (each.version == 2) == (version == 2)]
+    return [each for each in names if options.parts is None or each in options.parts]
+
+
+def _asks_for_2(judge: Judge) -> bool:
+    """Tell whether the client has asked for version 2, whichever it was given."""
+    asked = judge.state.agreement.initialize
+    version = asked.params.get("protocolVersion") if asked is not None else None
+    return isinstance(version, int) and version >= 2
 
 
 async def _all(plays: Sequence[Coroutine[Any, Any, Judge]]) -> list[Judge]:
@@ -147,19 +166,33 @@ def _find_recordings(part: str, directory: Path) -> list[Path]:
 
 async def _see_end(child: Child, part: str, directory: Path, timeout_s: float) -> str:
     """Wait for the client to end, read its output, and interrupt it in the part that is to be cancelled."""
-    interrupting = asyncio.create_task(_interrupt(child, part, directory)) if part == CANCELLED else None
+    interrupting = asyncio.create_task(_interrupt(child, part, directory)) if part in CANCELLED else None
     draining = asyncio.create_task(_drain(child.stdout))
+    extending: asyncio.Task[None] | None = None
     try:
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout(timeout_s) as limit:
+            extending = asyncio.create_task(_extend(limit, part, directory, timeout_s))
             ended = await child.wait()
             status = ended.code if ended.signal is None else -ended.signal
-            return "killed" if part == CANCELLED and status in INTERRUPTED else f"exited {status}"
+            return "killed" if part in CANCELLED and status in INTERRUPTED else f"exited {status}"
     except TimeoutError:
         return f"waited {timeout_s:g}"
     finally:
-        for task in (interrupting, draining):
+        for task in (interrupting, draining, extending):
             if task is not None:
                 task.cancel()
+
+
+async def _extend(limit: asyncio.Timeout, part: str, directory: Path, timeout_s: float) -> None:
+    """Begin the time anew with each message: a machine may be slow to start both processes."""
+    now = asyncio.get_running_loop().time
+    last, latest = 0, now() + EXTENSIONS * timeout_s
+    while now() < latest:
+        size = sum(each.stat().st_size for each in _find_recordings(part, directory))
+        if size != last:
+            last = size
+            limit.reschedule(now() + timeout_s)
+        await asyncio.sleep(LOOK_S)
 
 
 async def _interrupt(child: Child, part: str, directory: Path) -> None:

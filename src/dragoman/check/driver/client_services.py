@@ -5,11 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
+from dragoman.check.judge import INVENTED
 from dragoman.check.judge.message import Object, parts
+from dragoman.check.rule import Version
 from dragoman.errors import ErrorCode
 from dragoman.protocol.permission_options import find_default
 
-PermissionAnswer = Literal["allow", "reject", "hold"]
+PermissionAnswer = Literal["allow", "reject", "hold", "odd"]
+"""`odd` is an answer that no agent can know, which allows nothing."""
 
 OUTPUT = "checked\n"
 PERSON_S = 0.05
@@ -43,14 +46,17 @@ class AnswerSender(Protocol):
 class ClientServices:
     """Answers an agent's requests: permissions as set, files below `root`, and commands that are never run."""
 
-    def __init__(self, root: Path, without: frozenset[str] = frozenset()) -> None:
+    def __init__(self, root: Path, without: frozenset[str] = frozenset(), version: Version = 1) -> None:
         self.permission: PermissionAnswer = "allow"
+        self.pause_s = 0.0
+        """The time that the person takes to answer a permission request."""
         self.asked = 0
         """The number of permission requests so far."""
         self.held: list[Any] = []
         """Ids of permission requests that wait for their answer."""
         self._root = root
-        self._without = without
+        self._without = without if version == 1 else without | {"fs", "terminal"}
+        self._version = version
         self._terminals = 0
         self._handlers: dict[str, tuple[str, Callable[[Object], Object]]] = {
             "fs/read_text_file": ("fs", self._read),
@@ -66,6 +72,9 @@ class ClientServices:
     @property
     def capabilities(self) -> Object:
         """Return our capabilities for `initialize`, with one that does not exist."""
+        if self._version == 2:
+            modes: Object = {} if "elicitation" in self._without else {"elicitation": {"form": {}, "url": {}}}
+            return {**modes, "_meta": {"dragoman.check": {"unknown": True}}}
         offered: Object = {
             "fs": {"readTextFile": "fs" not in self._without, "writeTextFile": "fs" not in self._without},
             "terminal": "terminal" not in self._without,
@@ -93,6 +102,12 @@ class ClientServices:
         except (OSError, ValueError, TypeError) as error:
             sender.refuse(request_id, ErrorCode.INVALID_PARAMS, f"this cannot be done: {error}")
 
+    def take_back(self, sender: AnswerSender, request_id: Any) -> None:
+        """Answer a permission request that the agent no longer asks."""
+        if self._version == 2 and request_id in self.held:
+            self.held.remove(request_id)
+            sender.answer(request_id, {"outcome": {"outcome": "cancelled"}})
+
     def settle(self, sender: AnswerSender) -> None:
         """Answer all permission requests that wait, as a client does that has cancelled the turn."""
         for request_id in self.held:
@@ -110,6 +125,9 @@ class ClientServices:
         if self.permission == "hold":
             self.held.append(request_id)
             return
+        if self.permission == "odd":
+            sender.answer(request_id, {"outcome": {"outcome": f"_{INVENTED}outcome"}})
+            return
         options = parts(_object(params), "options")
         kinds = [str(each.get("kind", "")) for each in options]
         position = find_default(kinds, self.permission)
@@ -117,7 +135,11 @@ class ClientServices:
             position = find_default(kinds, "reject")
         if position is None:
             raise _RefusedRequest(ErrorCode.INVALID_PARAMS, f"there is no option to {self.permission} it once with")
-        sender.answer(request_id, {"outcome": {"outcome": "selected", "optionId": options[position].get("optionId")}})
+        answer = {"outcome": {"outcome": "selected", "optionId": options[position].get("optionId")}}
+        if self.pause_s:
+            asyncio.get_running_loop().call_later(self.pause_s, sender.answer, request_id, answer)
+        else:
+            sender.answer(request_id, answer)
 
     def _path(self, params: Object) -> Path:
         path = Path(str(params.get("path", "")))

@@ -24,8 +24,8 @@ LATE_S = 0.2
 ALIVE_S = 5.0
 """The time for a sign of life of an agent that has left a request unanswered."""
 
-ORPHAN_S = 1.0
-"""The time for a child of the agent to notice that the agent is gone."""
+ORPHAN_S = 3.0
+"""The time for a child of the agent to notice that the agent is gone: Claude Code takes two seconds to end."""
 
 
 class AgentGone(Exception):
@@ -95,6 +95,7 @@ class ProbeConnection:
         self.judge.conversation.name = name
         self.updates.clear()
         self.services.permission = "allow"
+        self.services.pause_s = 0.0
 
     # ── sending ─────────────────────────────────────────────────────────────────────────────────
 
@@ -231,8 +232,12 @@ class ProbeConnection:
             self._take_reply(fields)
         elif "id" in fields:
             self.services.take(self, fields["id"], method, fields.get("params"))
-        elif method == "session/update" and isinstance(fields.get("params"), dict):
+        elif not isinstance(fields.get("params"), dict):
+            return
+        elif method == "session/update":
             self.updates.append(fields["params"])
+        elif method == "$/cancel_request":
+            self.services.take_back(self, cast("Object", fields["params"]).get("requestId"))
 
     def _take_reply(self, fields: Object) -> None:
         request_id = fields.get("id")

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from dragoman.check.rule import Version
 from dragoman.errors import DragomanError
 
 Answer = Literal["allow", "reject"]
@@ -65,6 +66,8 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     turn_timeout_s: float = 60.0
     exit_timeout_s: float = 5.0
     """For an agent to end once its stdin is closed: longer than any that does, shorter than a person's patience."""
+    protocols: tuple[Version, ...] | None = None
+    """The versions of the protocol to judge; None for version 1, and version 2 too if the agent answers it."""
     scenes: frozenset[str] | None = None
     """The names of the scenes to play after the greeting; None for all."""
     on_scene: Callable[[str], None] | None = None

@@ -2,14 +2,17 @@
 
 import asyncio
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dragoman.check.driver.connection import AgentGone
 from dragoman.check.driver.options import AgentOptions
-from dragoman.check.driver.scenes import ANY_VERSION, CONVERSATION, FIRST, SCENES, Scene
+from dragoman.check.driver.scenes import ANY_VERSION, CONVERSATIONS, FIRST, REMOTE, SCENES, Scene
 from dragoman.check.driver.stage import Knowledge, Stage
+from dragoman.check.judge import Memory
+from dragoman.check.judge.initialization import UNSUPPORTED_VERSION
 from dragoman.check.results import CheckReport, report
+from dragoman.check.rule import VERSIONS, Version
 from dragoman.errors import DragomanError
 from dragoman.proc import Supervisor
 
@@ -20,6 +23,9 @@ AT_ONCE = ((1.0, MAX_AT_ONCE), (2.5, 2))
 
 Agents that are slow to start keep a processor busy: four of them at once are four times as slow, on a small machine."""
 
+WORDS_OF_2 = frozenset({"capabilities", "info"})
+"""Fields of an answer to `initialize` that version 1 names otherwise."""
+
 
 def rows_at_once(start_s: float) -> int:
     """Return how many rows of scenes may run at the same time, with an agent that takes this long to start."""
@@ -29,7 +35,8 @@ def rows_at_once(start_s: float) -> int:
 async def check_agent(options: AgentOptions) -> CheckReport:
     """Play every scene with the agent and return the result of every rule.
 
-    Raises StartError when it cannot be started, ConnectionClosed when its address does not answer, Flooded.
+    Raises StartError when it cannot be started, ConnectionClosed when its address does not answer, VersionNotSpoken,
+    Flooded.
     """
     try:
         return await _check(options)
@@ -42,29 +49,66 @@ def _first(failures: BaseExceptionGroup[DragomanError]) -> DragomanError:
     return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
+class VersionNotSpoken(DragomanError):
+    """The agent does not speak the version of the protocol that it is to be judged by."""
+
+    def __init__(self, version: Version) -> None:
+        super().__init__(
+            f"the agent does not speak version {version} of the protocol: it answers with another one. Leave "
+            "--protocol out to judge it by the versions that it speaks"
+        )
+
+
 async def _check(options: AgentOptions) -> CheckReport:
-    knowledge = Knowledge()
-    with tempfile.TemporaryDirectory(prefix="dragoman-check-") as directory:
-        async with Supervisor() as supervisor:
-
-            def stage() -> Stage:
-                return Stage(options, supervisor, Path(directory), knowledge)
-
-            await _play_row(stage(), [FIRST])
-            if knowledge.greeting is not None:
-                await _play_all(stage, _select(options), knowledge)
-            elif knowledge.has_answered:
-                await _play_row(stage(), [ANY_VERSION])
-    return report(knowledge.judges, "agent")
+    memory = Memory()
+    known: dict[Version, Knowledge] = {}
+    for version in options.protocols or VERSIONS:
+        known[version] = Knowledge(version, memory)
+        with tempfile.TemporaryDirectory(prefix="dragoman-check-") as directory:
+            async with Supervisor() as supervisor:
+                await _check_version(options, supervisor, Path(directory), known[version])
+    judges = [judge for knowledge in known.values() for judge in knowledge.judges]
+    return report(judges, "agent", _find_spoken(options, known))
 
 
-def _select(options: AgentOptions) -> list[list[Scene]]:
-    rows = ([each for each in row if options.scenes is None or each.__name__ in options.scenes] for row in SCENES)
+def _find_spoken(options: AgentOptions, known: dict[Version, Knowledge]) -> Sequence[Version]:
+    """Return the versions to report on. Raises VersionNotSpoken."""
+    spoken: list[Version] = [version for version, knowledge in known.items() if knowledge.greeting is not None]
+    if options.protocols is None:
+        is_without_first = 2 in spoken and known[1].refusal == UNSUPPORTED_VERSION
+        return spoken if is_without_first else [VERSIONS[0], *(version for version in spoken if version != 1)]
+    for version in options.protocols:
+        if version != 1 and version not in spoken and known[version].has_answered:
+            raise VersionNotSpoken(version)
+    return list(options.protocols)
+
+
+async def _check_version(options: AgentOptions, supervisor: Supervisor, root: Path, knowledge: Knowledge) -> None:
+    def stage() -> Stage:
+        return Stage(options, supervisor, root, knowledge)
+
+    await _play_row(stage(), [FIRST])
+    if options.protocols is None and not _speaks_in_words(knowledge):
+        knowledge.greeting = None
+    if knowledge.greeting is not None:
+        await _play_all(stage, _select(options, knowledge.dialect.version), knowledge)
+    elif knowledge.has_answered and knowledge.dialect.version == 1:
+        await _play_row(stage(), [ANY_VERSION])
+
+
+def _speaks_in_words(knowledge: Knowledge) -> bool:
+    """Tell whether an answer with version 2 has words of it: some agents answer with any version they are asked for."""
+    return knowledge.dialect.version == 1 or not knowledge.greeting or not WORDS_OF_2.isdisjoint(knowledge.greeting)
+
+
+def _select(options: AgentOptions, version: Version) -> list[list[Scene]]:
+    played = (*SCENES[version], *(REMOTE if options.url else ()))
+    rows = ([each for each in row if options.scenes is None or each.__name__ in options.scenes] for row in played)
     return [row for row in rows if row]
 
 
 async def _play_all(stage: Callable[[], Stage], rows: list[list[Scene]], knowledge: Knowledge) -> None:
-    if not any(CONVERSATION in row for row in rows):
+    if not any(conversation in row for row in rows for conversation in CONVERSATIONS):
         knowledge.has_conversed.set()
     limit = asyncio.Semaphore(rows_at_once(knowledge.start_s))
     async with asyncio.TaskGroup() as tasks:

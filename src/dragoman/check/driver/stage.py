@@ -18,35 +18,37 @@ from dragoman.check.driver.connection import AgentAnswer, AgentGone, ProbeConnec
 from dragoman.check.driver.options import AgentOptions
 from dragoman.check.driver.transport import PipeTransport, ProbeTransport, open_url
 from dragoman.check.judge import Judge, Memory
+from dragoman.check.judge.dialect import Dialect, dialect_of
 from dragoman.check.judge.message import Object, offered, part
+from dragoman.check.rule import Version
 from dragoman.proc import EVERYTHING, Supervisor
 
 
 class Knowledge:
-    """The facts about the agent that all scenes of a check share."""
+    """The facts about the agent that all scenes of a check in one version of the protocol share."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: Version = 1, memory: Memory | None = None) -> None:
+        self.dialect = dialect_of(version)
         self.judges: list[Judge] = []
-        self.memory = Memory()
+        self.memory = memory or Memory()
         self.greeting: Object | None = None
         """The agent's answer to `initialize`, once it has given a good one."""
         self.start_s = 0.0
         """The time from the start of the agent to its first answer, when nothing else was running."""
         self.has_answered = False
         """Whether it has given any answer, even with another version."""
+        self.refusal: int | None = None
+        """The error with which it refused the version."""
         self.permission_prompt: str | None = None
         """A prompt that has led to a permission request."""
         self.has_conversed = asyncio.Event()
         """Set once the first conversation is over, and `permission_prompt` is known if there is one."""
 
 
-PROTOCOL_VERSION = 1
-
-
-def is_agreed(reply: AgentAnswer) -> bool:
+def is_agreed(reply: AgentAnswer, version: Version) -> bool:
     """Tell whether to go on after an answer to `initialize`: with our version, or with one that is no number."""
-    version = reply.fields.get("protocolVersion")
-    return reply.ok and (not isinstance(version, int) or version == PROTOCOL_VERSION)
+    given = reply.fields.get("protocolVersion")
+    return reply.ok and (not isinstance(given, int) or given == version)
 
 
 class Stage:
@@ -74,9 +76,15 @@ class Stage:
         """Tell whether the agent is a process of ours, that can be closed and killed."""
         return not self.options.url
 
+    @property
+    def dialect(self) -> Dialect:
+        """Return the version of the protocol that is spoken with the agent."""
+        return self.knowledge.dialect
+
     def offers(self, path: str) -> bool:
-        """Tell whether the agent has advertised a capability, given by its path below `agentCapabilities`."""
-        return offered(part(self.knowledge.greeting or {}, "agentCapabilities"), path)
+        """Tell whether the agent has advertised a capability, given by its path in version 1."""
+        capabilities = part(self.knowledge.greeting or {}, self.dialect.agent_capabilities)
+        return offered(capabilities, self.dialect.path(path))
 
     def directory(self, name: str) -> Path:
         """Make a directory for a session, with a file in it."""
@@ -89,9 +97,12 @@ class Stage:
     async def open(self, name: str, *, without: frozenset[str] | None = None) -> AsyncGenerator[ProbeConnection]:
         """Start the agent, or connect to it, for one conversation."""
         conversation = RecordedConversation(name)
-        services = ClientServices(self.root, self.options.without if without is None else without)
+        left_out = self.options.without if without is None else without
+        services = ClientServices(self.root, left_out, self.dialect.version)
         async with self._open_transport() as transport, asyncio.TaskGroup() as tasks:
-            connection = ProbeConnection(transport, Judge(conversation, memory=self.knowledge.memory), services, tasks)
+            judge = Judge(conversation, memory=self.knowledge.memory)
+            judge.assume(self.dialect.version)
+            connection = ProbeConnection(transport, judge, services, tasks)
             self.knowledge.judges.append(connection.judge)
             connection.note_event(f"started in {Path.cwd()}" if self.has_process else "started")
             try:
@@ -105,7 +116,7 @@ class Stage:
         """Open a conversation, agree on the version, and log in if an auth method was chosen. Raises AgentGone."""
         async with self.open(name, without=without) as connection:
             reply = await self.initialize(connection)
-            if reply is None or not is_agreed(reply):
+            if reply is None or not is_agreed(reply, self.dialect.version):
                 raise AgentGone
             await self.authenticate(connection)
             yield connection
@@ -124,17 +135,21 @@ class Stage:
 
     async def initialize(self, connection: ProbeConnection, more: Object | None = None) -> AgentAnswer | None:
         """Send `initialize` as every client does, with more capabilities if given."""
-        params = {
-            "protocolVersion": PROTOCOL_VERSION,
-            "clientCapabilities": {**connection.services.capabilities, **(more or {})},
-            "clientInfo": {"name": "dragoman-check", "title": "dragoman check", "version": __version__},
-        }
+        capabilities = {**connection.services.capabilities, **(more or {})}
+        params = self.hello(self.dialect.version, capabilities)
         return await connection.request("initialize", params, self.options.start_timeout_s)
+
+    def hello(self, version: int, capabilities: Object) -> Object:
+        """Return the parameters of `initialize`, which asks for a version."""
+        info = {"name": "dragoman-check", "title": "dragoman check", "version": __version__}
+        who = "clientInfo" if self.dialect.version == 1 else "info"
+        return {"protocolVersion": version, self.dialect.client_capabilities: capabilities, who: info}
 
     async def authenticate(self, connection: ProbeConnection) -> None:
         """Log in, if an auth method was chosen."""
         if self.options.auth is not None:
-            await connection.request("authenticate", {"methodId": self.options.auth}, self.options.turn_timeout_s)
+            params = {"methodId": self.options.auth}
+            await connection.request(self.dialect.login, params, self.options.turn_timeout_s)
 
     async def new_session(
         self, connection: ProbeConnection, name: str, servers: list[Object] | None = None

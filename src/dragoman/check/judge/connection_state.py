@@ -1,6 +1,7 @@
 """The state of one connection: its requests, the agreement of both sides at its start, and its timeline."""
 
 from dragoman.check.conversation import OTHER, ConversationEntry, Side
+from dragoman.check.judge.dialect import Dialect, dialect_of
 from dragoman.check.judge.message import Json, Object, SeenMessage, offered, part, parts
 
 MAX_RETIRED = 1000
@@ -113,6 +114,8 @@ class Agreement:
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
+        self.dialect: Dialect = dialect_of(1)
+        """The version that is spoken, or asked for as long as no answer says which."""
         self.initialize: SeenMessage | None = None
         self.initialized: SeenMessage | None = None
         """The answer to `initialize`."""
@@ -122,13 +125,15 @@ class Agreement:
     def take_request(self, message: SeenMessage) -> None:
         """Learn from `initialize`."""
         self.initialize = message
-        self.capabilities["client"] = part(message.params, "clientCapabilities")
+        self.capabilities["client"] = part(message.params, self.dialect.client_capabilities)
 
     def take_answer(self, answer: SeenMessage) -> None:
         """Learn from the answer to `initialize`."""
         self.initialized = answer
-        self.capabilities["agent"] = part(answer.params, "agentCapabilities")
+        self.capabilities["agent"] = part(answer.params, self.dialect.agent_capabilities)
         self.auth_methods = parts(answer.params, "authMethods")
+        if self.initialize is not None:  # asked for version 2, a client may get version 1
+            self.capabilities["client"] = part(self.initialize.params, self.dialect.client_capabilities)
 
     @property
     def is_known(self) -> bool:
@@ -140,8 +145,8 @@ class Agreement:
         return self.initialized is not None and offered(self.capabilities["client"], path)
 
     def agent_offers(self, path: str) -> bool:
-        """Tell whether the agent has advertised a capability."""
-        return offered(self.capabilities["agent"], path)
+        """Tell whether the agent has advertised a capability, named as in version 1."""
+        return offered(self.capabilities["agent"], self.dialect.path(path))
 
     def explain_lack(self, path: str) -> str:
         """Say why the agent cannot count on a capability of the client."""

@@ -14,6 +14,7 @@ from dragoman.errors import ErrorCode
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
 CHUNKS = ("update agent_message_chunk", "update agent_thought_chunk", "update user_message_chunk")
+MESSAGES = ("update agent_message", "update agent_thought", "update user_message")
 
 
 class ContentObserver(Observer):
@@ -24,6 +25,18 @@ class ContentObserver(Observer):
     @watch(*CHUNKS)
     def see_chunk(self, message: SeenMessage) -> None:
         content = part(message.update, "content")
+        if content.get("type") != "text":
+            self._judge(content, message)
+
+    @watch(*MESSAGES)
+    def see_message(self, message: SeenMessage) -> None:
+        for each in parts(message.update, "content"):
+            if each.get("type") != "text":
+                self._judge(each, message)
+
+    @watch("update tool_call_content_chunk")
+    def see_tool_call_chunk(self, message: SeenMessage) -> None:
+        content = part(part(message.update, "content"), "content")
         if content.get("type") != "text":
             self._judge(content, message)
 
@@ -77,9 +90,18 @@ class CommandObserver(Observer):
 
     @watch("update available_commands_update")
     def see_commands(self, message: SeenMessage) -> None:
-        names = list(_names(parts(message.update, "availableCommands")))
+        self._judge(parts(message.update, "availableCommands"), message)
+
+    @watch("result session/new", "result session/resume")
+    def see_opened(self, message: SeenMessage) -> None:
+        self._judge(parts(message.params, "availableCommands"), message)
+
+    def _judge(self, commands: list[Object], message: SeenMessage) -> None:
+        names = list(_names(commands))
         if not names:
             return
+        spaced = [each for each in names if any(map(str.isspace, each))]
+        self.judge("ACP-CMD-004", not spaced, f"the names {spaced} have spaces in them", message.entry)
         twice = sorted({each for each in names if names.count(each) > 1})
         self.judge("ACP-CMD-002", not twice, f"commands are offered twice: {twice}", message.entry)
         slashed = [each for each in names if each.startswith("/")]

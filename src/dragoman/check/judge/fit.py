@@ -14,14 +14,21 @@ from typing import Any, Literal, Union, cast, get_args, get_origin
 import msgspec
 from msgspec import inspect
 
+from dragoman.check.judge.dialect import Dialect
 from dragoman.check.judge.later import LATER
 from dragoman.check.judge.message import Json, Object, SeenMessage
 from dragoman.protocol import lenient
 from dragoman.protocol.lenient import build
-from dragoman.protocol.methods import NOTIFICATIONS, REQUESTS, Method
+from dragoman.protocol.methods import Method
 from dragoman.protocol.mismatch import SECRET_FIELDS, FieldPath, TypeMismatch, quote
 from dragoman.protocol.unions import AnyOf, UnknownVariant, candidates, decode_hook
 from dragoman.wire.message import BAD_JSON
+
+EARLIER: dict[str, frozenset[str]] = {
+    "InitializeRequest": frozenset({"clientCapabilities", "clientInfo"}),
+    "InitializeResponse": frozenset({"agentCapabilities", "agentInfo"}),
+}
+"""Fields of version 1 in the messages that agree on a version: a peer may say everything twice, to be understood."""
 
 _PLURAL = (Union, types.UnionType, list, dict)
 
@@ -138,7 +145,8 @@ def _find(info: inspect.Type, value: Json, path: str) -> Iterator[str]:
 
 def _find_in_struct(info: inspect.StructType, members: Object, path: str) -> Iterator[str]:
     known = {field.encode_name: field.type for field in info.fields}
-    passed_over = {"_meta", info.tag_field, *LATER.get(info.cls.__name__, ())}
+    owner = info.cls.__name__
+    passed_over = {"_meta", info.tag_field, *LATER.get(owner, ()), *EARLIER.get(owner, ())}
     for name, value in members.items():
         if name in known:
             yield from _find(known[name], value, f"{path}.{name}")
@@ -198,38 +206,38 @@ class Flaw(msgspec.Struct, frozen=True):
 
 
 class Fitter:
-    """Compares the messages of one conversation with the schema."""
+    """Compares the messages of one conversation with the schema of the version that is spoken."""
 
     def __init__(self) -> None:
         self._explained: Counter[tuple[str, str, str]] = Counter()
-        self._decoders: dict[tuple[str, str], Any] = {}
+        self._decoders: dict[tuple[int, str, str], Any] = {}
 
-    def find_flaws(self, message: SeenMessage) -> list[Flaw]:
+    def find_flaws(self, message: SeenMessage, dialect: Dialect) -> list[Flaw]:
         """Return the flaws of a message; none for methods that the protocol does not have."""
-        key = (message.kind, message.method)
+        key = (dialect.version, message.kind, message.method)
         decode = self._decoders.get(key)
         if decode is None:
-            decode = _find_decode(message)
+            decode = _find_decode(message, dialect)
             if decode is None:
                 return []
             self._decoders[key] = decode
         try:
             decode(message.entry.line)
         except BAD_JSON as error:
-            return self._explain(message, str(error))
+            return self._explain(message, dialect, str(error))
         return []
 
-    def _explain(self, message: SeenMessage, refusal: str) -> list[Flaw]:
+    def _explain(self, message: SeenMessage, dialect: Dialect, refusal: str) -> list[Flaw]:
         key = (message.kind, message.method, refusal)
         self._explained[key] += 1
         if self._explained[key] > MAX_EXPLAINED:
             return []
-        return [*_explain_body(message), *_explain_envelope(message)]
+        return [*_explain_body(message, dialect), *_explain_envelope(message)]
 
 
-def is_mendable(message: SeenMessage) -> bool:
+def is_mendable(message: SeenMessage, dialect: Dialect) -> bool:
     """Tell whether the params of a request can be read as the schema's marks allow, though they do not fit."""
-    method = REQUESTS.get(message.method)
+    method = dialect.requests.get(message.method)
     if method is None:
         return True
     try:
@@ -239,10 +247,10 @@ def is_mendable(message: SeenMessage) -> bool:
     return True
 
 
-def _find_decode(message: SeenMessage) -> Any:
+def _find_decode(message: SeenMessage, dialect: Dialect) -> Any:
     if message.kind == "error":
         return error_decoder().decode
-    method = _method(message)
+    method = dialect.find_method(message.kind, message.method)
     if method is None:
         return None
     if message.kind == "result":
@@ -250,16 +258,10 @@ def _find_decode(message: SeenMessage) -> Any:
     return params_decoder(method, message.kind).decode
 
 
-def _method(message: SeenMessage) -> Method[Any, Any] | None:
-    if message.kind == "notification":
-        return NOTIFICATIONS.get(message.method)
-    return REQUESTS.get(message.method)
-
-
-def _explain_body(message: SeenMessage) -> list[Flaw]:
+def _explain_body(message: SeenMessage, dialect: Dialect) -> list[Flaw]:
     if message.kind == "error":
         return _explain_error(message.body)
-    method = _method(message)
+    method = dialect.find_method(message.kind, message.method)
     if method is None:
         return []
     name, type_ = ("result", method.result) if message.kind == "result" else ("params", method.params)

@@ -1,10 +1,11 @@
-"""Names that version 1 does not have, and that no peer has invented: withdrawn from its drafts, or of version 2.
+"""Names that a version does not have, and that no peer has invented: withdrawn from drafts, or of the other version.
 
 A peer that sends one of them follows another edition of the specification. It gets a warning with the present way.
 """
 
 import re
 
+from dragoman.check.judge.dialect import Dialect
 from dragoman.protocol.methods import METHODS
 
 MODELS = "models were withdrawn from the drafts; offer a config option of the category model"
@@ -49,8 +50,14 @@ def explain_field(key: str, path: str, auth_type: str | None) -> str | None:
     return None
 
 
-def explain_method(method: str) -> str | None:
-    """Return the present way for a method that version 1 does not have."""
-    if method in METHODS:
+V1_UPDATES = frozenset({"current_mode_update", "plan", "tool_call"})
+"""Kinds of `session/update` that version 1 alone has."""
+
+
+def explain_method(method: str, dialect: Dialect) -> str | None:
+    """Return the present way for a method that the version does not have."""
+    if method in dialect.methods:
         return None
-    return _METHODS.get(method) or ("it is of version 2" if method in V2_METHODS else None)
+    if dialect.version == 1:
+        return _METHODS.get(method) or ("it is of version 2" if method in V2_METHODS else None)
+    return "it is of version 1, and version 2 was agreed" if method in METHODS else _METHODS.get(method)

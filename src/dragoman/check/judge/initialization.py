@@ -5,17 +5,20 @@ from typing import ClassVar
 import msgspec
 
 from dragoman.check.conversation import OTHER, ConversationEntry
-from dragoman.check.judge.message import SeenMessage, offered, part, parts, text
+from dragoman.check.judge.message import SeenMessage, items, offered, part, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.errors import ErrorCode
 from dragoman.protocol import v1
-from dragoman.protocol.methods import REQUESTS
+
+UNSUPPORTED_VERSION = -32022
+PER_ITEM = frozenset({"tool_call/cancel", "terminal/cancel", "session/set_config_option"})
+"""Methods of version 2 that a tool call, a terminal or a session offers, not the agent as such."""
 
 LATEST_KNOWN_VERSION = 2
 """The highest version of the protocol that anybody has drawn up."""
 
-BASELINE = ("session/new", "session/prompt")
 CLIENT_CAPABILITIES = frozenset(field.encode_name for field in msgspec.structs.fields(v1.ClientCapabilities))
+"""Capabilities of clients; those of version 2 are among them."""
 
 
 class InitObserver(Observer):
@@ -46,7 +49,7 @@ class InitObserver(Observer):
     def _judge_order(self, message: SeenMessage) -> None:
         self.judge(
             "ACP-INIT-101",
-            self.agreement.initialized is not None or message.method not in REQUESTS,
+            self.agreement.initialized is not None or message.method not in self.agreement.dialect.requests,
             f"{message.method} came before the answer to initialize; expected the client to wait for it",
             *([self.agreement.initialize.entry] if self.agreement.initialize else []),
             message.entry,
@@ -54,7 +57,11 @@ class InitObserver(Observer):
 
     @watch("request initialize")
     def see_initialize(self, message: SeenMessage) -> None:
-        info = part(message.params, "clientInfo")
+        if not self.state.is_v2:
+            self._judge_client_info(message)
+
+    def _judge_client_info(self, message: SeenMessage) -> None:
+        info = part(message.params, "clientInfo") or part(message.params, "info")  # as a client of version 2 says it
         self.judge(
             "ACP-INIT-105",
             bool(text(info, "name")) and bool(text(info, "version")),
@@ -85,7 +92,9 @@ class InitObserver(Observer):
             self._judge_refusal(message, request)
             return
         self.saw("ACP-INIT-001")
-        if _has_strange_capability(request):
+        if asked != given and given == 1:  # asked for version 2, and given version 1
+            self._judge_client_info(request)
+        if self._has_strange_capability(request):
             self.saw("ACP-INIT-009")
         if given == 1:  # version 2 has another place for it
             info = part(message.params, "agentInfo")
@@ -98,10 +107,30 @@ class InitObserver(Observer):
         if isinstance(asked, int) and isinstance(given, int):
             self._judge_version(asked, given, request.entry, message)
 
+    def _has_strange_capability(self, request: SeenMessage) -> bool:
+        return not part(request.params, self.agreement.dialect.client_capabilities).keys() <= CLIENT_CAPABILITIES
+
     def _judge_refusal(self, message: SeenMessage, request: SeenMessage) -> None:
-        if not request.fits:
+        asked = request.params.get("protocolVersion")
+        if not request.fits or not isinstance(asked, int):
             return
-        if _has_strange_capability(request):
+        if message.code == UNSUPPORTED_VERSION:
+            data = part(message.params, "data")
+            self.judge(
+                "ACP-INIT-012",
+                data.get("requested") == asked and bool(items(data, "supported")),
+                f"the refusal of version {asked} has the data {data}; expected requested, and supported with versions",
+                request.entry,
+                message.entry,
+            )
+        below = [version for version in self.state.memory.versions if version <= asked]
+        if self.agreement.dialect.version != 1 and not below:
+            if asked < 1 and message.code != UNSUPPORTED_VERSION:
+                detail = f"version {asked} was refused with {message.code}; expected {UNSUPPORTED_VERSION}"
+                self.fail("ACP-INIT-012", detail, request.entry, message.entry)
+            if asked < 1 or message.code == UNSUPPORTED_VERSION:
+                return
+        if self._has_strange_capability(request):
             rule, words = "ACP-INIT-009", "initialize with a capability that the protocol does not have"
         else:
             rule, words = "ACP-INIT-001", "initialize"
@@ -139,6 +168,14 @@ class InitObserver(Observer):
             )
         if given > asked:
             self._too_new = answer
+        self.judge(
+            "ACP-INIT-012",
+            given <= asked,
+            f"asked for version {asked}, the agent answered {given}, which is above it; expected the highest that is"
+            f" not, or the error {UNSUPPORTED_VERSION}",
+            request,
+            answer.entry,
+        )
 
     @watch("event stdin", "event exited")
     def see_end(self, message: SeenMessage) -> None:
@@ -158,12 +195,14 @@ class InitObserver(Observer):
             self._judge_client_route(message, request)
 
     def _judge_agent_route(self, answer: SeenMessage, request: SeenMessage) -> None:
-        method = REQUESTS.get(request.method)
+        method = self.agreement.dialect.requests.get(request.method)
         if method is None:
             return
         missing = answer.code == ErrorCode.METHOD_NOT_FOUND
         detail = f"{request.method} was answered with -32601, method not found"
-        if request.method in BASELINE:
+        dialect = self.agreement.dialect
+        is_baseline = request.method in dialect.baseline
+        if is_baseline and (dialect.version == 1 or self.agreement.agent_offers("session")):
             self.judge(
                 "ACP-INIT-007", not missing, f"{detail}; expected every agent to have it", request.entry, answer.entry
             )
@@ -175,7 +214,7 @@ class InitObserver(Observer):
                 request.entry,
                 answer.entry,
             )
-        elif method.capability is not None and method.stable:
+        elif method.capability is not None and method.stable and request.method not in PER_ITEM:
             self.judge(
                 "ACP-INIT-008",
                 answer.kind == "error",
@@ -190,13 +229,18 @@ class InitObserver(Observer):
             return session is not None and bool(session.modes)
         if request.method == "session/set_config_option":
             return session is not None and bool(session.options)
+        if request.method in ("auth/login", "auth/logout"):
+            return bool(self.agreement.auth_methods)
+        if request.method in ("tool_call/cancel", "terminal/cancel"):
+            return False  # each call and each terminal says whether it can be cancelled: ACP-TOOL-015 and ACP-TERM-011
         if capability is None:
             return False
         side = OTHER[request.sender]
-        return offered(self.agreement.capabilities[side], capability.partition(".")[2])
+        path = capability.removeprefix(f"{side}.")  # version 2 says whose capabilities they are
+        return offered(self.agreement.capabilities[side], path.partition(".")[2])
 
     def _judge_client_route(self, answer: SeenMessage, request: SeenMessage) -> None:
-        method = REQUESTS.get(request.method)
+        method = self.agreement.dialect.requests.get(request.method)
         if method is None:
             return
         missing = answer.code == ErrorCode.METHOD_NOT_FOUND
@@ -217,10 +261,6 @@ class InitObserver(Observer):
             )
 
 
-def _has_strange_capability(request: SeenMessage) -> bool:
-    return not part(request.params, "clientCapabilities").keys() <= CLIENT_CAPABILITIES
-
-
 class AuthObserver(Observer):
     """Judges authentication."""
 
@@ -235,10 +275,11 @@ class AuthObserver(Observer):
         methods = parts(message.params, "authMethods")
         if not methods:
             return
-        ids = [text(each, "id") for each in methods]
+        name = self.agreement.dialect.method_id
+        ids = [each for each in (text(method, name) for method in methods) if each is not None]
         self.judge("ACP-AUTH-003", len(set(ids)) == len(ids), f"auth methods share an id: {ids}", message.entry)
         able = offered(self.agreement.capabilities["client"], "auth.terminal")
-        terminal = [text(each, "id") for each in methods if text(each, "type") == "terminal"]
+        terminal = [text(each, name) for each in methods if text(each, "type") == "terminal"]
         self.judge(
             "ACP-AUTH-001",
             able or not terminal,
@@ -247,49 +288,52 @@ class AuthObserver(Observer):
             message.entry,
         )
 
-    @watch("request authenticate")
+    @watch("request authenticate", "request auth/login")
     def see_authenticate(self, message: SeenMessage) -> None:
         if self.agreement.initialized is None:
             return
-        usable = [text(each, "id") for each in self.agreement.auth_methods if text(each, "type") != "terminal"]
+        name = self.agreement.dialect.method_id
+        usable = [text(each, name) for each in self.agreement.auth_methods if text(each, "type") != "terminal"]
         self.judge(
             "ACP-AUTH-101",
             text(message.params, "methodId") in usable,
-            f"authenticate with {text(message.params, 'methodId')!r}; expected one of {usable}",
+            f"{message.method} with {text(message.params, 'methodId')!r}; expected one of {usable}",
             self.agreement.initialized.entry,
             message.entry,
         )
 
-    @watch("request logout")
+    @watch("request logout", "request auth/logout")
     def see_logout(self, message: SeenMessage) -> None:
         self.judge(
             "ACP-AUTH-102",
-            self.agreement.agent_offers("auth.logout"),
-            "logout was called, which the agent did not advertise",
+            self.agreement.agent_offers("auth.logout")
+            if message.method == "logout"
+            else bool(self.agreement.auth_methods),
+            f"{message.method} was called, which the agent did not advertise",
             *([self.agreement.initialized.entry] if self.agreement.initialized else []),
             message.entry,
         )
 
-    @watch("answer authenticate")
+    @watch("answer authenticate", "answer auth/login")
     def see_authenticated(self, message: SeenMessage) -> None:
         request = message.request
         if request is None or self.agreement.initialized is None:
             return
         if message.kind == "result":
             self._login = message.entry
-        ids = [text(each, "id") for each in self.agreement.auth_methods]
+        ids = [text(each, self.agreement.dialect.method_id) for each in self.agreement.auth_methods]
         asked = text(request.params, "methodId")
         if asked is not None and asked not in ids:
             self._login = None
             self.judge(
                 "ACP-AUTH-005",
                 message.kind == "error",
-                f"authenticate with {asked!r}, which was not advertised, succeeded; expected an error",
+                f"{request.method} with {asked!r}, which was not advertised, succeeded; expected an error",
                 request.entry,
                 message.entry,
             )
 
-    @watch("result logout")
+    @watch("result logout", "result auth/logout")
     def see_logged_out(self, message: SeenMessage) -> None:
         del message
         self._login = None
@@ -301,7 +345,7 @@ class AuthObserver(Observer):
             self.judge(
                 "ACP-AUTH-002",
                 not needs_login,
-                "session/new asks for authentication after a successful authenticate",
+                "session/new asks for authentication after a successful login",
                 self._login,
                 message.entry,
             )

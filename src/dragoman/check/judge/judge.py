@@ -12,29 +12,19 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from dragoman.check.conversation import ConversationEntry, RecordedConversation
-from dragoman.check.judge.client_services import FileObserver, TerminalObserver
-from dragoman.check.judge.content import CommandObserver, ContentObserver, ElicitationObserver
+from dragoman.check.judge.dialect import dialect_of
 from dragoman.check.judge.fit import params_decoder, tighten
-from dragoman.check.judge.initialization import AuthObserver, InitObserver
+from dragoman.check.judge.initialization import UNSUPPORTED_VERSION
 from dragoman.check.judge.message import Noise, SeenMessage, read
-from dragoman.check.judge.noise import LONG_BYTES, NoiseObserver
-from dragoman.check.judge.observer import Observer, handlers
-from dragoman.check.judge.prompt_turn import CancelObserver, PromptObserver
-from dragoman.check.judge.rpc import RpcObserver
+from dragoman.check.judge.noise import LONG_BYTES
+from dragoman.check.judge.observer_table import ObserverTable
 from dragoman.check.judge.session import Memory
-from dragoman.check.judge.session_list import CloseObserver, DeleteObserver, ListObserver
-from dragoman.check.judge.session_load import LoadObserver
-from dragoman.check.judge.session_settings import ConfigObserver, ModeObserver
-from dragoman.check.judge.session_setup import McpObserver, NewObserver, ResumeObserver
-from dragoman.check.judge.shape import ExtensionObserver, ShapeObserver
 from dragoman.check.judge.state import ConversationState
-from dragoman.check.judge.tool_calls import PendingPermissionObserver, PermissionObserver, ToolObserver
-from dragoman.check.judge.unanswered import UnansweredObserver
 from dragoman.check.results import Fault, Finding
-from dragoman.check.rule import Role
+from dragoman.check.rule import VERSIONS, Role, Version
 from dragoman.check.rules import RULES
 from dragoman.protocol import v1
-from dragoman.protocol.methods import SESSION_UPDATE
+from dragoman.protocol.methods import SESSION_UPDATE, Method
 from dragoman.wire.message import BAD_JSON, is_sound
 
 _MARK = b'"session/update"'
@@ -57,12 +47,12 @@ OCCASIONS = (
 class ChunkFastPath:
     """Handles the agent's pieces of text without the observers."""
 
-    def __init__(self, state: ConversationState) -> None:
+    def __init__(self, state: ConversationState, update: Method[Any, Any], types: Any) -> None:
         self._state = state
-        self._decode = params_decoder(SESSION_UPDATE, "notification").decode
-        self._text = tighten(v1.TextContent)
-        self._message = tighten(v1.AgentMessageChunk)
-        self._chunks = frozenset({self._message, tighten(v1.AgentThoughtChunk)})
+        self._decode = params_decoder(update, "notification").decode
+        self._text = tighten(types.TextContent)
+        self._message = tighten(types.AgentMessageChunk)
+        self._chunks = frozenset({self._message, tighten(types.AgentThoughtChunk)})
         self._taken = 0
 
     def look(self, entry: ConversationEntry) -> Any:
@@ -84,6 +74,8 @@ class ChunkFastPath:
         session = self._state.sessions.get(params.session_id)
         if session is None or not session.is_talking or params.meta is not None:
             return False
+        if self._state.is_v2 and (session.turn is None or update.message_id != session.turn.message_id):
+            return False
         if session.turn is not None and type(update) is self._message:
             session.turn.hear(update.content.text)
         self._taken += 1
@@ -95,42 +87,25 @@ class ChunkFastPath:
         return taken
 
 
-OBSERVERS: tuple[type[Observer], ...] = (
-    NoiseObserver,
-    RpcObserver,
-    UnansweredObserver,
-    ShapeObserver,
-    InitObserver,
-    AuthObserver,
-    NewObserver,
-    LoadObserver,
-    ResumeObserver,
-    McpObserver,
-    ListObserver,
-    CloseObserver,
-    DeleteObserver,
-    ModeObserver,
-    ConfigObserver,
-    PromptObserver,
-    CancelObserver,
-    ToolObserver,
-    PermissionObserver,
-    PendingPermissionObserver,
-    FileObserver,
-    TerminalObserver,
-    ContentObserver,
-    CommandObserver,
-    ElicitationObserver,
-    ExtensionObserver,
-)
+def find_fast_path(state: ConversationState) -> ChunkFastPath:
+    """Return the fast path for the version that is spoken."""
+    if state.agreement.dialect.version == 1:
+        return ChunkFastPath(state, SESSION_UPDATE, v1)
+    from dragoman.protocol import v2
+
+    return ChunkFastPath(state, state.agreement.dialect.notifications["session/update"], v2)
+
+
+def _guess_version(initialize: SeenMessage) -> Version:
+    """Return the version whose shape an `initialize` has: of one that does not exist, its fields tell."""
+    asked = initialize.params.get("protocolVersion")
+    if asked in VERSIONS:
+        return asked
+    return 2 if "info" in initialize.params else 1
 
 
 MAX_PER_RULE = 100
 """Findings of one rule that are kept for a conversation: a peer that errs in every message would fill the memory."""
-MAX_ROUTES = 512
-"""Kinds of messages that are remembered: a peer may invent methods without end."""
-
-_Steps = tuple[tuple[str, Callable[[SeenMessage], None]], ...]
 
 
 class Judge:
@@ -150,38 +125,49 @@ class Judge:
         self.state = ConversationState(memory or Memory())
         self._occasions: Counter[str] = Counter()
         self._breaches: Counter[str] = Counter()
-        self._stream = ChunkFastPath(self.state)
+        self._stream = find_fast_path(self.state)
         self._is_calm = True
         """Whether the last line was a message: a message after noise may have to do with it."""
-        self._observers: list[Observer] = [make(self) for make in OBSERVERS]
-        self._wanted: dict[str, list[tuple[str, Callable[[SeenMessage], None]]]] = {}
-        for observer in self._observers:
-            for key, handler in handlers(observer):
-                self._wanted.setdefault(key, []).append((observer.area, handler))
-        self._routes: dict[tuple[str, ...], _Steps] = {}
+        self._observers = ObserverTable(self)
+
+    @property
+    def version(self) -> Version:
+        """Return the version of the protocol that is spoken, or asked for as long as no answer says which."""
+        return self.state.agreement.dialect.version
+
+    def assume(self, version: Version) -> None:
+        """Judge by the rules of a version, until an answer to `initialize` says which is spoken."""
+        if version != self.version:
+            self._observers.count()  # by the rules of the version that was assumed so far
+            self.state.agreement.dialect = dialect_of(version)
+            self._observers.speak(version)
+            self._stream = find_fast_path(self.state)
 
     @property
     def occasions(self) -> Counter[str]:
         """Return how often there was an occasion to keep or break each rule."""
-        for observer in self._observers:
-            observer.count()
+        self._observers.count()
         streamed = self._stream.drain()
-        for rule in OCCASIONS:
-            self._occasions[rule] += streamed
+        for rule in OCCASIONS if streamed else ():
+            self.count_occasions(rule, streamed)
         return self._occasions
 
     def saw(self, rule: str) -> None:
-        """Count an occasion for a rule."""
-        self._occasions[rule] += 1
+        """Count an occasion for a rule, if it holds for the version that is spoken."""
+        if rule in self._observers.held:
+            self._occasions[rule] += 1
 
     def count_occasions(self, rule: str, times: int) -> None:
         """Count occasions that were gathered elsewhere."""
-        self._occasions[rule] += times
+        if rule in self._observers.held:
+            self._occasions[rule] += times
 
     def record_breach(
         self, rule: str, detail: str, entries: tuple[ConversationEntry, ...], *, warn: bool = False
     ) -> None:
-        """Record a breach, if its side is judged."""
+        """Record a breach, if its side is judged and the rule holds for the version that is spoken."""
+        if rule not in self._observers.held:
+            return
         known = RULES[rule]
         self._occasions[rule] += 1
         self._breaches[rule] += 1
@@ -204,7 +190,7 @@ class Judge:
     def end(self) -> list[Finding]:
         """End the conversation, and return the findings that only its end can bring."""
         known = len(self.findings)
-        for observer in self._observers:
+        for observer in self._observers.observers:
             self._guard(observer.area, observer.end)
         return self.findings[known:]
 
@@ -229,38 +215,40 @@ class Judge:
             self.state.timeline.begin(message)
         if message.kind in ("result", "error"):
             self.state.requests.match(message)
-        for area, handler in self._route(message):
+        if message.method == "initialize":
+            self._learn_version(message)
+        for area, handler in self._observers.find_route(message):
             try:
                 handler(message)
             except Exception as error:  # noqa: BLE001 -- the checker's own mistake is a verdict, not a crash
                 self._record_fault(area, error, message.entry)
         self.state.take(message)
 
-    def _route(self, message: SeenMessage) -> _Steps:
-        if message.method == "session/update" and message.kind == "notification":
-            kind = message.update.get("sessionUpdate")
-            key = ("update", kind if isinstance(kind, str) else "")
-        else:
-            key = (message.kind, message.method)
-        route = self._routes.get(key)
-        return route if route is not None else self._make_route(key)
-
-    def _make_route(self, key: tuple[str, str]) -> _Steps:
-        # From general to particular: "message", "answer", "answer session/prompt", "result", "result session/prompt".
-        kind, name = key
-        kinds = ("answer", kind) if kind in ("result", "error") else (kind,)
-        keys = ["message", *(word for each in kinds for word in (each, f"{each} {name}"))]
-        route = tuple(step for each in keys for step in self._wanted.get(each, ()))
-        if len(self._routes) < MAX_ROUTES:
-            self._routes[key] = route
-        return route
+    def _learn_version(self, message: SeenMessage) -> None:
+        request = message if message.kind == "request" else message.request
+        if request is None:
+            return
+        match message.kind:
+            case "request":
+                self.assume(_guess_version(request))
+            case "result":
+                given = message.params.get("protocolVersion")
+                # A client that asks in the words of version 1 does not speak version 2, whatever number it asks for.
+                if given in VERSIONS and given <= self.version:
+                    self.assume(given)
+            case _ if message.code == UNSUPPORTED_VERSION:
+                self.assume(2)
+            case _ if self.state.memory.versions == {1}:
+                self.assume(1)
+            case _:
+                pass
 
     def _see_event(self, entry: ConversationEntry) -> None:
         word = entry.event.split(" ", 1)[0]
         if word == "waited" and entry.sender in self.state.timeline.closed:
             return
         message = SeenMessage(entry, entry.sender, "notification", "")
-        for area, handler in [*self._wanted.get("event", ()), *self._wanted.get(f"event {word}", ())]:
+        for area, handler in self._observers.find_steps("event", f"event {word}"):
             try:
                 handler(message)
             except Exception as error:  # noqa: BLE001 -- the checker's own mistake is a verdict, not a crash
@@ -268,7 +256,7 @@ class Judge:
         self.state.timeline.take_event(entry)
 
     def _see_noise(self, noise: Noise) -> None:
-        for observer in self._observers:
+        for observer in self._observers.observers:
             observer.see_noise(noise)
 
     def _guard(self, area: str, step: Callable[[], None]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import SeenMessage
 from dragoman.check.judge.state import ConversationState
+from dragoman.check.rule import VERSIONS, Version
 
 MessageHandler = Callable[[SeenMessage], None]
 H = TypeVar("H", bound=Callable[..., None])
@@ -53,6 +54,8 @@ class Observer:
     """Watches one area of the protocol."""
 
     area: ClassVar[str]
+    versions: ClassVar[tuple[Version, ...]] = VERSIONS
+    """The versions of the protocol in which it watches; it judges only by rules that hold for the one spoken."""
 
     def __init__(self, sink: FindingSink) -> None:
         self.state = sink.state

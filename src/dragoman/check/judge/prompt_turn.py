@@ -9,10 +9,11 @@ there for seconds.
 from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
-from dragoman.check.judge.message import SeenMessage, offered, part, parts, text
+from dragoman.check.judge.message import SeenMessage, part, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import SeenSession, SeenTurn
 from dragoman.check.judge.session_setup import CONTENT
+from dragoman.check.rule import Version
 from dragoman.errors import ErrorCode
 
 BASELINE_CONTENT = frozenset({"text", "resource_link"})
@@ -64,9 +65,8 @@ class PromptObserver(Observer):
             f"a prompt for {text(message.params, 'sessionId')!r}, which was not opened here",
             message.entry,
         )
-        capabilities = part(self.agreement.capabilities["agent"], "promptCapabilities")
         kinds = [text(each, "type") for each in parts(message.params, "prompt")]
-        bad = [each for each in kinds if each in GUARDED_CONTENT and not offered(capabilities, GUARDED_CONTENT[each])]
+        bad = [each for each in kinds if each in GUARDED_CONTENT and each not in self._able_kinds()]
         self.judge(
             "ACP-PROMPT-101",
             not bad,
@@ -104,20 +104,28 @@ class PromptObserver(Observer):
         session, request = self.state.asked_session(message), message.request
         if session is None or request is None or session.closed is not None:
             return
+        if self.state.is_v2:
+            self._judge_content(request, message)
+            return
         turn = next((each for each in session.running() if each.prompt is request), None)
         if turn is None:
             return
-        self._judge_content(turn, message)
+        if not turn.rivals:
+            self._judge_content(request, message)
         if message.kind == "result":
             self._judge_reason(session, turn, message)
         elif turn.rivals:
             self.saw("ACP-PROMPT-005")
 
-    def _judge_content(self, turn: SeenTurn, message: SeenMessage) -> None:
-        kinds = {kind for each in parts(turn.prompt.params, "prompt") if (kind := text(each, "type"))}
-        capabilities = part(self.agreement.capabilities["agent"], "promptCapabilities")
-        able = {kind for kind, name in GUARDED_CONTENT.items() if offered(capabilities, name)}
-        if not kinds or not kinds <= BASELINE_CONTENT | able or not turn.prompt.fits or turn.rivals:
+    def _able_kinds(self) -> set[str]:
+        return {
+            kind for kind, name in GUARDED_CONTENT.items() if self.agreement.agent_offers(f"promptCapabilities.{name}")
+        }
+
+    def _judge_content(self, prompt: SeenMessage, message: SeenMessage) -> None:
+        kinds = {kind for each in parts(prompt.params, "prompt") if (kind := text(each, "type"))}
+        able = self._able_kinds()
+        if not kinds or not kinds <= BASELINE_CONTENT | able or not prompt.fits:
             return
         if message.kind == "result":
             taken = self.state.memory.taken
@@ -127,7 +135,7 @@ class PromptObserver(Observer):
             if kinds & able:
                 self.saw("ACP-PROMPT-008")
         elif message.code == ErrorCode.INVALID_PARAMS:
-            self._refused.append((kinds, turn.prompt.entry, message.entry))
+            self._refused.append((kinds, prompt.entry, message.entry))
 
     def _judge_reason(self, session: SeenSession, turn: SeenTurn, message: SeenMessage) -> None:
         if turn.rivals and turn.cancel:
@@ -162,7 +170,9 @@ class PromptObserver(Observer):
     @watch("update")
     def see_update(self, message: SeenMessage) -> None:
         session = self.state.session(message)
-        if session is None or session.turn is not None or session.last is None or session.closed is not None:
+        if self.state.is_v2 or session is None or session.closed is not None:
+            return
+        if session.turn is not None or session.last is None:
             return
         end = session.last.end
         if end is None or session.id in self.state.opening or self._told.get(session.id) is end.entry:
@@ -222,6 +232,7 @@ class CancelObserver(Observer):
     """Judges how turns end that were cancelled."""
 
     area: ClassVar[str] = "CANCEL"
+    versions: ClassVar[tuple[Version, ...]] = (1,)
 
     @watch("answer session/prompt")
     def see_end(self, message: SeenMessage) -> None:

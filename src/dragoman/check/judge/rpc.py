@@ -9,7 +9,6 @@ from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED
 from dragoman.check.judge.state import PROOF_S
 from dragoman.errors import ErrorCode
-from dragoman.protocol.methods import METHODS, NOTIFICATIONS, REQUESTS
 
 MAX_TOLD = 20
 """Notifications that are remembered until the next answer."""
@@ -85,11 +84,12 @@ class RpcObserver(Observer):
             f"the id of the request is {message.id!r}; expected a string or a whole number",
             message.entry,
         )
-        known = NOTIFICATIONS.get(message.method) if message.method not in REQUESTS else REQUESTS[message.method]
+        dialect = self.agreement.dialect
+        known = dialect.methods.get(message.method)
         if known is not None:
             self.judge(
                 wire_rule(side, 23),
-                message.method in REQUESTS,
+                message.method in dialect.requests,
                 f"{message.method} came with an id; expected a notification",
                 message.entry,
             )
@@ -101,14 +101,15 @@ class RpcObserver(Observer):
         self._told[side] = [*self._told[side], message][-MAX_TOLD:]
         if message.flaws:
             self._garbage[side] += 1
-        if method not in METHODS:
+        dialect = self.agreement.dialect
+        if method not in dialect.methods:
             self._strange[side] = message.entry
             return
         if method == PERMISSION:
             return
         self.judge(
             wire_rule(side, 23),
-            method in NOTIFICATIONS,
+            method in dialect.notifications,
             f"{method} came without an id; expected a request",
             message.entry,
         )
@@ -122,8 +123,9 @@ class RpcObserver(Observer):
             self._updated = message.entry
 
     def _judge_side(self, message: SeenMessage) -> None:
-        known = NOTIFICATIONS.get(message.method) if message.kind == "notification" else None
-        handled_by = (known or METHODS[message.method]).side
+        dialect = self.agreement.dialect
+        known = dialect.notifications.get(message.method) if message.kind == "notification" else None
+        handled_by = (known or dialect.methods[message.method]).side
         self.judge(
             wire_rule(message.sender, 24),
             handled_by != message.sender,
@@ -189,7 +191,10 @@ class RpcObserver(Observer):
                     request.entry,
                     answer.entry,
                 )
-        elif request.method not in METHODS and explain_method(request.method) is None:
+        elif (
+            request.method not in self.agreement.dialect.methods
+            and explain_method(request.method, self.agreement.dialect) is None
+        ):
             self.judge(
                 wire_rule(side, 10), answer.code == ErrorCode.METHOD_NOT_FOUND, detail, request.entry, answer.entry
             )
@@ -249,7 +254,7 @@ class RpcObserver(Observer):
             return None
         words = str(answer.body)
         named = sorted((each for each in told if each.method in words), key=lambda each: -len(each.method))
-        strange = [each for each in told if each.method not in METHODS]
+        strange = [each for each in told if each.method not in self.agreement.dialect.methods]
         chosen = [*named, *strange, *told][0]
         told.remove(chosen)
         return chosen.entry

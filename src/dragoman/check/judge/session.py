@@ -31,6 +31,8 @@ class PastSession(msgspec.Struct):
     """The texts of the agent in those turns, cut at tool calls."""
     calls: list[str] = []
     """Tool calls that were completed in them."""
+    message_ids: dict[str, str] = {}
+    """The texts of prompts by the ids of their messages, in version 2."""
     listed: bool = False
     closed: bool = False
     deleted: bool = False
@@ -85,10 +87,14 @@ class SeenToolCall(msgspec.Struct, eq=False):
     granted: ConversationEntry | None = None
     rejected: ConversationEntry | None = None
     ran: bool = False
+    can_cancel: bool = False
+    """Whether it may be cancelled alone now, in version 2."""
+    cancelling: SeenMessage | None = None
+    """The `tool_call/cancel` that was accepted for it."""
 
 
 class SeenTurn(msgspec.Struct, eq=False):
-    """A prompt and its turn."""
+    """A prompt and its turn; in version 2 a piece of foreground work, and the `state_update` that began it."""
 
     prompt: SeenMessage
     cancel: ConversationEntry | None = None
@@ -106,6 +112,8 @@ class SeenTurn(msgspec.Struct, eq=False):
     """The texts of the agent, cut at tool calls."""
     is_pausing: bool = True
     """Whether the next text of the agent begins a new piece."""
+    message_id: str | None = None
+    """The message that its last text belongs to, in version 2."""
 
     def hear(self, words: str) -> None:
         """Add a piece of the agent's text."""
@@ -139,9 +147,9 @@ class SeenSession(msgspec.Struct, eq=False):
     is_talking: bool = False
     """Whether its turn runs and has brought text, so that more text can take the fast path."""
 
-    def keep_options(self, options: list[Object]) -> None:
+    def keep_options(self, options: list[Object], id_field: str = "id") -> None:
         """Take the options that the agent has sent now."""
-        self.options = {name: each for each in options if isinstance(name := each.get("id"), str)}
+        self.options = {name: each for each in options if isinstance(name := each.get(id_field), str)}
         for name, option in self.options.items():
             forms = self.once_offered.setdefault(name, [])
             values = (option.get("type"), option.get("options"))

@@ -8,6 +8,7 @@ from dragoman.check.judge.message import Object, SeenMessage, is_absolute, may_b
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED, SeenTurn
 from dragoman.check.judge.session_setup import CONTENT
+from dragoman.check.rule import Version
 from dragoman.errors import ErrorCode
 
 EXCUSES = frozenset({ErrorCode.AUTH_REQUIRED, ErrorCode.METHOD_NOT_FOUND})
@@ -175,6 +176,7 @@ class CloseObserver(Observer):
     """Judges session/close."""
 
     area: ClassVar[str] = "CLOSE"
+    versions: ClassVar[tuple[Version, ...]] = (1,)
 
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
@@ -342,7 +344,8 @@ class DeleteObserver(Observer):
             return
         past = self.state.memory.sessions.get(session_id)
         is_gone = session_id.startswith(INVENTED) or (past is not None and past.deleted)
-        if is_gone and request.fits and self.agreement.agent_offers("sessionCapabilities.delete"):
+        is_refused = message.code == ErrorCode.AUTH_REQUIRED
+        if is_gone and request.fits and not is_refused and self.agreement.agent_offers("sessionCapabilities.delete"):
             self.judge(
                 "ACP-DELETE-002",
                 message.kind == "result",

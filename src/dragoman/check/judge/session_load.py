@@ -12,13 +12,14 @@ from dragoman.check.judge.message import Object, SeenMessage, part, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED, PastSession
 from dragoman.check.judge.session_setup import CONTENT, judge_reopening
+from dragoman.check.rule import Version
 
 MESSAGES = {"user_message_chunk": "user", "agent_message_chunk": "agent"}
 MAX_SHOWN_CHARS = 60
 
 
-class _Replay:
-    """The updates between a session/load and its answer."""
+class Replay:
+    """The history between a session/load, or a session/resume of version 2, and its answer."""
 
     def __init__(self) -> None:
         self.first: ConversationEntry | None = None
@@ -42,10 +43,11 @@ class LoadObserver(Observer):
     """Judges session/load."""
 
     area: ClassVar[str] = "LOAD"
+    versions: ClassVar[tuple[Version, ...]] = (1,)
 
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
-        self._replays: dict[str, _Replay] = {}
+        self._replays: dict[str, Replay] = {}
         self._loaded: dict[str, ConversationEntry] = {}
         """Answers to session/load after which nothing was asked in the session."""
 
@@ -53,7 +55,7 @@ class LoadObserver(Observer):
     def see_load(self, message: SeenMessage) -> None:
         session_id = text(message.params, "sessionId")
         if session_id is not None:
-            self._replays[session_id] = _Replay()
+            self._replays[session_id] = Replay()
             self._loaded.pop(session_id, None)
         if self.agreement.initialized is not None:
             self.judge(
@@ -124,55 +126,61 @@ class LoadObserver(Observer):
         )
         if replay.first is not None:
             entries = (request.entry, replay.first, message.entry)
-            self._judge_sides(replay, entries)
-            self._judge_order(replay, past, entries)
+            judge_sides(self, replay, entries)
+            judge_order(self, replay, past, entries)
             if len(replay.words) == len(MESSAGES):
-                self._judge_whole(replay, past, entries)
+                judge_whole(self, replay, past, entries)
 
-    def _judge_sides(self, replay: _Replay, entries: tuple[ConversationEntry, ...]) -> None:
-        missing = [side for side in MESSAGES.values() if side not in replay.words]
-        self.judge(
-            "ACP-LOAD-004", not missing, f"the replay has no message of the {' or the '.join(missing)}", *entries
+
+def judge_sides(observer: Observer, replay: Replay, entries: tuple[ConversationEntry, ...]) -> None:
+    """Judge whether a replay has both sides of the conversation."""
+    missing = [side for side in MESSAGES.values() if side not in replay.words]
+    observer.judge(
+        "ACP-LOAD-004", not missing, f"the replay has no message of the {' or the '.join(missing)}", *entries
+    )
+
+
+def judge_order(observer: Observer, replay: Replay, past: PastSession, entries: tuple[ConversationEntry, ...]) -> None:
+    """Judge whether a replay is in the order of the conversation."""
+    if past.births and not past.has_begun and len(replay.words) > 1:
+        observer.judge(
+            "ACP-LOAD-005",
+            next(iter(replay.words)) == "user",
+            "the replay begins with the agent; expected the user's message before it",
+            *entries,
+        )
+    said = replay.said_by("user")
+    places = [said.find(each) for each in past.prompts if each and past.prompts.count(each) == 1]
+    found = [each for each in places if each >= 0]
+    if len(found) > 1:
+        observer.judge(
+            "ACP-LOAD-005",
+            found == sorted(found),
+            "the replay has the user's messages in another order than they were sent",
+            *entries,
         )
 
-    def _judge_order(self, replay: _Replay, past: PastSession, entries: tuple[ConversationEntry, ...]) -> None:
-        if past.births and not past.has_begun and len(replay.words) > 1:
-            self.judge(
-                "ACP-LOAD-005",
-                next(iter(replay.words)) == "user",
-                "the replay begins with the agent; expected the user's message before it",
-                *entries,
-            )
-        said = replay.said_by("user")
-        places = [said.find(each) for each in past.prompts if each and past.prompts.count(each) == 1]
-        found = [each for each in places if each >= 0]
-        if len(found) > 1:
-            self.judge(
-                "ACP-LOAD-005",
-                found == sorted(found),
-                "the replay has the user's messages in another order than they were sent",
-                *entries,
-            )
 
-    def _judge_whole(self, replay: _Replay, past: PastSession, entries: tuple[ConversationEntry, ...]) -> None:
-        for side, known in (("user", past.asked), ("agent", past.said)):
-            if known:
-                missing = _missing(known, replay.said_by(side))
-                shown = missing[0][:MAX_SHOWN_CHARS] if missing else ""
-                self.judge(
-                    "ACP-LOAD-006",
-                    not missing,
-                    f"the replay lacks {len(missing)} of the messages of the {side}, such as {shown!r}",
-                    *entries,
-                )
-        if past.calls:
-            lost = _lost(past.calls, replay.calls)
-            self.judge(
+def judge_whole(observer: Observer, replay: Replay, past: PastSession, entries: tuple[ConversationEntry, ...]) -> None:
+    """Judge whether a replay has the whole conversation."""
+    for side, known in (("user", past.asked), ("agent", past.said)):
+        if known:
+            missing = _missing(known, replay.said_by(side))
+            shown = missing[0][:MAX_SHOWN_CHARS] if missing else ""
+            observer.judge(
                 "ACP-LOAD-006",
-                not lost,
-                f"the replay lacks {len(lost)} of the tool calls that were completed, such as {lost[:1]}",
+                not missing,
+                f"the replay lacks {len(missing)} of the messages of the {side}, such as {shown!r}",
                 *entries,
             )
+    if past.calls:
+        lost = _lost(past.calls, replay.calls)
+        observer.judge(
+            "ACP-LOAD-006",
+            not lost,
+            f"the replay lacks {len(lost)} of the tool calls that were completed, such as {lost[:1]}",
+            *entries,
+        )
 
 
 def _missing(known: list[str], replayed: str) -> list[str]:

@@ -7,6 +7,8 @@ from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import Json, Object, SeenMessage, offered, part, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import SeenSession
+from dragoman.check.rule import Version
+from dragoman.errors import ErrorCode
 
 OPENED = ("result session/new", "result session/load", "result session/resume")
 CATEGORIES = frozenset({"mode", "model", "model_config", "thought_level"})
@@ -16,6 +18,7 @@ class ModeObserver(Observer):
     """Judges session modes."""
 
     area: ClassVar[str] = "MODE"
+    versions: ClassVar[tuple[Version, ...]] = (1,)
 
     @watch(*OPENED)
     def see_opened(self, message: SeenMessage) -> None:
@@ -86,6 +89,10 @@ class ConfigObserver(Observer):
         self._listed: dict[str, ConversationEntry] = {}
         """The last message with the options of a session, by session."""
 
+    @property
+    def _id(self) -> str:
+        return self.agreement.dialect.option_id
+
     @watch(*OPENED)
     def see_opened(self, message: SeenMessage) -> None:
         self._judge_options(message.params, message)
@@ -147,6 +154,15 @@ class ConfigObserver(Observer):
             return
         value = request.params.get("value")
         if not any(takes(each, value) for each in session.once_offered.get(name, ())):
+            if message.kind == "error":
+                self.judge(
+                    "ACP-CONFIG-011",
+                    message.code == ErrorCode.INVALID_PARAMS,
+                    f"setting {name!r} to {value!r}, which is not offered, was refused with {message.code}; "
+                    "expected -32602",
+                    request.entry,
+                    message.entry,
+                )
             self.judge(
                 "ACP-CONFIG-009",
                 message.kind == "error",
@@ -160,7 +176,7 @@ class ConfigObserver(Observer):
             return
         self._judge_options(message.params, message)
         self._judge_whole(session, name, request, message)
-        now = [each for each in parts(message.params, "configOptions") if text(each, "id") == name]
+        now = [each for each in parts(message.params, "configOptions") if text(each, self._id) == name]
         self.judge(
             "ACP-CONFIG-002",
             bool(now),
@@ -189,7 +205,7 @@ class ConfigObserver(Observer):
                 *proof,
             )
             return
-        left = {text(each, "id") for each in parts(answer.params, "configOptions")}
+        left = {text(each, self._id) for each in parts(answer.params, "configOptions")}
         gone = sorted(session.options.keys() - left - {name})
         is_change = session.options[name].get("currentValue") != request.params.get("value")
         if gone and not is_change:
@@ -203,11 +219,11 @@ class ConfigObserver(Observer):
         options = parts(value, "configOptions")
         if not options:
             return
-        ids = [text(each, "id") for each in options]
+        ids = [text(each, self._id) for each in options]
         self.judge("ACP-CONFIG-005", len(set(ids)) == len(ids), f"options share an id: {ids}", message.entry)
         if self.agreement.initialized is not None:
             able = offered(self.agreement.capabilities["client"], "session.configOptions.boolean")
-            booleans = [text(each, "id") for each in options if text(each, "type") == "boolean"]
+            booleans = [text(each, self._id) for each in options if text(each, "type") == "boolean"]
             self.judge(
                 "ACP-CONFIG-001",
                 able or not booleans,
@@ -219,12 +235,19 @@ class ConfigObserver(Observer):
             self._judge_option(option, message)
 
     def _judge_option(self, option: Object, message: SeenMessage) -> None:
-        name, current = text(option, "id"), option.get("currentValue")
+        name, current = text(option, self._id), option.get("currentValue")
         if text(option, "type") == "select" and isinstance(current, str):
             self.judge(
                 "ACP-CONFIG-004",
                 takes(option, current),
                 f"the option {name!r} is {current!r}, which it does not offer",
+                message.entry,
+            )
+            values = list(_values(option))
+            self.judge(
+                "ACP-CONFIG-012",
+                bool(values) and len({str(each) for each in values}) == len(values),
+                f"the option {name!r} has the values {values}; expected at least one, and each once",
                 message.entry,
             )
         category = text(option, "category")

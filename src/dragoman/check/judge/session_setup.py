@@ -18,6 +18,7 @@ from dragoman.check.judge.message import (
 )
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED, PastSession
+from dragoman.check.rule import Version
 from dragoman.errors import ErrorCode
 
 OPENERS = ("request session/new", "request session/load", "request session/resume")
@@ -211,6 +212,7 @@ class ResumeObserver(Observer):
     """Judges session/resume."""
 
     area: ClassVar[str] = "RESUME"
+    versions: ClassVar[tuple[Version, ...]] = (1,)
 
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
@@ -278,7 +280,8 @@ class McpObserver(Observer):
     def see_opening(self, message: SeenMessage) -> None:
         for server in parts(message.params, "mcpServers"):
             transport = text(server, "type")
-            if transport in ("http", "sse") and self.agreement.initialized is not None:
+            guarded = ("stdio", "http") if self.state.is_v2 else ("http", "sse")
+            if transport in guarded and self.agreement.initialized is not None:
                 self.judge(
                     "ACP-MCP-102",
                     self.agreement.agent_offers(f"mcpCapabilities.{transport}"),
@@ -287,7 +290,7 @@ class McpObserver(Observer):
                     message.entry,
                 )
             command = text(server, "command")
-            if transport is None and command is not None:
+            if transport in (None, "stdio") and command is not None:
                 self.judge(
                     "ACP-MCP-103",
                     is_absolute(command),
@@ -302,11 +305,33 @@ class McpObserver(Observer):
             return
         cwd = text(request.params, "cwd")
         servers = parts(request.params, "mcpServers")
-        if cwd is None or not is_absolute(cwd) or not servers or not request.fits:
+        if cwd is None or not is_absolute(cwd) or not request.fits:
+            return
+        if not servers:
+            if "mcpServers" not in request.params:
+                self.judge(
+                    "ACP-MCP-007",
+                    message.code != ErrorCode.INVALID_PARAMS,
+                    "session/new without mcpServers was refused with -32602; in version 2 it may be left out",
+                    request.entry,
+                    message.entry,
+                )
             return
         refused = message.code in (ErrorCode.INVALID_PARAMS, ErrorCode.METHOD_NOT_FOUND)
         kinds = {text(each, "type") or "stdio" for each in servers}
-        if kinds == {"stdio"}:
+        invented = sorted(kind for kind in kinds if kind.startswith("_"))
+        if invented and message.code == ErrorCode.AUTH_REQUIRED:
+            return  # the login comes first
+        if invented:
+            self.judge(
+                "ACP-MCP-006",
+                message.code == ErrorCode.INVALID_PARAMS,
+                f"session/new with a server of the type {invented[0]!r} was answered with "
+                f"{message.code or 'a result'}; expected -32602",
+                request.entry,
+                message.entry,
+            )
+        elif kinds == {"stdio"} and not self.state.is_v2:
             self.judge(
                 "ACP-MCP-001",
                 not refused,
@@ -315,7 +340,8 @@ class McpObserver(Observer):
                 message.entry,
             )
         elif kinds <= {"stdio", "http", "sse"} and all(
-            kind == "stdio" or self.agreement.agent_offers(f"mcpCapabilities.{kind}") for kind in kinds
+            (kind == "stdio" and not self.state.is_v2) or self.agreement.agent_offers(f"mcpCapabilities.{kind}")
+            for kind in kinds
         ):
             self.judge(
                 "ACP-MCP-004",

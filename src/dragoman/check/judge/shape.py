@@ -14,8 +14,9 @@ from dragoman.check.judge.foreign_names import V2_UPDATES, explain_field, explai
 from dragoman.check.judge.message import Json, Object, SeenMessage, part, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.rpc import extension_rule, wire_rule
+from dragoman.check.rule import Version
+from dragoman.check.rules import RULES
 from dragoman.errors import ErrorCode
-from dragoman.protocol.methods import METHODS
 from dragoman.protocol.mismatch import MissingField
 
 _ALWAYS = {
@@ -27,7 +28,15 @@ _TAGS = frozenset({"sessionUpdate", "type", "outcome", "mode", "action"})
 PLACES: tuple[tuple[str, str, str], ...] = (
     ("result initialize", r"result\.protocolVersion", "ACP-INIT-002"),
     ("request initialize", r"params\.protocolVersion", "ACP-INIT-102"),
+    ("result initialize", r"result\.info", "ACP-INIT-011"),
+    ("request initialize", r"params\.info", "ACP-INIT-108"),
     ("result initialize", r"result", "ACP-INIT-001"),
+    ("result session/prompt", r"result\.messageId", "ACP-PROMPT-011"),
+    ("update (user|agent)_(message|thought).*", r"params\.update\.messageId", "ACP-MSG-001"),
+    ("update (user|agent)_(message|thought)", r"params\.update\.content", "ACP-CONTENT-001"),
+    ("update terminal_.*", r"params\.update\.", "ACP-TERM-007"),
+    ("update tool_call_content_chunk", r"params\.update\.content\.content", "ACP-CONTENT-001"),
+    ("update tool_call_content_chunk", r"params\.update\.", "ACP-TOOL-010"),
     ("result session/prompt", r"result\.stopReason", "ACP-PROMPT-001"),
     ("result session/request_permission", r"result", "ACP-PERM-101"),
     ("request session/(new|load|resume)", r"params\.mcpServers", "ACP-MCP-101"),
@@ -39,6 +48,7 @@ PLACES: tuple[tuple[str, str, str], ...] = (
     ("update config_option_update", r"params\.update\.", "ACP-CONFIG-010"),
     ("update plan.*", r"params\.update\.", "ACP-PLAN-001"),
     ("update available_commands_update", r"params\.update\.", "ACP-CMD-001"),
+    ("result session/(new|resume)", r"result\.availableCommands", "ACP-CMD-001"),
     ("update .*_chunk", r"params\.update\.content", "ACP-CONTENT-001"),
     ("update tool_call(_update)?", r"params\.update\.content\[\d+\]\.content", "ACP-CONTENT-001"),
     ("update tool_call(_update)?", r"params\.update\.", "ACP-TOOL-010"),
@@ -53,9 +63,7 @@ PLACES: tuple[tuple[str, str, str], ...] = (
 )
 """Kinds of messages, paths in them, and the rule for a mistake there; the first match counts."""
 
-VERSION = 1
-
-OWN = ("ACP-INIT", "ACP-PROMPT", "ACP-PERM-1", "ACP-MCP", "ACP-MODE-004", "ACP-ELICIT-1")
+OWN = ("ACP-INIT", "ACP-PROMPT", "ACP-PERM-1", "ACP-MCP", "ACP-MODE-004", "ACP-ELICIT-1", "ACP-MSG")
 """Rules about one mistake, in any form: casing and discriminators do not matter there."""
 
 
@@ -84,17 +92,18 @@ class ShapeObserver(Observer):
     def see(self, message: SeenMessage) -> None:
         kind, name = _key(message)
         if (kind, name) == ("result", "initialize"):
-            self._is_ours = not _is_later(message.params.get("protocolVersion"))
+            given = message.params.get("protocolVersion")
+            self._is_ours = not isinstance(given, int) or given == self.agreement.dialect.version
         if not self._is_ours:
             return
-        flaws = () if message.fits else self._fitter.find_flaws(message)
+        flaws = () if message.fits else self._fitter.find_flaws(message, self.agreement.dialect)
         message.fits = not any(flaw.mismatch is not None for flaw in flaws)
         if not flaws:
             self._fitting[message.sender, kind, name] += 1
             return
         for flaw in flaws:
             self._tell(message, flaw, f"{kind} {name}")
-        if message.kind == "request" and not message.fits and not is_mendable(message):
+        if message.kind == "request" and not message.fits and not is_mendable(message, self.agreement.dialect):
             self._mismatches[message.sender, message.id] = flaws[0]
 
     @watch("answer")
@@ -104,7 +113,7 @@ class ShapeObserver(Observer):
         if request is None or not self._mismatches:
             return
         flaw = self._mismatches.pop((request.sender, request.id), None)
-        if flaw is None:
+        if flaw is None or message.code == ErrorCode.AUTH_REQUIRED:  # a login may be wanted before params are read
             return
         wrong = f"{request.method} with {flaw.path}: {flaw.problem}, was answered with"
         self.judge(
@@ -132,11 +141,16 @@ class ShapeObserver(Observer):
             return
         if _is_extension(message, flaw):
             return
-        if flaw.path == "params.update.sessionUpdate" and text(message.update, "sessionUpdate") in V2_UPDATES:
+        version = self.agreement.dialect.version
+        if (
+            version == 1
+            and flaw.path == "params.update.sessionUpdate"
+            and text(message.update, "sessionUpdate") in V2_UPDATES
+        ):
             detail = f"{flaw.path}: {message.update['sessionUpdate']!r} is of version 2, and version 1 was agreed"
             self.warn(wire_rule(side, 21), detail, message.entry)
             return
-        self.fail(_find_rule(message, flaw, key), f"{flaw.path}: {_explain(flaw)}", message.entry)
+        self.fail(_find_rule(message, flaw, key, version), f"{flaw.path}: {_explain(flaw)}", message.entry)
 
     def _tell_extra(self, message: SeenMessage, flaw: Flaw, key: str) -> None:
         rule = extension_rule(message.sender, 1)
@@ -158,10 +172,6 @@ def _is_without_servers(request: SeenMessage, flaw: Flaw) -> bool:
     )
 
 
-def _is_later(version: Json) -> bool:
-    return isinstance(version, int) and version > VERSION
-
-
 def _explain(flaw: Flaw) -> str:
     expected = flaw.mismatch.expected if flaw.mismatch is not None else None
     if expected is None or "expected" in flaw.problem:
@@ -176,10 +186,10 @@ def _key(message: SeenMessage) -> tuple[str, str]:
     return message.kind, message.method
 
 
-def _find_rule(message: SeenMessage, flaw: Flaw, key: str) -> str:
+def _find_rule(message: SeenMessage, flaw: Flaw, key: str, version: Version) -> str:
     # A rule for this one mistake comes first, then casing, then discriminators, then the rule for the place, and the
     # general rule last.
-    special = _find_place(message.sender, flaw.path, key)
+    special = _find_place(message.sender, flaw.path, key, version)
     if special is not None and special.startswith(OWN):
         return special
     root: Json = {"params": message.body, "result": message.body}
@@ -190,9 +200,10 @@ def _find_rule(message: SeenMessage, flaw: Flaw, key: str) -> str:
     return special or wire_rule(message.sender, 20)
 
 
-def _find_place(side: Side, path: str, key: str) -> str | None:
+def _find_place(side: Side, path: str, key: str, version: Version) -> str | None:
     for kind, place, found in PLACES:
-        if _role(found) == side and re.fullmatch(kind, key) and re.match(place, path):
+        is_held = _role(found) == side and version in RULES[found].versions
+        if is_held and re.fullmatch(kind, key) and re.match(place, path):
             return found
     return None
 
@@ -263,10 +274,13 @@ class ExtensionObserver(Observer):
 
     @watch("request", "notification")
     def see_call(self, message: SeenMessage) -> None:
-        advice = explain_method(message.method)
-        if advice is not None:
+        dialect = self.agreement.dialect
+        advice = explain_method(message.method, dialect)
+        if advice is not None and dialect.version == 1:
             self.warn(extension_rule(message.sender, 2), f"{message.method}: {advice}", message.entry)
-        elif message.method not in METHODS:
+        elif advice is not None:
+            self.fail(extension_rule(message.sender, 2), f"{message.method}: {advice}", message.entry)
+        elif message.method not in dialect.methods:
             self.judge(
                 extension_rule(message.sender, 2),
                 message.method.startswith("_"),

@@ -6,6 +6,7 @@ ten. Answers are matched to their requests before the observers see them; everyt
 
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.connection_state import Agreement, RequestTable, Timeline
+from dragoman.check.judge.foreground import ForegroundTable, take_call
 from dragoman.check.judge.message import Object, SeenMessage, items, number, part, parts, text, texts
 from dragoman.check.judge.session import Memory, SeenSession, SeenTerminal, SeenToolCall, SeenTurn
 
@@ -29,11 +30,18 @@ class ConversationState:
         self.requests = RequestTable()
         self.agreement = Agreement(self.timeline)
         self.sessions: dict[str, SeenSession] = {}
+        self.foreground = ForegroundTable(self.sessions, memory)
+        """The sessions of version 2."""
         self.opening: dict[str, SeenMessage] = {}
         """Loads and resumes without an answer so far, by session."""
         self.terminals: dict[str, SeenTerminal] = {}
         self.cancelling: list[SeenTurn] = []
         """Turns that were cancelled and have not ended."""
+
+    @property
+    def is_v2(self) -> bool:
+        """Tell whether version 2 of the protocol is spoken."""
+        return self.agreement.dialect.version == 2
 
     def session(self, message: SeenMessage) -> SeenSession | None:
         """Return the session that the params of a message name, if it was opened here."""
@@ -77,10 +85,20 @@ class ConversationState:
             case "session/close" if session is not None:
                 session.closing = message.entry
                 session.is_talking = False
+            case "session/request_permission" if session is not None and self.is_v2:
+                take_call(session, part(part(message.params, "subject"), "toolCall"), message)
             case _:
                 pass
 
     def _take_prompt(self, session: SeenSession, message: SeenMessage) -> None:
+        if not self.is_v2:
+            self._begin_turn(session, message)
+        said = "".join(text(block, "text") or "" for block in parts(message.params, "prompt"))
+        prompts = self.memory.past(session.id).prompts
+        if len(prompts) < MAX_PROMPTS:
+            prompts.append(said[:MAX_PROMPT_CHARS])
+
+    def _begin_turn(self, session: SeenSession, message: SeenMessage) -> None:
         turn = SeenTurn(message, rivals=[each.prompt.entry for each in session.running()])
         for each in session.running():
             each.rivals.append(message.entry)
@@ -88,10 +106,6 @@ class ConversationState:
             session.turn = turn
         else:
             session.queued.append(turn)
-        said = "".join(text(block, "text") or "" for block in parts(message.params, "prompt"))
-        prompts = self.memory.past(session.id).prompts
-        if len(prompts) < MAX_PROMPTS:
-            prompts.append(said[:MAX_PROMPT_CHARS])
 
     def _take_notification(self, message: SeenMessage) -> None:
         match message.method:
@@ -113,19 +127,26 @@ class ConversationState:
 
     def _take_update(self, message: SeenMessage) -> None:
         session = self.session(message)
+        if self.is_v2:
+            before = session.turn if session is not None else None
+            self.foreground.take_update(message, is_replay=text(message.params, "sessionId") in self.opening)
+            if before is not None and before.end is not None and before in self.cancelling:
+                self.cancelling.remove(before)
         if session is None:
             return
         update = message.update
         kind = update.get("sessionUpdate")
-        if kind in ("tool_call", "tool_call_update"):
+        if kind == "config_option_update":
+            self._keep_options(session, update)
+        elif self.is_v2:
+            return
+        elif kind in ("tool_call", "tool_call_update"):
             self._take_tool_call(session, update, message)
         elif kind == "agent_message_chunk":
             self._take_words(session, update)
             session.is_talking = session.turn is not None and session.closing is None and session.id not in self.opening
         elif kind == "current_mode_update":
             session.mode_id = text(update, "currentModeId") or session.mode_id
-        elif kind == "config_option_update":
-            _keep_options(session, update)
 
     def _take_words(self, session: SeenSession, update: Object) -> None:
         past = self.memory.past(session.id)
@@ -160,18 +181,25 @@ class ConversationState:
             self._hear(answer, request)
         if request.method in OPENERS:
             self._take_opening(answer, request)
+        elif request.method == "session/prompt" and self.is_v2:
+            self.foreground.take_accepted(answer, request)
         elif request.method == "session/prompt":
             self._take_prompt_end(answer, request)
         elif request.method == "session/request_permission":
             self._take_permission(answer, request)
+        elif request.method in ("tool_call/cancel", "terminal/cancel"):
+            self._take_item_cancel(answer, request)
         elif request.method.startswith("terminal/"):
             self._take_terminal(answer, request)
         elif answer.kind == "result":
             self._take_result(answer, request)
 
     def _hear(self, answer: SeenMessage, request: SeenMessage) -> None:
+        """Note the answer to a request behind a cancel, of the same session: a bridge keeps the order of each."""
+        session_id = request.params.get("sessionId")
         for turn in self.cancelling:
-            if turn.heard is None and turn.cancel is not None and request.entry.n > turn.cancel.n:
+            is_behind = turn.cancel is not None and request.entry.n > turn.cancel.n
+            if turn.heard is None and is_behind and turn.prompt.params.get("sessionId") == session_id:
                 turn.heard = answer.entry
 
     def _take_result(self, answer: SeenMessage, request: SeenMessage) -> None:
@@ -194,9 +222,13 @@ class ConversationState:
             case "session/set_mode" if session_id in self.sessions:
                 self.sessions[session_id].mode_id = text(request.params, "modeId")
             case "session/set_config_option" if session_id in self.sessions:
-                _keep_options(self.sessions[session_id], answer.params)
+                self._keep_options(self.sessions[session_id], answer.params)
             case _:
                 pass
+
+    def _keep_options(self, session: SeenSession, value: Object) -> None:
+        if items(value, "configOptions"):
+            session.keep_options(parts(value, "configOptions"), self.agreement.dialect.option_id)
 
     def _take_opening(self, answer: SeenMessage, request: SeenMessage) -> None:
         asked = text(request.params, "sessionId")
@@ -215,7 +247,7 @@ class ConversationState:
         if modes:
             session.modes = {mode for each in parts(modes, "availableModes") if (mode := text(each, "id"))}
             session.mode_id = text(modes, "currentModeId")
-        _keep_options(session, answer.params)
+        self._keep_options(session, answer.params)
         self.sessions[session_id] = session
         past = self.memory.past(session_id)
         past.cwd = past.cwd or cwd
@@ -258,7 +290,7 @@ class ConversationState:
         outcome = part(answer.params, "outcome")
         if outcome.get("outcome") == "cancelled" and session.turn is not None:
             session.turn.dismissed = answer.entry
-        call = session.calls.get(text(part(request.params, "toolCall"), "toolCallId") or "")
+        call = session.calls.get(find_asked_call(request.params) or "")
         if call is None or outcome.get("outcome") != "selected":
             return
         kinds = {each.get("optionId"): each.get("kind") for each in parts(request.params, "options") if _is_plain(each)}
@@ -267,6 +299,18 @@ class ConversationState:
             call.granted = answer.entry
         elif kind in ("reject_once", "reject_always"):
             call.rejected = answer.entry
+
+    def _take_item_cancel(self, answer: SeenMessage, request: SeenMessage) -> None:
+        """Learn that a tool call or a terminal of version 2 is being cancelled alone."""
+        session = self.session(request)
+        if answer.kind == "error" or session is None:
+            return
+        if request.method == "tool_call/cancel":
+            item = session.calls.get(text(request.params, "toolCallId") or "")
+        else:
+            item = self.foreground.of(session.id).terminals.get(text(request.params, "terminalId") or "")
+        if item is not None:
+            item.cancelling = request
 
     def _take_terminal(self, answer: SeenMessage, request: SeenMessage) -> None:
         if answer.kind == "error":
@@ -293,10 +337,12 @@ class ConversationState:
                     terminal.exited = answer.entry
 
 
+def find_asked_call(params: Object) -> str | None:
+    """Return the id of the tool call that a permission request is about, in either version."""
+    subject = part(params, "subject")
+    asked = part(params, "toolCall") or part(subject, "toolCall") or subject
+    return text(asked, "toolCallId")
+
+
 def _is_plain(option: Object) -> bool:
     return isinstance(option.get("optionId"), str)
-
-
-def _keep_options(session: SeenSession, value: Object) -> None:
-    if items(value, "configOptions"):
-        session.keep_options(parts(value, "configOptions"))

@@ -6,6 +6,8 @@ from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import Object, SeenMessage, is_absolute, number, part, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import FINISHED, SeenSession, SeenToolCall
+from dragoman.check.judge.state import find_asked_call
+from dragoman.check.rule import Version
 from dragoman.errors import ErrorCode
 
 MAX_ASKED = 1000
@@ -15,6 +17,7 @@ class ToolObserver(Observer):
     """Judges tool calls."""
 
     area: ClassVar[str] = "TOOL"
+    versions: ClassVar[tuple[Version, ...]] = (1,)
 
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
@@ -24,7 +27,7 @@ class ToolObserver(Observer):
     @watch("request session/request_permission")
     def see_question(self, message: SeenMessage) -> None:
         session = self.state.session(message)
-        call_id = text(part(message.params, "toolCall"), "toolCallId")
+        call_id = find_asked_call(message.params)
         if session is not None and call_id is not None and call_id not in session.calls:
             self._asked[session.id, call_id] = None
             if len(self._asked) > MAX_ASKED:
@@ -194,7 +197,7 @@ class PermissionObserver(Observer):
         if isinstance(message.params.get("options"), list):
             self.judge("ACP-PERM-005", bool(options), "the permission request has no options", message.entry)
         session = self.state.session(message)
-        call_id = text(part(message.params, "toolCall"), "toolCallId")
+        call_id = find_asked_call(message.params)
         if session is not None and call_id is not None:
             self.judge(
                 "ACP-PERM-001",
@@ -223,7 +226,7 @@ class PermissionObserver(Observer):
         for request in pending.values():
             if (
                 request.method == "session/request_permission"
-                and text(part(request.params, "toolCall"), "toolCallId") == call_id
+                and find_asked_call(request.params) == call_id
                 and text(request.params, "sessionId") == text(message.params, "sessionId")
                 and status in ("in_progress", "completed")
                 and not self._is_cancelled(request)
@@ -304,6 +307,7 @@ class PendingPermissionObserver(Observer):
     """Judges the answers to permission requests of cancelled turns."""
 
     area: ClassVar[str] = "CANCEL"
+    versions: ClassVar[tuple[Version, ...]] = (1,)
 
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)

@@ -26,7 +26,6 @@ PATIENT = frozenset(
         "elicitation/create",
         "terminal/wait_for_exit",
         "mcp/message",
-        "mcp/connect",
     }
 )
 """Requests that wait for a person, a model or a program, and may take as long as those do."""

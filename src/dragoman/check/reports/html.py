@@ -105,7 +105,7 @@ def _faults(subject: NamedReport) -> Iterator[str]:
 
 def _fault(result: Result, *, is_known: bool) -> str:
     known = " · known" if is_known else ""
-    tag = f'<b class="{result.verdict}">{WORDS[result.verdict]}</b> · {_line(result.id)} · {result.level}{known}'
+    tag = f'<b class="{result.verdict}">{WORDS[result.verdict]}</b> · {_line(result.key)} · {result.level}{known}'
     fix = f"<p><b>Fix:</b> {_line(result.fix)}</p>" if result.fix else ""
     return (
         f'<article><p class="tag">{tag}</p><h3>{_line(result.title)}</h3><p>{_line(result.detail)}</p>{fix}'
@@ -129,7 +129,7 @@ def _others(subject: NamedReport) -> Iterator[str]:
         results = [result for result in subject.ordered if result.verdict == verdict]
         if results:
             rows = "".join(
-                f"<tr><td>{_line(each.id)}</td><td>{each.level}</td><td>{_line(each.title)}"
+                f"<tr><td>{_line(each.key)}</td><td>{each.level}</td><td>{_line(each.title)}"
                 f'{_needed(each)}</td><td class="faint">{_clause(each)}</td></tr>'
                 for each in results
             )

@@ -7,7 +7,7 @@ import msgspec
 
 from dragoman.check.reports.named_report import NamedReport, as_json
 from dragoman.check.results import CheckReport, Evidence, Result, Verdict, VerdictCounts
-from dragoman.check.rule import Level
+from dragoman.check.rule import Level, Version
 from dragoman.errors import DragomanError
 
 
@@ -23,6 +23,7 @@ class _Result(msgspec.Struct):
     clause: str
     detail: str
     evidence: list[Evidence]
+    protocol: Version = 1
 
 
 class _Report(msgspec.Struct):

@@ -5,28 +5,42 @@ from xml.sax.saxutils import quoteattr
 
 from dragoman.check.reports.named_report import NamedReport
 from dragoman.check.results import Evidence, Result
+from dragoman.check.rule import Version
 from dragoman.check.rules import AREAS
 from dragoman.text import one_line, visible
 
 
 def render(subject: NamedReport) -> str:
-    """Write a suite; rules that were not exercised and known failures are skipped tests."""
-    results = subject.report.results
-    known = sum(subject.is_known(result) for result in results)
-    summary = subject.report.summary
-    name = quoteattr(one_line(subject.name))
-    counts = f'tests="{len(results)}" failures="{summary.fail - known}" errors="{summary.error}"'
-    skipped = f'skipped="{summary.not_exercised + known}"'  # which Jenkins does not allow on all suites together
-    cases = "\n".join(line for result in results for line in _case(result, is_known=subject.is_known(result)))
+    """Write a suite for each version of the protocol; rules not exercised and known failures are skipped tests."""
+    report = subject.report
+    suites = "\n".join(_suite(subject, version) for version in report.protocols or [1])
+    counts = _count(subject, report.results)
     return (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="dragoman check" {counts}>\n'
-        f'<testsuite name={name} {counts} {skipped} time="0">\n{cases}\n</testsuite>\n</testsuites>\n'
+        f"{suites}\n</testsuites>\n"
     )
+
+
+def _suite(subject: NamedReport, version: Version) -> str:
+    results = [result for result in subject.report.results if result.protocol == version]
+    name = one_line(subject.name) + ("" if version == 1 else f" (version {version})")
+    known = sum(subject.is_known(result) for result in results)
+    skipped = sum(result.verdict == "not_exercised" for result in results) + known
+    cases = "\n".join(line for result in results for line in _case(result, is_known=subject.is_known(result)))
+    # Jenkins does not allow `skipped` on all suites together.
+    counts = f'{_count(subject, results)} skipped="{skipped}" time="0"'
+    return f"<testsuite name={quoteattr(name)} {counts}>\n{cases}\n</testsuite>"
+
+
+def _count(subject: NamedReport, results: list[Result]) -> str:
+    failed = sum(result.verdict == "fail" and not subject.is_known(result) for result in results)
+    errors = sum(result.verdict == "error" for result in results)
+    return f'tests="{len(results)}" failures="{failed}" errors="{errors}"'
 
 
 def _case(result: Result, *, is_known: bool) -> Iterator[str]:
     area = AREAS.get(result.id.split("-")[1], "rules") if "-" in result.id else "rules"
-    name = quoteattr(f"{result.id} {result.title}")
+    name = quoteattr(f"{result.key} {result.title}")
     yield f'<testcase classname={quoteattr(area)} name={name} time="0">'
     message = quoteattr(one_line(result.detail))
     match result.verdict:

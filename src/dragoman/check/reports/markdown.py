@@ -21,18 +21,20 @@ def render(subject: NamedReport) -> str:
 
 def matrix(subjects: Sequence[NamedReport]) -> str:
     """Write the table of several subjects, and below it the faults of each."""
-    rules = list(dict.fromkeys(result.id for subject in subjects for result in subject.report.results))
-    by_id = [{result.id: result for result in subject.report.results} for subject in subjects]
+    found = {result.key: result for subject in subjects for result in subject.report.results}
+    rules = sorted(found, key=lambda key: found[key].protocol)  # stable: each version in its own order
+    by_key = [{result.key: result for result in subject.report.results} for subject in subjects]
     names = [_escape(subject.name) for subject in subjects]
     lines = ["| rule | level | " + " | ".join(names) + " |", "|---|---|" + "---|" * len(names)]
     area = ""
     for rule in rules:
-        found = next(results[rule] for results in by_id if rule in results)
-        if (title := AREAS.get(rule.split("-")[1], "")) != area:
+        result = found[rule]
+        title = AREAS.get(rule.split("-")[1], "") + ("" if result.protocol == 1 else f", version {result.protocol}")
+        if title != area:
             area = title
             lines.append(f"| **{_escape(area)}** |  |" + "  |" * len(names))
-        cells = " | ".join(_mark(results.get(rule)) for results in by_id)
-        lines.append(f"| {rule} {_escape(found.title)} | {found.level} | {cells} |")
+        cells = " | ".join(_mark(results.get(rule)) for results in by_key)
+        lines.append(f"| {rule} {_escape(result.title)} | {result.level} | {cells} |")
     lines += ["", *(f"- {name}: {subject.counts}." for name, subject in zip(names, subjects, strict=True))]
     for name, subject in zip(names, subjects, strict=True):
         lines += _faults(name, subject)
@@ -52,7 +54,7 @@ def _faults(name: str, subject: NamedReport) -> list[str]:
         f"### {name}",
         "",
         *(
-            f"- {MARKS[result.verdict]} {result.id}{' (known)' if subject.is_known(result) else ''}: "
+            f"- {MARKS[result.verdict]} {result.key}{' (known)' if subject.is_known(result) else ''}: "
             f"{_escape(result.detail)}"
             for result in faults
         ),

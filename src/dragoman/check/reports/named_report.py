@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dragoman.check.results import CheckReport, Evidence, Result, Verdict
+from dragoman.check.results import CheckReport, Evidence, Result, Verdict, VerdictCounts, summarize
 from dragoman.check.rule import Level
 from dragoman.text import escape_json, one_line, visible
 from dragoman.wire.message import BAD_JSON
@@ -36,25 +36,34 @@ class NamedReport(msgspec.Struct, frozen=True):
         """The results, the gravest first, and known failures after new ones."""
         return sorted(
             self.report.results,
-            key=lambda each: (ORDER.index(each.verdict), each.id in self.known, LEVELS.index(each.level)),
+            key=lambda each: (ORDER.index(each.verdict), each.key in self.known, LEVELS.index(each.level)),
         )
 
     def is_known(self, result: Result) -> bool:
         """Tell whether a failure was there before."""
-        return result.verdict == "fail" and result.id in self.known
+        return result.verdict == "fail" and result.key in self.known
 
     @property
     def counts(self) -> str:
-        """The summary in words, without zeros."""
-        summary = self.report.summary
-        numbers = (
-            (summary.error, "errors of the checker"),
-            (summary.fail, "failed"),
-            (summary.warn, "warnings"),
-            (summary.passed, "passed"),
-            (summary.not_exercised, "not exercised"),
+        """The summary in words, without zeros; of each version of the protocol if there are several."""
+        versions = self.report.protocols
+        if len(versions) < 2:
+            return _count(self.report.summary)
+        parts = ([each for each in self.report.results if each.protocol == version] for version in versions)
+        return "; ".join(
+            f"version {version}: {_count(summarize(part))}" for version, part in zip(versions, parts, strict=True)
         )
-        return ", ".join(f"{number} {word}" for number, word in numbers if number) or "nothing was judged"
+
+
+def _count(summary: VerdictCounts) -> str:
+    numbers = (
+        (summary.error, "errors of the checker"),
+        (summary.fail, "failed"),
+        (summary.warn, "warnings"),
+        (summary.passed, "passed"),
+        (summary.not_exercised, "not exercised"),
+    )
+    return ", ".join(f"{number} {word}" for number, word in numbers if number) or "nothing was judged"
 
 
 def as_json(content: object) -> str:

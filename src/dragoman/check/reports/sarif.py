@@ -17,7 +17,7 @@ _KINDS = {"fail": "fail", "warn": "review"}
 def render(subject: NamedReport) -> str:
     """Write one run; errors of the checker are notifications of it."""
     results = subject.report.results
-    places = {result.id: place for place, result in enumerate(results)}
+    places = {result.key: place for place, result in enumerate(results)}
     run = {
         "tool": {
             "driver": {
@@ -29,7 +29,7 @@ def render(subject: NamedReport) -> str:
         },
         "invocations": [_invocation(results)],
         "results": [
-            _result(result, places[result.id], subject) for result in results if result.verdict in ("fail", "warn")
+            _result(result, places[result.key], subject) for result in results if result.verdict in ("fail", "warn")
         ],
     }
     return as_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
@@ -37,7 +37,7 @@ def render(subject: NamedReport) -> str:
 
 def _rule(result: Result) -> dict[str, Any]:
     rule: dict[str, Any] = {
-        "id": result.id,
+        "id": result.key,
         "shortDescription": {"text": result.title},
         "defaultConfiguration": {"level": _LEVELS[result.level]},
         "properties": {"clause": result.clause, "level": result.level, "verdict": result.verdict},
@@ -52,13 +52,13 @@ def _rule(result: Result) -> dict[str, Any]:
 def _result(result: Result, place: int, subject: NamedReport) -> dict[str, Any]:
     fix = f" Fix: {result.fix}" if result.fix else ""
     found: dict[str, Any] = {
-        "ruleId": result.id,
+        "ruleId": result.key,
         "ruleIndex": place,
         "level": "note" if result.verdict == "warn" else _LEVELS[result.level],
         "kind": _KINDS[result.verdict] if result.verdict == "warn" else "fail",
         "message": {"text": f"{result.title}: {one_line(result.detail)}.{fix}"},
         "locations": [_location(subject)],
-        "partialFingerprints": {"rule/v1": result.id},
+        "partialFingerprints": {"rule/v1": result.key},
         "properties": {"evidence": [_evidence(each) for each in result.evidence]},
     }
     if found["kind"] != "fail":
@@ -83,7 +83,7 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
 
 def _invocation(results: list[Result]) -> dict[str, Any]:
     errors = [
-        {"descriptor": {"id": result.id}, "level": "error", "message": {"text": one_line(result.detail)}}
+        {"descriptor": {"id": result.key}, "level": "error", "message": {"text": one_line(result.detail)}}
         for result in results
         if result.verdict == "error"
     ]

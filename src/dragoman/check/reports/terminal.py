@@ -42,7 +42,7 @@ class _Terminal:
 
     def _result(self, result: Result, *, is_known: bool) -> Iterator[str]:
         known = " (known)" if is_known else ""
-        yield f"{self._word(result.verdict)}{known}  {result.id}  {result.level}  {result.title}"
+        yield f"{self._word(result.verdict)}{known}  {result.key}  {result.level}  {result.title}"
         yield from self._wrapped(one_line(result.detail, 600))
         for evidence in result.evidence[:MAX_EVIDENCE]:
             yield self._evidence(evidence)
@@ -54,7 +54,7 @@ class _Terminal:
         yield f"{_INDENT}{self._faint(result.url or result.clause)}"
 
     def _short(self, result: Result) -> Iterator[str]:
-        yield f"{self._word(result.verdict)}  {result.id}  {result.title}"
+        yield f"{self._word(result.verdict)}  {result.key}  {result.title}"
         if result.verdict == "not_exercised":
             yield from self._wrapped(one_line(result.detail))
 

@@ -7,6 +7,8 @@ from dragoman.check.rule import Rule
 
 AREAS: Mapping[str, str] = {
     "WIRE": "Transports and JSON-RPC",
+    "HTTP": "Streamable HTTP",
+    "WS": "WebSocket",
     "INIT": "Initialization",
     "AUTH": "Authentication",
     "NEW": "Creating sessions",
@@ -19,6 +21,7 @@ AREAS: Mapping[str, str] = {
     "CONFIG": "Session config options",
     "PROMPT": "Prompt turns",
     "CANCEL": "Cancelling turns",
+    "MSG": "Messages",
     "TOOL": "Tool calls",
     "PERM": "Permission requests",
     "FS": "File system",
@@ -32,10 +35,13 @@ AREAS: Mapping[str, str] = {
 }
 """The areas of the protocol, in the order of a conversation, with the names that a reader knows."""
 
+REMOTE_AREAS = frozenset({"HTTP", "WS"})
+"""The areas of agents at a URL: they are judged by requests and frames, and not by a conversation."""
 
 _MODULES = (
     "wire",
     "wire_client",
+    "remote",
     "initialization",
     "session_setup",
     "session_list",
@@ -45,11 +51,13 @@ _MODULES = (
     "client_services",
     "content",
     "extensibility",
+    "version_2",
 )
 
 
 def _join() -> dict[str, Rule]:
     rules: list[Rule] = [rule for name in _MODULES for rule in import_module(f"{__name__}.{name}").RULES]
+    rules.sort(key=lambda rule: rule.id)
     joined = {rule.id: rule for area in AREAS for rule in rules if rule.area == area}
     if len(joined) != len(rules):
         raise ValueError("two rules have the same id, or a rule has an area that is not in AREAS")

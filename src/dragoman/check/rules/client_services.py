@@ -98,6 +98,7 @@ RULES = (
         title="The directory of a command is absolute",
         page="terminals",
         section="executing-commands",
+        v2="tool-calls#display-only-terminals",
         level="must",
         role="agent",
         exercised="a terminal/create with a cwd",

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from dragoman.check.rule import SITE
+from dragoman.check.rule import SITE, Version
 
 DISPLAY = "the display of a client is not on the wire"
 INSIDE = "the inner work of a side is not on the wire"
@@ -16,11 +16,13 @@ class Clause(msgspec.Struct, frozen=True):
     section: str
     asks: str
     why: str
+    version: Version = 1
 
     @property
     def url(self) -> str:
         """Return where the clause can be read."""
-        return f"{SITE}/{self.page}#{self.section}" if self.section else f"{SITE}/{self.page}"
+        section = f"#{self.section}" if self.section else ""
+        return f"{SITE}/protocol/v{self.version}/{self.page}{section}"
 
 
 UNRULED = (
@@ -210,5 +212,39 @@ UNRULED = (
         "a conversation is judged by the same rules over every transport",
     ),
     Clause("transports", "", "Agents and clients support stdio", "it is how they are started to be checked"),
+    Clause(
+        "transports",
+        "json-rpc-batch-messages",
+        "Batches of messages are taken",
+        "the pages of the draft have them, its schema and the SDKs no longer do",
+        2,
+    ),
+    Clause("prompt-lifecycle", "cancellation", "A client marks unfinished tool calls as cancelled", DISPLAY, 2),
+    Clause(
+        "prompt-lifecycle",
+        "cancellation",
+        "A client answers pending permission requests when it cancels",
+        "by the schema the agent takes them back (ACP-CANCEL-005), and a client may answer them before",
+        2,
+    ),
+    Clause("prompt-lifecycle", "message-ids", "Chunks append, contents replace, null clears", DISPLAY, 2),
+    Clause(
+        "prompt-lifecycle",
+        "session-states",
+        "Repeated snapshots are no new completions",
+        "the count of completions that a client keeps is not on the wire",
+        2,
+    ),
+    Clause("tool-calls", "display-only-terminals", "Chunks of output are decoded one by one, and appended", DISPLAY, 2),
+    Clause("tool-calls", "diffs", "A patch is sent whenever feasible", UNKNOWN, 2),
+    Clause("extensibility", "metadata-patches", "_meta is patched by top-level key", DISPLAY, 2),
+    Clause(
+        "extensibility",
+        "enum-and-tagged-union-variants",
+        "Unknown values are preserved",
+        "what a side keeps shows only in another conversation",
+        2,
+    ),
+    Clause("session-setup", "additional-workspace-roots", "Roots are not restored on resume", INSIDE, 2),
 )
-"""All of them, in the order of the pages."""
+"""All of them, in the order of the pages; those of version 2 are at the end, without those that version 1 has too."""

@@ -3,20 +3,25 @@
 Recording and judging, and their failures, never delay or change the messages. When the agent ends, our stdout ends,
 and we end with its exit code. When the client ends, the agent is stopped as every child of ours is: stdin
 closed, then SIGTERM, then SIGKILL.
+
+As a proxy in a conductor's chain it has no agent: `chain_proxy` says where each line of the conductor goes.
 """
 
 import asyncio
 import os
+import threading
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
+from dragoman.check.tap.chain_proxy import ChainProxy
 from dragoman.check.tap.feed import Feed, FrameKind
-from dragoman.check.tap.pump import Pump, let_go, report_line, wait_broken, write
+from dragoman.check.tap.pump import Pump, let_go, read, report_line, wait_broken, write
 from dragoman.check.tap.recorder_process import RecorderProcess, TapOptions
 from dragoman.proc import EVERYTHING, STDIN_GRACE_S, Child, ProcessExit, Supervisor
 from dragoman.text import TextCleaner
+from dragoman.wire.framing import LineSplitter
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
@@ -29,18 +34,24 @@ STOP_S = 10.0
 
 
 class Tap:
-    """Made before there is an event loop or a thread, because it forks.
+    """Made before there is an event loop or a thread, because it forks; without a command it is a proxy in a chain.
 
     Raises NotRecorded, and OSError when the file of the findings cannot be made.
     """
 
     def __init__(self, command: Sequence[str], options: TapOptions) -> None:
         self._command = command
-        self._recorder = RecorderProcess(command[0], options)
+        self._recorder = RecorderProcess(command[0] if command else "successor", options)
         self._feed = Feed(self._recorder.pipe)
 
     async def run(self) -> ProcessExit:
-        """Pass everything until the agent has ended, and say how. Raises StartError, CommandNotFound."""
+        """Pass everything until the agent or the conductor has ended, and say how.
+
+        Raises StartError, CommandNotFound.
+        """
+        if not self._command:
+            await ProxyPump(self._feed).run()
+            return ProcessExit(0)
         async with Supervisor() as supervisor:
             child = await supervisor.start(self._command, inherit=EVERYTHING, on_stderr=_stderr_passage())
             self._feed.put(FrameKind.EVENT, f"started in {_directory()}".encode())
@@ -61,6 +72,38 @@ class Tap:
             )
         if not self._recorder.wait():
             report_line("that is a mistake in dragoman; everything was passed on all the same")
+
+
+class ProxyPump:
+    """Takes the lines of a conductor, in a thread, and sends it those that a proxy has for it."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._proxy = ChainProxy()
+        self._splitter = LineSplitter()
+        self._has_ended = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    async def run(self) -> None:
+        """Pump until the conductor closes a side."""
+        self._feed.put(FrameKind.EVENT, b"started")
+        threading.Thread(target=self._pump, name="tap proxy", daemon=True).start()
+        await self._has_ended.wait()
+
+    def _pump(self) -> None:
+        try:
+            while (data := read(STDIN)) and write(STDOUT, self._relay(data)):
+                pass
+        finally:
+            with suppress(RuntimeError):  # the loop has ended before this thread
+                self._loop.call_soon_threadsafe(self._has_ended.set)
+
+    def _relay(self, data: bytes) -> bytes:
+        relayed = [self._proxy.take(line) for line in self._splitter.feed(data)]
+        for each in relayed:
+            if each.shown:
+                self._feed.put(each.kind, each.shown + b"\n")
+        return b"".join(each.line + b"\n" for each in relayed if each.line)
 
 
 class _Passage:

@@ -2,8 +2,9 @@
 
 from collections.abc import Awaitable, Callable
 
-from dragoman.check.driver.scenes import connection, servers, sessions, turns
+from dragoman.check.driver.scenes import connection, http, servers, sessions, turns, version_2, websocket, work
 from dragoman.check.driver.stage import Stage
+from dragoman.check.rule import Version
 
 Scene = Callable[[Stage], Awaitable[None]]
 
@@ -13,11 +14,13 @@ FIRST: Scene = connection.greet
 ANY_VERSION: Scene = connection.unknown_version
 """The only scene for an agent that speaks another version than ours."""
 
-CONVERSATION: Scene = turns.converse
-"""The scene that others wait for, because it finds a prompt that leads to a permission request."""
+CONVERSATIONS: tuple[Scene, ...] = (turns.converse, work.converse)
+"""The scenes that others wait for, because they find a prompt that leads to a permission request."""
 
-SCENES: tuple[tuple[Scene, ...], ...] = (
-    (CONVERSATION, turns.cancel_request, turns.two_prompts),
+Rows = tuple[tuple[Scene, ...], ...]
+
+_OF_VERSION_1: Rows = (
+    (turns.converse, turns.cancel_request, turns.two_prompts),
     (sessions.come_back,),
     (servers.give_server,),
     (
@@ -38,4 +41,30 @@ SCENES: tuple[tuple[Scene, ...], ...] = (
     (connection.bad_hello,),
     (connection.log_in,),
 )
+_OF_VERSION_2: Rows = (
+    (work.converse, work.cancel_parts, work.two_prompts),
+    (version_2.come_back,),
+    (servers.give_server,),
+    (
+        version_2.bad_parameters,
+        version_2.options,
+        version_2.unknown_sessions,
+        sessions.unadvertised,
+        sessions.lists,
+        work.contents,
+        servers.give_http_server,
+        connection.close_input,
+    ),
+    (work.reject, work.answer_oddly, work.close),
+    (work.cancel, work.cancel_permission),
+    (connection.strange_lines, connection.long_line, connection.close_in_mid_line),
+    (connection.unknown_version,),
+    (version_2.no_version,),
+    (connection.bad_hello,),
+    (connection.log_in,),
+)
+SCENES: dict[Version, Rows] = {1: _OF_VERSION_1, 2: _OF_VERSION_2}
 """Scenes of a row are played one after the other, with one agent if nothing goes wrong; the longest rows first."""
+
+REMOTE: Rows = ((http.exchange,), (http.refusals, http.go_on, websocket.frames))
+"""Scenes for an agent at a URL, in each version: they judge its server."""

@@ -18,7 +18,8 @@ async def greet(stage: Stage) -> None:
         reply = await stage.initialize(connection)
         stage.knowledge.start_s = time.monotonic() - began_s
         stage.knowledge.has_answered = reply is not None and reply.ok
-        if reply is None or not is_agreed(reply):
+        stage.knowledge.refusal = None if reply is None else reply.code
+        if reply is None or not is_agreed(reply, stage.dialect.version):
             return
         stage.knowledge.greeting = reply.fields
         await connection.request(f"_{INVENTED}method", {"any": None}, options.timeout_s)
@@ -28,13 +29,16 @@ async def greet(stage: Stage) -> None:
         connection.notify(f"$/{INVENTED}notification", {})
         await connection.request(f"_{INVENTED}again", {}, options.timeout_s)
         if reply.fields.get("authMethods"):
-            await connection.request("authenticate", {"methodId": f"{INVENTED}login"}, options.timeout_s)
+            await connection.request(stage.dialect.login, {"methodId": f"{INVENTED}login"}, options.timeout_s)
 
 
 async def unknown_version(stage: Stage) -> None:
     """Ask for a version that does not exist."""
     async with stage.open("unknown version") as connection:
-        params: Object = {"protocolVersion": FUTURE_VERSION, "clientCapabilities": {}}
+        if stage.dialect.version == 1:
+            params: Object = {"protocolVersion": FUTURE_VERSION, "clientCapabilities": {}}
+        else:
+            params = stage.hello(FUTURE_VERSION, {})
         await connection.request("initialize", params, stage.options.start_timeout_s)
 
 
@@ -42,7 +46,7 @@ async def log_in(stage: Stage) -> None:
     """Say hello with a capability that does not exist, and ask for a session before the login and after it."""
     async with stage.open("login") as connection:
         reply = await stage.initialize(connection, {f"{INVENTED}capability": {"level": 3}})
-        if reply is None or not is_agreed(reply):
+        if reply is None or not is_agreed(reply, stage.dialect.version):
             return
         session_ids = [await stage.new_session(connection, "before-login")]
         if stage.options.auth is not None:

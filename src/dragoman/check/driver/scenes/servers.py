@@ -82,11 +82,13 @@ _UNTRUSTED = re.compile(
 
 async def give_server(stage: Stage) -> None:
     """Give a session a server, and see that it is started, is no other session's, and ends with the agent."""
-    if not stage.has_process:
+    is_offered = stage.dialect.version == 1 or stage.offers("mcpCapabilities.stdio")
+    if not stage.has_process or not is_offered:
         return
-    marks = stage.root / "mcp-marks"
+    marks = stage.root / f"mcp-marks-{stage.dialect.version}"
     marks.mkdir()
     server: Object = {
+        **({} if stage.dialect.version == 1 else {"type": "stdio"}),
         "name": "check",
         "command": sys.executable,
         "args": [str(Path(mcp_server.__file__)), str(marks)],

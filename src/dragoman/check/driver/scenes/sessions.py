@@ -65,14 +65,15 @@ async def _set_options(stage: Stage, connection: ProbeConnection, session_id: st
             )
         else:
             # Another value and back: an option may change the cost or the rights of the agent.
-            for value in (*_values(option)[:2], option.get("currentValue"), f"{INVENTED}value"):
+            for value in (*find_option_values(option)[:2], option.get("currentValue"), f"{INVENTED}value"):
                 await connection.request("session/set_config_option", {**params, "value": value}, timeout_s)
     if options:
         params = {"sessionId": session_id, "configId": f"{INVENTED}option", "value": "any"}
         await connection.request("session/set_config_option", params, timeout_s)
 
 
-def _values(option: Object) -> list[Any]:
+def find_option_values(option: Object) -> list[Any]:
+    """Return the values of an option, also of its groups."""
     found: list[Any] = []
     for each in parts(option, "options"):
         members = parts(each, "options") if "options" in each else [each]
@@ -112,7 +113,7 @@ async def unadvertised(stage: Stage) -> None:
             ("session/delete", "sessionCapabilities.delete", {"sessionId": NOBODY}),
             ("logout", "auth.logout", {}),
         ):
-            if not stage.offers(capability):
+            if method in stage.dialect.methods and not stage.offers(capability):
                 await connection.request(method, params, stage.options.timeout_s)
 
 

@@ -85,22 +85,22 @@ async def _cancel(connection: ProbeConnection, session_id: str) -> None:
     connection.notify("session/cancel", {"sessionId": session_id})
     connection.services.settle(connection)
     connection.services.permission = "reject"
-    connection.begin(f"_{INVENTED}heard", {})
+    connection.begin(f"_{INVENTED}heard", {"sessionId": session_id})
 
 
 async def reject(stage: Stage) -> None:
     """Deny the permissions that the agent asks for."""
-    await _once(stage, "permission denied", ScriptTurn(await _permission_prompt(stage), permission="reject"))
+    await _once(stage, "permission denied", ScriptTurn(await find_permission_prompt(stage), permission="reject"))
 
 
 async def cancel(stage: Stage) -> None:
     """Cancel a turn that is under way."""
-    await _once(stage, "cancelled", ScriptTurn(await _permission_prompt(stage), cancel="update"))
+    await _once(stage, "cancelled", ScriptTurn(await find_permission_prompt(stage), cancel="update"))
 
 
 async def cancel_permission(stage: Stage) -> None:
     """Cancel a turn that waits for a permission."""
-    text = await _permission_prompt(stage)
+    text = await find_permission_prompt(stage)
     if stage.knowledge.permission_prompt is not None:
         await _once(stage, "cancelled while it asks", ScriptTurn(text, cancel="permission"))
 
@@ -114,7 +114,7 @@ async def _once(stage: Stage, name: str, turn: ScriptTurn) -> None:
         await _play(stage, connection, session_id, ScriptTurn(turn.prompt, permission="reject"))
 
 
-async def _permission_prompt(stage: Stage) -> str:
+async def find_permission_prompt(stage: Stage) -> str:
     """Return a prompt that is known to lead to a permission request, if the conversation has found one."""
     if stage.options.prompt:
         await stage.knowledge.has_conversed.wait()
@@ -127,7 +127,7 @@ async def cancel_request(stage: Stage) -> None:
         return
     async with _session(stage, "cancelled by its id") as (connection, session_id):
         connection.services.permission = "hold"
-        call = connection.prompt(session_id, await _permission_prompt(stage))
+        call = connection.prompt(session_id, await find_permission_prompt(stage))
         request_id = connection.last_id
         await _under_way(connection, call)
         connection.notify("$/cancel_request", {"requestId": request_id})
@@ -142,7 +142,7 @@ async def close(stage: Stage) -> None:
     if not stage.options.prompt or not stage.offers("sessionCapabilities.close"):
         return
     async with _session(stage, "closed while it works") as (connection, session_id):
-        text = await _permission_prompt(stage)
+        text = await find_permission_prompt(stage)
         connection.services.permission = "hold"
         call = connection.prompt(session_id, text)
         await _under_way(connection, call)
@@ -160,7 +160,7 @@ async def two_prompts(stage: Stage) -> None:
     if not stage.options.prompt:
         return
     async with _session(stage, "two prompts at once") as (connection, session_id):
-        text = await _permission_prompt(stage)
+        text = await find_permission_prompt(stage)
         connection.services.permission = "hold"
         first = connection.prompt(session_id, text)
         await _under_way(connection, first)
@@ -181,7 +181,7 @@ async def two_sessions(stage: Stage) -> None:
         other = await stage.new_session(connection, "other")
         if one is None or other is None:
             return
-        text = await _permission_prompt(stage)
+        text = await find_permission_prompt(stage)
         connection.services.permission = "reject"
         calls = [connection.prompt(one, text), connection.prompt(other, text)]
         connection.notify("session/cancel", {"sessionId": one})
@@ -195,7 +195,7 @@ async def bare_client(stage: Stage) -> None:
     """Converse as a client that offers nothing, to see that nothing is asked of it."""
     if not stage.options.prompt:
         return
-    text = await _permission_prompt(stage)
+    text = await find_permission_prompt(stage)
     async with _session(stage, "a client that offers nothing", without=EVERYTHING) as (connection, session_id):
         await _play(stage, connection, session_id, ScriptTurn(text))
 
@@ -220,7 +220,7 @@ async def contents(stage: Stage) -> None:
         session_id = await stage.new_session(connection, "contents")
         if session_id is None:
             return
-        blocks = _blocks(stage, stage.directory("contents") / "notes.txt")
+        blocks = make_blocks(stage, stage.directory("contents") / "notes.txt")
         reply = await _prompt(stage, connection, session_id, blocks)
         if reply is not None and not reply.ok and len(blocks) > 1:
             for block in blocks:
@@ -236,7 +236,7 @@ async def _prompt(
     return await connection.request("session/prompt", params, stage.options.turn_timeout_s)
 
 
-def _blocks(stage: Stage, path: Path) -> list[Object]:
+def make_blocks(stage: Stage, path: Path) -> list[Object]:
     """Return a link, which every agent takes, and one of each kind that is advertised."""
     name = {"uri": path.as_uri(), "mimeType": "text/plain"}
     guarded: dict[str, Object] = {

@@ -1,0 +1,242 @@
+"""The sessions of version 2: their state, messages, tool calls and display terminals, as their updates tell.
+
+A piece of foreground work is kept as a turn: it begins with `running` or `requires_action`, whoever began it, and ends
+with the next `idle`. A prompt is part of no turn: its answer only says that its message was inserted.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from dragoman.check.conversation import ConversationEntry
+from dragoman.check.judge.message import Object, SeenMessage, offered, part, parts, text
+from dragoman.check.judge.session import MAX_SAID_CHARS, Memory, SeenSession, SeenToolCall, SeenTurn
+
+MAX_ITEMS = 2000
+"""Messages, tool calls and terminals of a session that are remembered: a tap may run for weeks."""
+MAX_ACCEPTED = 200
+
+WRITERS: Mapping[str, str] = {
+    "user_message": "user",
+    "user_message_chunk": "user",
+    "agent_message": "agent",
+    "agent_message_chunk": "agent",
+    "agent_thought": "thought",
+    "agent_thought_chunk": "thought",
+}
+"""Updates of messages, and whose each is."""
+ENDED = frozenset({"completed", "failed", "cancelled"})
+"""The final statuses of a tool call."""
+WORKING = frozenset({"running", "requires_action"})
+
+
+class SeenText(msgspec.Struct, eq=False):
+    """A message of a conversation: whose it is, the update that brought it, and its text so far."""
+
+    writer: str
+    entry: ConversationEntry
+    text: str = ""
+
+    def apply(self, update: Object) -> None:
+        """Take an update: a chunk appends, a content replaces, null clears, and nothing leaves it."""
+        if str(update.get("sessionUpdate")).endswith("_chunk"):
+            self.text = (self.text + (text(part(update, "content"), "text") or ""))[:MAX_SAID_CHARS]
+        elif "content" in update:
+            said = [text(block, "text") or "" for block in parts(update, "content")]
+            self.text = "".join(said)[:MAX_SAID_CHARS]
+
+
+class SeenDisplay(msgspec.Struct, eq=False):
+    """A terminal that the agent shows."""
+
+    id: str
+    entry: ConversationEntry
+    command: str | None = None
+    exited: ConversationEntry | None = None
+    can_cancel: bool = False
+    cancelling: SeenMessage | None = None
+
+
+class AcceptedPrompt(msgspec.Struct, eq=False):
+    """A prompt whose message was inserted, and whether that message was shown."""
+
+    message_id: str
+    answer: SeenMessage
+    is_shown: bool = False
+
+
+class Foreground(msgspec.Struct, eq=False):
+    """The state of one session, and what its updates have built."""
+
+    state: str = "idle"
+    changed: ConversationEntry | None = None
+    """The last `state_update`."""
+    messages: dict[str, SeenText] = {}
+    terminals: dict[str, SeenDisplay] = {}
+    accepted: list[AcceptedPrompt] = []
+    """Prompts that were accepted since the session was last idle."""
+    background: list[tuple[str, str]] | None = None
+    """The kinds and ids of background work in the last list, None while none was sent."""
+    background_entry: ConversationEntry | None = None
+    spoken: ConversationEntry | None = None
+    """The last output of the agent since it was idle: a message, a thought or a tool call."""
+
+    def find_shown(self, message_id: str) -> bool:
+        """Tell whether a message of the user was shown."""
+        message = self.messages.get(message_id)
+        return message is not None and message.writer == "user"
+
+
+class ForegroundTable:
+    """The foreground of each session, by its id; also of sessions whose `session/new` is not answered yet."""
+
+    def __init__(self, sessions: dict[str, SeenSession], memory: Memory) -> None:
+        self._sessions = sessions
+        self._memory = memory
+        self._found: dict[str, Foreground] = {}
+
+    def of(self, session_id: str | None) -> Foreground:
+        """Return the foreground of a session."""
+        if session_id is None:
+            return Foreground()
+        if session_id not in self._found and len(self._found) >= MAX_ITEMS:
+            del self._found[next(iter(self._found))]
+        return self._found.setdefault(session_id, Foreground())
+
+    def take_update(self, message: SeenMessage, *, is_replay: bool) -> None:
+        """Learn from a `session/update`."""
+        session_id = text(message.params, "sessionId")
+        if session_id is None:
+            return
+        seen, update = self.of(session_id), message.update
+        session = self._sessions.get(session_id)
+        kind = text(update, "sessionUpdate") or ""
+        if kind in WRITERS:
+            self._take_message(session_id, seen, message, is_replay=is_replay)
+        elif kind == "state_update":
+            self._take_state(session, seen, message)
+        elif kind in ("tool_call_update", "tool_call_content_chunk"):
+            seen.spoken = message.entry
+            if session is not None:
+                take_call(session, update, message)
+        elif kind in ("terminal_update", "terminal_output_chunk"):
+            _take_terminal(seen, update, message)
+
+    def take_accepted(self, answer: SeenMessage, request: SeenMessage) -> None:
+        """Learn from the answer to a prompt."""
+        message_id = text(answer.params, "messageId")
+        session_id = text(request.params, "sessionId")
+        if answer.kind == "error" or message_id is None or session_id is None:
+            return
+        seen = self.of(session_id)
+        seen.accepted.append(AcceptedPrompt(message_id, answer, seen.find_shown(message_id)))
+        del seen.accepted[:-MAX_ACCEPTED]
+        asked = "".join(text(block, "text") or "" for block in parts(request.params, "prompt"))
+        self._memory.past(session_id).message_ids[message_id] = asked[:MAX_SAID_CHARS]
+
+    def _take_message(self, session_id: str, seen: Foreground, message: SeenMessage, *, is_replay: bool) -> None:
+        update = message.update
+        message_id, writer = text(update, "messageId"), WRITERS[str(update["sessionUpdate"])]
+        if message_id is None:
+            return
+        if len(seen.messages) >= MAX_ITEMS:
+            del seen.messages[next(iter(seen.messages))]
+        seen.messages.setdefault(message_id, SeenText(writer, message.entry)).apply(update)
+        if writer == "user":
+            for each in seen.accepted:
+                each.is_shown = each.is_shown or each.message_id == message_id
+            return
+        seen.spoken = message.entry
+        past, session = self._memory.past(session_id), self._sessions.get(session_id)
+        past.spoke = past.spoke or writer == "agent"
+        if writer == "agent" and not is_replay and not past.prompts:
+            past.has_begun = True
+        if session is not None:
+            is_chunk = str(update["sessionUpdate"]).endswith("_chunk")
+            if session.turn is not None:
+                session.turn.message_id = message_id
+            session.is_talking = is_chunk and session.turn is not None and session.closing is None and not is_replay
+
+    def _take_state(self, session: SeenSession | None, seen: Foreground, message: SeenMessage) -> None:
+        state = text(message.update, "state") or seen.state
+        _take_background(seen, message)
+        seen.state, seen.changed = state, message.entry
+        if session is None:
+            return
+        if state in WORKING:
+            if session.turn is None:
+                session.turn = SeenTurn(message)
+        elif state == "idle":
+            self._end_turn(session, seen, message)
+        session.is_talking = session.is_talking and session.turn is not None
+
+    def _end_turn(self, session: SeenSession, seen: Foreground, message: SeenMessage) -> None:
+        turn = session.turn
+        if turn is not None:
+            turn.end = message
+            session.last, session.turn = turn, None
+            self._keep(session, seen, turn, message)
+        seen.accepted.clear()
+        seen.spoken = None
+
+    def _keep(self, session: SeenSession, seen: Foreground, turn: SeenTurn, idle: SeenMessage) -> None:
+        """Remember what a replay must have; of work that was cut short, the specification says nothing."""
+        if turn.cancel or session.closing or text(idle.update, "stopReason") in (None, "cancelled", "refusal"):
+            return
+        asked = [self._memory.past(session.id).message_ids.get(each.message_id, "") for each in seen.accepted]
+        began = turn.prompt.entry.n
+        said = [each.text for each in seen.messages.values() if each.writer == "agent" and each.entry.n > began]
+        calls = [call.id for call in turn.calls.values() if call.status == "completed"]
+        if turn.said:  # the fast path has heard pieces that the messages lack
+            said = turn.said
+        self._memory.past(session.id).keep(asked, said, calls)
+
+
+def take_call(session: SeenSession, update: Object, message: SeenMessage) -> None:
+    """Learn from an update of a tool call, or from the tool call in a permission request."""
+    call_id = text(update, "toolCallId")
+    if call_id is None:
+        return
+    call = session.calls.get(call_id)
+    if call is None:
+        call = session.calls[call_id] = SeenToolCall(call_id, message.entry, turn=session.turn)
+        if len(session.calls) > MAX_ITEMS:
+            del session.calls[next(iter(session.calls))]
+    if session.turn is not None:
+        session.turn.calls.setdefault(call_id, call)
+        session.turn.is_pausing = True
+    if "status" in update:
+        call.status = text(update, "status") or "pending"
+        call.ran = call.ran or call.status == "in_progress"
+    if "capabilities" in update:
+        call.can_cancel = offered(part(update, "capabilities"), "cancel")
+
+
+def _take_terminal(seen: Foreground, update: Object, message: SeenMessage) -> None:
+    terminal_id = text(update, "terminalId")
+    if terminal_id is None:
+        return
+    terminal = seen.terminals.get(terminal_id)
+    if terminal is None:
+        terminal = seen.terminals[terminal_id] = SeenDisplay(terminal_id, message.entry)
+        if len(seen.terminals) > MAX_ITEMS:
+            del seen.terminals[next(iter(seen.terminals))]
+    if "command" in update:
+        terminal.command = text(update, "command")
+    if "exitStatus" in update:
+        terminal.exited = message.entry if isinstance(update["exitStatus"], dict) else None
+    if "capabilities" in update:
+        terminal.can_cancel = offered(part(update, "capabilities"), "cancel")
+
+
+def _take_background(seen: Foreground, message: SeenMessage) -> None:
+    if isinstance(message.update.get("background"), list):
+        seen.background = list_background(message.update)
+        seen.background_entry = message.entry
+
+
+def list_background(update: Object) -> list[tuple[str, str]]:
+    """Return the kinds and ids of the work in the list of a `state_update`."""
+    named = (("tool_call", "toolCallId"), ("terminal", "terminalId"))
+    work = parts(update, "background")
+    return [(kind, found) for each in work for kind, name in named if (found := text(each, name)) is not None]

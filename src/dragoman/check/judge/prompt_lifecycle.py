@@ -1,0 +1,302 @@
+"""Watches prompts and states of version 2: how prompts are accepted, and how work is reported.
+
+Background work may send updates while a session is idle, and an agent may begin work by itself. So an update in an idle
+session proves nothing; what is judged is how the work on an accepted prompt begins and ends.
+"""
+
+from typing import ClassVar
+
+from dragoman.check.conversation import ConversationEntry
+from dragoman.check.judge.foreground import ENDED, Foreground, list_background
+from dragoman.check.judge.message import SeenMessage, items, part, parts, text
+from dragoman.check.judge.observer import FindingSink, Observer, watch
+from dragoman.check.judge.rpc import PERMISSION
+from dragoman.check.judge.session import INVENTED, SeenSession, SeenTurn
+from dragoman.check.rule import Version
+from dragoman.errors import ErrorCode
+
+V2: tuple[Version, ...] = (2,)
+HELD_UP_S = 0.15
+"""A permission request that is open this long, without any other message of the agent, holds up its work."""
+SESSION_METHODS = ("session/prompt", "session/resume", "session/set_config_option")
+
+
+class AcceptanceObserver(Observer):
+    """Judges how prompts are answered."""
+
+    area: ClassVar[str] = "PROMPT"
+    versions: ClassVar[tuple[Version, ...]] = V2
+
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._worked: dict[int, ConversationEntry] = {}
+        """The end of work that began after a prompt which has no answer yet, by the entry of the prompt."""
+
+    @watch("request session/prompt")
+    def see_prompt(self, message: SeenMessage) -> None:
+        if isinstance(message.params.get("prompt"), list):
+            self.judge("ACP-PROMPT-104", bool(items(message.params, "prompt")), "the prompt is empty", message.entry)
+
+    @watch("update state_update")
+    def see_state(self, message: SeenMessage) -> None:
+        session = self.state.session(message)
+        turn = session.turn if session is not None else None
+        if session is None or turn is None or text(message.update, "state") != "idle":
+            return
+        spoken = self.state.foreground.of(session.id).spoken
+        for prompt in self.requests.find_open("client", session.id):
+            is_its_work = prompt.method == "session/prompt" and prompt.entry.n < turn.prompt.entry.n
+            if is_its_work and spoken is not None and text(message.update, "stopReason") != "cancelled":
+                self._worked.setdefault(prompt.entry.n, message.entry)
+
+    @watch("answer session/prompt")
+    def see_answer(self, message: SeenMessage) -> None:
+        request, session = message.request, self.state.asked_session(message)
+        if request is None or session is None:
+            return
+        worked = self._worked.pop(request.entry.n, None)
+        if message.kind == "result":
+            self.judge(
+                "ACP-PROMPT-013",
+                worked is None,
+                "the prompt was answered after its work had ended; expected the answer when the message was inserted",
+                request.entry,
+                *([worked] if worked else []),
+                message.entry,
+            )
+        self._judge_refusal(message, request, self.state.foreground.of(session.id))
+
+    def _judge_refusal(self, answer: SeenMessage, request: SeenMessage, seen: Foreground) -> None:
+        kinds = [text(each, "type") or "" for each in parts(request.params, "prompt")]
+        unknown = [each for each in kinds if each.startswith("_")]
+        if unknown:
+            self.judge(
+                "ACP-CONTENT-004",
+                answer.code == ErrorCode.INVALID_PARAMS,
+                f"a prompt with a block of the type {unknown[0]!r} was answered with {answer.code or 'a result'}; "
+                "expected -32602",
+                request.entry,
+                answer.entry,
+            )
+        asked = "".join(text(each, "text") or "" for each in parts(request.params, "prompt"))
+        shown = [
+            each
+            for each in seen.messages.values()
+            if each.writer == "user" and each.entry.n > request.entry.n and each.text == asked
+        ]
+        if shown and asked:
+            self.judge(
+                "ACP-PROMPT-019",
+                answer.kind == "result",
+                f"the message of a prompt was shown, and the prompt refused with {answer.code}",
+                request.entry,
+                shown[0].entry,
+                answer.entry,
+            )
+
+    @watch(*(f"error {method}" for method in SESSION_METHODS))
+    def see_stranger(self, message: SeenMessage) -> None:
+        request = message.request
+        session_id = text(request.params, "sessionId") if request is not None else None
+        if request is None or session_id is None or not session_id.startswith(INVENTED) or not request.fits:
+            return
+        if message.code in (ErrorCode.METHOD_NOT_FOUND, ErrorCode.AUTH_REQUIRED):
+            return
+        given = text(part(message.params, "data"), "sessionId")
+        detail = (
+            f"{request.method} for an unknown session was refused with {message.code} and the sessionId {given!r} in "
+            f"its data; expected -32002 and {session_id!r}"
+        )
+        if message.code == ErrorCode.INTERNAL_ERROR:  # something else may have failed first
+            self.warn("ACP-PROMPT-010", detail, request.entry, message.entry)
+            return
+        is_right = message.code == ErrorCode.RESOURCE_NOT_FOUND and given == session_id
+        self.judge("ACP-PROMPT-010", is_right, detail, request.entry, message.entry)
+
+
+class WorkObserver(Observer):
+    """Judges how work is reported: as running, as waiting for the user, and as ended."""
+
+    area: ClassVar[str] = "PROMPT"
+    versions: ClassVar[tuple[Version, ...]] = V2
+
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._held_up: dict[str, SeenMessage] = {}
+        """Permission requests during which the agent has said nothing else, by session."""
+
+    @watch("update state_update")
+    def see_state(self, message: SeenMessage) -> None:
+        session, state = self.state.session(message), text(message.update, "state")
+        session_id = text(message.params, "sessionId")
+        if session_id is None or session_id in self.state.opening:
+            return
+        seen = self.state.foreground.of(session_id)
+        self._judge_background(session, seen, message)
+        if state == "requires_action":
+            self.saw("ACP-PROMPT-017")
+            self._held_up.pop(session_id, None)
+        if session is None or state != "idle":
+            return
+        if session.turn is None:
+            self._see_idle_again(seen, message)
+        else:
+            self._see_end(session, session.turn, seen, message)
+
+    def _see_idle_again(self, seen: Foreground, message: SeenMessage) -> None:
+        """See an idle session be idle: if it has worked on a prompt meanwhile, that was never reported."""
+        reason = text(message.update, "stopReason")
+        if seen.accepted and seen.spoken is not None and reason is not None:
+            self.fail(
+                "ACP-PROMPT-014",
+                f"work on a prompt ended with {reason!r}, and was never reported as running",
+                seen.accepted[0].answer.entry,
+                seen.spoken,
+                message.entry,
+            )
+
+    def _see_end(self, session: SeenSession, turn: SeenTurn, seen: Foreground, message: SeenMessage) -> None:
+        reason = text(message.update, "stopReason")
+        self.saw("ACP-PROMPT-016")
+        if seen.accepted:
+            self.saw("ACP-PROMPT-014")
+        if not seen.accepted and seen.spoken is None and reason is None:
+            return  # a prompt that was refused: nothing was worked on
+        self.judge(
+            "ACP-PROMPT-015",
+            reason is not None,
+            "the work ended without a stopReason",
+            turn.prompt.entry,
+            message.entry,
+        )
+        if reason == "cancelled" and not (turn.cancel or turn.dismissed or session.closing):
+            self.fail(
+                "ACP-PROMPT-006",
+                "the work ended as cancelled, though nobody cancelled it",
+                turn.prompt.entry,
+                message.entry,
+            )
+        elif reason is not None:
+            self.saw("ACP-PROMPT-006")
+        self._judge_shown(seen, message.entry)
+
+    def _judge_shown(self, seen: Foreground, proof: ConversationEntry) -> None:
+        for prompt in seen.accepted:
+            self.judge(
+                "ACP-PROMPT-012",
+                prompt.is_shown,
+                f"the work is over, and no user_message with the id {prompt.message_id!r} came",
+                *([prompt.answer.request.entry] if prompt.answer.request else []),
+                prompt.answer.entry,
+                proof,
+            )
+
+    @watch("event waited")
+    def see_waited(self, message: SeenMessage) -> None:
+        if message.sender != "agent":
+            return
+        for session_id, session in self.state.sessions.items():
+            seen = self.state.foreground.of(session_id)
+            if session.turn is None and seen.accepted:
+                detail = (
+                    f"a prompt was accepted, and neither running nor idle was reported; {message.entry.event} s for it"
+                )
+                self.fail("ACP-PROMPT-014", detail, seen.accepted[0].answer.entry, message.entry)
+                seen.accepted.clear()
+            elif session.turn is not None and session.turn.cancel is None and not self._is_asking(session_id):
+                self.warn(
+                    "ACP-PROMPT-016",
+                    f"work has not ended; {message.entry.event} s for it; if it only needs longer, give it "
+                    "--turn-timeout",
+                    session.turn.prompt.entry,
+                    message.entry,
+                )
+
+    def _is_asking(self, session_id: str) -> bool:
+        return bool(self.requests.find_open("agent", session_id))
+
+    # ── work that waits for the user ────────────────────────────────────────────────────────────
+
+    @watch(f"request {PERMISSION}")
+    def see_question(self, message: SeenMessage) -> None:
+        session = self.state.session(message)
+        if session is not None and self.state.foreground.of(session.id).state == "running":
+            self._held_up[session.id] = message
+
+    @watch("update")
+    def see_update(self, message: SeenMessage) -> None:
+        if message.update.get("sessionUpdate") != "state_update":
+            self._held_up.pop(text(message.params, "sessionId") or "", None)
+        session = self.state.session(message)
+        if session is None or message.update.get("sessionUpdate") != "tool_call_update":
+            return
+        seen, call = self.state.foreground.of(session.id), session.calls.get(text(message.update, "toolCallId") or "")
+        if seen.state != "requires_action" or call is None or call.granted is None or self._is_asking(session.id):
+            return
+        if text(message.update, "status") in ("in_progress", "completed") and session.turn is not None:
+            self.fail(
+                "ACP-PROMPT-018",
+                f"the tool call {call.id!r} goes on while requires_action is the state; expected running before",
+                *([seen.changed] if seen.changed else []),
+                call.granted,
+                message.entry,
+            )
+
+    @watch("update state_update")
+    def see_running_again(self, message: SeenMessage) -> None:
+        session = self.state.session(message)
+        before = self.state.foreground.of(text(message.params, "sessionId")).state
+        if session is not None and before == "requires_action" and text(message.update, "state") == "running":
+            self.saw("ACP-PROMPT-018")
+
+    @watch(f"answer {PERMISSION}")
+    def see_answer(self, message: SeenMessage) -> None:
+        session = self.state.asked_session(message)
+        request = self._held_up.pop(session.id, None) if session is not None else None
+        if request is None or request is not message.request or not self.timeline.is_timed:
+            return
+        if message.entry.at_s - request.entry.at_s >= HELD_UP_S:
+            self.warn(
+                "ACP-PROMPT-017",
+                "the agent waited for a permission and said nothing else, while its state was running",
+                request.entry,
+                message.entry,
+            )
+
+    # ── background work ─────────────────────────────────────────────────────────────────────────
+
+    def _judge_background(self, session: SeenSession | None, seen: Foreground, message: SeenMessage) -> None:
+        is_listed = isinstance(message.update.get("background"), list)
+        if seen.background is not None:
+            self.judge(
+                "ACP-PROMPT-020",
+                is_listed,
+                "the state_update has no background, and one before it had",
+                *([seen.background_entry] if seen.background_entry else []),
+                message.entry,
+            )
+        if not is_listed or session is None:
+            return
+        listed = list_background(message.update)
+        unknown = [each for each in listed if not _is_announced(session, seen, each)]
+        if listed:
+            self.judge("ACP-PROMPT-021", not unknown, f"background lists {unknown}, never announced", message.entry)
+        gone = [each for each in seen.background or () if each not in listed]
+        running = [each for each in gone if _is_announced(session, seen, each) and not _has_ended(session, seen, each)]
+        if gone:
+            self.judge(
+                "ACP-PROMPT-022",
+                not running,
+                f"background no longer lists {running}, which was not reported to have ended",
+                *([seen.background_entry] if seen.background_entry else []),
+                message.entry,
+            )
+
+
+def _is_announced(session: SeenSession, seen: Foreground, work: tuple[str, str]) -> bool:
+    return work[1] in (session.calls if work[0] == "tool_call" else seen.terminals)
+
+
+def _has_ended(session: SeenSession, seen: Foreground, work: tuple[str, str]) -> bool:
+    kind, name = work
+    return session.calls[name].status in ENDED if kind == "tool_call" else seen.terminals[name].exited is not None

@@ -1,0 +1,257 @@
+"""Watches work of version 2 being cancelled, by session/cancel or by closing its session."""
+
+from typing import ClassVar
+
+from dragoman.check.conversation import ConversationEntry
+from dragoman.check.judge.foreground import ENDED
+from dragoman.check.judge.message import SeenMessage, text
+from dragoman.check.judge.observer import FindingSink, Observer, watch
+from dragoman.check.judge.rpc import PERMISSION
+from dragoman.check.judge.session import INVENTED, SeenSession, SeenTurn
+from dragoman.check.judge.state import PROOF_S
+from dragoman.check.rule import Version
+from dragoman.errors import ErrorCode
+
+V2: tuple[Version, ...] = (2,)
+
+
+class WorkCancelObserver(Observer):
+    """Judges how work ends that was cancelled, by session/cancel or by session/close."""
+
+    area: ClassVar[str] = "CANCEL"
+    versions: ClassVar[tuple[Version, ...]] = V2
+
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._asked: dict[str, list[SeenMessage]] = {}
+        """Questions that were open when their work was cancelled, by session."""
+        self._late: dict[str, tuple[ConversationEntry, list[str]]] = {}
+        """The end of cancelled work and its tool calls that had not ended, by session."""
+        self._cut: dict[str, ConversationEntry] = {}
+        """Cancels and closes, by session."""
+
+    @watch("notification session/cancel", "request session/close")
+    def see_cancel(self, message: SeenMessage) -> None:
+        session_id = text(message.params, "sessionId")
+        if session_id is not None:
+            self._cut[session_id] = message.entry
+        session = self.state.session(message)
+        if session is not None and session.turn is not None and message.kind == "notification":
+            open_questions = self.requests.find_open("agent", session.id)
+            self._asked[session.id] = [each for each in open_questions if each.method == PERMISSION]
+
+    @watch("notification $/cancel_request")
+    def see_taken_back(self, message: SeenMessage) -> None:
+        request_id = message.params.get("requestId")
+        for asked in self._asked.values():
+            for request in [each for each in asked if each.id == request_id]:
+                asked.remove(request)
+                self.saw("ACP-CANCEL-005")
+
+    @watch(f"answer {PERMISSION}")
+    def see_answer(self, message: SeenMessage) -> None:
+        for asked in self._asked.values():
+            if message.request in asked:
+                asked.remove(message.request)
+
+    @watch("update state_update")
+    def see_state(self, message: SeenMessage) -> None:
+        session = self.state.session(message)
+        turn = session.turn if session is not None else None
+        if session is None or turn is None or text(message.update, "state") != "idle":
+            return
+        for request in self._asked.pop(session.id, ()):
+            self.fail(
+                "ACP-CANCEL-005",
+                "the work was cancelled and ended, and its permission request was neither answered nor taken back",
+                request.entry,
+                *([turn.cancel] if turn.cancel else []),
+                message.entry,
+            )
+        if turn.cancel is not None:
+            self._judge_end(session, turn, turn.cancel, message)
+
+    def _judge_end(self, session: SeenSession, turn: SeenTurn, cancel: ConversationEntry, message: SeenMessage) -> None:
+        reason = text(message.update, "stopReason")
+        self.saw("ACP-CANCEL-004")
+        left = [call.id for call in turn.calls.values() if call.status not in ENDED]
+        if reason == "cancelled":
+            self.saw("ACP-CANCEL-001")
+            self.saw("ACP-CANCEL-002")
+            self.saw("ACP-CANCEL-003")
+            self._late[session.id] = (message.entry, left)
+            return
+        proof = self.state.has_heard(turn, message.entry.at_s)
+        if proof is None:
+            return
+        rule = "ACP-CANCEL-002" if reason == "error" else "ACP-CANCEL-001"
+        self.fail(
+            rule,
+            f"cancelled work ended with {reason!r}; expected cancelled",
+            turn.prompt.entry,
+            cancel,
+            proof,
+            message.entry,
+        )
+
+    @watch("update tool_call_update", "update tool_call_content_chunk")
+    def see_call(self, message: SeenMessage) -> None:
+        session_id = text(message.params, "sessionId") or ""
+        late, call_id = self._late.get(session_id), text(message.update, "toolCallId")
+        if late is not None and call_id in late[1] and session_id not in self.state.opening:
+            end, calls = late
+            calls.remove(call_id)
+            self.fail(
+                "ACP-CANCEL-003",
+                f"an update of the tool call {call_id!r} came after the idle that ended its cancelled work",
+                end,
+                message.entry,
+            )
+
+    @watch("error session/prompt")
+    def see_refused(self, message: SeenMessage) -> None:
+        request = message.request
+        session_id = text(request.params, "sessionId") if request is not None else None
+        cut = self._cut.get(session_id or "")
+        if request is None or cut is None or cut.n < request.entry.n or not request.fits:
+            return
+        surely_read = message.entry.at_s - cut.at_s >= PROOF_S
+        if message.code == ErrorCode.REQUEST_CANCELLED or surely_read:
+            self.judge(
+                "ACP-CANCEL-006",
+                message.code == ErrorCode.REQUEST_CANCELLED,
+                f"a prompt that was cancelled before it was inserted got {message.code}; expected -32800",
+                request.entry,
+                cut,
+                message.entry,
+            )
+        elif message.code not in (ErrorCode.INVALID_PARAMS, ErrorCode.AUTH_REQUIRED):
+            self.warn(
+                "ACP-CANCEL-006",
+                f"a prompt got {message.code} after a cancel; expected -32800, if it had read that",
+                request.entry,
+                cut,
+                message.entry,
+            )
+
+    @watch("event waited")
+    def see_waited(self, message: SeenMessage) -> None:
+        if message.sender != "agent":
+            return
+        for turn in tuple(self.state.cancelling):
+            if turn.cancel is not None and turn.end is None:
+                self.state.cancelling.remove(turn)
+                self.fail(
+                    "ACP-CANCEL-004",
+                    f"cancelled work has not ended; {message.entry.event} s for it",
+                    turn.prompt.entry,
+                    turn.cancel,
+                    message.entry,
+                )
+
+
+class SessionCloseObserver(Observer):
+    """Judges session/close: its work is cancelled first, and nothing follows."""
+
+    area: ClassVar[str] = "CLOSE"
+    versions: ClassVar[tuple[Version, ...]] = V2
+
+    def __init__(self, sink: FindingSink) -> None:
+        super().__init__(sink)
+        self._cut: dict[str, ConversationEntry] = {}
+        """Closes of sessions that were working, by session."""
+        self._done: dict[str, ConversationEntry] = {}
+
+    @watch("request session/close")
+    def see_close(self, message: SeenMessage) -> None:
+        session = self.state.session(message)
+        if session is not None and session.turn is not None:
+            self._cut[session.id] = message.entry
+        if self.agreement.initialized is not None:
+            self.judge(
+                "ACP-CLOSE-101",
+                self.agreement.agent_offers("sessionCapabilities.close"),
+                "session/close was called, and the agent advertises no sessions",
+                self.agreement.initialized.entry,
+                message.entry,
+            )
+
+    @watch("answer session/close")
+    def see_closed(self, message: SeenMessage) -> None:
+        request = message.request
+        session_id = text(request.params, "sessionId") if request is not None else None
+        if request is None or session_id is None:
+            return
+        if session_id.startswith(INVENTED) and message.code != ErrorCode.METHOD_NOT_FOUND:
+            self.judge(
+                "ACP-CLOSE-005",
+                message.kind == "result",
+                f"closing a session that does not exist failed with {message.code}; expected success",
+                request.entry,
+                message.entry,
+            )
+        session, cut = self.state.sessions.get(session_id), self._cut.pop(session_id, None)
+        if message.kind == "error" or session is None:
+            return
+        self._done[session_id] = message.entry
+        if cut is None:
+            return
+        last = session.last.end if session.last is not None and session.turn is None else None
+        reason = text(last.update, "stopReason") if last is not None and last.entry.n > cut.n else None
+        if session.turn is not None or reason == "cancelled":  # work that ended otherwise may have been faster
+            self.judge(
+                "ACP-CLOSE-001",
+                reason == "cancelled",
+                "a session was closed while it worked, and its work went on after the answer; expected idle with "
+                "cancelled before it",
+                cut,
+                message.entry,
+            )
+
+    @watch("update", f"request {PERMISSION}")
+    def see_more(self, message: SeenMessage) -> None:
+        session_id = text(message.params, "sessionId") or ""
+        closed = self._done.get(session_id)
+        if closed is None or session_id in self.state.opening:
+            return
+        self._done.pop(session_id)
+        kind = message.update.get("sessionUpdate") or message.method
+        self.fail("ACP-CLOSE-004", f"a {kind} came after session/close was answered", closed, message.entry)
+
+    @watch("request session/prompt", "request session/list")
+    def see_next(self, message: SeenMessage) -> None:
+        del message
+        if self._done:
+            self.saw("ACP-CLOSE-004")
+
+    @watch("answer session/prompt")
+    def see_prompt(self, message: SeenMessage) -> None:
+        request = message.request
+        closed = self._done.get(text(request.params, "sessionId") or "") if request is not None else None
+        if request is not None and closed is not None and closed.n < request.entry.n:
+            self.judge(
+                "ACP-CLOSE-003",
+                message.kind == "error",
+                "a prompt for a closed session was taken; expected an error",
+                closed,
+                request.entry,
+                message.entry,
+            )
+
+    @watch("answer session/resume")
+    def see_reopened(self, message: SeenMessage) -> None:
+        request = message.request
+        session_id = text(request.params, "sessionId") if request is not None else None
+        if request is None or session_id is None:
+            return
+        past = self.state.memory.sessions.get(session_id)
+        if past is not None and past.closed and past.spoke and not past.is_lost and request.fits:
+            self.judge(
+                "ACP-CLOSE-002",
+                message.kind == "result" or message.code == ErrorCode.INVALID_PARAMS,
+                f"session/resume of a session that was closed failed with {message.code}; expected its history",
+                request.entry,
+                message.entry,
+            )
+        if message.kind == "result":
+            self._done.pop(session_id, None)
